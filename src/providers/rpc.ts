@@ -1,6 +1,6 @@
 /**
- * What the two clouds with signed RPC requests (Alibaba Cloud, Tencent Cloud) share: what a failed call means, replies
- * checked against their shape, regions read side by side, settings, and prices of whole instances.
+ * What the clouds whose replies are read here field by field (Alibaba Cloud, Tencent Cloud, Azure) share: what a failed
+ * call means, replies checked against their shape, regions read side by side, settings, and prices of whole instances.
  *
  * Never calls anybody and knows no SDK. The invariant: only what surely changed nothing is a failure or a refusal;
  * whatever may have arrived is unknown. An SDK's own error is never carried on: it holds the request with its
@@ -136,6 +136,17 @@ export async function unlessDenied<T>(read: () => Promise<T>): Promise<T | null>
   } catch (failure) {
     if (failure instanceof Failure && failure.kind === 'denied') return null;
     throw failure;
+  }
+}
+
+/** What is read, or null where that fails. @param tell is told why */
+export async function unlessFailed<T>(read: () => Promise<T>, tell: (message: string) => void): Promise<T | null> {
+  try {
+    return await read();
+  } catch (failure) {
+    if (!(failure instanceof Failure)) throw failure;
+    tell(failure.message);
+    return null;
   }
 }
 

@@ -7,6 +7,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { loadProviders } from '../../src/parts.js';
 import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as aws } from '../../src/providers/aws/aws.js';
+import { provider as azure } from '../../src/providers/azure/azure.js';
 import { provider as kubernetes } from '../../src/providers/kubernetes/kubernetes.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import {
@@ -20,6 +21,7 @@ import {
   reply as awsReply,
   signedBy,
 } from '../support/aws-wire.js';
+import { AzureCloud, DENIED } from '../support/azure-cloud.js';
 import { KubernetesApi } from '../support/kubernetes-api.js';
 import { reply, rpcServer, type Play, type RpcServer } from '../support/rpc-server.js';
 import { WireServer, type WireReply } from '../support/wire-server.js';
@@ -29,7 +31,7 @@ const NOW = Date.UTC(2026, 9, 20, 12);
 const clock = { now: () => NOW };
 
 /** Their permissions are asked for below. */
-const ASKED = ['alibaba', 'aws', 'kubernetes', 'tencent'];
+const ASKED = ['alibaba', 'aws', 'azure', 'kubernetes', 'tencent'];
 /**
  * They have no cloud to ask: a contract of requests, whose receiver refuses when it is asked to act, and a cloud in
  * memory.
@@ -144,6 +146,34 @@ describe('AWS', () => {
       ['ec2:RunInstances', 'ec2:CreateTags', 'iam:PassRole'].map((permission) => connection.granted(permission, 'act')),
     );
     expect(told).toEqual([null, false, null]);
+  });
+});
+
+describe('Azure', () => {
+  let cloud: AzureCloud;
+  beforeAll(async () => void (cloud = await AzureCloud.start()));
+  afterEach(() => expect(cloud.problems).toEqual([]));
+  afterAll(() => cloud.close());
+
+  const READ_ONLY = { BURSAR_AZURE_ACT_CLIENT_ID: undefined, BURSAR_AZURE_ACT_CLIENT_SECRET: undefined };
+  describePermissionContract('Azure', () => {
+    cloud.granted = [
+      { actions: ['microsoft.compute/virtualMachines/*', '*/read'], notActions: ['*/delete'] },
+      { actions: ['Microsoft.Compute/virtualMachineScaleSets/write'], notActions: [] },
+    ];
+    return {
+      abilities: azure.abilities,
+      connection: cloud.connect(),
+      readOnly: cloud.connect(READ_ONLY),
+      changes: () => cloud.changes,
+      denied: ['Microsoft.Compute/virtualMachines/delete'],
+      unknown: [],
+    };
+  });
+
+  it('is not known where the list may not be read', async () => {
+    cloud.play('permissions', DENIED);
+    expect(await cloud.connect().granted?.('Microsoft.Compute/virtualMachines/read', 'read')).toBeNull();
   });
 });
 

@@ -19,7 +19,13 @@ export interface Exchange {
 
 export type Exchanged =
   /** `retryAfter` is the header as it came: seconds or an HTTP date (RFC 9110, section 10.2.3). */
-  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | null; readonly text: string }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly retryAfter: string | null;
+      readonly headers: Headers;
+      readonly text: string;
+    }
   /** The request surely never arrived. */
   | { readonly kind: 'unsent'; readonly detail: string }
   /** The request may have arrived; no answer did. */
@@ -90,7 +96,8 @@ async function readAnswer(response: Response, request: Exchange): Promise<Exchan
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-    return { kind: 'answered', status, retryAfter: response.headers.get('retry-after'), text };
+    const { headers } = response;
+    return { kind: 'answered', status, retryAfter: headers.get('retry-after'), headers, text };
   } catch {
     return { kind: 'unreadable', status, detail: 'the answer is not UTF-8' };
   }

@@ -1,0 +1,52 @@
+/**
+ * The fleet: GPU machines and scale sets of every subscription, read side by side; and one target read alone.
+ *
+ * The invariant: what could not be read is said. A reading is complete only if every subscription gave its machines,
+ * their states and addresses, its scale sets and their instances.
+ */
+import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import { readParts } from '../rpc.js';
+import type { AzureClient } from './client.js';
+import { gpuMachines, MACHINE_PERMISSIONS, readMachine } from './machines.js';
+import type { ScaleSet } from './operations.js';
+import { gpuScaleSets, readMember, readScaleSet, readScaleSets, SET_PERMISSIONS } from './scale-sets.js';
+import { SIZES_PERMISSION, type Sizes } from './sizes.js';
+import { parseTarget } from './targets.js';
+
+export const FLEET_PERMISSIONS: readonly string[] = [...MACHINE_PERMISSIONS, ...SET_PERMISSIONS, SIZES_PERMISSION];
+
+/** @throws Failure where nothing at all could be read */
+export function readFleet(client: AzureClient, sizes: Sizes, now: number): Promise<FleetReading> {
+  return readParts(
+    client.settings.subscriptions.flatMap((subscription) => {
+      let asked: Promise<ScaleSet[]> | null = null;
+      const sets = (): Promise<ScaleSet[]> => (asked ??= readScaleSets(client, subscription));
+      return [
+        {
+          name: `${subscription}: virtual machines`,
+          read: (lacks) =>
+            gpuMachines(
+              client,
+              sizes,
+              sets().catch(() => null),
+              subscription,
+              lacks,
+            ),
+        },
+        {
+          name: `${subscription}: scale sets`,
+          read: (lacks) => gpuScaleSets(client, sizes, sets(), subscription, lacks),
+        },
+      ];
+    }),
+    now,
+  );
+}
+
+/** Null: Azure says that it is not there, or no target of Azure is named so. @throws Failure */
+export async function readTarget(client: AzureClient, sizes: Sizes, target: string): Promise<FleetTarget | null> {
+  const named = parseTarget(target);
+  if (named === null) return null;
+  if (named.kind === 'machine') return readMachine(client, sizes, named);
+  return named.kind === 'member' ? readMember(client, sizes, named) : readScaleSet(client, sizes, named);
+}
