@@ -203,9 +203,10 @@ describe('what cannot be read', () => {
   it('one subscription hides no other', async () => {
     const other = '66666666-2222-3333-4444-555555555555';
     const refuse = errorReply(403, 'AuthorizationFailed', 'no');
-    for (const name of ['machines', 'scaleSets'])
+    for (const name of ['machines', 'scaleSets', 'skus'])
       cloud.play(name, ({ subscriptionId }) => (subscriptionId === other ? refuse : null));
-    const reading = await cloud.connect({ BURSAR_AZURE_SUBSCRIPTIONS: `${other},${SUBSCRIPTION}` }).fleet?.();
+    const connection = cloud.connect({ BURSAR_AZURE_SUBSCRIPTIONS: `${other},${SUBSCRIPTION}` });
+    const reading = await connection.fleet?.();
     expect(reading).toMatchObject({
       complete: false,
       problems: [
@@ -214,6 +215,8 @@ describe('what cannot be read', () => {
       ],
     });
     expect(reading?.targets.some(({ target }) => target === TRAIN)).toBe(true);
+    expect((await all(connection.prices?.(0))).length).toBeGreaterThan(0);
+    expect(await connection.granted?.('Microsoft.Compute/virtualMachines/read', 'read')).toBe(true);
   });
 
   it('is asked again after as long as Azure says, and fails where that is too long', async () => {

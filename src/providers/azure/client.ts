@@ -57,17 +57,6 @@ export class AzureClient {
     this.actor = settings.act === null ? null : new Tokens(settings, settings.act, clock);
   }
 
-  /** One reply. @throws Failure */
-  async read<Reply extends z.ZodType>(
-    operation: Operation<Reply>,
-    values: Values,
-    query: Values = {},
-    use: Use = 'read',
-  ): Promise<z.output<Reply>> {
-    const sent = this.requestOf(operation, values, query);
-    return reading(CLOUD, operation.permission, operation.reply, () => this.patiently(sent, use));
-  }
-
   /** One reply to a question with a body. @throws Failure */
   async ask<Reply extends z.ZodType>(operation: Operation<Reply>, body: unknown): Promise<z.output<Reply>> {
     const sent = { ...this.requestOf(operation, {}, {}), body: JSON.stringify(body) };

@@ -9,6 +9,7 @@
  */
 import { Failure } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
+import { unlessFailed } from '../rpc.js';
 import type { AzureClient, Values } from './client.js';
 import { OPERATIONS } from './operations.js';
 import { isGpuSize } from './sizes.js';
@@ -35,7 +36,6 @@ const allows = ({ actions, notActions }: Granted, permission: string): boolean =
   !(notActions ?? []).some((pattern) => covers(pattern, permission));
 
 export class Permissions {
-  private groups: Promise<readonly Values[]> | null = null;
   private readonly known = new Map<string, Promise<readonly (readonly Granted[])[]>>();
 
   constructor(private readonly client: AzureClient) {}
@@ -57,9 +57,8 @@ export class Permissions {
   }
 
   private async ask(use: ProviderSetting['use']): Promise<readonly (readonly Granted[])[]> {
-    this.groups ??= this.find();
     const found: Granted[][] = [];
-    for (const values of await this.groups) found.push(await this.client.list(OPERATIONS.permissions, values, {}, use));
+    for (const values of await this.find()) found.push(await this.client.list(OPERATIONS.permissions, values, {}, use));
     return found;
   }
 
@@ -68,8 +67,10 @@ export class Permissions {
     const { subscriptions } = this.client.settings;
     const found = new Map<string, Values>();
     for (const subscriptionId of subscriptions) {
-      const machines = await this.client.list(OPERATIONS.machines, { subscriptionId });
-      const sets = await this.client.list(OPERATIONS.scaleSets, { subscriptionId });
+      const orNone = async <Item>(list: () => Promise<Item[]>): Promise<Item[]> =>
+        (await unlessFailed(list, () => undefined)) ?? [];
+      const machines = await orNone(() => this.client.list(OPERATIONS.machines, { subscriptionId }));
+      const sets = await orNone(() => this.client.list(OPERATIONS.scaleSets, { subscriptionId }));
       const ids = [
         ...machines.filter(({ properties }) => isGpuSize(properties?.hardwareProfile?.vmSize ?? '')),
         ...sets.filter(({ sku }) => isGpuSize(sku?.name ?? '')),

@@ -57,9 +57,9 @@ interface Quoted {
 }
 
 async function* quotes(client: AzureClient, sizes: Sizes): AsyncGenerator<Quoted[]> {
-  const { regions, currency, subscriptions } = client.settings;
+  const { regions, currency } = client.settings;
   for (const region of regions) {
-    const table = await sizes.of(subscriptions[0] ?? '', region);
+    const table = await sizes.ofAny(region);
     const priced = [...table.values()].filter(hasGpus);
     for (let at = 0; at < priced.length; at += MOST_SIZES) {
       const some = priced.slice(at, at + MOST_SIZES);

@@ -59,8 +59,8 @@ const SHARES: Readonly<Record<string, number>> = {
 
 const bare = (size: string): string => size.replace(/^(?:Standard|Basic)_/i, '');
 
-/** Whether Azure's naming rule says that a size has GPUs. */
-export const isGpuSize = (size: string): boolean => /^N/i.test(bare(size));
+/** Whether Azure's naming rule says that a size has GPUs: NP has FPGAs. */
+export const isGpuSize = (size: string): boolean => /^N(?!P)/i.test(bare(size));
 
 export const modelOfSize = (size: string): string | null => MODELS.find(([form]) => form.test(bare(size)))?.[1] ?? null;
 
@@ -119,6 +119,19 @@ export class Sizes {
     );
     this.known.set(key, { at: this.clock.now(), table });
     return table;
+  }
+
+  /** Those of the first subscription that tells: what a size has is the same in all. @throws Failure where none does */
+  async ofAny(region: string): Promise<SizeTable> {
+    const { subscriptions } = this.client.settings;
+    for (const one of subscriptions.slice(0, -1)) {
+      const table = await unlessFailed(
+        () => this.of(one, region),
+        () => undefined,
+      );
+      if (table !== null) return table;
+    }
+    return this.of(subscriptions.at(-1) ?? '', region);
   }
 
   /** The same, or what names alone tell. @param lacks is told what could not be read */

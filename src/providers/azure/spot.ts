@@ -36,7 +36,7 @@ export async function* readSpotHistory(
 ): AsyncGenerator<readonly SpotReading[]> {
   const { subscriptions, regions } = client.settings;
   for (const region of regions) {
-    const table = await sizes.of(subscriptions[0] ?? '', region);
+    const table = await sizes.ofAny(region);
     if (table.size === 0) continue;
     const query = [
       'SpotResources',

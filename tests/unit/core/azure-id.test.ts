@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { azureIdOf } from '../../../src/core/fleet/azure-id.js';
 import { FleetJoin, cluesOf, type Candidate } from '../../../src/core/fleet/join.js';
 import { isOf, machineOf } from '../../../src/core/fleet/membership.js';
+import { nodeTarget } from '../../../src/providers/kubernetes/objects.js';
 
 const BASE = '/subscriptions/S-1/resourceGroups/RG-ML/providers/Microsoft.Compute';
 const billed = (resource: string) => ({ resource, tags: null, region: 'eastus' });
@@ -64,8 +65,17 @@ it('joins a reading of a node of AKS to the machine under it', () => {
   const node = {
     connection: 'kubernetes',
     team: 'serving',
-    seen: seen('node/aks-gpu-vmss000000', ['aks-gpu-vmss000000', '10.2.0.4', 's-1:mc_ml:aks-gpu-vmss:0']),
+    seen: nodeTarget(
+      {
+        metadata: { name: 'aks-gpu-vmss000000' },
+        spec: {
+          providerID: `azure://${BASE.replace('RG-ML', 'mc_ml')}/virtualMachineScaleSets/aks-gpu-vmss/virtualMachines/0`,
+        },
+      },
+      { provider: 'Microsoft', account: null },
+    ),
   };
+  expect(node.seen.knownAs).toContain('s-1:mc_ml:aks-gpu-vmss:0');
   const reading = { resource: 'aks-gpu-vmss000000', namespace: null, pod: null, gpuModel: 'T4' };
   const joined = new FleetJoin([machine, node]).of(cluesOf({ ...reading, labels: { Hostname: 'aks-gpu-vmss000000' } }));
   expect(joined.found).toBe(machine);
