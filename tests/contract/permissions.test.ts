@@ -8,6 +8,7 @@ import { loadProviders } from '../../src/parts.js';
 import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as aws } from '../../src/providers/aws/aws.js';
 import { provider as azure } from '../../src/providers/azure/azure.js';
+import { provider as gcp } from '../../src/providers/gcp/gcp.js';
 import { provider as kubernetes } from '../../src/providers/kubernetes/kubernetes.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import {
@@ -22,6 +23,8 @@ import {
   signedBy,
 } from '../support/aws-wire.js';
 import { AzureCloud, DENIED } from '../support/azure-cloud.js';
+import { GoogleApi } from '../support/google-api.js';
+import { connectGoogle } from '../support/google-world.js';
 import { KubernetesApi } from '../support/kubernetes-api.js';
 import { reply, rpcServer, type Play, type RpcServer } from '../support/rpc-server.js';
 import { WireServer, type WireReply } from '../support/wire-server.js';
@@ -31,7 +34,7 @@ const NOW = Date.UTC(2026, 9, 20, 12);
 const clock = { now: () => NOW };
 
 /** Their permissions are asked for below. */
-const ASKED = ['alibaba', 'aws', 'azure', 'kubernetes', 'tencent'];
+const ASKED = ['alibaba', 'aws', 'azure', 'gcp', 'kubernetes', 'tencent'];
 /**
  * They have no cloud to ask: a contract of requests, whose receiver refuses when it is asked to act, and a cloud in
  * memory.
@@ -347,6 +350,38 @@ describe('Tencent Cloud', () => {
         'as:ModifyAutoScalingGroup',
       ],
     };
+  });
+});
+
+describe('Google Cloud', () => {
+  const apis: GoogleApi[] = [];
+  afterEach(async () => {
+    for (const api of apis.splice(0)) {
+      expect(api.problems).toEqual([]);
+      await api.close();
+    }
+  });
+
+  describePermissionContract('Google Cloud', async () => {
+    const api = await GoogleApi.start();
+    apis.push(api);
+    api.denied = ['compute.commitments.list', 'compute.instances.delete'];
+    return {
+      abilities: gcp.abilities,
+      connection: connectGoogle(api),
+      readOnly: connectGoogle(api, { BURSAR_GCP_ACT_CREDENTIALS: undefined }),
+      denied: api.denied,
+      unknown: [],
+      changes: () => api.operations.length,
+    };
+  });
+
+  it('does not know where Resource Manager may not be asked', async () => {
+    const api = await GoogleApi.start();
+    apis.push(api);
+    const no = { status: 403, body: { error: { message: 'no', status: 'PERMISSION_DENIED' } } };
+    api.script('cloudresourcemanager.projects.testIamPermissions', no);
+    expect(await connectGoogle(api).granted?.('compute.instances.list', 'read')).toBeNull();
   });
 });
 

@@ -193,6 +193,7 @@ const HELD: Readonly<Record<string, string>> = {
   azure:
     "Held against: Microsoft's own SDK packages, which are made from the published OpenAPI documents (arm-compute 22.4.0, arm-network 33.5.0, arm-monitor 7.0.0, arm-authorization 9.0.0, arm-resourcegraph 4.2.1): every request, parameter, version, body and field that is read; the same holds for the server of the tests, which refuses what they do not have. Retail prices against the fields of their page. Not held against an account.",
   fake: 'Held against: the contract that every cloud is held to.',
+  gcp: "Held against: every request that can be sent and every field of a reply that is read, by Google's discovery documents (compute v1 of 2026-09-22, cloudbilling v1, cloudresourcemanager v3), and a server that keeps a small state, checks the signature and the scopes of each token and holds each request and reply against them. The words of the catalogue's SKUs are Google's SKU explorer's. Not held against an account.",
   kubernetes:
     'Held against: the official client before a small API server in memory, which keeps resource versions, merge patches, preconditions and disruption budgets. Not held against a cluster.',
   matpool: 'Held against: tables and requests as the settings describe them. Not held against an account.',

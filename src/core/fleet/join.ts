@@ -118,6 +118,9 @@ const isNode = ({ seen }: Candidate): boolean => seen.target.startsWith('node/')
 /** The id that usage and readings have: what is behind the kind and the region in a target's name. */
 const idOf = ({ target }: Pick<FleetTarget, 'target'>): string => target.slice(target.lastIndexOf('/') + 1);
 
+/** Whether a name is a machine's as Kubernetes writes it down with the node: `gce://ml-prod/us-central1-a/node-1`. */
+const isProviderId = (name: string): boolean => name.includes('://');
+
 /** Finds the targets of readings among those that are there. Made once for many readings. */
 export class FleetJoin<One extends Candidate = Candidate> {
   private readonly byId = new Map<string, One[]>();
@@ -136,7 +139,9 @@ export class FleetJoin<One extends Candidate = Candidate> {
       if (kind !== 'instance') continue;
       if (isNode(one)) this.nodes.push(one);
       // A node's name is a host's, which the cloud's instance under it has too.
-      const ids = isNode(one) ? [target] : [target, target.slice(target.indexOf('/') + 1), idOf(one.seen)];
+      const ids = isNode(one)
+        ? [target]
+        : [target, target.slice(target.indexOf('/') + 1), idOf(one.seen), ...knownAs.filter(isProviderId)];
       for (const id of ids) add(this.byId, id, one);
       add(this.byName, name.toLowerCase(), one);
       for (const known of [...knownAs, ...(isNode(one) ? [name] : [])].map((text) => text.toLowerCase())) {

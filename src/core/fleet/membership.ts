@@ -26,6 +26,14 @@ const GROUP_TAGS: readonly (readonly [kind: string, tag: string])[] = [
   ['group', 'fake:group'],
 ];
 
+/**
+ * Kinds of groups that bring another machine for one that is stopped or ended: those above, and Google Cloud's managed
+ * instance groups, of which the machine's metadata tells and no tag does.
+ */
+const GROUP_KINDS: ReadonlySet<string> = new Set([...GROUP_TAGS.map(([kind]) => kind), 'mig']);
+
+const kindOf = (target: string): string => target.slice(0, target.indexOf('/'));
+
 /** The labels by which a machine may say that it is one of a group's. */
 export const MEMBER_LABELS: readonly string[] = [TARGET_TAG, ...GROUP_TAGS.map(([, tag]) => tag)];
 
@@ -51,22 +59,23 @@ export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels
 /**
  * Effects that a group answers for its machines: it brings another for one that is stopped or ended, or it releases the
  * stopped one with its disks (Alibaba Cloud, Auto Scaling: "Health check"; Tencent Cloud, Auto Scaling: "Unhealthy
- * instances"; Amazon EC2 Auto Scaling User Guide, "Health checks"), and what its machines are is its template's to say.
+ * instances"; Amazon EC2 Auto Scaling User Guide, "Health checks"; Compute Engine, "About repairing VMs in a MIG"), and
+ * what its machines are is its template's to say.
  */
 const OF_THE_GROUP: ReadonlySet<EffectKind> = new Set(['stop', 'terminate', 'resize']);
 
 /** The scaling group that would undo an effect on one of its machines, null where there is none. */
 export function undoingGroup({ kind }: Effect, seen: Pick<FleetTarget, 'target' | 'labels'>): string | null {
   const group = OF_THE_GROUP.has(kind) ? groupOf(seen) : null;
-  return group !== null && GROUP_TAGS.some(([of]) => group.startsWith(`${of}/`)) ? group : null;
+  return group !== null && GROUP_KINDS.has(kindOf(group)) ? group : null;
 }
 
 /**
- * Whether metered usage is of a target. A machine by its resource id, alone or at the end of an ARN, or Azure's path. A
- * group by the tag that its machines carry, or by Azure's path: a uniform scale set is billed under its own name. A
- * Deployment or StatefulSet by the pod's name together with the label that Kubernetes makes it of (`pod-template-hash`,
- * `apps.kubernetes.io/pod-index`; Kubernetes documentation, "Deployments" and "StatefulSets"). Anything by the tag
- * `bursar:target`. Names alone are never guessed by.
+ * Whether metered usage is of a target. A machine by its resource id, alone or at the end of its full name (an ARN,
+ * Google Cloud's `.../instances/4711`, Azure's path). A group by the tag that its machines carry, or by Azure's path: a
+ * uniform scale set is billed under its own name. A Deployment or StatefulSet by the pod's name together with the label
+ * that Kubernetes makes it of (`pod-template-hash`, `apps.kubernetes.io/pod-index`; Kubernetes documentation,
+ * "Deployments" and "StatefulSets"). Anything by the tag `bursar:target`. Names alone are never guessed by.
  */
 export function isOf(
   { resource, tags, region }: Pick<UsageRecord, 'resource' | 'tags' | 'region'>,
@@ -77,7 +86,11 @@ export function isOf(
   const name = path.at(-1) ?? '';
   const azure = resource === null ? null : azureIdOf(resource);
   if (azure !== null) return azure.kind === kind && azure.id === name;
-  if (kind === 'instance') return resource !== null && (resource === name || resource.endsWith(`:instance/${name}`));
+  if (kind === 'instance')
+    return (
+      resource !== null &&
+      (resource === name || resource.endsWith(`:instance/${name}`) || resource.endsWith(`/instances/${name}`))
+    );
   if (kind === 'deployment' || kind === 'statefulset')
     return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
   return (
@@ -94,13 +107,13 @@ export function machinesOf(
   metered: Iterable<Pick<UsageRecord, 'resource' | 'tags' | 'region'>>,
 ): ReadonlySet<string> {
   const machines = new Set<string>();
-  if (!GROUP_TAGS.some(([kind]) => target.startsWith(`${kind}/`))) return machines;
+  if (!GROUP_KINDS.has(kindOf(target))) return machines;
   for (const record of metered)
     if (record.resource !== null && isOf(record, target)) machines.add(machineOf(record.resource));
   return machines;
 }
 
-/** A machine's own id, alone or at the end of an ARN; of Azure's paths as azureIdOf has it. */
+/** A machine's own id, alone or at the end of its full name; of Azure's paths as azureIdOf has it. */
 export const machineOf = (resource: string): string =>
   azureIdOf(resource)?.id ?? resource.slice(resource.lastIndexOf('/') + 1);
 

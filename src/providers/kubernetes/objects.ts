@@ -268,13 +268,13 @@ export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
 }
 
 /**
- * Its addresses and host names, and the id of the cloud's machine under it: the end of `spec.providerID`, and of Azure's
- * as azureIdOf has it.
+ * Its addresses and host names, and the id of the cloud's machine under it: the end of `spec.providerID`, of Azure's as
+ * azureIdOf has it, and Google Cloud's whole, of which the end is a name.
  */
 function namesOfNode({ metadata, spec, status }: V1Node): string[] {
   const addresses = (status?.addresses ?? []).filter(({ type }) => !type.startsWith('External'));
   const provided = spec?.providerID ?? '';
-  const machine = azureIdOf(provided)?.id ?? provided.split('/').at(-1);
+  const machine = provided.startsWith('gce://') ? provided : (azureIdOf(provided)?.id ?? provided.split('/').at(-1));
   const all = [metadata?.name, ...addresses.map(({ address }) => address), machine];
   return [...new Set(all.filter((name): name is string => name !== undefined && name !== ''))];
 }

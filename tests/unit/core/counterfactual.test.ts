@@ -243,6 +243,9 @@ describe('usage of a target', () => {
     expect(isOf(of('i-1'), 'instance/us-east-1/i-1')).toBe(true);
     expect(isOf(of('instance/i-1'), 'instance/i-1')).toBe(true);
     expect(isOf(of('arn:aws:ec2:us-east-1:1:instance/i-1'), 'instance/us-east-1/i-1')).toBe(true);
+    const google = '//compute.googleapis.com/projects/123/zones/us-central1-a/instances/4711';
+    expect(isOf(of(google), 'instance/ml-prod/us-central1-a/4711')).toBe(true);
+    expect(isOf(of(google), 'instance/ml-prod/us-central1-a/711')).toBe(false);
     expect(isOf(of('i-11'), 'instance/i-1')).toBe(false);
     expect(isOf(of('xi-1'), 'instance/i-1')).toBe(false);
     expect(isOf(of(null), 'instance/i-1')).toBe(false);

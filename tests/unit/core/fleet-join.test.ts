@@ -40,6 +40,47 @@ const joined = (targets: readonly Candidate[], one: Called): string => {
 const stock = { Hostname: 'ip-10-0-1-23', instance: '10.0.1.23:9400', job: 'dcgm', gpu: '0' };
 const FOUND = 'aws instance/us-east-1/i-0a';
 
+describe('a node of GKE', () => {
+  const vm = machine(
+    '4711',
+    {
+      target: 'instance/ml-prod/us-central1-a/4711',
+      name: 'gke-ml-pool-1-x7',
+      knownAs: ['gke-ml-pool-1-x7.c.ml-prod.internal', '10.0.0.7', 'gce://ml-prod/us-central1-a/gke-ml-pool-1-x7'],
+    },
+    'gcp',
+  );
+  const twin = machine(
+    '4712',
+    {
+      target: 'instance/ml-dev/us-central1-a/4712',
+      name: 'gke-ml-pool-1-x7',
+      knownAs: ['gke-ml-pool-1-x7.c.ml-dev.internal', '10.0.0.7', 'gce://ml-dev/us-central1-a/gke-ml-pool-1-x7'],
+    },
+    'gcp',
+  );
+  const node = machine(
+    'gke-ml-pool-1-x7',
+    {
+      target: 'node/gke-ml-pool-1-x7',
+      name: 'gke-ml-pool-1-x7',
+      knownAs: ['gke-ml-pool-1-x7', '10.0.0.7', 'gce://ml-prod/us-central1-a/gke-ml-pool-1-x7'],
+    },
+    'kubernetes',
+  );
+  it('is the instance that its provider id names, which is not its number', () => {
+    expect(joined([vm, node], called({}, { Hostname: 'gke-ml-pool-1-x7' }))).toBe(
+      'gcp instance/ml-prod/us-central1-a/4711',
+    );
+  });
+  it('is not a machine of the same name in another project', () => {
+    expect(joined([vm, twin, node], called({}, { node: 'node/gke-ml-pool-1-x7' }))).toBe('unknown-machine');
+    expect(joined([twin, vm, node], called({ resource: 'node/gke-ml-pool-1-x7' }))).toBe(
+      'gcp instance/ml-prod/us-central1-a/4711',
+    );
+  });
+});
+
 describe('one machine', () => {
   const all = [machine('i-0a'), machine('i-0b', { knownAs: ['ip-10-0-1-24.ec2.internal', '10.0.1.24'] })];
   it.each([

@@ -1,0 +1,51 @@
+/**
+ * The fleet: GPU instances, managed instance groups and commitments of every project, read side by side; and one target
+ * read alone.
+ *
+ * The invariant: what could not be read is said. A reading is complete only if every zone of the regions that are
+ * looked at gave all that it has.
+ */
+import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import { readParts } from '../rpc.js';
+import type { GoogleClient } from './client.js';
+import { COMMITMENT_PERMISSIONS, gpuCommitments } from './commitments.js';
+import { GROUP_PERMISSIONS, gpuGroups, readGroup, type GroupReader } from './groups.js';
+import { gpuInstances, INSTANCE_PERMISSIONS, readInstance } from './instances.js';
+import { isZone, parseTarget } from './targets.js';
+
+export const FLEET_PERMISSIONS: readonly string[] = [
+  ...INSTANCE_PERMISSIONS,
+  ...GROUP_PERMISSIONS,
+  ...COMMITMENT_PERMISSIONS,
+];
+
+/** @throws Failure where nothing at all could be read */
+export function readFleet(reader: GroupReader, now: number): Promise<FleetReading> {
+  const { client, types } = reader;
+  return readParts(
+    client.settings.projects.flatMap((project) => [
+      { name: `${project}: instances`, read: (lacks) => gpuInstances(client, types, project, lacks) },
+      { name: `${project}: managed instance groups`, read: (lacks) => gpuGroups(reader, project, lacks) },
+      { name: `${project}: commitments`, read: (lacks) => gpuCommitments(client, project, lacks) },
+    ]),
+    now,
+  );
+}
+
+/** Null: Google says that it is not there, or no target of this connection is named so. @throws Failure */
+export async function readTarget(reader: GroupReader, target: string): Promise<FleetTarget | null> {
+  const { client, types } = reader;
+  const named = parseTarget(target);
+  if (named === null || !client.settings.projects.includes(named.project)) return commitmentNamed(client, target);
+  const { kind, project, place, id } = named;
+  if (kind === 'mig') return readGroup(reader, project, place, id);
+  return isZone(place) ? readInstance(client, types, project, place, id) : null;
+}
+
+/** A commitment is read with its project's others: nothing is done to it. @throws Failure */
+async function commitmentNamed(client: GoogleClient, target: string): Promise<FleetTarget | null> {
+  const [kind, project = ''] = target.split('/');
+  if (kind !== 'commitment' || !client.settings.projects.includes(project)) return null;
+  const all = await gpuCommitments(client, project, () => undefined);
+  return all.find((one) => one.target === target) ?? null;
+}
