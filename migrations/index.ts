@@ -32,6 +32,7 @@ import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
 import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
 import { LateLines1764000000034 } from './0034-late-lines.js';
+import { Scopes1764000000042 } from './0042-scopes.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -67,4 +68,5 @@ export const migrations = [
   EvidenceMeetsTheFleet1764000000032,
   StandingObstacles1764000000033,
   LateLines1764000000034,
+  Scopes1764000000042,
 ];

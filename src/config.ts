@@ -3,24 +3,24 @@
  */
 import { z } from 'zod';
 import { invalid } from './core/errors.js';
+import { CUSTOM_ROLE, isRole } from './core/scopes.js';
 
 const url = (protocols: RegExp, what: string) => z.url({ protocol: protocols, error: `is not ${what}` });
 
-const ROLES = ['viewer', 'operator', 'admin'] as const;
-type Roles = Readonly<Partial<Record<(typeof ROLES)[number], readonly string[]>>>;
+type Roles = Readonly<Record<string, readonly string[]>>;
 
 /** Roles with the groups that have them, of `admin=finops;viewer=*`. */
 function rolesOf(text: string, context: z.RefinementCtx): Roles {
-  const roles: Partial<Record<keyof Roles, readonly string[]>> = {};
+  const roles: Record<string, readonly string[]> = {};
   for (const part of text.split(';').filter((one) => one.trim() !== '')) {
     const [name = '', ...groups] = part.split('=');
-    const role = ROLES.find((one) => one === name.trim());
+    const role = name.trim();
     const list = groups
       .join('=')
       .split(',')
       .map((group) => group.trim())
       .filter((group) => group !== '');
-    if (role === undefined || list.length === 0)
+    if ((!isRole(role) && !CUSTOM_ROLE.test(role)) || list.length === 0)
       context.addIssue('is not written admin=group,group;operator=group;viewer=*');
     else roles[role] = list;
   }
@@ -217,7 +217,7 @@ const schema = z.object({
     .transform(rolesOf)
     .optional()
     .describe(
-      '`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody',
+      '`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody. Roles of your own, `custom:buyer=procurement`, come on top',
     ),
   BURSAR_OIDC_TEAMS_CLAIM: z
     .string()

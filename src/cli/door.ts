@@ -13,7 +13,6 @@ import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { AuditEntry } from '../store/audit.js';
 import type { BudgetPeriod, BudgetStateJson, StoredState } from '../store/budget/budgets.js';
-import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
 import type { TeamChange } from '../store/access/set-team.js';
 import type { RulePreview } from '../store/cost/preview.js';
@@ -26,6 +25,7 @@ import type { FxChange } from '../store/price/set-rates.js';
 import type { CostsAnswer } from '../store/usage/doubts.js';
 import type { SpendQuery } from '../store/cost/spend.js';
 import type { ActionDoor } from './actions-door.js';
+import type { AccessDoor } from './access-door.js';
 import type { AlertDoor } from './alerts-door.js';
 import type { AdmissionDoor } from './admissions-door.js';
 import type { BillDoor } from './bills-door.js';
@@ -104,6 +104,7 @@ export function budgetView(
 export interface Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly access: AccessDoor;
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
@@ -155,9 +156,6 @@ export interface Door {
     readonly team: string | null;
     readonly status: RecommendationStatus;
   }): Promise<readonly StoredRecommendation[]>;
-  keys(): Promise<readonly StoredKey[]>;
-  createKey(request: KeyRequest): Promise<StoredKey & { readonly text: string }>;
-  revokeKey(id: string): Promise<StoredKey>;
   /** Newest first. */
   audit(limit: number): Promise<readonly AuditEntry[]>;
 }

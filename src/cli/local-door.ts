@@ -25,7 +25,6 @@ import {
 } from '../store/workload/leases.js';
 import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
-import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { BudgetPeriod } from '../store/budget/budgets.js';
 import { isShared, type Team } from '../store/access/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
@@ -59,6 +58,7 @@ import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
 import { LocalBills, type BillDoor } from './bills-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { LocalReports, type ReportDoor } from './reports-door.js';
+import { LocalAccess, type AccessDoor } from './access-door.js';
 import { LocalAlerts, type AlertDoor } from './alerts-door.js';
 import { LocalSavings, type SavingDoor } from './savings-door.js';
 import { LocalThroughputs, type ThroughputDoor } from './throughput-door.js';
@@ -76,6 +76,7 @@ const PAGE = 500;
 export class LocalDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly access: AccessDoor;
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
@@ -100,6 +101,7 @@ export class LocalDoor implements Door {
     this.policies = new LocalPolicies(bursar, clock, actor, () => this.drained());
     this.reports = new LocalReports(bursar, clock, actor, () => this.drained());
     this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
+    this.access = new LocalAccess(bursar, clock, actor);
     this.alerts = new LocalAlerts(bursar, clock, actor, () => this.drained());
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
     this.bills = new LocalBills(bursar, clock, actor, () => this.drained());
@@ -349,26 +351,6 @@ export class LocalDoor implements Door {
     status: RecommendationStatus;
   }): Promise<readonly StoredRecommendation[]> {
     return allOf((after) => this.stores.recommendations.list(this.organisation, { team, status }, after, PAGE));
-  }
-
-  keys(): Promise<readonly StoredKey[]> {
-    return allOf((after) => this.stores.keys.list(this.organisation, after, PAGE));
-  }
-
-  createKey(request: KeyRequest): ReturnType<Door['createKey']> {
-    return this.stores.db.transaction(async (tx) => {
-      const key = await this.stores.keys.create(tx, this.organisation, request);
-      await this.noteWrite(tx, 'key.create', key.id, { ...request });
-      return key;
-    });
-  }
-
-  revokeKey(id: string): Promise<StoredKey> {
-    return this.stores.db.transaction(async (tx) => {
-      const key = await this.stores.keys.revoke(tx, this.organisation, id);
-      await this.noteWrite(tx, 'key.revoke', id, {});
-      return key;
-    });
   }
 
   audit(limit: number): ReturnType<Door['audit']> {

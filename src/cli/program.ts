@@ -21,7 +21,8 @@ import { addDoctor } from './verbs/doctor.js';
 import { addExplain } from './verbs/explain.js';
 import { addFleet } from './verbs/fleet.js';
 import { addImports } from './verbs/imports.js';
-import { addKeys } from './verbs/keys.js';
+import { addAudit } from './verbs/audit.js';
+import { addKeys, addRoles } from './verbs/keys.js';
 import { addRates } from './verbs/rates.js';
 import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
@@ -102,6 +103,8 @@ export function programOf(session: Session): Command {
     addRules,
     addRates,
     addKeys,
+    addRoles,
+    addAudit,
     addPolicies,
     addReport,
     addBacktests,

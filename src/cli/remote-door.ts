@@ -17,7 +17,6 @@ import type { CreditView } from '../store/cost/credits.js';
 import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { BudgetPeriod, StoredState } from '../store/budget/budgets.js';
-import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
 import type { TeamChange } from '../store/access/set-team.js';
 import type { UndoneImport } from '../store/usage/undo.js';
@@ -49,6 +48,7 @@ import type { Remote } from './remote.js';
 import { RemoteBills, type BillDoor } from './bills-door.js';
 import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { RemoteReports, type ReportDoor } from './reports-door.js';
+import { RemoteAccess, type AccessDoor } from './access-door.js';
 import { RemoteAlerts, type AlertDoor } from './alerts-door.js';
 import { RemoteSavings, type SavingDoor } from './savings-door.js';
 import { RemoteThroughputs, type ThroughputDoor } from './throughput-door.js';
@@ -66,6 +66,7 @@ type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: 
 export class RemoteDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly access: AccessDoor;
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
@@ -85,6 +86,7 @@ export class RemoteDoor implements Door {
     this.policies = new RemotePolicies(remote, () => this.drained());
     this.reports = new RemoteReports(remote, () => this.drained(), note);
     this.savings = new RemoteSavings(remote);
+    this.access = new RemoteAccess(remote);
     this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
     this.bills = new RemoteBills(
@@ -253,18 +255,6 @@ export class RemoteDoor implements Door {
     status: RecommendationStatus;
   }): Promise<readonly StoredRecommendation[]> {
     return this.remote.list('/v1/recommendations', Infinity, { team, status });
-  }
-
-  keys(): Promise<readonly StoredKey[]> {
-    return this.remote.list('/v1/keys');
-  }
-
-  createKey({ name, role, teams }: KeyRequest): ReturnType<Door['createKey']> {
-    return this.remote.call('POST', '/v1/keys', { json: { name, role, teams } });
-  }
-
-  revokeKey(id: string): Promise<StoredKey> {
-    return this.remote.call('DELETE', at('keys', id));
   }
 
   audit(limit: number): ReturnType<Door['audit']> {

@@ -13,7 +13,7 @@ import { Failure } from '../core/errors.js';
 import { formatInstant } from '../core/time.js';
 import { MAKE_WAKING } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
-import { ROLES, type Principal } from '../store/access/keys.js';
+import type { Principal } from '../store/access/keys.js';
 import { approveAction, rejectAction } from '../store/action/set-action.js';
 import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
@@ -31,7 +31,7 @@ export function answerStage(stores: Stores, channels: Channels, options: Telling
 type Pressed = Extract<SlackQuestion, { readonly kind: 'press' }>;
 
 /** The role that decides, as at the API. */
-const DECIDES = 'operator';
+const DECIDES = 'approve';
 const MOST_LISTED = 10;
 
 class Answering {
@@ -89,7 +89,7 @@ class Answering {
   ): Promise<{ readonly reply: Message; readonly wakings: readonly Waking[] }> {
     const { texts } = this.options;
     const { alerts, slackDesk } = this.stores;
-    const who = await slackDesk.principal(tx, this.organisation, question);
+    const who = await slackDesk.principal(tx, this.organisation, question, this.now);
     if (who === null) return { reply: this.stranger(question), wakings: [] };
     const alert = await alerts.get(tx, this.organisation, question.alert);
     if (alert === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
@@ -146,8 +146,9 @@ class Answering {
   private async told(question: Extract<SlackQuestion, { readonly kind: 'command' }>): Promise<Message> {
     const { texts } = this.options;
     const { db, slackDesk } = this.stores;
-    const who = await slackDesk.principal(db, this.organisation, question);
+    const who = await slackDesk.principal(db, this.organisation, question, this.now);
     if (who === null) return this.stranger(question);
+    if (!who.scopes.includes('read')) return replyOf({ title: texts.failed('this needs the scope read') });
     switch (question.text.trim().toLowerCase()) {
       case 'status':
         return this.status(who);
@@ -219,5 +220,4 @@ class Answering {
 const sees = ({ teams }: Principal, team: string | null): boolean =>
   teams === null || (team !== null && teams.includes(team));
 
-const mayDecide = (who: Principal, team: string | null): boolean =>
-  ROLES.indexOf(who.role) >= ROLES.indexOf(DECIDES) && sees(who, team);
+const mayDecide = (who: Principal, team: string | null): boolean => who.scopes.includes(DECIDES) && sees(who, team);

@@ -26,6 +26,7 @@ import { HealthStore } from './operation/health.js';
 import { Idempotency } from './idempotency.js';
 import { Intake } from './usage/intake.js';
 import { KeyStore } from './access/keys.js';
+import { RoleStore } from './access/roles.js';
 import { LeaseStore } from './workload/leases.js';
 import { LearnedRateStore } from './price/learned-rates.js';
 import { MeasuredStore } from './fleet/measured.js';
@@ -103,6 +104,7 @@ export class Stores {
   readonly healthFindings = new HealthFindingStore();
   readonly views: ViewStore;
   readonly keys: KeyStore;
+  readonly roles: RoleStore;
   readonly sessions: SessionStore;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
@@ -139,6 +141,7 @@ export class Stores {
     this.anomalies = new AnomalyStore(db);
     this.rejects = new RejectStore(db);
     this.keys = new KeyStore(db);
+    this.roles = new RoleStore(db);
     this.sessions = new SessionStore(db);
     this.idempotency = new Idempotency(db);
     this.audit = new AuditStore(db);

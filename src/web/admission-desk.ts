@@ -14,6 +14,7 @@ import type { Taking } from '../core/budget/reservation-pods.js';
 import { admissionFacts } from '../store/budget/admission.js';
 import type { ClaimRequest, LeaveRequest } from '../store/budget/reservation-pods.js';
 import type { Stores } from '../store/stores.js';
+import { scopeRefusal } from './caller.js';
 import { Refusal } from './problem.js';
 
 const MOST_KEYS = 1000;
@@ -43,7 +44,7 @@ export class AdmissionDesk {
 
   /**
    * @param key the text of an API key
-   * @throws Refusal 401 for a text that is no key, Failure denied for a key that is restricted to teams
+   * @throws Refusal 401 for a text that is no key, Failure denied for a key without the scope, or restricted to teams
    */
   async look(key: string, milliseconds: number): Promise<Looked> {
     const name = hash('sha256', key);
@@ -99,8 +100,8 @@ export class AdmissionDesk {
   }
 
   private async giveBack(key: string, pod: Omit<LeaveRequest, 'organisation'>): Promise<void> {
-    const principal = await this.stores.keys.authenticate(key);
-    if (principal !== null && principal.teams === null)
+    const principal = await this.stores.keys.authenticate(key, this.clock.now());
+    if (principal?.scopes.includes('admission') === true && principal.teams === null)
       await this.stores.reservationPods.leave({ ...pod, organisation: principal.organisation });
   }
 
@@ -120,11 +121,12 @@ export class AdmissionDesk {
   }
 
   private async read(name: string, key: string): Promise<Found> {
-    const principal = await this.stores.keys.authenticate(key);
+    const principal = await this.stores.keys.authenticate(key, this.clock.now());
     if (principal === null) {
       this.choices.delete(name);
       throw new Refusal(401, 'the key of the webhook is unknown, revoked or not a key');
     }
+    if (!principal.scopes.includes('admission')) throw denied(scopeRefusal(principal, 'admission'));
     if (principal.teams !== null) throw denied('an admission looks at all teams; this key is restricted to some');
     const facts = await admissionFacts(this.stores, principal.organisation, this.clock.now());
     if (this.choices.size >= MOST_KEYS) this.choices.clear();

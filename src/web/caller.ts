@@ -9,7 +9,8 @@ import type { FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { actorText, principalText, type Actor } from '../core/actor.js';
 import { denied } from '../core/errors.js';
-import { ROLES, type KeyStore, type Principal } from '../store/access/keys.js';
+import { rolesWith, type Scope } from '../core/scopes.js';
+import type { Principal } from '../store/access/keys.js';
 import type { Knock, RouteFacts } from './endpoint.js';
 import type { Gate } from './gate.js';
 import { NO_SIGN_IN } from './sign-in.js';
@@ -62,8 +63,15 @@ export const bearerOf = ({ headers }: FastifyRequest): string | null =>
   /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null;
 
 /** Who the key stands for that a request shows, wherever it does. @throws Refusal 429 where too many were wrong. */
-export const authenticate = (request: FastifyRequest, keys: KeyStore, text: string): Promise<Principal | null> =>
-  request.server.gate.authenticate(keys, text, request.ip);
+export const authenticate = (
+  request: FastifyRequest,
+  { stores, clock }: Pick<WebParts, 'stores' | 'clock'>,
+  text: string,
+): Promise<Principal | null> => request.server.gate.authenticate(stores.keys, text, request.ip, clock.now());
+
+/** Why somebody without a scope is refused. */
+export const scopeRefusal = ({ scopes }: Principal, scope: Scope): string =>
+  `this needs the scope ${scope}, which the role ${rolesWith(scope)} has; this key has ${scopes.join(', ') || 'none'}`;
 
 /** Name of the cookie that holds a session. */
 export const SESSION_COOKIE = 'session';
@@ -72,13 +80,11 @@ export const SESSION_COOKIE = 'session';
  * By a key where one is sent, else by a session. A session is not enough for a change that another site may have
  * caused.
  */
-async function callerOf(
-  request: FastifyRequest,
-  { stores, clock, signIn = NO_SIGN_IN }: WebParts,
-): Promise<Principal | null> {
+async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Principal | null> {
+  const { stores, clock, signIn = NO_SIGN_IN } = parts;
   if (request.headers.authorization !== undefined) {
     const key = bearerOf(request);
-    return key === null ? null : authenticate(request, stores.keys, key);
+    return key === null ? null : authenticate(request, parts, key);
   }
   const session = readCookie(request, signIn, SESSION_COOKIE);
   if (session === null) return null;
@@ -89,7 +95,7 @@ async function callerOf(
 
 /**
  * Lets a request in, or not: runs before the body is read.
- * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's role or teams do not reach.
+ * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's scopes or teams do not reach.
  */
 export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
   const { gate } = request.server;
@@ -107,15 +113,13 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
     throw new Refusal(
       401,
       authorization !== undefined
-        ? 'the API key is unknown, revoked or not a key'
+        ? 'the API key is unknown, revoked, over or not a key'
         : cookie === undefined
           ? 'an API key is needed: Authorization: Bearer <key>'
           : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>',
     );
   }
-  if (ROLES.indexOf(principal.role) < ROLES.indexOf(facts.access)) {
-    throw denied(`this needs a key with the role ${facts.access}; this key has the role ${principal.role}`);
-  }
+  if (!principal.scopes.includes(facts.access)) throw denied(scopeRefusal(principal, facts.access));
   if (facts.allTeams && principal.teams !== null)
     throw denied('this concerns all teams; this key is restricted to some');
   request.principal = principal;
@@ -125,14 +129,14 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
  * Who knocks, null where that is not known: the route decides about it. The whole body is taken with a key that holds,
  * or where nobody can say so in time.
  */
-async function knock(request: FastifyRequest, ask: Knock, { stores }: WebParts): Promise<Principal | null> {
+async function knock(request: FastifyRequest, ask: Knock, parts: WebParts): Promise<Principal | null> {
   const { key, milliseconds } = ask(request);
   if (key === null) return null;
   const began = performance.now();
   const timer = new AbortController();
   try {
     const found = await Promise.race([
-      authenticate(request, stores.keys, key),
+      authenticate(request, parts, key),
       sleep(milliseconds, 'late' as const, { signal: timer.signal }),
     ]);
     request.mayBeWhole = found !== null;

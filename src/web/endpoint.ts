@@ -20,12 +20,12 @@ import {
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import type { ZodType } from 'zod';
-import type { Role } from '../store/access/keys.js';
+import type { Scope } from '../core/scopes.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Who may call: anybody, or keys of at least this role. */
-export type Access = 'open' | Role;
+/** Who may call: anybody, or whoever has this scope. */
+export type Access = 'open' | Scope;
 
 export interface EndpointOptions {
   readonly summary: string;

@@ -108,13 +108,13 @@ export class Gate {
 
   /**
    * Who a key stands for. From an address that has shown too many wrong ones only keys are looked at that have been
-   * right before: guessing stops, and whoever else is behind the same proxy goes on.
+   * right before: guessing stops, and whoever else is behind the same proxy goes on. `now` is in epoch milliseconds.
    * @throws Refusal 429
    */
-  async authenticate(keys: KeyStore, text: string, address: string): Promise<Principal | null> {
+  async authenticate(keys: KeyStore, text: string, address: string, now: number): Promise<Principal | null> {
     const wait = this.wrong.wait(address);
     if (wait > 0 && !keys.hasHeld(text)) throw tooMany('too many keys that do not hold came from here', wait);
-    const principal = await keys.authenticate(text);
+    const principal = await keys.authenticate(text, now);
     if (principal === null) this.wrong.take(address);
     return principal;
   }

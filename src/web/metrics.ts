@@ -29,7 +29,7 @@ export async function metricsText(parts: WebParts, principal: Principal | null):
       if (value !== null && value !== undefined) made.set({ ...labels }, Number(value));
   };
   await work(parts, registry, gauge);
-  if (principal !== null) {
+  if (principal?.scopes.includes('read') === true) {
     await spend(parts, principal, gauge);
     await budgets(parts, principal, gauge);
     await acting(parts, principal, gauge);

@@ -2,6 +2,7 @@
  * The OpenAPI 3.1 document, made of the endpoints' own notes: the schemas in it are those that validate.
  */
 import { z, type ZodType } from 'zod';
+import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
 import { problemSchema } from './problem.js';
 
@@ -108,7 +109,9 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
   const needs =
     access === 'open'
       ? []
-      : [`Needs a key with the role ${access}${endpoint.allTeams ? ', not restricted to teams' : ''}.`];
+      : [
+          `Needs the scope ${access} (role ${rolesWith(access)})${endpoint.allTeams ? ', not restricted to teams' : ''}.`,
+        ];
   const description = [...(endpoint.description === undefined ? [] : [endpoint.description]), ...needs].join(' ');
   const body = requestBodyOf(endpoint, components);
   const statuses = [
@@ -138,7 +141,8 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
           ]),
       ),
     },
-    security: access === 'open' ? [] : [{ key: [] }],
+    // OpenAPI 3.1.0, "Security Requirement Object": for a key the list may name what it needs.
+    security: access === 'open' ? [] : [{ key: [access] }],
   };
 }
 

@@ -4,7 +4,7 @@
  * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never
  * all teams.
  */
-import { ROLES, type Role } from '../store/access/keys.js';
+import { CUSTOM_ROLE, ROLES } from '../core/scopes.js';
 import type { SessionUser } from '../store/access/sessions.js';
 
 export interface OidcSettings {
@@ -15,8 +15,8 @@ export interface OidcSettings {
   readonly scopes: string;
   /** Name of the claim that lists groups or roles; `realm_access.roles` reaches into objects. */
   readonly rolesClaim: string;
-  /** What the claim must hold for each role; `*`: anything, or nothing. */
-  readonly roles: Readonly<Partial<Record<Role, readonly string[]>>>;
+  /** What the claim must hold for each role, the organisation's own too; `*`: anything, or nothing. */
+  readonly roles: Readonly<Record<string, readonly string[]>>;
   /** Name of the claim that lists teams; null: nobody is restricted to teams. Admins never are. */
   readonly teamsClaim: string | null;
 }
@@ -37,9 +37,11 @@ export type NotLetIn = 'no-role' | 'no-teams';
 /** @param claims of a token that was verified */
 export function userOf(claims: Claims, { rolesClaim, roles, teamsClaim }: OidcSettings): SessionUser | NotLetIn {
   const held = textsOf(claimOf(claims, rolesClaim));
-  const role = [...ROLES]
-    .reverse()
-    .find((one) => roles[one]?.some((group) => group === '*' || held.includes(group)) === true);
+  const all = Object.keys(roles).filter((one) => roles[one]?.some((group) => group === '*' || held.includes(group)));
+  // Each of the three has all that those below it have.
+  const highest = [...ROLES].reverse().find((one) => all.includes(one));
+  const own = all.filter((one) => CUSTOM_ROLE.test(one));
+  const role = highest ?? own[0];
   if (role === undefined) return 'no-role';
   const teams = teamsClaim === null || role === 'admin' ? null : textsOf(claimOf(claims, teamsClaim));
   if (teams?.length === 0) return 'no-teams';
@@ -48,7 +50,13 @@ export function userOf(claims: Claims, { rolesClaim, roles, teamsClaim }: OidcSe
     [claims['name'], claims['preferred_username'], claims['email']].find(
       (one): one is string => typeof one === 'string' && one.trim() !== '',
     ) ?? id;
-  return { id, name: name.slice(0, 200), role, teams };
+  return {
+    id,
+    name: name.slice(0, 200),
+    role,
+    ...(own.length === 0 ? {} : { roles: [...(highest === undefined ? [] : [highest]), ...own] }),
+    teams,
+  };
 }
 
 /** A claim by its own name, or by a path with dots. */

@@ -40,6 +40,7 @@ import { ReconciliationController } from './resources/reconciliation.js';
 import { RecommendationsController } from './resources/recommendations.js';
 import { ReservationsController } from './resources/reservations.js';
 import { ReportsController } from './resources/reports.js';
+import { RolesController } from './resources/roles.js';
 import { RulesController } from './resources/rules.js';
 import { SafetyController } from './resources/safety.js';
 import { SamplesController } from './resources/samples.js';
@@ -82,6 +83,7 @@ export const CONTROLLERS: readonly Type[] = [
   PoliciesController,
   BacktestsController,
   KeysController,
+  RolesController,
   AdmissionController,
   AdmissionsController,
   OperationsController,

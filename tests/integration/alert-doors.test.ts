@@ -157,7 +157,7 @@ describe('the API', async () => {
       isRevoked: false,
     });
     const principal = (): Promise<unknown> =>
-      api.stores.slackDesk.principal(api.stores.db, 'default', { workspace: 'T0WORK', user: 'U0ANA' });
+      api.stores.slackDesk.principal(api.stores.db, 'default', { workspace: 'T0WORK', user: 'U0ANA' }, NOW);
     expect(await principal()).toMatchObject({ id: key.id, teams: ['red'] });
     await api.call('DELETE', `/v1/keys/${key.id}`);
     expect(await principal()).toBeNull();

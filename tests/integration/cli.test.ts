@@ -452,6 +452,42 @@ describe('the command line', async () => {
     expect((await local('keys', 'revoke', '000000000000')).code).toBe(1);
   });
 
+  it("gives keys scopes and an end, rotates them, and keeps roles of one's own", async () => {
+    type Told = { key: { id: string; text: string; scopes: string[]; role: string | null } };
+    const made = await json<Told>(
+      'keys',
+      'create',
+      'meter',
+      '--scope',
+      'usage:write',
+      '--expires',
+      '90d',
+      '--owner',
+      'ops',
+    );
+    expect(made.key).toMatchObject({
+      role: null,
+      scopes: ['usage:write'],
+      owner: 'ops',
+      expiresAt: expect.any(String),
+    });
+    const rotated = await json<Told>('keys', 'rotate', made.key.id, '--overlap', '2h');
+    expect(rotated.key).toMatchObject({ id: made.key.id, previousUntil: expect.any(String) });
+    expect(rotated.key.text).not.toBe(made.key.text);
+    for (const wrong of [
+      ['keys', 'create', 'x', '--role', 'viewer', '--scope', 'read'],
+      ['keys', 'create', 'x', '--scope', 'everything'],
+      ['keys', 'rotate', made.key.id, '--overlap', 'long'],
+    ])
+      expect((await local(...wrong)).code).toBe(2);
+    expect(await json('roles', 'set', 'custom:buyer', '--scope', 'approve', '--scope', 'read')).toMatchObject({
+      role: { name: 'custom:buyer', scopes: ['read', 'approve'] },
+    });
+    expect((await local('roles')).out).toContain('custom:buyer');
+    expect((await local('roles', 'set', 'custom:boss', '--scope', 'admin')).code).toBe(1);
+    expect(await json('roles', 'remove', 'custom:buyer')).toMatchObject({ role: { name: 'custom:buyer' } });
+  });
+
   it('audits every write under the name of the user, and no secret', async () => {
     const { audit } = await json<{ audit: { actor: string; verb: string }[] }>('audit');
     expect(new Set(audit.map(({ verb }) => verb))).toEqual(
@@ -568,6 +604,7 @@ describe('the command line', async () => {
         ['imports'],
         ['rejects'],
         ['keys'],
+        ['roles'],
         ['quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10'],
         ['rules', 'preview', file('rules.json')],
       ]) {

@@ -528,7 +528,7 @@ describe('monthly reports', async () => {
 
   it('are for those who may see the team', async () => {
     const key = async (role: 'viewer' | 'operator', teams: string[] | null): Promise<string> =>
-      (await stores.keys.create(db, 'default', { name: 'test', role, teams })).text;
+      (await stores.keys.create(db, 'default', { name: 'test', role, teams }, 0)).text;
     const [east, viewer] = [await key('viewer', ['east']), await key('viewer', null)];
     expect((await ask('/v1/reports/red/2026-10', { key: east })).status).toBe(403);
     expect((await ask('/v1/reports/east/2026-10', { key: east })).status).toBe(200);
@@ -663,7 +663,7 @@ describe('monthly reports', async () => {
       await runner.drain();
       const remote = JSON.parse(ran.out) as Report;
       expect(remote.spend).toEqual((await get<Report>('/v1/reports/red/2026-10')).spend);
-      const apiKey = (await stores.keys.create(db, 'default', { name: 'looks', role: 'viewer', teams: null })).text;
+      const apiKey = (await stores.keys.create(db, 'default', { name: 'looks', role: 'viewer', teams: null }, 0)).text;
       const { code, out, err } = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'csv'], {
         remote: { url, apiKey },
       });

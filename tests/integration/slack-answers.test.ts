@@ -114,7 +114,7 @@ describe('an action that waits for approval', async () => {
     await w.pass(1000);
     expect(lastReply()).toContain('may not approve it');
     const gone = await w.connect('U0GONE', 'operator');
-    await w.db.transaction((tx) => w.stores.keys.revoke(tx, 'default', gone));
+    await w.db.transaction((tx) => w.stores.keys.revoke(tx, 'default', gone, 0));
     await w.press('U0GONE', post, 'approve');
     await w.pass(1000);
     expect(lastReply()).toContain('You are not known to Bursar here');

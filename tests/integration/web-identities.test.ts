@@ -7,7 +7,7 @@
  * it comes back to a key for the team red, something leaks. Reads, writes, streams and exports alike.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ROLES } from '../../src/store/access/keys.js';
+import { ROLE_SCOPES, ROLES, SCOPES, type Scope } from '../../src/core/scopes.js';
 import { DEFAULT_GATE } from '../../src/web/gate.js';
 import type { Json, JsonObject, OpenApiDocument, Operation } from '../../src/web/openapi.js';
 import { endpoints } from '../../src/web/web.module.js';
@@ -197,32 +197,57 @@ describe('every operation', async () => {
       body: { name: 'x', role: 'viewer' },
     });
     await api.call('DELETE', `/v1/keys/${made.body.id}`);
+    const expired = await api.keyFor({ expiresAt: NOW + 1 });
+    await api.stores.db.query(`update api_key set expires_at = $1 where expires_at is not null`, [new Date(NOW)]);
     for (const one of operations) {
       if (one.operation.security.length === 0) continue;
       const [first] = requestsOf(document, one, ids);
       if (first === undefined) continue;
-      for (const key of [null, `bursar_000000000000_${'a'.repeat(43)}`, made.body.text])
+      for (const key of [null, `bursar_000000000000_${'a'.repeat(43)}`, made.body.text, expired])
         expect([one.method, one.path, (await ask(first, key)).status]).toEqual([one.method, one.path, 401]);
     }
   });
 
-  it('refuses a role that is too low, and a key for some teams where all are concerned', async () => {
-    const keys = new Map(await Promise.all(ROLES.map(async (role) => [role, await api.keyFor({ role })] as const)));
+  it('refuses whoever has every scope but its own, and a key for some teams where all are concerned', async () => {
+    const without = new Map<Scope, string>();
+    for (const scope of SCOPES) without.set(scope, await api.keyFor({ scopes: SCOPES.filter((one) => one !== scope) }));
+    const roles = await Promise.all(ROLES.map(async (role) => [role, await api.keyFor({ role })] as const));
     const red = await api.keyFor({ role: 'operator', teams: ['red'] });
     for (const { method, path, access, allTeams = false } of endpoints()) {
       if (access === 'open') continue;
       const operation = document.paths[path]?.[method.toLowerCase()];
       const [first] = operation === undefined ? [] : requestsOf(document, { path, method, operation }, ids);
-      if (first === undefined) throw new Error(`${method} ${path} is not in the document`);
-      for (const role of ROLES.slice(0, ROLES.indexOf(access)))
-        expect([method, path, role, (await ask(first, keys.get(role) ?? '')).status]).toEqual([
-          method,
-          path,
-          role,
-          403,
-        ]);
+      if (operation === undefined || first === undefined) throw new Error(`${method} ${path} is not in the document`);
+      expect([method, path, operation.security]).toEqual([method, path, [{ key: [access] }]]);
+      const refused = await ask(first, without.get(access) ?? '');
+      expect([method, path, refused.status]).toEqual([method, path, 403]);
+      expect(refused.text).toContain(`this needs the scope ${access}`);
+      for (const [role, key] of roles)
+        if (!ROLE_SCOPES[role].includes(access))
+          expect([method, path, role, (await ask(first, key)).status]).toEqual([method, path, role, 403]);
       if (allTeams) expect([method, path, (await ask(first, red)).status]).toEqual([method, path, 403]);
     }
+  });
+
+  it('lets a scope alone do what it is for, and nothing else: a meter sends, and reads nothing', async () => {
+    for (const scope of SCOPES) {
+      const key = await api.keyFor({ scopes: [scope] });
+      const done: string[] = [];
+      for (const { method, path, access } of endpoints()) {
+        const operation = document.paths[path]?.[method.toLowerCase()];
+        // What a lone scope would change is asked of nothing that is there.
+        const [first] =
+          operation === undefined ? [] : requestsOf(document, { path, method, operation }, ['000000000000']);
+        if (access === 'open' || first === undefined || (access === scope && method !== 'GET')) continue;
+        const { status } = await ask(first, key);
+        if (status !== 403) done.push(`${access} ${method} ${path}`);
+      }
+      expect(done.filter((one) => !one.startsWith(`${scope} GET `))).toEqual([]);
+    }
+    const metrics = async (key: string): Promise<string> =>
+      (await ask({ method: 'GET', path: '/metrics', body: undefined, type: null }, key)).text;
+    expect(await metrics(await api.keyFor({ scopes: ['read'] }))).toContain('bursar_spend');
+    expect(await metrics(await api.keyFor({ scopes: ['usage:write'] }))).not.toContain('bursar_spend');
   });
 
   it('shows nothing of another team to a key for one, whatever it reads or writes', async () => {

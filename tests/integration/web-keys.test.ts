@@ -1,9 +1,10 @@
 /** Who is let in, and what a key may see and do. On a real PostgreSQL, over HTTP. */
 import { describe, expect, it } from 'vitest';
-import { testApi } from '../support/web.js';
+import { NOW, testApi } from '../support/web.js';
 
 describe('keys', async () => {
-  const api = await testApi();
+  let now = NOW;
+  const api = await testApi({ clock: { now: () => now } });
 
   it('are needed below /v1, and only there', async () => {
     const refused = await api.call('GET', '/v1/teams', { key: null });
@@ -134,6 +135,90 @@ describe('keys', async () => {
     expect(
       (await api.call('POST', '/v1/keys', { body: { name: 'a', role: 'admin', teams: ['red'] } })).body['problems'],
     ).toMatchObject([{ path: 'teams' }]);
+  });
+
+  it('have scopes, an owner and an end, and a meter that has one scope can only send', async () => {
+    const made = await api.call<{ id: string; text: string }>('POST', '/v1/keys', {
+      body: {
+        name: 'meter',
+        scopes: ['usage:write'],
+        owner: 'platform',
+        expiresAt: new Date(NOW + 60_000).toISOString(),
+      },
+    });
+    expect(made.body).toMatchObject({ role: null, scopes: ['usage:write'], owner: 'platform', lastUsedAt: null });
+    const key = made.body.text;
+    const send = () => api.call('POST', '/v1/usage', { key, body: { records: [] } });
+    expect((await send()).status).toBe(200);
+    for (const path of ['/v1/teams', '/v1/costs', '/v1/imports', '/v1/keys'])
+      expect(await api.call('GET', path, { key })).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringContaining('this key has usage:write') },
+      });
+    const listed = await api.call<{ items: { id: string }[] }>('GET', '/v1/keys');
+    expect(listed.body.items.find(({ id }) => id === made.body.id)).toMatchObject({
+      lastUsedAt: expect.any(String),
+      expiresAt: new Date(NOW + 60_000).toISOString(),
+    });
+    now = NOW + 60_000;
+    expect((await send()).status).toBe(401);
+    now = NOW;
+    expect((await api.call('POST', '/v1/keys', { body: { name: 'x' } })).body['problems']).toMatchObject([
+      { path: 'role' },
+    ]);
+    const both = { name: 'x', role: 'viewer', scopes: ['read'], expiresAt: new Date(NOW).toISOString() };
+    expect((await api.call('POST', '/v1/keys', { body: both })).body['problems']).toMatchObject([
+      { path: 'scopes' },
+      { path: 'expiresAt' },
+    ]);
+  });
+
+  it('are rotated: both secrets hold for a while, the key stays the same, its sessions end', async () => {
+    const made = await api.call<{ id: string; text: string }>('POST', '/v1/keys', {
+      body: { name: 'turning', role: 'viewer', teams: ['red'] },
+    });
+    const { id, text: first } = made.body;
+    const { stores } = api;
+    const { text: session } = await stores.sessions.start(stores.db, 'default', { key: id }, now);
+    const status = async (key: string): Promise<number> => (await api.call('GET', '/v1/teams', { key })).status;
+    const rotate = async (body: object) => api.call<{ text: string }>('POST', `/v1/keys/${id}/rotate`, { body });
+    const rotated = await rotate({ overlapSeconds: 60 });
+    expect(rotated.body).toMatchObject({
+      id,
+      name: 'turning',
+      teams: ['red'],
+      previousUntil: new Date(now + 60_000).toISOString(),
+    });
+    const second = rotated.body.text;
+    expect([await status(first), await status(second)]).toEqual([200, 200]);
+    expect(await stores.sessions.authenticate(session, now)).toBeNull();
+    now = NOW + 60_000;
+    expect([await status(first), await status(second)]).toEqual([401, 200]);
+    const third = (await rotate({ overlapSeconds: 0 })).body.text;
+    expect([await status(first), await status(second), await status(third)]).toEqual([401, 401, 200]);
+    now = NOW;
+    await api.call('DELETE', `/v1/keys/${id}`);
+    expect((await rotate({})).status).toBe(409);
+  });
+
+  it("of a role of one's own may do what the role says now", async () => {
+    const set = (scopes: string[]) => api.call('PUT', '/v1/roles/custom:buyer', { body: { scopes } });
+    expect((await set(['approve', 'read'])).body).toMatchObject({ name: 'custom:buyer', scopes: ['read', 'approve'] });
+    expect((await set(['admin'])).body['problems']).toMatchObject([{ path: 'scopes' }]);
+    expect((await api.call('PUT', '/v1/roles/viewer', { body: { scopes: ['read'] } })).status).toBe(400);
+    const key = await api.keyFor({ role: 'custom:buyer' });
+    const status = async (): Promise<number> => (await api.call('GET', '/v1/teams', { key })).status;
+    expect(await status()).toBe(200);
+    expect((await api.call('PUT', '/v1/teams/red', { key, body: {} })).status).toBe(403);
+    expect((await set(['configure'])).status).toBe(200);
+    expect(await status()).toBe(403);
+    expect((await api.call('DELETE', '/v1/roles/custom:buyer')).status).toBe(409);
+    expect((await api.call('POST', '/v1/keys', { body: { name: 'x', role: 'custom:nobody' } })).status).toBe(404);
+    const listed = await api.call<{ items: { name: string }[] }>('GET', '/v1/roles');
+    expect(listed.body.items.map(({ name }) => name).sort()).toEqual(['admin', 'custom:buyer', 'operator', 'viewer']);
+    const [, id] = key.split('_');
+    await api.call('DELETE', `/v1/keys/${id}`);
+    expect((await api.call('DELETE', '/v1/roles/custom:buyer')).status).toBe(200);
   });
 
   it('leave their traces in the audit', async () => {

@@ -3,6 +3,7 @@
  * tokens.
  */
 import { describe, expect, it } from 'vitest';
+import { ROLE_SCOPES } from '../../src/core/scopes.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import type { OidcSettings, SignInSettings } from '../../src/web/sign-in.js';
 import { WebModule } from '../../src/web/web.module.js';
@@ -201,7 +202,15 @@ describe('a session by an identity provider', async () => {
     const cookie = cookies.at(-1)?.split(';', 1)[0] ?? '';
     const whoami = (await (await fetch(`${url}/session`, { headers: { cookie } })).json()) as unknown;
     expect(whoami).toEqual({
-      signedIn: { kind: 'user', id: 'u-7', name: 'Ada L.', role: 'operator', teams: ['lab'], organisation: 'default' },
+      signedIn: {
+        kind: 'user',
+        id: 'u-7',
+        name: 'Ada L.',
+        role: 'operator',
+        scopes: ROLE_SCOPES.operator,
+        teams: ['lab'],
+        organisation: 'default',
+      },
       oidc: true,
     });
     const done = await fetch(`${url}/v1/budgets/b`, {

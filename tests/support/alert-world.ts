@@ -115,7 +115,7 @@ export async function alertWorld() {
     },
     /** A person in Slack with a key of its own; answers the id of the key. */
     async connect(user: string, role: 'viewer' | 'operator', teams: readonly string[] | null = null): Promise<string> {
-      const { id } = await stores.keys.create(db, 'default', { name: user, role, teams });
+      const { id } = await stores.keys.create(db, 'default', { name: user, role, teams }, clock.now());
       await stores.slackDesk.connect(db, 'default', { workspace: WORKSPACE, user }, id, 'test', clock.now());
       return id;
     },

@@ -117,7 +117,7 @@ const listener = (told: Telling[]): ChannelConnection => ({
 const keyMaker =
   ({ stores }: TestBursar) =>
   async (request: Partial<KeyRequest>): Promise<string> =>
-    (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
+    (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request }, 0)).text;
 
 const callerOf =
   (address: string, key: string): DashboardWorld['call'] =>

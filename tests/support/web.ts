@@ -119,7 +119,14 @@ export async function testApi({
 const keyMaker =
   (stores: Stores) =>
   async (request: Partial<KeyRequest>): Promise<string> =>
-    (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
+    (
+      await stores.keys.create(
+        stores.db,
+        'default',
+        { name: 'test', ...(request.scopes === undefined ? { role: 'viewer' } : {}), teams: null, ...request },
+        NOW,
+      )
+    ).text;
 
 function caller(url: string, admin: string): TestApi['call'] {
   return async <T>(method: string, path: string, { key = admin, body, headers }: Call = {}): Promise<Reply<T>> => {

@@ -1,50 +1,140 @@
-/** bursar keys, bursar audit: who may call the API, and who did what. A key's text is printed once, when it is made. */
-import { Option, type Command } from 'commander';
-import { ROLES, type Role } from '../../store/access/keys.js';
-import { count, repeated } from '../flags.js';
+/** bursar keys, bursar roles: who may call the API. A key's text is printed once, when it is made or rotated. */
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { CUSTOM_ROLE, isRole, ROLES, SCOPES, SCOPE_TEXTS } from '../../core/scopes.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, parseInstant } from '../../core/time.js';
+import type { ToldKey } from '../../store/access/keys.js';
+import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 
-const MOST_LISTED = 100;
+const UNITS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+
+/** Milliseconds of `30m`, `24h`, `90d`; null for another text. */
+function spanOf(text: string): number | null {
+  const [, number, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  return number === undefined ? null : Number(number) * (UNITS[unit] ?? 0);
+}
+
+function overlap(text: string): number {
+  const span = text === '0' ? 0 : spanOf(text);
+  if (span === null) throw new InvalidArgumentError('It is not a while: write 0, 30m, 24h or 7d.');
+  return span / 1000;
+}
+
+/** An instant, or how long from now on. */
+type Expiry = { readonly at: number } | { readonly after: number };
+
+function expiry(text: string): Expiry {
+  const after = spanOf(text);
+  if (after !== null) return { after };
+  const at = parseInstant(text);
+  if (at === null) throw new InvalidArgumentError('It is no time and no while: write 90d or 2026-12-01T12:00:00Z.');
+  return { at };
+}
+
+function role(text: string): string {
+  if (!isRole(text) && !CUSTOM_ROLE.test(text))
+    throw new InvalidArgumentError(`It is none of ${ROLES.join(', ')} and no custom:<name>.`);
+  return text;
+}
+
+function scope(text: string, before: readonly string[] | undefined): string[] {
+  if (!(SCOPES as readonly string[]).includes(text))
+    throw new InvalidArgumentError(`It is none of ${SCOPES.join(', ')}.`);
+  return repeated(text, before);
+}
+
+const SCOPE = ['--scope <scope>', 'what it may do; may be repeated'] as const;
+
+const SCOPES_HELP = `\nScopes:\n${SCOPES.map((scope) => `  ${scope.padEnd(14)} ${SCOPE_TEXTS[scope]}`).join('\n')}\n`;
+
+interface CreateOptions {
+  readonly role?: string;
+  readonly scope?: string[];
+  readonly team?: string[];
+  readonly owner?: string;
+  readonly expires?: Expiry;
+}
 
 export function addKeys(program: Command, session: Session): void {
   const keys = program
     .command('keys')
-    .description('List the API keys; make or revoke one.')
+    .description('List the API keys; make, rotate or revoke one.')
     .addHelpText(
       'after',
-      '\nExamples:\n  bursar keys\n  bursar keys create grafana --role viewer --team research\n  bursar keys revoke 0a1b2c3d4e5f',
+      '\nExamples:\n  bursar keys\n  bursar keys create grafana --role viewer --team research\n  bursar keys create meter --scope usage:write --expires 90d --owner platform\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h\n  bursar keys revoke 0a1b2c3d4e5f',
     );
 
   keys
     .command('list', { isDefault: true })
     .description('List the keys, revoked ones too. Their texts are not kept.')
     .action(async () => {
-      const all = await (await session.door()).keys();
+      const all = await (await session.door()).access.keys();
       session.print({ keys: all }, () =>
         table(
-          ['key', 'name', 'role', 'teams', 'made', 'last used', 'revoked'],
-          all.map((k) => [k.id, k.name, k.role, k.teams?.join(', ') ?? 'all', k.createdAt, k.lastUsedAt, k.revokedAt]),
+          ['key', 'name', 'role', 'scopes', 'teams', 'owner', 'made', 'expires', 'last used', 'revoked'],
+          all.map((k) => [
+            k.id,
+            k.name,
+            k.role,
+            k.scopes.join(' '),
+            k.teams?.join(', ') ?? 'all',
+            k.owner,
+            k.createdAt,
+            k.expiresAt,
+            k.lastUsedAt,
+            k.revokedAt,
+          ]),
         ),
       );
     });
 
+  const told = (key: ToldKey): void => {
+    session.print({ key }, () => `${key.text}\n`);
+    if (!session.json)
+      session.note(
+        `This is key ${key.id} (${key.role ?? key.scopes.join(' ')}). Keep it now: only its hash is stored.`,
+      );
+  };
+
   keys
     .command('create')
-    .description('Make a key and print it, once.')
+    .description('Make a key and print it, once. Without --role and --scope it is a viewer.')
     .argument('<name>', 'what it is for')
     .addOption(
-      new Option('--role <role>', 'viewer reads, operator works, admin does everything')
-        .choices(ROLES)
-        .default('viewer'),
+      new Option('--role <role>', 'viewer reads, operator works, admin does everything; or custom:<name>').argParser(
+        role,
+      ),
     )
+    .addOption(new Option(...SCOPE).argParser(scope).conflicts('role'))
     .option('--team <team>', 'only for this team and those below it; may be repeated', repeated)
-    .addHelpText('after', '\nExample:\n  bursar keys create grafana --role viewer')
-    .action(async (name: string, { role, team }: { role: Role; team?: string[] }) => {
-      const key = await (await session.door()).createKey({ name, role, teams: team ?? null });
-      session.print({ key }, () => `${key.text}\n`);
-      if (!session.json) session.note(`This is key ${key.id} (${key.role}). Keep it now: only its hash is stored.`);
+    .option('--owner <who>', 'who answers for it')
+    .option('--expires <when>', 'refused from then on: 90d, or 2026-12-01T12:00:00Z', expiry)
+    .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar keys create meter --scope usage:write --expires 90d`)
+    .action(async (name: string, options: CreateOptions) => {
+      const { scope: scopes = null, team, owner = null, expires } = options;
+      const now = session.context.clock.now();
+      told(
+        await (await session.door()).access.createKey({
+          name,
+          role: scopes === null ? (options.role ?? 'viewer') : null,
+          scopes,
+          teams: team ?? null,
+          owner,
+          expiresAt: expires === undefined ? null : 'at' in expires ? expires.at : now + expires.after,
+        }),
+      );
     });
+
+  keys
+    .command('rotate')
+    .description('Give a key another secret and print it, once. Everything else of the key stays.')
+    .argument('<id>', 'as keys lists it')
+    .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
+    .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
+    .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
+      told(await (await session.door()).access.rotateKey(id, seconds)),
+    );
 
   keys
     .command('revoke')
@@ -52,28 +142,56 @@ export function addKeys(program: Command, session: Session): void {
     .argument('<id>', 'as keys lists it')
     .addHelpText('after', '\nExample:\n  bursar keys revoke 0a1b2c3d4e5f')
     .action(async (id: string) => {
-      const key = await (await session.door()).revokeKey(id);
+      const key = await (await session.door()).access.revokeKey(id);
       session.print({ key }, () => `Key ${key.id} (${key.name}) is revoked.\n`);
     });
+}
 
-  program
-    .command('audit')
-    .description('List who did what, newest first.')
-    .option('--limit <n>', 'at most so many', count, MOST_LISTED)
-    .addHelpText('after', '\nExample:\n  bursar audit --limit 20')
-    .action(async ({ limit }: { limit: number }) => {
-      const audit = await (await session.door()).audit(limit);
-      session.print({ audit }, () =>
+export function addRoles(program: Command, session: Session): void {
+  const roles = program
+    .command('roles')
+    .description('List the roles; set or remove one of your own.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar roles\n  bursar roles set custom:buyer --scope read --scope approve\n  bursar roles remove custom:buyer',
+    );
+
+  roles
+    .command('list', { isDefault: true })
+    .description('List the roles with their scopes: three that are always there, and your own.')
+    .action(async () => {
+      const all = await (await session.door()).access.roles();
+      session.print({ roles: all }, () =>
         table(
-          ['at', 'who', 'what', 'target', 'detail'],
-          audit.map((a) => [
-            a.at,
-            a.actor,
-            a.verb,
-            a.target,
-            Object.keys(a.detail).length === 0 ? null : JSON.stringify(a.detail),
-          ]),
+          ['role', 'scopes', 'description', 'set by'],
+          all.map(({ name, scopes, description, updatedBy }) => [name, scopes.join(' '), description, updatedBy]),
         ),
       );
+    });
+
+  roles
+    .command('set')
+    .description('Set a role of your own. Who has it may do what it says within five seconds.')
+    .argument('<name>', 'custom:<name>', role)
+    .option(...SCOPE, scope)
+    .option('--description <text>', 'what it is for')
+    .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar roles set custom:buyer --scope read --scope approve`)
+    .action(async (name: string, { scope, description }: { scope?: string[]; description?: string }) => {
+      const saved = await (await session.door()).access.saveRole({
+        name,
+        scopes: scope ?? [],
+        description: description ?? null,
+      });
+      session.print({ role: saved }, () => `Role ${saved.name} has ${saved.scopes.join(', ')}.\n`);
+    });
+
+  roles
+    .command('remove')
+    .description('Remove a role of your own that no key has.')
+    .argument('<name>', 'as roles lists it')
+    .addHelpText('after', '\nExample:\n  bursar roles remove custom:buyer')
+    .action(async (name: string) => {
+      const removed = await (await session.door()).access.removeRole(name);
+      session.print({ role: removed }, () => `Role ${removed.name} is removed.\n`);
     });
 }

@@ -1,17 +1,17 @@
 /**
- * API keys: who may call, as what, for which teams.
+ * API keys: who may call, what they may do, for which teams, until when.
  *
- * A key's text is shown once, when it is made; only its SHA-256 is stored, and compared in constant time. A revoked key
- * is refused at once by the process that revoked it and within five seconds by every other.
+ * A key's text is shown once, when it is made or rotated; only its SHA-256 is stored, and compared in constant time. A
+ * key that was revoked or has expired is refused at once by the process that did it and within five seconds by every
+ * other. A rotation keeps the key and replaces its secret: whoever it stands for stays the same.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { teamsUnder } from '../../core/budget/budget.js';
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
+import { CUSTOM_ROLE, inOrder, isRole, ROLES, scopesOf, type Scope } from '../../core/scopes.js';
+import { DAY_MS } from '../../core/time.js';
 import type { Database, Queryable, Transaction } from '../database.js';
-
-/** `admin` does everything, `operator` writes usage, prices, budgets and decisions, `viewer` reads. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const;
-export type Role = (typeof ROLES)[number];
+import { customScopes, scopeProblems } from './roles.js';
 
 /** Who calls. */
 export interface Principal {
@@ -19,7 +19,9 @@ export interface Principal {
   /** Of the key. */
   readonly id: string;
   readonly name: string;
-  readonly role: Role;
+  /** Null: a key that was given its scopes one by one. */
+  readonly role: string | null;
+  readonly scopes: readonly Scope[];
   /** Teams that it may see and act for, the teams below them included; null: all. */
   readonly teams: readonly string[] | null;
   /** Somebody whom an identity provider vouches for, by the subject `id`; absent: a key. */
@@ -29,61 +31,105 @@ export interface Principal {
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
-  readonly role: Role;
+  /** Null: it was given its scopes one by one. */
+  readonly role: string | null;
+  /** What it may do now. */
+  readonly scopes: readonly Scope[];
   /** As it was given: the teams below these are meant too. Null: no restriction. */
   readonly teams: readonly string[] | null;
+  /** Who answers for it: a person or a group, as the installation calls them. */
+  readonly owner: string | null;
   readonly createdAt: string;
+  /** Null: until it is revoked. */
+  readonly expiresAt: string | null;
   readonly revokedAt: string | null;
   /** To the minute; null: never used. */
   readonly lastUsedAt: string | null;
+  /** Until when the secret before the last rotation is taken too; null: it is not. */
+  readonly previousUntil: string | null;
 }
 
 export interface KeyRequest {
   readonly name: string;
-  readonly role: Role;
+  /** Either a role or scopes. */
+  readonly role?: string | null;
+  readonly scopes?: readonly string[] | null;
   readonly teams: readonly string[] | null;
+  readonly owner?: string | null;
+  /** Epoch milliseconds; null or absent: until it is revoked. */
+  readonly expiresAt?: number | null;
 }
+
+/** A key beside its text, which is never to be had again. */
+export type ToldKey = StoredKey & { readonly text: string };
+
+/** Two secrets of a key hold at once for at most so long. */
+export const MOST_OVERLAP_MS = 30 * DAY_MS;
 
 const FORM = /^bursar_([0-9a-f]{12})_[\w-]{43}$/;
 const CACHED_MILLISECONDS = 5_000;
 const MOST_CACHED = 10_000;
-const COLUMNS = `id, name, role, teams, created_at as "createdAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
+const COLUMNS = `id, name, role, scopes, teams, owner, created_at as "createdAt", expires_at as "expiresAt",
+  revoked_at as "revokedAt", last_used_at as "lastUsedAt", previous_until as "previousUntil"`;
 
-type Row = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & {
+interface Row {
+  id: string;
+  name: string;
+  role: string | null;
+  scopes: string[] | null;
+  teams: string[] | null;
+  owner: string | null;
   createdAt: Date;
+  expiresAt: Date | null;
   revokedAt: Date | null;
   lastUsedAt: Date | null;
-};
+  previousUntil: Date | null;
+}
+
+interface Held {
+  readonly principal: Principal;
+  /** On the process' own clock. */
+  readonly until: number;
+  /** Epoch milliseconds from when the secret does not hold any more. */
+  readonly ends: number;
+}
 
 const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 export class KeyStore {
-  private readonly cache = new Map<string, { readonly principal: Principal; readonly until: number }>();
+  private readonly cache = new Map<string, Held>();
   private readonly pending = new Map<string, Promise<Principal | null>>();
 
   constructor(private readonly db: Database) {}
 
-  /** Makes a key; `text` is never to be had again. @throws Failure invalid naming every problem. */
-  async create(
-    tx: Queryable,
-    organisation: string,
-    request: KeyRequest,
-  ): Promise<StoredKey & { readonly text: string }> {
-    const problems: Problem[] = [];
-    if (request.name.trim() === '') problems.push({ path: 'name', message: 'is empty' });
-    if (!ROLES.includes(request.role)) problems.push({ path: 'role', message: `is none of ${ROLES.join(', ')}` });
-    if (request.teams?.length === 0) problems.push({ path: 'teams', message: 'lists no team' });
-    if (request.role === 'admin' && request.teams !== null)
-      problems.push({ path: 'teams', message: 'an admin is not restricted to teams' });
+  /**
+   * Makes a key. @param now epoch milliseconds
+   * @throws Failure invalid naming every problem, missing for a role that nobody has set.
+   */
+  async create(tx: Queryable, organisation: string, request: KeyRequest, now: number): Promise<ToldKey> {
+    const { name, role = null, scopes = null, teams, owner = null, expiresAt = null } = request;
+    const problems = problemsOf(request, now);
     if (problems.length > 0) throw invalid('the key has problems', problems);
+    if (role !== null && !isRole(role) && (await customScopes(tx, organisation, [role]))(role) === undefined)
+      throw missing(`role ${role} does not exist`);
     const id = randomBytes(6).toString('hex');
-    const text = `bursar_${id}_${randomBytes(32).toString('base64url')}`;
+    const text = secretOf(id);
     const [row] = await tx.query<Row>(
-      `insert into api_key (organisation, id, name, role, teams, hash) values ($1,$2,$3,$4,$5,$6) returning ${COLUMNS}`,
-      [organisation, id, request.name, request.role, request.teams, digestOf(text)],
+      `insert into api_key (organisation, id, name, role, scopes, teams, owner, expires_at, hash)
+       values ($1,$2,$3,$4,$5,$6,$7,$8,$9) returning ${COLUMNS}`,
+      [
+        organisation,
+        id,
+        name,
+        role,
+        scopes === null ? null : inOrder(scopes),
+        teams,
+        owner,
+        expiresAt === null ? null : new Date(expiresAt),
+        digestOf(text),
+      ],
     );
-    if (row === undefined) throw new Error('broken invariant: an insert returns its row');
-    return { ...keyOf(row), text };
+    return { ...(await this.keyOf(tx, organisation, row)), text };
   }
 
   /** A page by id; `after` is the last one seen. Revoked keys are listed too. */
@@ -92,30 +138,57 @@ export class KeyStore {
       `select ${COLUMNS} from api_key where organisation = $1 and ($2::text is null or id > $2) order by id limit $3`,
       [organisation, after, limit],
     );
-    return rows.map(keyOf);
+    const custom = await customScopes(this.db, organisation, rowsRoles(rows));
+    return rows.map((row) => keyOf(row, custom));
   }
 
-  /** Revokes a key; one that is revoked stays as it is. @throws Failure missing, or conflict for the last admin key. */
-  async revoke(tx: Transaction, organisation: string, id: string): Promise<StoredKey> {
+  /**
+   * Revokes a key; one that is revoked stays as it is. @param now epoch milliseconds
+   * @throws Failure missing, or conflict for the last key that may make keys.
+   */
+  async revoke(tx: Transaction, organisation: string, id: string, now: number): Promise<StoredKey> {
     // Two admins that revoke each other at once would lock everybody out.
     await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
-    const [row] = await tx.query<Row>(`select ${COLUMNS} from api_key where organisation = $1 and id = $2`, [
-      organisation,
-      id,
-    ]);
-    if (row === undefined) throw missing(`key ${id} does not exist`);
-    if (row.role === 'admin' && row.revokedAt === null) {
+    const key = await this.known(tx, organisation, id);
+    if (key.scopes.includes('admin') && key.revokedAt === null) {
       const [other] = await tx.query(
-        `select 1 from api_key where organisation = $1 and id <> $2 and role = 'admin' and revoked_at is null`,
-        [organisation, id],
+        `select 1 from api_key where organisation = $1 and id <> $2 and revoked_at is null
+           and (role = 'admin' or 'admin' = any(scopes)) and (expires_at is null or expires_at > $3)`,
+        [organisation, id, new Date(now)],
       );
       if (other === undefined) throw conflict(`key ${id} is the last admin key: make another one first`);
     }
     const [revoked] = await tx.query<Row>(
-      `update api_key set revoked_at = coalesce(revoked_at, now()) where organisation = $1 and id = $2 returning ${COLUMNS}`,
+      `update api_key set revoked_at = coalesce(revoked_at, now()) where organisation = $1 and id = $2
+       returning ${COLUMNS}`,
       [organisation, id],
     );
-    return keyOf(revoked ?? row);
+    return this.keyOf(tx, organisation, revoked);
+  }
+
+  /**
+   * Gives a key another secret; the one before holds for `overlapMs` more, and those before it no longer. Sessions that
+   * were opened with the key end: whoever knew the old secret may have opened one.
+   * @throws Failure missing, conflict for a key that is revoked or has expired, invalid for an overlap that is too long
+   */
+  async rotate(tx: Transaction, organisation: string, id: string, overlapMs: number, now: number): Promise<ToldKey> {
+    if (!(overlapMs >= 0 && overlapMs <= MOST_OVERLAP_MS))
+      throw invalid('the rotation has 1 problem(s)', [
+        { path: 'overlapSeconds', message: `is not between 0 and ${MOST_OVERLAP_MS / 1000}` },
+      ]);
+    await tx.query(`select 1 from api_key where organisation = $1 and id = $2 for update`, [organisation, id]);
+    const key = await this.known(tx, organisation, id);
+    if (key.revokedAt !== null) throw conflict(`key ${id} is revoked`);
+    if (key.expiresAt !== null && Date.parse(key.expiresAt) <= now) throw conflict(`key ${id} has expired`);
+    const text = secretOf(id);
+    const [row] = await tx.query<Row>(
+      `update api_key set hash = $3, previous_hash = case when $4::timestamptz > $5 then hash end,
+         previous_until = case when $4::timestamptz > $5 then $4::timestamptz end
+       where organisation = $1 and id = $2 returning ${COLUMNS}`,
+      [organisation, id, digestOf(text), new Date(now + overlapMs), new Date(now)],
+    );
+    await tx.query(`delete from session where organisation = $1 and key_id = $2`, [organisation, id]);
+    return { ...(await this.keyOf(tx, organisation, row)), text };
   }
 
   /** Whether this process has let the key in before, and not found since that it no longer holds. */
@@ -127,42 +200,57 @@ export class KeyStore {
    * Who the key's text stands for; null for a text that is no key, an unknown or a revoked one. One look-up of a key is
    * under way at a time, so that a database that hangs does not lose all its connections to one caller.
    */
-  async authenticate(text: string): Promise<Principal | null> {
+  async authenticate(text: string, now: number): Promise<Principal | null> {
     const id = FORM.exec(text)?.[1];
     if (id === undefined) return null;
     const digest = digestOf(text);
     const name = digest.toString('hex');
     const cached = this.cache.get(name);
-    if (cached !== undefined && cached.until > performance.now()) return cached.principal;
+    if (cached !== undefined && cached.until > performance.now() && cached.ends > now) return cached.principal;
     const under = this.pending.get(name);
     if (under !== undefined) return under;
-    const looking = this.lookUp(id, digest, name).finally(() => this.pending.delete(name));
+    const looking = this.lookUp(id, digest, name, now).finally(() => this.pending.delete(name));
     this.pending.set(name, looking);
     return looking;
   }
 
-  private async lookUp(id: string, digest: Buffer, name: string): Promise<Principal | null> {
-    const rows = await this.db.query<{
-      organisation: string;
-      name: string;
-      role: Role;
-      teams: string[] | null;
-      hash: Buffer;
-    }>(`select organisation, name, role, teams, hash from api_key where id = $1 and revoked_at is null`, [id]);
-    const row = rows.find((candidate) => timingSafeEqual(candidate.hash, digest));
-    if (row === undefined) {
+  private async lookUp(id: string, digest: Buffer, name: string, now: number): Promise<Principal | null> {
+    const rows = await this.db.query<
+      Pick<Row, 'name' | 'role' | 'scopes' | 'teams' | 'expiresAt' | 'previousUntil'> & {
+        organisation: string;
+        hash: Buffer;
+        previousHash: Buffer | null;
+      }
+    >(
+      `select organisation, name, role, scopes, teams, hash, expires_at as "expiresAt",
+         previous_hash as "previousHash", previous_until as "previousUntil"
+       from api_key where id = $1 and revoked_at is null`,
+      [id],
+    );
+    const held = rows
+      .map((row) => {
+        const expires = row.expiresAt?.getTime() ?? Infinity;
+        if (timingSafeEqual(row.hash, digest)) return { row, ends: expires };
+        const isPrevious = row.previousHash !== null && timingSafeEqual(row.previousHash, digest);
+        return { row, ends: isPrevious ? Math.min(expires, row.previousUntil?.getTime() ?? 0) : 0 };
+      })
+      .find(({ ends }) => ends > now);
+    if (held === undefined) {
       this.cache.delete(name);
       return null;
     }
-    const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
-    await this.noteUse(row.organisation, id);
-    const principal = { organisation: row.organisation, id, name: row.name, role: row.role, teams };
+    const { row, ends } = held;
+    const { organisation, role } = row;
+    const custom = await customScopes(this.db, organisation, rowsRoles([row]));
+    const teams = row.teams === null ? null : await teamsBelow(this.db, organisation, row.teams);
+    await this.noteUse(organisation, id);
+    const principal = { organisation, id, name: row.name, role, scopes: keyScopes(row, custom), teams };
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
-    this.cache.set(name, { principal, until: performance.now() + CACHED_MILLISECONDS });
+    this.cache.set(name, { principal, until: performance.now() + CACHED_MILLISECONDS, ends });
     return principal;
   }
 
-  /** Forgets who was let in: called after a key was revoked, so that this process refuses it at once. */
+  /** Forgets who was let in: called after a key or a role was changed, so that this process knows at once. */
   forget(): void {
     this.cache.clear();
   }
@@ -174,13 +262,28 @@ export class KeyStore {
       await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
       const [any] = await tx.query(`select 1 from api_key where organisation = $1 limit 1`, [organisation]);
       if (any !== undefined) return null;
-      return (await this.create(tx, organisation, { name: 'first admin', role: 'admin', teams: null })).text;
+      return (await this.create(tx, organisation, { name: 'first admin', role: 'admin', teams: null }, 0)).text;
     });
+  }
+
+  private async known(tx: Queryable, organisation: string, id: string): Promise<StoredKey> {
+    const [row] = await tx.query<Row>(`select ${COLUMNS} from api_key where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
+    if (row === undefined) throw missing(`key ${id} does not exist`);
+    return this.keyOf(tx, organisation, row);
+  }
+
+  private async keyOf(tx: Queryable, organisation: string, row: Row | undefined): Promise<StoredKey> {
+    if (row === undefined) throw new Error('broken invariant: the key was there');
+    return keyOf(row, await customScopes(tx, organisation, rowsRoles([row])));
   }
 
   private async noteUse(organisation: string, id: string): Promise<void> {
     await this.db.query(
-      `update api_key set last_used_at = now() where organisation = $1 and id = $2 and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+      `update api_key set last_used_at = now() where organisation = $1 and id = $2
+         and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
       [organisation, id],
     );
   }
@@ -196,11 +299,42 @@ export async function teamsBelow(db: Queryable, organisation: string, teams: rea
   return [...new Set(teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
 }
 
-function keyOf(row: Row): StoredKey {
+type Custom = Awaited<ReturnType<typeof customScopes>>;
+
+const rowsRoles = (rows: readonly Pick<Row, 'role'>[]): string[] => rows.flatMap(({ role }) => role ?? []);
+
+export const keyScopes = ({ role, scopes }: Pick<Row, 'role' | 'scopes'>, custom: Custom): Scope[] =>
+  role === null ? inOrder(scopes ?? []) : scopesOf([role], custom);
+
+const secretOf = (id: string): string => `bursar_${id}_${randomBytes(32).toString('base64url')}`;
+
+function problemsOf({ name, role, scopes, teams, expiresAt }: KeyRequest, now: number): Problem[] {
+  const problems: Problem[] = [];
+  if (name.trim() === '') problems.push({ path: 'name', message: 'is empty' });
+  if ((role ?? null) === null && (scopes ?? null) === null)
+    problems.push({ path: 'role', message: 'is missing: a key has a role or scopes' });
+  if ((role ?? null) !== null && (scopes ?? null) !== null)
+    problems.push({ path: 'scopes', message: 'are not beside a role: a key has one or the other' });
+  if ((role ?? null) !== null && !isRole(role ?? '') && !CUSTOM_ROLE.test(role ?? ''))
+    problems.push({ path: 'role', message: `is none of ${ROLES.join(', ')} and no custom:<name>` });
+  if ((scopes ?? null) !== null) problems.push(...scopeProblems(scopes ?? []));
+  if (teams?.length === 0) problems.push({ path: 'teams', message: 'lists no team' });
+  if (teams !== null && (role === 'admin' || scopes?.includes('admin') === true))
+    problems.push({ path: 'teams', message: 'an admin is not restricted to teams' });
+  if ((expiresAt ?? Infinity) <= now) problems.push({ path: 'expiresAt', message: 'is over' });
+  return problems;
+}
+
+const instantOf = (date: Date | null): string | null => date?.toISOString() ?? null;
+
+function keyOf(row: Row, custom: Custom): StoredKey {
   return {
     ...row,
+    scopes: keyScopes(row, custom),
     createdAt: row.createdAt.toISOString(),
-    revokedAt: row.revokedAt?.toISOString() ?? null,
-    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    expiresAt: instantOf(row.expiresAt),
+    revokedAt: instantOf(row.revokedAt),
+    lastUsedAt: instantOf(row.lastUsedAt),
+    previousUntil: instantOf(row.previousUntil),
   };
 }

@@ -6,14 +6,19 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../database.js';
-import { teamsBelow, type Principal, type Role } from './keys.js';
+import { inOrder, scopesOf } from '../../core/scopes.js';
+import { teamsBelow, type Principal } from './keys.js';
+import { customScopes } from './roles.js';
 
 /** Somebody whom an identity provider vouches for. */
 export interface SessionUser {
   /** The provider's subject. */
   readonly id: string;
   readonly name: string;
-  readonly role: Role;
+  /** The highest of the three that everybody has, else the first of `roles`. */
+  readonly role: string;
+  /** All of them; absent: that one. */
+  readonly roles?: readonly string[];
   /** As the claims say: the teams below these are meant too. Null: no restriction. */
   readonly teams: readonly string[] | null;
 }
@@ -38,7 +43,9 @@ interface Row {
   organisation: string;
   key_id: string | null;
   name: string;
-  role: Role;
+  role: string | null;
+  roles: string[] | null;
+  scopes: string[] | null;
   teams: string[] | null;
   user_id: string | null;
 }
@@ -60,7 +67,8 @@ export class SessionStore {
     const user = 'user' in who ? who.user : null;
     await tx.query(`delete from session where organisation = $1 and expires_at <= $2`, [organisation, new Date(now)]);
     await tx.query(
-      `insert into session (organisation, hash, key_id, user_id, user_name, role, teams, created_at, expires_at) values ($1,$2,$3,$4,$5,$6,$7,$8,$9)`,
+      `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, created_at, expires_at)
+       values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)`,
       [
         organisation,
         digestOf(text),
@@ -68,6 +76,7 @@ export class SessionStore {
         user?.id ?? null,
         user?.name ?? null,
         user?.role ?? null,
+        user === null ? null : (user.roles ?? [user.role]),
         user?.teams ?? null,
         new Date(now),
         new Date(expiresAt),
@@ -85,18 +94,26 @@ export class SessionStore {
     if (cached !== undefined && cached.until > performance.now()) return cached.principal;
     this.cache.delete(name);
     const [row] = await this.db.query<Row>(
-      `select s.organisation, s.key_id, s.user_id, coalesce(s.user_name, k.name) as name, coalesce(s.role, k.role) as role, case when s.key_id is null then s.teams else k.teams end as teams
+      `select s.organisation, s.key_id, s.user_id, coalesce(s.user_name, k.name) as name,
+         coalesce(s.role, k.role) as role, s.roles, k.scopes,
+         case when s.key_id is null then s.teams else k.teams end as teams
        from session s left join api_key k on k.organisation = s.organisation and k.id = s.key_id
-       where s.hash = $1 and s.expires_at > $2 and (s.key_id is null or (k.id is not null and k.revoked_at is null))`,
+       where s.hash = $1 and s.expires_at > $2 and (s.key_id is null or (k.id is not null and k.revoked_at is null
+         and (k.expires_at is null or k.expires_at > $2)))`,
       [digest, new Date(now)],
     );
     if (row === undefined) return null;
     const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
+    const roles = row.roles ?? (row.role === null ? [] : [row.role]);
     const principal: Principal = {
       organisation: row.organisation,
       id: row.key_id ?? row.user_id ?? '',
       name: row.name,
       role: row.role,
+      scopes:
+        row.role === null
+          ? inOrder(row.scopes ?? [])
+          : scopesOf(roles, await customScopes(this.db, row.organisation, roles)),
       teams,
       ...(row.user_id === null ? {} : { isUser: true }),
     };

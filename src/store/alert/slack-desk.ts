@@ -6,11 +6,11 @@
  * long after their time-stamp has run out.
  */
 import type { Act, Message } from '../../core/alert/message.js';
-import { teamsUnder } from '../../core/budget/budget.js';
 import { missing } from '../../core/errors.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
-import type { Principal, Role } from '../access/keys.js';
+import { keyScopes, teamsBelow, type Principal } from '../access/keys.js';
+import { customScopes } from '../access/roles.js';
 import { wake } from '../work.js';
 
 export const ANSWER = 'answer.take';
@@ -42,7 +42,8 @@ export interface SlackUser extends SlackPerson {
   /** Id of the API key whose rights the person has. */
   readonly key: string;
   readonly keyName: string;
-  readonly role: Role;
+  /** Null: the key was given its scopes one by one. */
+  readonly role: string | null;
   readonly teams: readonly string[] | null;
   readonly isRevoked: boolean;
   readonly madeBy: string;
@@ -50,7 +51,10 @@ export interface SlackUser extends SlackPerson {
 
 const KEPT_MS = DAY_MS;
 
-const USERS = `select u.workspace, u.slack_user as "user", u.api_key as key, k.name as "keyName", k.role, k.teams, k.revoked_at is not null as "isRevoked", u.made_by as "madeBy"
+type Row = SlackUser & { readonly scopes: string[] | null };
+
+const USERS = `select u.workspace, u.slack_user as "user", u.api_key as key, k.name as "keyName", k.role, k.scopes,
+  k.teams, k.revoked_at is not null as "isRevoked", u.made_by as "madeBy"
   from slack_user u join api_key k on k.organisation = u.organisation and k.id = u.api_key where u.organisation = $1`;
 
 export class SlackDesk {
@@ -108,7 +112,7 @@ export class SlackDesk {
   }
 
   async users(db: Queryable, organisation: string): Promise<SlackUser[]> {
-    return db.query<SlackUser>(`${USERS} order by u.workspace, u.slack_user`, [organisation]);
+    return (await db.query<Row>(`${USERS} order by u.workspace, u.slack_user`, [organisation])).map(userOf);
   }
 
   /** @throws Failure missing for a key that is not there or revoked. */
@@ -145,31 +149,41 @@ export class SlackDesk {
   }
 
   private async known(db: Queryable, organisation: string, { workspace, user }: SlackPerson): Promise<SlackUser> {
-    const [row] = await db.query<SlackUser>(`${USERS} and u.workspace = $2 and u.slack_user = $3`, [
+    const [row] = await db.query<Row>(`${USERS} and u.workspace = $2 and u.slack_user = $3`, [
       organisation,
       workspace,
       user,
     ]);
     if (row === undefined) throw missing(`the Slack user ${user} of ${workspace} is not connected`);
-    return row;
+    return userOf(row);
   }
 
-  /** Whose rights a person in Slack has, the teams below theirs included; null: nobody's, or the key is revoked. */
-  async principal(db: Queryable, organisation: string, { workspace, user }: SlackPerson): Promise<Principal | null> {
-    const [row] = await db.query<SlackUser>(
-      `${USERS} and u.workspace = $2 and u.slack_user = $3 and k.revoked_at is null`,
-      [organisation, workspace, user],
+  /**
+   * Whose rights a person in Slack has, the teams below theirs included; null: nobody's, or the key is revoked or has
+   * expired. `now` is in epoch milliseconds.
+   */
+  async principal(
+    db: Queryable,
+    organisation: string,
+    { workspace, user }: SlackPerson,
+    now: number,
+  ): Promise<Principal | null> {
+    const [row] = await db.query<Row>(
+      `${USERS} and u.workspace = $2 and u.slack_user = $3 and k.revoked_at is null
+         and (k.expires_at is null or k.expires_at > $4)`,
+      [organisation, workspace, user, formatInstant(now)],
     );
     if (row === undefined) return null;
-    const all =
-      row.teams === null
-        ? []
-        : await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [
-            organisation,
-          ]);
-    const parents = new Map(all.map(({ id, parent }) => [id, parent]));
-    const teams =
-      row.teams === null ? null : [...new Set(row.teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
-    return { organisation, id: row.key, name: row.keyName, role: row.role, teams };
+    const { key: id, keyName: name, role } = row;
+    return {
+      organisation,
+      id,
+      name,
+      role,
+      scopes: keyScopes(row, await customScopes(db, organisation, role === null ? [] : [role])),
+      teams: row.teams === null ? null : await teamsBelow(db, organisation, row.teams),
+    };
   }
 }
+
+const userOf = ({ scopes: _, ...user }: Row): SlackUser => user;

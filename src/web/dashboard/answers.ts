@@ -7,6 +7,7 @@ import type { BacktestReport } from '../../core/policy/backtest.js';
 import type { Budget as BudgetSettings } from '../../core/budget/budget.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
+import type { Scope } from '../../core/scopes.js';
 import type { ReservationState } from '../../core/budget/reservation.js';
 import type { LedgerState } from '../../core/saving/saving.js';
 
@@ -15,13 +16,13 @@ export interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-export type Role = 'viewer' | 'operator' | 'admin';
-
 export interface SignedIn {
   readonly kind: 'key' | 'user';
   readonly id: string;
   readonly name: string;
-  readonly role: Role;
+  /** Null: a key that was given its scopes one by one. */
+  readonly role: string | null;
+  readonly scopes: readonly Scope[];
   readonly teams: readonly string[] | null;
   readonly organisation: string;
 }

@@ -5,7 +5,8 @@
  * Keeps no secret: the session is in a cookie that no script can read.
  */
 import { signal } from '@preact/signals';
-import type { Page, Role, Session } from './answers.js';
+import { ROLES, ROLE_SCOPES, type Scope } from '../../core/scopes.js';
+import type { Page, Session } from './answers.js';
 import { code } from './format.js';
 import { say } from './language.js';
 
@@ -96,13 +97,14 @@ export async function list<T>(
   return { items: page.items, more: page.nextCursor !== null };
 }
 
-const RANK: readonly Role[] = ['viewer', 'operator', 'admin'];
-
 /** Why whoever is signed in may not do something; null: they may. What the server allows is decided there. */
-export function refusal(role: Role, needsAllTeams = false): string | null {
+export function refusal(scope: Scope, needsAllTeams = false): string | null {
   const caller = session.value?.signedIn;
   if (caller === null || caller === undefined) return say('refused.nobody');
-  if (RANK.indexOf(caller.role) < RANK.indexOf(role))
-    return say('refused.role', { role: code('role', role), yours: code('role', caller.role) });
+  if (!caller.scopes.includes(scope)) {
+    const role = code('role', ROLES.find((one) => ROLE_SCOPES[one].includes(scope)) ?? 'admin');
+    const yours = caller.role === null ? caller.scopes.join(', ') : code('role', caller.role);
+    return say('refused.role', { role, yours });
+  }
   return needsAllTeams && caller.teams !== null ? say('refused.teams') : null;
 }

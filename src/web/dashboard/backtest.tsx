@@ -72,7 +72,7 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
                   />
                 )}
               </Field>
-              <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>
+              <Act refused={refusal('configure')} isBusy={isBusy} onAct={() => run(document, from, to)}>
                 {say('backtest')}
               </Act>
             </div>

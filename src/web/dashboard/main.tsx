@@ -122,9 +122,9 @@ function Choices(): JSX.Element {
   );
 }
 
-function Who({ caller: { name, role, teams } }: { readonly caller: SignedIn }): JSX.Element {
+function Who({ caller: { name, role, scopes, teams } }: { readonly caller: SignedIn }): JSX.Element {
   const rights = joined([
-    code('role', role),
+    role === null ? scopes.join(' ') : code('role', role),
     teams === null ? null : teams.length === 1 ? (teams[0] ?? null) : say('count.teams', { n: teams.length }),
   ]);
   return <span class="note">{say('frame.who', { name, rights })}</span>;

@@ -109,7 +109,7 @@ export class ActionsController {
 
   @Endpoint('GET /v1/actions', {
     summary: 'List actions, newest first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(actionSchema),
   })
   async list(
@@ -134,7 +134,7 @@ export class ActionsController {
 
   @Endpoint('GET /v1/actions/:id', {
     summary: 'Get an action with its timeline and its proof',
-    access: 'viewer',
+    access: 'read',
     answer: storySchema,
   })
   async get(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionStory> {
@@ -146,7 +146,7 @@ export class ActionsController {
   @Endpoint('POST /v1/actions/:id/approve', {
     summary: 'Approve an action',
     description: 'The line then acts, if its guard allows it.',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: actionSchema,
   })
@@ -159,7 +159,7 @@ export class ActionsController {
 
   @Endpoint('POST /v1/actions/:id/reject', {
     summary: 'Reject an action that no provider was asked for yet',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: actionSchema,
   })
@@ -177,7 +177,7 @@ export class ActionsController {
   @Endpoint('POST /v1/actions/:id/rollback', {
     summary: 'Take an action back',
     description: 'Answers the action that does so, which is approved by asking for it.',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: actionSchema,
   })
@@ -187,7 +187,7 @@ export class ActionsController {
     @JsonBody(rollbackSchema) { underStop }: z.infer<typeof rollbackSchema>,
   ): Promise<ActionJson> {
     const { stores, clock } = this.parts;
-    if (underStop && caller.principal.role !== 'admin')
+    if (underStop && !caller.principal.scopes.includes('admin'))
       throw denied('a rollback while the kill switch is on needs a key with the role admin');
     return this.decide(caller, id, 'action.rollback', (tx, organisation) =>
       rollBack(stores, tx, organisation, id, actorOf(caller), { underStop }, clock.now()),

@@ -186,7 +186,7 @@ export class AdmissionController implements OnModuleDestroy {
     ...OPTIONS,
     knock: (request) => ({ key: bearerOf(request), milliseconds: waiting(request) }),
     description:
-      'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.',
+      'Called by an API server, with an API key as bearer token (of any role, or with the scope admission; all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.',
   })
   async review(
     @Req() request: FastifyRequest,
@@ -212,7 +212,7 @@ export class AdmissionController implements OnModuleDestroy {
 
   @Endpoint('GET /v1/admission', {
     summary: 'Get what the admission webhook refuses',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: settingsSchema,
   })

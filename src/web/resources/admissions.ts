@@ -41,7 +41,7 @@ export class AdmissionsController {
 
   @Endpoint('GET /v1/admissions', {
     summary: 'List refused and warned launches',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(admissionSchema),
     description:
       'Newest day first. A launch that is shared by several teams is in the list of each that objected. Written a moment after the answer; kept for 400 days.',

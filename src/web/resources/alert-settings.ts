@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { ALERT_KINDS, SEVERITIES } from '../../core/alert/alert.js';
 import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert/routes.js';
 import { denied } from '../../core/errors.js';
-import { ROLES } from '../../store/access/keys.js';
 import { muteAlerts } from '../../store/alert/set-alert.js';
 import type { SlackUser } from '../../store/alert/slack-desk.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
@@ -85,7 +84,7 @@ const userSchema = z
     user: z.string(),
     key: z.string(),
     keyName: z.string(),
-    role: z.enum(ROLES),
+    role: z.string().nullable(),
     teams: z.array(z.string()).nullable(),
     isRevoked: z.boolean().describe('Then the person may do nothing'),
     madeBy: z.string(),
@@ -106,7 +105,7 @@ export class AlertSettingsController {
 
   @Endpoint('GET /v1/alert-routes', {
     summary: 'Get where alerts go',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: storedSchema,
   })
@@ -137,7 +136,7 @@ export class AlertSettingsController {
     });
   }
 
-  @Endpoint('GET /v1/alert-mutes', { summary: 'List what is muted', access: 'viewer', answer: pageSchema(muteSchema) })
+  @Endpoint('GET /v1/alert-mutes', { summary: 'List what is muted', access: 'read', answer: pageSchema(muteSchema) })
   async mutes(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Mute>> {
     const { stores, clock } = this.parts;
     const all = await stores.alertSettings.mutes(stores.db, principal.organisation, clock.now());
@@ -151,7 +150,7 @@ export class AlertSettingsController {
   @Endpoint('POST /v1/alert-mutes', {
     summary: 'Mute alerts for a while',
     description: 'What is made meanwhile is kept and not told, also not later.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: muteSchema,
   })
@@ -167,7 +166,7 @@ export class AlertSettingsController {
 
   @Endpoint('DELETE /v1/alert-mutes/:id', {
     summary: 'Lift a mute',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: muteSchema,
   })

@@ -68,11 +68,7 @@ const anomalySchema = z
 export class AlertsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/alerts', {
-    summary: 'List alerts, newest first',
-    access: 'viewer',
-    answer: pageSchema(alertSchema),
-  })
+  @Endpoint('GET /v1/alerts', { summary: 'List alerts, newest first', access: 'read', answer: pageSchema(alertSchema) })
   async list(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
@@ -87,7 +83,7 @@ export class AlertsController {
     return { items: page.items.map(({ alert }) => alertJson(alert)), nextCursor: page.nextCursor };
   }
 
-  @Endpoint('GET /v1/alerts/:id', { summary: 'Get an alert, and where it went', access: 'viewer', answer: storySchema })
+  @Endpoint('GET /v1/alerts/:id', { summary: 'Get an alert, and where it went', access: 'read', answer: storySchema })
   async get(@Calling() caller: Caller, @PathInput('id', alertId) id: string): Promise<AlertStory> {
     const { stores } = this.parts;
     return alertStory(stores, caller.principal.organisation, await this.known(caller, id));
@@ -96,7 +92,7 @@ export class AlertsController {
   @Endpoint('POST /v1/alerts/:id/acknowledge', {
     summary: 'Take an alert on',
     description: 'It goes no further. An action is approved or rejected instead.',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: alertSchema,
   })
@@ -131,7 +127,7 @@ export class AlertsController {
 
   @Endpoint('GET /v1/anomalies', {
     summary: 'List unusual spend and prices, newest first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(anomalySchema),
   })
   async anomalies(

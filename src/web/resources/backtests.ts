@@ -106,7 +106,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
     summary: 'Run a policy over recorded history',
     description:
       'Done by the line: the answer names the backtest, its Location tells how far it is. A finished one vouches for the policy on these teams.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     status: 202,
     answer: storedSchema,
@@ -145,7 +145,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
 
   @Endpoint('GET /v1/backtests', {
     summary: 'List backtests, newest first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(storedSchema),
   })
   async list(
@@ -162,7 +162,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
 
   @Endpoint('GET /v1/backtests/:id', {
     summary: 'Get a backtest, with its report once it is done',
-    access: 'viewer',
+    access: 'read',
     answer: detailSchema,
   })
   async get(
@@ -178,7 +178,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
 
   @Endpoint('GET /v1/backtests/:id/plot.svg', {
     summary: "A finished backtest's picture, SVG",
-    access: 'viewer',
+    access: 'read',
     answer: { media: 'image/svg+xml' },
   })
   @Header('content-type', 'image/svg+xml; charset=utf-8')
@@ -189,7 +189,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
 
   @Endpoint('GET /v1/backtests/:id/plot.png', {
     summary: "A finished backtest's picture, PNG",
-    access: 'viewer',
+    access: 'read',
     answer: { media: 'image/png' },
   })
   @Header('content-type', 'image/png')
@@ -200,7 +200,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
   @Endpoint('GET /v1/backtests/:id/events', {
     summary: 'How far a backtest is, as server-sent events',
     description: 'progress with every change, done at the end, which closes the stream.',
-    access: 'viewer',
+    access: 'read',
     answer: { media: 'text/event-stream' },
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')

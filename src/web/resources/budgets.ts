@@ -144,7 +144,7 @@ type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['cr
 export class BudgetsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/budgets', { summary: 'List budgets', access: 'viewer', answer: pageSchema(budgetSchema) })
+  @Endpoint('GET /v1/budgets', { summary: 'List budgets', access: 'read', answer: pageSchema(budgetSchema) })
   async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Budget>> {
     const { stores } = this.parts;
     const all = await stores.budgets.list(stores.db, principal.organisation);
@@ -155,14 +155,14 @@ export class BudgetsController {
     );
   }
 
-  @Endpoint('GET /v1/budgets/:id', { summary: 'Get a budget', access: 'viewer', answer: budgetSchema })
+  @Endpoint('GET /v1/budgets/:id', { summary: 'Get a budget', access: 'read', answer: budgetSchema })
   async get(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<Budget> {
     return this.known(caller, id);
   }
 
   @Endpoint('GET /v1/budgets/:id/state', {
     summary: 'How a budget stands in its newest weighed period',
-    access: 'viewer',
+    access: 'read',
     answer: stateSchema,
   })
   async state(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<State> {
@@ -177,7 +177,7 @@ export class BudgetsController {
 
   @Endpoint('GET /v1/budgets/:id/periods', {
     summary: 'List the periods of a budget that were weighed, newest first, with what each came to',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(periodState),
   })
   async periods(
@@ -200,7 +200,7 @@ export class BudgetsController {
 
   @Endpoint('PUT /v1/budgets/:id', {
     summary: 'Add or change a budget',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: budgetSchema,
   })
@@ -223,7 +223,7 @@ export class BudgetsController {
 
   @Endpoint('DELETE /v1/budgets/:id', {
     summary: 'Remove a budget',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: budgetSchema,
   })

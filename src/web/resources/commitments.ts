@@ -54,7 +54,7 @@ export class CommitmentsController {
 
   @Endpoint('GET /v1/commitments', {
     summary: 'Utilisation and coverage of commitments, from bills',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: z.strictObject({ commitments: z.array(utilisationSchema), coverage: z.array(coverageSchema) }),
   })

@@ -90,7 +90,7 @@ export class CostsController {
   @Endpoint('GET /v1/costs', {
     summary: 'Ask what was spent',
     description: 'A key that is restricted to teams sees these teams only.',
-    access: 'viewer',
+    access: 'read',
     answer: answerSchema,
   })
   async costs(

@@ -46,7 +46,7 @@ export class CreditsController {
 
   @Endpoint('GET /v1/credits', {
     summary: 'List the credits and what is left of them',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: viewSchema,
   })
@@ -58,7 +58,7 @@ export class CreditsController {
   @Endpoint('PUT /v1/credits', {
     summary: 'Replace all credits',
     description: 'What metered usage takes of them is reckoned anew. An empty list takes them all away.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: viewSchema,

@@ -44,7 +44,7 @@ export class DeliveriesController {
 
   @Endpoint('GET /v1/deliveries', {
     summary: 'List deliveries that are open',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: z.strictObject({ deliveries: z.array(deliverySchema) }),
   })
@@ -56,7 +56,7 @@ export class DeliveriesController {
   @Endpoint('PUT /v1/deliveries/:name', {
     summary: 'Open a delivery: files of one bill that are imported together',
     description: 'One that is open stays open, with the files that it has.',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     answer: deliverySchema,
@@ -78,7 +78,7 @@ export class DeliveriesController {
   @Endpoint('POST /v1/deliveries/:name/files', {
     summary: 'Add a file to an open delivery',
     description: 'The body is the file. Nothing of it counts before the delivery is committed.',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     takes: 'upload',
@@ -104,7 +104,7 @@ export class DeliveriesController {
   @Endpoint('POST /v1/deliveries/:name/commit', {
     summary: 'Import the files of a delivery together, and close it',
     description: 'All of it is imported, or nothing; a delivery that was not imported stays open.',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     answer: importedFiles,
@@ -123,7 +123,7 @@ export class DeliveriesController {
 
   @Endpoint('DELETE /v1/deliveries/:name', {
     summary: 'Discard an open delivery and its files',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     answer: deliverySchema,

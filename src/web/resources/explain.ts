@@ -47,7 +47,7 @@ export class ExplainController {
     summary: 'Explain what the policies make of a target, a team or a budget',
     description:
       'Every document that looks at it: what it saw, what was missing, and what would make it act. The policies are asked as they are for recommendations.',
-    access: 'viewer',
+    access: 'read',
     answer: explainedSchema,
   })
   async explain(

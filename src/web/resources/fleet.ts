@@ -69,7 +69,7 @@ export class FleetController {
   @Endpoint('GET /v1/fleet', {
     summary: 'List what runs at the providers',
     description: 'As it was last seen: a provider that does not answer leaves its targets as they were, and they age.',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(targetSchema),
   })
   async list(
@@ -93,7 +93,7 @@ export class FleetController {
 
   @Endpoint('GET /v1/fleet/coverage', {
     summary: 'How well the fleet of each connection is known',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: z.strictObject({ items: z.array(coverageSchema) }),
   })

@@ -39,7 +39,7 @@ const changeSchema = z
 export class FxController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/fx', { summary: 'List exchange rates', access: 'viewer', answer: pageSchema(storedSchema) })
+  @Endpoint('GET /v1/fx', { summary: 'List exchange rates', access: 'read', answer: pageSchema(storedSchema) })
   async list(
     @Calling() { principal }: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
@@ -58,7 +58,7 @@ export class FxController {
     summary: 'Add or correct exchange rates',
     description:
       'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: changeSchema,

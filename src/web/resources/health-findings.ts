@@ -45,7 +45,7 @@ export class HealthFindingsController {
   @Endpoint('GET /v1/health-findings', {
     summary: 'List findings about the health of GPUs',
     description: 'Newest first.',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(findingSchema),
   })
   async list(

@@ -148,7 +148,7 @@ export class ImportsController {
     summary: 'Import a bill or a file of usage',
     description:
       'The body is the file. The same file again changes nothing; a restated bill replaces its period. A bill that another source has delivered is a conflict, unless replace is true.',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     takes: 'upload',
@@ -174,7 +174,7 @@ export class ImportsController {
 
   @Endpoint('GET /v1/imports', {
     summary: 'List imports, newest first',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: pageSchema(storedSchema),
   })
@@ -193,7 +193,7 @@ export class ImportsController {
     summary: 'Take an import back, whole',
     description:
       'Everything that its call brought goes; bills and statements of records that it replaced are there again; what changes is priced anew.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: undoneSchema,
@@ -208,7 +208,7 @@ export class ImportsController {
 
   @Endpoint('GET /v1/imports/:id/rejects', {
     summary: 'List rows of an import that could not be read',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: pageSchema(rejectSchema),
   })
@@ -222,7 +222,7 @@ export class ImportsController {
 
   @Endpoint('GET /v1/rejects', {
     summary: 'List all rows that could not be read, newest import first',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: pageSchema(rejectSchema),
   })

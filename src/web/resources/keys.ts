@@ -1,7 +1,9 @@
-/** /v1/keys: API keys. Admins only. A key's text is in the answer that made it, and nowhere else. */
+/** /v1/keys: API keys. Admins only. A key's text is in the answer that made or rotated it, and nowhere else. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { ROLES, type StoredKey } from '../../store/access/keys.js';
+import { CUSTOM_ROLE, ROLES, SCOPES } from '../../core/scopes.js';
+import { formatInstant, parseInstant } from '../../core/time.js';
+import { MOST_OVERLAP_MS, type StoredKey } from '../../store/access/keys.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
@@ -9,25 +11,51 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { teamId } from './teams.js';
 
+const DAY_SECONDS = 86_400;
+const keyId = z.string().regex(/^[0-9a-f]{12}$/, 'is not the id of a key');
+
 const requestSchema = z
   .strictObject({
     name: z.string().min(1).max(200),
     role: z
-      .enum(ROLES)
-      .describe('admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads'),
+      .union([z.enum(ROLES), z.string().regex(CUSTOM_ROLE)], {
+        error: `is none of ${ROLES.join(', ')} and no custom:<name>`,
+      })
+      .nullish()
+      .describe(
+        'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a role of your own',
+      ),
+    scopes: z.array(z.enum(SCOPES)).min(1).nullish().describe('Instead of a role: these scopes and no others'),
     teams: z.array(teamId).min(1).max(1000).nullish().describe('Only these teams and those below them; absent: all'),
+    owner: z.string().min(1).max(200).nullish().describe('Who answers for it: a person or a group'),
+    expiresAt: z.iso.datetime().nullish().describe('It is refused from then on; absent: never'),
   })
   .meta({ id: 'KeyRequest' });
+
+const rotationSchema = z
+  .strictObject({
+    overlapSeconds: z
+      .int()
+      .min(0)
+      .max(MOST_OVERLAP_MS / 1000)
+      .default(DAY_SECONDS)
+      .describe('How long the secret of before is taken too; 0: no longer'),
+  })
+  .meta({ id: 'KeyRotation' });
 
 const keySchema = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    role: z.enum(ROLES),
+    role: z.string().nullable().describe('Null: it was given its scopes one by one'),
+    scopes: z.array(z.enum(SCOPES)).describe('What it may do now'),
     teams: z.array(z.string()).nullable(),
+    owner: z.string().nullable(),
     createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().nullable(),
     revokedAt: z.iso.datetime().nullable(),
     lastUsedAt: z.iso.datetime().nullable(),
+    previousUntil: z.iso.datetime().nullable().describe('Until when the secret before the last rotation is taken too'),
   })
   .meta({ id: 'Key' });
 
@@ -40,6 +68,8 @@ const createdSchema = z
       .describe('The key itself, shown this once; null where the answer is repeated under its Idempotency-Key'),
   })
   .meta({ id: 'CreatedKey' });
+
+type Created = StoredKey & { text: string | null };
 
 @Controller()
 export class KeysController {
@@ -60,14 +90,39 @@ export class KeysController {
   @Endpoint('POST /v1/keys', { summary: 'Make a key', access: 'admin', writes: true, answer: createdSchema })
   async create(
     @Calling() caller: Caller,
-    @JsonBody(requestSchema) body: z.infer<typeof requestSchema>,
-  ): Promise<StoredKey & { text: string | null }> {
-    const { stores } = this.parts;
-    const request = { ...body, teams: body.teams ?? null };
-    return write<StoredKey & { text: string | null }>(stores, caller, 'key.create', async (tx) => {
-      const created = await stores.keys.create(tx, caller.principal.organisation, request);
-      return { body: created, kept: { ...created, text: null }, target: created.id, detail: request };
+    @JsonBody(requestSchema) { expiresAt, ...body }: z.infer<typeof requestSchema>,
+  ): Promise<Created> {
+    const { stores, clock } = this.parts;
+    const request = { ...body, teams: body.teams ?? null, expiresAt: parseInstant(expiresAt ?? '') };
+    return write<Created>(stores, caller, 'key.create', async (tx) => {
+      const created = await stores.keys.create(tx, caller.principal.organisation, request, clock.now());
+      const { text: _, ...detail } = created;
+      return { body: created, kept: { ...created, text: null }, target: created.id, detail };
     });
+  }
+
+  @Endpoint('POST /v1/keys/:id/rotate', {
+    summary: 'Give a key another secret',
+    description:
+      'Its id, name, scopes and teams stay. The secret of before is taken until the overlap is over; sessions that were opened with the key end.',
+    access: 'admin',
+    writes: true,
+    answer: createdSchema,
+  })
+  async rotate(
+    @Calling() caller: Caller,
+    @PathInput('id', keyId) id: string,
+    @JsonBody(rotationSchema) { overlapSeconds }: z.infer<typeof rotationSchema>,
+  ): Promise<Created> {
+    const { stores, clock } = this.parts;
+    const now = clock.now();
+    const rotated = await write<Created>(stores, caller, 'key.rotate', async (tx) => {
+      const told = await stores.keys.rotate(tx, caller.principal.organisation, id, overlapSeconds * 1000, now);
+      const detail = { previousUntil: overlapSeconds === 0 ? null : formatInstant(now + overlapSeconds * 1000) };
+      return { body: told, kept: { ...told, text: null }, target: id, detail };
+    });
+    this.forget();
+    return rotated;
   }
 
   @Endpoint('DELETE /v1/keys/:id', {
@@ -77,17 +132,18 @@ export class KeysController {
     writes: true,
     answer: keySchema,
   })
-  async revoke(
-    @Calling() caller: Caller,
-    @PathInput('id', z.string().regex(/^[0-9a-f]{12}$/, 'is not the id of a key')) id: string,
-  ): Promise<StoredKey> {
-    const { stores } = this.parts;
+  async revoke(@Calling() caller: Caller, @PathInput('id', keyId) id: string): Promise<StoredKey> {
+    const { stores, clock } = this.parts;
     const revoked = await write(stores, caller, 'key.revoke', async (tx) => ({
-      body: await stores.keys.revoke(tx, caller.principal.organisation, id),
+      body: await stores.keys.revoke(tx, caller.principal.organisation, id, clock.now()),
       target: id,
     }));
-    stores.keys.forget();
-    stores.sessions.forget();
+    this.forget();
     return revoked;
+  }
+
+  private forget(): void {
+    this.parts.stores.keys.forget();
+    this.parts.stores.sessions.forget();
   }
 }

@@ -65,7 +65,7 @@ const querySchema = pageQuerySchema.extend({ team: teamId.optional() });
 export class LeasesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/leases', { summary: 'List leases', access: 'viewer', answer: pageSchema(leaseSchema) })
+  @Endpoint('GET /v1/leases', { summary: 'List leases', access: 'read', answer: pageSchema(leaseSchema) })
   async list(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
@@ -83,7 +83,7 @@ export class LeasesController {
 
   @Endpoint('PUT /v1/leases/:id', {
     summary: 'Give a lease, or replace its terms',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: leaseSchema,
   })
@@ -108,7 +108,7 @@ export class LeasesController {
 
   @Endpoint('POST /v1/leases/:id/renew', {
     summary: "Move a lease's end",
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: leaseSchema,
   })
@@ -132,7 +132,7 @@ export class LeasesController {
   @Endpoint('DELETE /v1/leases/:id', {
     summary: 'End a lease',
     description: 'It holds nothing any more. No machine is stopped by this.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: leaseSchema,
   })

@@ -108,7 +108,7 @@ export class MeasurementsController {
 
   @Endpoint('GET /v1/throughput-measurements', {
     summary: 'List measured throughputs, newest first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(storedSchema),
   })
   async list(
@@ -136,7 +136,7 @@ export class MeasurementsController {
 
   @Endpoint('POST /v1/throughput-measurements', {
     summary: 'Hand in measured throughputs',
-    access: 'operator',
+    access: 'samples:write',
     writes: true,
     answer: z.strictObject({ accepted: z.int() }),
     description:
@@ -162,7 +162,7 @@ export class MeasurementsController {
 
   @Endpoint('DELETE /v1/throughput-measurements/:id', {
     summary: 'Remove a measured throughput',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: z.strictObject({ removed: z.string() }),
   })
@@ -181,7 +181,7 @@ export class MeasurementsController {
 
   @Endpoint('POST /v1/throughput-predictions', {
     summary: 'Predict a throughput, and the time and cost to finish',
-    access: 'viewer',
+    access: 'read',
     answer: predictionSchema,
     description:
       'From few measurements of the model and from those of others, by the planner of docs/decisions-quality/throughput.md. Without any measurement the interval is wide.',

@@ -46,7 +46,7 @@ export class OperationsController {
   @Endpoint('GET /v1/work', {
     summary: 'List parked work',
     description: 'The first 1000 keys.',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: pageSchema(parkedSchema),
   })

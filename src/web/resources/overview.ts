@@ -129,7 +129,7 @@ export class OverviewController {
   @Endpoint('GET /v1/overview', {
     summary: 'Spend, forecast and budgets at a glance',
     description: 'A key that is restricted to teams sees these teams only.',
-    access: 'viewer',
+    access: 'read',
     answer: overviewSchema,
   })
   async overview(@Calling() caller: Caller): Promise<Overview> {
@@ -181,7 +181,7 @@ export class OverviewController {
 
   @Endpoint('GET /v1/budget-states', {
     summary: 'List how budgets stand in their newest weighed periods',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(standingSchema),
   })
   async states(
@@ -199,7 +199,7 @@ export class OverviewController {
 
   @Endpoint('GET /v1/budgets/:id/burn-down', {
     summary: 'What a budget covers, day by day of its period',
-    access: 'viewer',
+    access: 'read',
     answer: burnSchema,
   })
   async burnDown(
@@ -236,7 +236,7 @@ export class OverviewController {
 
   @Endpoint('GET /v1/teams/:id/leases', {
     summary: "List a team's leases",
-    access: 'viewer',
+    access: 'read',
     answer: z.strictObject({ items: z.array(leaseSchema) }),
   })
   async leases(

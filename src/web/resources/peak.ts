@@ -29,7 +29,7 @@ interface Schedule {
 export class PeakController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/peak', { summary: 'Get the peak schedule', access: 'viewer', answer: scheduleSchema })
+  @Endpoint('GET /v1/peak', { summary: 'Get the peak schedule', access: 'read', answer: scheduleSchema })
   async get(@Calling() { principal }: Caller): Promise<Schedule> {
     const { stores } = this.parts;
     return { rules: await stores.organisations.peakRules(stores.db, principal.organisation) };
@@ -38,7 +38,7 @@ export class PeakController {
   @Endpoint('PUT /v1/peak', {
     summary: 'Replace the peak schedule',
     description: 'All metered usage is priced anew. An empty list: the factor is 1 at every hour.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: scheduleSchema,

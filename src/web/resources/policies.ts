@@ -94,7 +94,7 @@ export class PoliciesController {
 
   @Endpoint('GET /v1/policies', {
     summary: 'List the policies, and the documents that hold',
-    access: 'viewer',
+    access: 'read',
     answer: listSchema,
   })
   async list(@Calling() caller: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Listed> {
@@ -110,7 +110,7 @@ export class PoliciesController {
     };
   }
 
-  @Endpoint('GET /v1/policies/:name', { summary: 'Get a policy document', access: 'viewer', answer: storedSchema })
+  @Endpoint('GET /v1/policies/:name', { summary: 'Get a policy document', access: 'read', answer: storedSchema })
   async get(@Calling() caller: Caller, @PathInput('name', nameSchema) name: string): Promise<StoredPolicy> {
     const { stores } = this.parts;
     const all = await stores.policies.list(stores.db, caller.principal.organisation, this.policies);
@@ -123,7 +123,7 @@ export class PoliciesController {
   @Endpoint('POST /v1/policies/validate', {
     summary: 'Check a policy document',
     description: 'Names every problem. Writes nothing.',
-    access: 'viewer',
+    access: 'read',
     answer: checkSchema,
   })
   async validate(@UncheckedBody(documentSchema) body: unknown): Promise<Check> {
@@ -134,7 +134,7 @@ export class PoliciesController {
   @Endpoint('PUT /v1/policies/:name', {
     summary: 'Apply a policy document',
     description: 'Enforcing needs a backtest on the history of every team, or an override.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: storedSchema,
   })
@@ -151,7 +151,8 @@ export class PoliciesController {
         : { settings: body };
     const document = readPolicyDocument({ ...settings, name }, this.policies);
     const reason = typeof override === 'string' && override.trim() !== '' ? override : null;
-    if (reason !== null && principal.role !== 'admin') throw denied('an override needs a key with the role admin');
+    if (reason !== null && !principal.scopes.includes('admin'))
+      throw denied('an override needs a key with the scope admin');
     checkDocument(caller, document);
     return write(stores, caller, 'policy.apply', async (tx) => {
       const before = await stores.policies.get(tx, principal.organisation, name);
@@ -171,7 +172,7 @@ export class PoliciesController {
 
   @Endpoint('POST /v1/policies/:name/pause', {
     summary: 'Pause a policy document',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: storedSchema,
   })
@@ -181,7 +182,7 @@ export class PoliciesController {
 
   @Endpoint('POST /v1/policies/:name/resume', {
     summary: 'Resume a paused policy document',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: storedSchema,
   })

@@ -77,7 +77,7 @@ export class PricesController {
   @Endpoint('POST /v1/prices', {
     summary: 'Import a price list',
     description: 'The body is the file. The same list again changes nothing; what it changes is priced anew.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     takes: 'upload',
@@ -101,7 +101,7 @@ export class PricesController {
     });
   }
 
-  @Endpoint('GET /v1/prices', { summary: 'List price versions', access: 'viewer', answer: pageSchema(versionSchema) })
+  @Endpoint('GET /v1/prices', { summary: 'List price versions', access: 'read', answer: pageSchema(versionSchema) })
   async list(
     @Calling() { principal }: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
@@ -125,7 +125,7 @@ export class PricesController {
     summary: 'Take the statement of a price back',
     description:
       'The price stated before it holds again, and what it priced is priced anew. It stays withdrawn when a list states it again.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: versionSchema,
@@ -136,7 +136,7 @@ export class PricesController {
 
   @Endpoint('POST /v1/prices/:id/restore', {
     summary: 'Restore the statement of a price that was taken back',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: versionSchema,

@@ -27,7 +27,7 @@ export class ProgressController implements BeforeApplicationShutdown {
   @Endpoint('GET /v1/work/progress', {
     summary: 'How much work waits, as server-sent events',
     description: 'load with every change, done when nothing waits any more, which closes the stream.',
-    access: 'viewer',
+    access: 'read',
     answer: { media: 'text/event-stream' },
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')

@@ -264,7 +264,7 @@ export class QuotesController {
 
   @Endpoint('POST /v1/quotes', {
     summary: 'Quote a run',
-    access: 'viewer',
+    access: 'read',
     answer: answerSchema,
     description:
       'What has no price is a problem of status 404 that names what comes close. With a team, every budget over it says whether it holds the run to the end of its period.',
@@ -302,7 +302,7 @@ export class QuotesController {
   @Endpoint('POST /v1/placements', {
     summary: 'Find the cheapest places for a workload',
     description: 'By every price that is known now; each runner-up says what it lost by.',
-    access: 'viewer',
+    access: 'read',
     answer: shortlistSchema,
   })
   async place(

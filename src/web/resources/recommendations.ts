@@ -79,7 +79,7 @@ export class RecommendationsController {
 
   @Endpoint('GET /v1/recommendations', {
     summary: 'List recommendations',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(recommendationSchema),
   })
   async list(
@@ -105,7 +105,7 @@ export class RecommendationsController {
     summary: 'Approve a recommendation',
     description:
       'Its action, or one that is made of it, is approved too; obstacle says why where nothing carries it out.',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: recommendationSchema,
   })
@@ -118,7 +118,7 @@ export class RecommendationsController {
 
   @Endpoint('POST /v1/recommendations/:id/reject', {
     summary: 'Reject a recommendation',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     answer: recommendationSchema,
   })

@@ -201,7 +201,7 @@ export class ReconciliationController {
   @Endpoint('GET /v1/reconciliation', {
     summary: 'List how bills differ from what was accrued, by team, SKU and day',
     description: 'A key that is restricted to teams sees these teams only.',
-    access: 'viewer',
+    access: 'read',
     answer: listSchema,
   })
   async list(
@@ -226,7 +226,7 @@ export class ReconciliationController {
 
   @Endpoint('GET /v1/reconciliation/findings', {
     summary: 'List variances beyond the threshold, newest month first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(findingSchema),
   })
   async findings(
@@ -251,7 +251,7 @@ export class ReconciliationController {
 
   @Endpoint('GET /v1/reconciliation/rates', {
     summary: 'List the rates that bills taught, newest period first',
-    access: 'viewer',
+    access: 'read',
     allTeams: true,
     answer: pageSchema(rateSchema),
   })
@@ -272,7 +272,7 @@ export class ReconciliationController {
     summary: 'Take a learned rate back for good',
     description:
       'The one before it holds again; what it bore on is priced anew. A restated bill does not bring it back.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: rateSchema,
@@ -287,7 +287,7 @@ export class ReconciliationController {
 
   @Endpoint('GET /v1/reconciliation/settings', {
     summary: 'Get whether learned rates are applied, the threshold of findings, and how long bills settle',
-    access: 'viewer',
+    access: 'read',
     answer: settingsSchema,
   })
   async settings(@Calling() { principal }: Caller): Promise<Settings> {
@@ -302,7 +302,7 @@ export class ReconciliationController {
   @Endpoint('PUT /v1/reconciliation/settings', {
     summary: 'Set whether learned rates are applied, the threshold of findings, and how long bills settle',
     description: 'What that changes is priced and compared anew.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: settingsSchema,

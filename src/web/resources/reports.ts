@@ -59,7 +59,7 @@ export class ReportsController {
   @Endpoint('GET /v1/reports', {
     summary: 'List monthly reports, newest month first',
     description: 'A key that is restricted to teams sees these teams only.',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(reportSchema),
   })
   async list(
@@ -87,7 +87,7 @@ export class ReportsController {
     summary: "Get a team's report of a month",
     description:
       'As HTML, PDF, CSV, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
-    access: 'viewer',
+    access: 'read',
     answer: { media: '*/*' },
   })
   async get(
@@ -120,7 +120,7 @@ export class ReportsController {
   @Endpoint('POST /v1/reports', {
     summary: 'Ask for a report',
     description: 'The line makes it, anew where there is one, and soon: GET has it then.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: requestedSchema,
   })

@@ -92,7 +92,7 @@ export class ReservationsController {
 
   @Endpoint('POST /v1/reservations', {
     summary: 'Reserve budget for a run',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: reservationSchema,
     description:
@@ -126,7 +126,7 @@ export class ReservationsController {
 
   @Endpoint('GET /v1/reservations', {
     summary: 'List reservations, newest first',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(reservationSchema),
   })
   async list(
@@ -147,7 +147,7 @@ export class ReservationsController {
   @Endpoint('DELETE /v1/reservations/:id', {
     summary: 'Release a reservation',
     description: 'One that is over stays as it is.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: reservationSchema,
   })

@@ -79,12 +79,7 @@ interface StoredRules {
 export class RulesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/rules', {
-    summary: 'Get the allocation rules',
-    access: 'viewer',
-    allTeams: true,
-    answer: setSchema,
-  })
+  @Endpoint('GET /v1/rules', { summary: 'Get the allocation rules', access: 'read', allTeams: true, answer: setSchema })
   async get(@Calling() { principal }: Caller): Promise<StoredRules> {
     const { version, rules } = await this.parts.stores.organisations.rules(
       this.parts.stores.db,
@@ -96,7 +91,7 @@ export class RulesController {
   @Endpoint('PUT /v1/rules', {
     summary: 'Replace the allocation rules',
     description: 'History is allocated anew.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     writes: true,
     answer: setSchema,
@@ -122,7 +117,7 @@ export class RulesController {
   @Endpoint('POST /v1/rules/preview', {
     summary: "What other rules would make of each team's costs",
     description: 'Over all history. Writes nothing.',
-    access: 'operator',
+    access: 'configure',
     allTeams: true,
     answer: previewSchema,
     mostBodyBytes: 16 << 20,

@@ -99,7 +99,7 @@ type StopsAnswer = { readonly stops: readonly StoredStop[] };
 export class SafetyController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/stop', { summary: 'What the kill switch holds back', access: 'viewer', answer: stopsSchema })
+  @Endpoint('GET /v1/stop', { summary: 'What the kill switch holds back', access: 'read', answer: stopsSchema })
   async stops(@Calling() caller: Caller): Promise<StopsAnswer> {
     const { stores } = this.parts;
     return shownTo(caller, await stores.safety.stops(stores.db, caller.principal.organisation));
@@ -109,7 +109,7 @@ export class SafetyController {
     summary: 'Stop all actions, of a team, or of a provider',
     description:
       'Takes effect at once, whatever the reason says. Without a team it needs a key that is not restricted to teams.',
-    access: 'operator',
+    access: 'approve',
     writes: true,
     anyText: ['reason'],
     answer: stopsSchema,
@@ -132,7 +132,7 @@ export class SafetyController {
     return this.set(caller, body, { lift: true, reason: '' });
   }
 
-  @Endpoint('GET /v1/limits', { summary: 'What actions may at most do', access: 'viewer', answer: answerSchema })
+  @Endpoint('GET /v1/limits', { summary: 'What actions may at most do', access: 'read', answer: answerSchema })
   async limits(
     @Calling() caller: Caller,
     @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>,

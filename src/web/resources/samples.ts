@@ -94,7 +94,7 @@ export class SamplesController {
   @Endpoint('POST /v1/samples', {
     summary: 'Send GPU samples',
     description: `Up to ${MOST_SAMPLES} samples; at most one a minute and GPU is kept.`,
-    access: 'operator',
+    access: 'samples:write',
     allTeams: true,
     writes: true,
     answer: answerSchema,
@@ -140,7 +140,7 @@ export class SamplesController {
 
   @Endpoint('GET /v1/samples/sources', {
     summary: 'Sources of GPU evidence that are read, and how far',
-    access: 'viewer',
+    access: 'read',
     answer: z.strictObject({ items: z.array(sourceSchema) }),
   })
   async sources(@Calling() caller: Caller): Promise<{ items: z.infer<typeof sourceSchema>[] }> {
@@ -158,7 +158,7 @@ export class SamplesController {
 
   @Endpoint('GET /v1/samples/retention', {
     summary: 'How long samples are kept',
-    access: 'viewer',
+    access: 'read',
     answer: retentionSchema,
   })
   async retention(@Calling() caller: Caller): Promise<Retention> {

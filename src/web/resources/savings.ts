@@ -123,7 +123,7 @@ export class SavingsController {
   @Endpoint('GET /v1/savings', {
     summary: 'List what actions saved, newest first',
     description: 'A key that is restricted to teams sees these teams only.',
-    access: 'viewer',
+    access: 'read',
     answer: pageSchema(savingSchema).extend({ totals: totalsSchema }),
   })
   async list(
@@ -149,7 +149,7 @@ export class SavingsController {
 
   @Endpoint('GET /v1/savings/:action', {
     summary: "Get an action's saving, hour by hour, with what each figure came from",
-    access: 'viewer',
+    access: 'read',
     answer: detailSchema,
   })
   async get(

@@ -8,9 +8,11 @@
 import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { actorText } from '../../core/actor.js';
 import { missing } from '../../core/errors.js';
 import { DEFAULT_ORGANISATION } from '../../store/access/organisation.js';
-import { ROLES, type Principal } from '../../store/access/keys.js';
+import { SCOPES } from '../../core/scopes.js';
+import type { Principal } from '../../store/access/keys.js';
 import { SESSION_SECONDS, type SessionUser } from '../../store/access/sessions.js';
 import { actorOf, authenticate, SESSION_COOKIE } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
@@ -28,7 +30,8 @@ const sessionSchema = z
         kind: z.enum(['key', 'user']),
         id: z.string(),
         name: z.string(),
-        role: z.enum(ROLES),
+        role: z.string().nullable().describe('Null: a key that was given its scopes one by one'),
+        scopes: z.array(z.enum(SCOPES)),
         teams: z.array(z.string()).nullable().describe('Null: all'),
         organisation: z.string(),
       })
@@ -82,8 +85,8 @@ export class SessionController {
   ): Promise<Session> {
     checkSameSite(request);
     const { stores, clock } = this.parts;
-    const principal = await authenticate(request, stores.keys, key.trim());
-    if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked or not a key');
+    const principal = await authenticate(request, this.parts, key.trim());
+    if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked, over or not a key');
     const { text } = await stores.db.transaction(async (tx) => {
       await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);
       return stores.sessions.start(tx, principal.organisation, { key: principal.id }, clock.now());
@@ -152,12 +155,15 @@ export class SessionController {
 
   private open(user: SessionUser): Promise<string> {
     const { stores, clock } = this.parts;
-    const principal: Principal = { organisation: DEFAULT_ORGANISATION, ...user, isUser: true };
     return stores.db.transaction(async (tx) => {
-      await stores.audit.audit(tx, DEFAULT_ORGANISATION, actorOf({ principal }), 'session.start', user.id, {
-        role: user.role,
-        teams: user.teams,
-      });
+      await stores.audit.audit(
+        tx,
+        DEFAULT_ORGANISATION,
+        actorText({ kind: 'user', ...user }),
+        'session.start',
+        user.id,
+        { role: user.role, teams: user.teams },
+      );
       return (await stores.sessions.start(tx, DEFAULT_ORGANISATION, { user }, clock.now())).text;
     });
   }
@@ -184,9 +190,14 @@ export class SessionController {
   private shown(principal: Principal | null): Session {
     const oidc = this.oidc !== null;
     if (principal === null) return { signedIn: null, oidc };
-    const { isUser, teams, ...rest } = principal;
+    const { isUser, scopes, teams, ...rest } = principal;
     return {
-      signedIn: { kind: isUser === true ? 'user' : 'key', teams: teams === null ? null : [...teams], ...rest },
+      signedIn: {
+        ...rest,
+        kind: isUser === true ? 'user' : 'key',
+        scopes: [...scopes],
+        teams: teams === null ? null : [...teams],
+      },
       oidc,
     };
   }

@@ -51,7 +51,7 @@ const teamSchema = z
 export class TeamsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/teams', { summary: 'List teams', access: 'viewer', answer: pageSchema(teamSchema) })
+  @Endpoint('GET /v1/teams', { summary: 'List teams', access: 'read', answer: pageSchema(teamSchema) })
   async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Team>> {
     const { stores } = this.parts;
     const all = await stores.organisations.teams(stores.db, principal.organisation);
@@ -62,7 +62,7 @@ export class TeamsController {
     );
   }
 
-  @Endpoint('GET /v1/teams/:id', { summary: 'Get a team', access: 'viewer', answer: teamSchema })
+  @Endpoint('GET /v1/teams/:id', { summary: 'Get a team', access: 'read', answer: teamSchema })
   async get(@Calling() caller: Caller, @PathInput('id', teamId) id: string): Promise<Team> {
     checkTeam(caller, id);
     const { stores } = this.parts;
@@ -74,7 +74,7 @@ export class TeamsController {
   @Endpoint('PUT /v1/teams/:id', {
     summary: 'Add or change a team',
     description: 'What the body does not name stays as it is.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: teamSchema,
   })
@@ -103,7 +103,7 @@ export class TeamsController {
   @Endpoint('DELETE /v1/teams/:id', {
     summary: 'Remove a team',
     description: 'Its spend stays. Refused while teams lie below it or budgets are set for it.',
-    access: 'operator',
+    access: 'configure',
     writes: true,
     answer: teamSchema,
   })

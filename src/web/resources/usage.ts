@@ -56,7 +56,7 @@ export class UsageController {
   @Endpoint('POST /v1/usage', {
     summary: 'Send usage',
     description: 'The same record again changes nothing. Up to 64 MiB, unpacked; gzip is taken.',
-    access: 'operator',
+    access: 'usage:write',
     allTeams: true,
     writes: true,
     answer: answerSchema,

@@ -52,7 +52,7 @@ export class WorkloadMetricsController {
   @Endpoint('POST /v1/workload-metrics', {
     summary: 'Send metrics of workloads',
     description: `Up to ${MOST_POINTS} points. The same again changes nothing.`,
-    access: 'operator',
+    access: 'samples:write',
     writes: true,
     answer: z.strictObject({ accepted: z.int() }),
     mostBodyBytes: MOST_BATCH_BYTES,
@@ -85,7 +85,7 @@ export class WorkloadMetricsController {
 
   @Endpoint('GET /v1/workload-metrics', {
     summary: 'Metrics that are known of workloads, with their newest values',
-    access: 'viewer',
+    access: 'read',
     answer: z.strictObject({ items: z.array(newestSchema) }),
   })
   async newest(

@@ -319,7 +319,7 @@ function Decisions({ story, again }: { readonly story: ActionStory; readonly aga
       ? say('decided.rollback', { id: made.id })
       : say(`decided.${verb}`, { state: within(code('state', made.state)) });
   });
-  const role = refusal('operator');
+  const role = refusal('approve');
   const why = (verb: 'approve' | 'reject' | 'rollback'): string | null => role ?? hindrance(verb, story);
   return (
     <>

@@ -244,7 +244,7 @@ function Became({ story, again }: { readonly story: AlertStory; readonly again: 
           </a>
         </p>
       ) : (
-        <Act tone="primary" refused={refusal('operator')} isBusy={task.isBusy} onAct={task.run}>
+        <Act tone="primary" refused={refusal('approve')} isBusy={task.isBusy} onAct={task.run}>
           {say('alerts.take')}
         </Act>
       )}
@@ -383,7 +383,7 @@ async function furtherOf(story: AlertStory, halt: AbortSignal): Promise<Further 
 
 function Escalation({ story }: { readonly story: AlertStory }): JSX.Element | null {
   // The routes concern all teams: who is restricted to some does not see them.
-  const mayAsk = story.state === 'open' && refusal('viewer', true) === null;
+  const mayAsk = story.state === 'open' && refusal('read', true) === null;
   const loaded = useLoaded(`escalation ${story.id} ${story.level} ${mayAsk}`, async (halt) => ({
     further: mayAsk ? await furtherOf(story, halt) : null,
   }));

@@ -56,7 +56,7 @@ const columns = (): readonly Column<StoredImport>[] => [
 ];
 
 export function Imports(): JSX.Element {
-  const refused = refusal('viewer', true);
+  const refused = refusal('read', true);
   const loaded = useLoaded('imports', async (halt) =>
     refused === null ? list<StoredImport>('/v1/imports', {}, halt, 500) : { items: [], more: false },
   );
@@ -159,7 +159,7 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
             <input type="checkbox" checked={isDry} onChange={() => setDry(!isDry)} /> {say('imports.dry')}
           </label>
         </div>
-        <Act tone="primary" refused={refusal('operator', true)} isBusy={isBusy} onAct={run}>
+        <Act tone="primary" refused={refusal('usage:write', true)} isBusy={isBusy} onAct={run}>
           {say('imports.do')}
         </Act>
       </form>

@@ -206,7 +206,7 @@ function Document({
   });
   const caller = session.value?.signedIn;
   const refused =
-    refusal('operator') ?? (caller?.teams !== null && document['teams'] === '*' ? say('policies.restricted') : null);
+    refusal('configure') ?? (caller?.teams !== null && document['teams'] === '*' ? say('policies.restricted') : null);
   return (
     <>
       <p>
@@ -341,7 +341,11 @@ function Pausing({ found, again }: { readonly found: PolicyDocument; readonly ag
     <>
       <p>
         {paused ? <Badge tone="warn">{say('paused')}</Badge> : null}{' '}
-        <Act refused={refusal('operator') ?? (isDefault ? say('policies.none-yet') : null)} isBusy={isBusy} onAct={run}>
+        <Act
+          refused={refusal('configure') ?? (isDefault ? say('policies.none-yet') : null)}
+          isBusy={isBusy}
+          onAct={run}
+        >
           {paused ? say('resume') : say('pause')}
         </Act>
       </p>

@@ -182,7 +182,7 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
         : say('decided.obstacle', { message: decided.obstacle.message });
   });
   const refused =
-    refusal('operator') ??
+    refusal('approve') ??
     (one.status === 'open' ? null : say('refused.state', { state: within(code('status', one.status)) }));
   return (
     <Page

@@ -1,0 +1,128 @@
+/**
+ * Roles of an organisation's own: a name for a set of scopes. Who has a role has what it allows now: a change reaches
+ * every key and session that has it within five seconds.
+ *
+ * Never holds the scope admin: who may make keys is seen by looking at the keys, and no change of a role can lock the
+ * last administrator out.
+ */
+import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
+import { CUSTOM_ROLE, inOrder, ROLE_SCOPES, ROLES, SCOPES, type Scope } from '../../core/scopes.js';
+import type { Database, Queryable } from '../database.js';
+
+export interface StoredRole {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly description: string | null;
+  /** Null: one of the three that every organisation has. */
+  readonly updatedAt: string | null;
+  readonly updatedBy: string | null;
+}
+
+export interface RoleRequest {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly description: string | null;
+}
+
+type Row = Omit<StoredRole, 'scopes' | 'updatedAt'> & { scopes: string[]; updatedAt: Date };
+
+const COLUMNS = `name, scopes, description, updated_at as "updatedAt", updated_by as "updatedBy"`;
+
+const roleOf = (row: Row): StoredRole => ({
+  ...row,
+  scopes: inOrder(row.scopes),
+  updatedAt: row.updatedAt.toISOString(),
+});
+
+const FIXED: readonly StoredRole[] = ROLES.map((name) => ({
+  name,
+  scopes: ROLE_SCOPES[name],
+  description: null,
+  updatedAt: null,
+  updatedBy: null,
+}));
+
+/** What is wrong with a list of scopes. */
+export function scopeProblems(scopes: readonly string[]): Problem[] {
+  if (scopes.length === 0) return [{ path: 'scopes', message: 'lists no scope' }];
+  return scopes
+    .filter((scope) => !(SCOPES as readonly string[]).includes(scope))
+    .map((scope) => ({ path: 'scopes', message: `${scope} is none of ${SCOPES.join(', ')}` }));
+}
+
+export class RoleStore {
+  constructor(private readonly db: Database) {}
+
+  /** Those that every organisation has, then its own by name. */
+  async list(organisation: string): Promise<StoredRole[]> {
+    const rows = await this.db.query<Row>(`select ${COLUMNS} from access_role where organisation = $1 order by name`, [
+      organisation,
+    ]);
+    return [...FIXED, ...rows.map(roleOf)];
+  }
+
+  /** Adds or replaces a role. @throws Failure invalid naming every problem. */
+  async save(
+    tx: Queryable,
+    organisation: string,
+    { name, scopes, description }: RoleRequest,
+    by: string,
+    now: number,
+  ): Promise<StoredRole> {
+    const problems = scopeProblems(scopes);
+    if (!CUSTOM_ROLE.test(name))
+      problems.push({ path: 'name', message: 'is not custom: followed by small letters, digits and hyphens' });
+    if (scopes.includes('admin'))
+      problems.push({
+        path: 'scopes',
+        message: 'a role of your own cannot hold admin: only keys and the role admin do',
+      });
+    if (problems.length > 0) throw invalid('the role has problems', problems);
+    const [row] = await tx.query<Row>(
+      `insert into access_role (organisation, name, scopes, description, updated_at, updated_by)
+       values ($1,$2,$3,$4,$5,$6) on conflict (organisation, name) do update set scopes = excluded.scopes,
+         description = excluded.description, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+       returning ${COLUMNS}`,
+      [organisation, name, inOrder(scopes), description, new Date(now), by],
+    );
+    if (row === undefined) throw new Error('broken invariant: an insert returns its row');
+    return roleOf(row);
+  }
+
+  /** @throws Failure missing, or conflict while keys have it. */
+  async remove(tx: Queryable, organisation: string, name: string): Promise<StoredRole> {
+    const [row] = await tx.query<Row>(
+      `select ${COLUMNS} from access_role where organisation = $1 and name = $2 for update`,
+      [organisation, name],
+    );
+    if (row === undefined) throw missing(`role ${name} does not exist`);
+    const holders = await tx.query<{ id: string }>(
+      `select id from api_key where organisation = $1 and role = $2 and revoked_at is null order by id limit 20`,
+      [organisation, name],
+    );
+    if (holders.length > 0) {
+      throw conflict(
+        `role ${name} is still had: revoke these keys first`,
+        holders.map(({ id }) => ({ path: null, message: `key ${id} has it` })),
+      );
+    }
+    await tx.query(`delete from access_role where organisation = $1 and name = $2`, [organisation, name]);
+    return roleOf(row);
+  }
+}
+
+/** What roles allow, of the rows of `access_role` that were joined to them. */
+export async function customScopes(
+  db: Queryable,
+  organisation: string,
+  roles: readonly string[],
+): Promise<(role: string) => readonly string[] | undefined> {
+  const custom = roles.filter((role) => CUSTOM_ROLE.test(role));
+  if (custom.length === 0) return () => undefined;
+  const rows = await db.query<{ name: string; scopes: string[] }>(
+    `select name, scopes from access_role where organisation = $1 and name = any($2)`,
+    [organisation, custom],
+  );
+  const found = new Map(rows.map(({ name, scopes }) => [name, scopes]));
+  return (role) => found.get(role);
+}

@@ -1,0 +1,90 @@
+/** /v1/roles: sets of scopes that have a name: three that every organisation has, and its own. Admins only. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { CUSTOM_ROLE, SCOPES } from '../../core/scopes.js';
+import type { StoredRole } from '../../store/access/roles.js';
+import { actorOf, Calling, type Caller } from '../caller.js';
+import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
+import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+
+const roleName = z
+  .string()
+  .regex(CUSTOM_ROLE, 'is not custom: followed by small letters, digits and hyphens')
+  .describe('`custom:buyer`');
+
+const requestSchema = z
+  .strictObject({
+    scopes: z.array(z.enum(SCOPES)).min(1).describe('All but admin'),
+    description: z.string().max(500).nullish(),
+  })
+  .meta({ id: 'RoleRequest' });
+
+const roleSchema = z
+  .strictObject({
+    name: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    description: z.string().nullable(),
+    updatedAt: z.iso.datetime().nullable().describe('Null: a role that every organisation has'),
+    updatedBy: z.string().nullable(),
+  })
+  .meta({ id: 'Role' });
+
+@Controller()
+export class RolesController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/roles', { summary: 'List roles', access: 'admin', answer: pageSchema(roleSchema) })
+  async list(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredRole>> {
+    return pageOfAll(query, await this.parts.stores.roles.list(principal.organisation), ({ name }) => name);
+  }
+
+  @Endpoint('PUT /v1/roles/:name', {
+    summary: 'Set a role of your own',
+    description: 'Keys and sessions that have it may do what it says within five seconds.',
+    access: 'admin',
+    writes: true,
+    answer: roleSchema,
+  })
+  async save(
+    @Calling() caller: Caller,
+    @PathInput('name', roleName) name: string,
+    @JsonBody(requestSchema) { scopes, description = null }: z.infer<typeof requestSchema>,
+  ): Promise<StoredRole> {
+    const { stores, clock } = this.parts;
+    const saved = await write(stores, caller, 'role.save', async (tx) => {
+      const request = { name, scopes, description };
+      const { organisation } = caller.principal;
+      const body = await stores.roles.save(tx, organisation, request, actorOf(caller), clock.now());
+      return { body, target: name, detail: { scopes: body.scopes, description } };
+    });
+    this.forget();
+    return saved;
+  }
+
+  @Endpoint('DELETE /v1/roles/:name', {
+    summary: 'Remove a role of your own',
+    description: 'Not while keys have it. Who has it by the identity provider may do nothing by it from then on.',
+    access: 'admin',
+    writes: true,
+    answer: roleSchema,
+  })
+  async remove(@Calling() caller: Caller, @PathInput('name', roleName) name: string): Promise<StoredRole> {
+    const { stores } = this.parts;
+    const removed = await write(stores, caller, 'role.remove', async (tx) => ({
+      body: await stores.roles.remove(tx, caller.principal.organisation, name),
+      target: name,
+    }));
+    this.forget();
+    return removed;
+  }
+
+  private forget(): void {
+    this.parts.stores.keys.forget();
+    this.parts.stores.sessions.forget();
+  }
+}
