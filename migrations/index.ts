@@ -33,6 +33,7 @@ import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fl
 import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
 import { LateLines1764000000034 } from './0034-late-lines.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
+import { AuditChain1764000000043 } from './0043-audit-chain.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -69,4 +70,5 @@ export const migrations = [
   StandingObstacles1764000000033,
   LateLines1764000000034,
   Scopes1764000000042,
+  AuditChain1764000000043,
 ];

@@ -6,6 +6,7 @@
 import { formatInstant, type Clock } from '../core/time.js';
 import type { KeyRequest, StoredKey, ToldKey } from '../store/access/keys.js';
 import type { RoleRequest, StoredRole } from '../store/access/roles.js';
+import type { AuditCheck, SealedEntry } from '../store/audit.js';
 import type { Transaction } from '../store/database.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
@@ -19,6 +20,10 @@ export interface AccessDoor {
   roles(): Promise<readonly StoredRole[]>;
   saveRole(request: RoleRequest): Promise<StoredRole>;
   removeRole(name: string): Promise<StoredRole>;
+  /** @param known the end of the chain as it was once */
+  verifyAudit(known: AuditCheck['head']): Promise<AuditCheck>;
+  /** In the order of the chain, after a place in it. */
+  exportAudit(after: string, limit: number): Promise<readonly SealedEntry[]>;
 }
 
 const PAGE = 500;
@@ -84,6 +89,14 @@ export class LocalAccess implements AccessDoor {
     }));
   }
 
+  verifyAudit(known: AuditCheck['head']): Promise<AuditCheck> {
+    return this.bursar.stores.audit.check(this.bursar.organisation, known);
+  }
+
+  exportAudit(after: string, limit: number): Promise<readonly SealedEntry[]> {
+    return this.bursar.stores.audit.sealed(this.bursar.organisation, after, limit);
+  }
+
   /** In one transaction with its entry in the audit. */
   private write<T>(
     verb: string,
@@ -130,5 +143,18 @@ export class RemoteAccess implements AccessDoor {
 
   removeRole(name: string): Promise<StoredRole> {
     return this.remote.call('DELETE', at('roles', name));
+  }
+
+  verifyAudit(known: AuditCheck['head']): Promise<AuditCheck> {
+    const query = known === null ? {} : { head: `${known.seq}:${known.hash}` };
+    return this.remote.call('GET', '/v1/audit/verification', { query });
+  }
+
+  async exportAudit(after: string, limit: number): Promise<readonly SealedEntry[]> {
+    const text = await this.remote.text('GET', '/v1/audit/export', { query: { after, limit } });
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as SealedEntry);
   }
 }

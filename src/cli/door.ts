@@ -11,7 +11,7 @@ import type { PeakRule } from '../core/price/peak.js';
 import type { CreditView } from '../store/cost/credits.js';
 import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
-import type { AuditEntry } from '../store/audit.js';
+import type { AuditEntry, AuditFilter } from '../store/audit.js';
 import type { BudgetPeriod, BudgetStateJson, StoredState } from '../store/budget/budgets.js';
 import type { Team } from '../store/access/organisation.js';
 import type { TeamChange } from '../store/access/set-team.js';
@@ -157,5 +157,5 @@ export interface Door {
     readonly status: RecommendationStatus;
   }): Promise<readonly StoredRecommendation[]>;
   /** Newest first. */
-  audit(limit: number): Promise<readonly AuditEntry[]>;
+  audit(limit: number, filter?: AuditFilter): Promise<readonly AuditEntry[]>;
 }

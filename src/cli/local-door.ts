@@ -25,6 +25,7 @@ import {
 } from '../store/workload/leases.js';
 import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
+import type { AuditFilter } from '../store/audit.js';
 import type { BudgetPeriod } from '../store/budget/budgets.js';
 import { isShared, type Team } from '../store/access/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
@@ -353,8 +354,8 @@ export class LocalDoor implements Door {
     return allOf((after) => this.stores.recommendations.list(this.organisation, { team, status }, after, PAGE));
   }
 
-  audit(limit: number): ReturnType<Door['audit']> {
-    return this.stores.audit.list(this.organisation, null, limit);
+  audit(limit: number, filter: AuditFilter = {}): ReturnType<Door['audit']> {
+    return this.stores.audit.list(this.organisation, null, limit, filter);
   }
 
   private async budgetViews(budgets: readonly Budget[]): Promise<BudgetView[]> {

@@ -16,6 +16,7 @@ import type { PeakRule } from '../core/price/peak.js';
 import type { CreditView } from '../store/cost/credits.js';
 import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
+import type { AuditFilter } from '../store/audit.js';
 import type { BudgetPeriod, StoredState } from '../store/budget/budgets.js';
 import type { Team } from '../store/access/organisation.js';
 import type { TeamChange } from '../store/access/set-team.js';
@@ -257,8 +258,12 @@ export class RemoteDoor implements Door {
     return this.remote.list('/v1/recommendations', Infinity, { team, status });
   }
 
-  audit(limit: number): ReturnType<Door['audit']> {
-    return this.remote.list('/v1/audit', limit);
+  audit(limit: number, { from, to, ...filter }: AuditFilter = {}): ReturnType<Door['audit']> {
+    const instants = {
+      from: from === undefined ? null : formatInstant(from),
+      to: to === undefined ? null : formatInstant(to),
+    };
+    return this.remote.list('/v1/audit', limit, { ...filter, ...instants });
   }
 
   private async uploadTogether({ paths, format, source, ...how }: FilesToImport): Promise<readonly ImportedFile[]> {

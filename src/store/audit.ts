@@ -1,6 +1,8 @@
 /**
- * Who did what, when: one entry per write, in the transaction of the write. Entries are added, never changed.
+ * Who did what, when: one entry per write, in the transaction of the write. Entries are added, never changed: triggers
+ * of the database refuse it, and seal each entry into a chain of hashes when it is committed (docs/reference/audit.md).
  */
+import { hash } from 'node:crypto';
 import type { Queryable } from './database.js';
 
 export interface AuditEntry {
@@ -13,6 +15,56 @@ export interface AuditEntry {
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
 }
+
+export interface AuditFilter {
+  /** Whole, or the principal without its name: `key:0a1b2c3d4e5f`. */
+  readonly actor?: string | undefined;
+  readonly verb?: string | undefined;
+  readonly target?: string | undefined;
+  /** Epoch milliseconds; half-open. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** An entry with its place in the chain. */
+export interface SealedEntry {
+  /** From 1, without a gap. */
+  readonly seq: string;
+  /** SHA-256 of `text`, hexadecimal. */
+  readonly hash: string;
+  /** The JSON text that the hash is of; its first item is the hash before. */
+  readonly text: string;
+}
+
+export interface AuditCheck {
+  /** Whether every entry is as it was written, and none is missing from the chain. */
+  readonly holds: boolean;
+  readonly entries: number;
+  /** The chain's end: kept elsewhere, it shows later that nothing was cut off. Null: there is nothing. */
+  readonly head: { readonly seq: string; readonly hash: string } | null;
+  /** The first hundred. */
+  readonly problems: readonly { readonly seq: string | null; readonly entry: string; readonly message: string }[];
+}
+
+interface SealRow {
+  readonly seq: string;
+  readonly entry: string;
+  readonly hash: string;
+  /** Null: the entry is gone. */
+  readonly at: string | null;
+  readonly actor: string;
+  readonly verb: string;
+  readonly target: string;
+  readonly detail: string;
+}
+
+const BEGINNING = '0'.repeat(64);
+const PAGE = 5000;
+const MOST_PROBLEMS = 100;
+
+/** The text that an entry's hash is of; the database's function `audit_text` makes the same. */
+const textOf = (organisation: string, previous: string, row: SealRow): string =>
+  JSON.stringify([previous, organisation, row.seq, row.entry, row.at, row.actor, row.verb, row.target, row.detail]);
 
 export class AuditStore {
   constructor(private readonly db: Queryable) {}
@@ -59,12 +111,92 @@ export class AuditStore {
   }
 
   /** Newest first; `before` is the id of the last one seen. */
-  async list(organisation: string, before: string | null, limit: number): Promise<AuditEntry[]> {
+  async list(
+    organisation: string,
+    before: string | null,
+    limit: number,
+    { actor, verb, target, from, to }: AuditFilter = {},
+  ): Promise<AuditEntry[]> {
+    const instant = (at: number | undefined): Date | null => (at === undefined ? null : new Date(at));
     const rows = await this.db.query<Omit<AuditEntry, 'at'> & { at: Date }>(
       `select id::text as id, at, actor, verb, target, detail from audit
-       where organisation = $1 and ($2::bigint is null or id < $2) order by audit.id desc limit $3`,
-      [organisation, before, limit],
+       where organisation = $1 and ($2::bigint is null or id < $2)
+         and ($4::text is null or actor = $4 or starts_with(actor, $4 || ' (')) and ($5::text is null or verb = $5)
+         and ($6::text is null or target = $6) and ($7::timestamptz is null or at >= $7)
+         and ($8::timestamptz is null or at < $8)
+       order by audit.id desc limit $3`,
+      [organisation, before, limit, actor ?? null, verb ?? null, target ?? null, instant(from), instant(to)],
     );
     return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+  }
+
+  /** Entries in the order of the chain, after a place in it. */
+  async sealed(organisation: string, after: string, limit: number): Promise<SealedEntry[]> {
+    const rows = await this.seals(organisation, after, limit);
+    let previous = await this.hashAt(organisation, after);
+    return rows.map((row) => {
+      const text = textOf(organisation, previous, row);
+      previous = row.hash;
+      return { seq: row.seq, hash: row.hash, text };
+    });
+  }
+
+  /**
+   * Works every hash out anew, outside the database.
+   * @param known the end of the chain as it was once: it must be in it still
+   */
+  async check(organisation: string, known: AuditCheck['head']): Promise<AuditCheck> {
+    const problems: { seq: string | null; entry: string; message: string }[] = [];
+    let head: AuditCheck['head'] = null;
+    let isKnown = known === null;
+    let entries = 0;
+    for (;;) {
+      const rows: SealRow[] = await this.seals(organisation, head?.seq ?? '0', PAGE);
+      for (const row of rows) {
+        const expected = String(Number(head?.seq ?? 0) + 1);
+        const text = textOf(organisation, head?.hash ?? BEGINNING, row);
+        const message =
+          row.seq !== expected
+            ? `place ${expected} of the chain is missing`
+            : row.at === null
+              ? 'the entry is gone'
+              : hash('sha256', text) === row.hash
+                ? null
+                : 'the entry, or the one before it, is not as it was written';
+        if (message !== null) problems.push({ seq: row.seq, entry: row.entry, message });
+        head = { seq: row.seq, hash: row.hash };
+        isKnown ||= known?.seq === row.seq && known.hash === row.hash;
+        entries++;
+      }
+      if (rows.length < PAGE) break;
+    }
+    const unsealed = await this.db.query<{ id: string }>(
+      `select a.id::text as id from audit a left join audit_seal s on s.organisation = a.organisation and s.entry = a.id
+       where a.organisation = $1 and s.seq is null order by a.id limit ${MOST_PROBLEMS}`,
+      [organisation],
+    );
+    problems.push(...unsealed.map(({ id }) => ({ seq: null, entry: id, message: 'the entry is not in the chain' })));
+    if (!isKnown && known !== null)
+      problems.push({ seq: known.seq, entry: '', message: 'the end that was kept is not in the chain (any more)' });
+    return { holds: problems.length === 0, entries, head, problems: problems.slice(0, MOST_PROBLEMS) };
+  }
+
+  private seals(organisation: string, after: string, limit: number): Promise<SealRow[]> {
+    return this.db.query<SealRow>(
+      `select s.seq::text as seq, s.entry::text as entry, encode(s.hash, 'hex') as hash,
+         to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
+         a.actor, a.verb, a.target, a.detail::text as detail
+       from audit_seal s left join audit a on a.organisation = s.organisation and a.id = s.entry
+       where s.organisation = $1 and s.seq > $2::bigint order by s.seq limit $3`,
+      [organisation, after, limit],
+    );
+  }
+
+  private async hashAt(organisation: string, seq: string): Promise<string> {
+    const [row] = await this.db.query<{ hash: string }>(
+      `select encode(hash, 'hex') as hash from audit_seal where organisation = $1 and seq = $2::bigint`,
+      [organisation, seq],
+    );
+    return row?.hash ?? BEGINNING;
   }
 }

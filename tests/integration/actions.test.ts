@@ -333,6 +333,9 @@ describe('a purchase', async () => {
       state: 'proposed',
       effect: { kind: 'purchase', offer: 'o-1', units: 1, mostNanos: 140_160_000_000_000n },
     });
+    // Of purchases an author is no approver, although nobody has asked for it.
+    const { id } = (await w.all()).at(-1)!;
+    await expect(w.approve(id, 'author')).rejects.toMatchObject({ kind: 'denied' });
   });
 
   it('is bought once where the month has room, confirmed by the provider, and not again beyond it', async () => {

@@ -492,6 +492,9 @@ describe('the command line', async () => {
     const { audit } = await json<{ audit: { actor: string; verb: string }[] }>('audit');
     expect(new Set(audit.map(({ verb }) => verb))).toEqual(
       new Set([
+        'key.rotate',
+        'role.save',
+        'role.remove',
         'usage.import',
         'price.import',
         'team.save',

@@ -318,3 +318,21 @@ describe('the gate', () => {
     );
   });
 });
+
+describe.each([
+  { what: 'that the installation trusts', trustedProxies: ['127.0.0.0/8', '::1'], isHeard: true },
+  { what: 'that nobody has named', trustedProxies: [], isHeard: false },
+])('the address that a proxy names, $what', async ({ trustedProxies, isHeard }) => {
+  // One a second, ten at once.
+  const api = await testApi({ gate: { ...DEFAULT_GATE, requestsPerAddress: 1 }, trustedProxies });
+
+  it('is that of the request, or is not listened to', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => {
+        const headers = { 'x-forwarded-for': `203.0.113.${n}` };
+        return (await api.call('GET', '/openapi.json', { key: null, headers })).status;
+      }),
+    );
+    expect(statuses.includes(429)).toBe(!isHeard);
+  });
+});

@@ -55,12 +55,14 @@ export async function testApi({
   connections,
   patience,
   through = async (url) => url,
+  trustedProxies = [],
   ...given
 }: Partial<WebParts> & {
   readonly connections?: number;
   readonly patience?: Partial<Patience>;
   /** Where the database is reached instead. */
   readonly through?: (url: string) => Promise<string>;
+  readonly trustedProxies?: readonly string[];
 } = {}): Promise<TestApi> {
   const databaseUrl = await through((await freshDatabase()).url);
   const api = {} as { -readonly [K in keyof TestApi]: TestApi[K] };
@@ -93,7 +95,7 @@ export async function testApi({
         recordSchemas: { record: recordSchema, event: eventSchema },
         ...given,
       }),
-      { logger: false },
+      { logger: false, trustedProxies },
     );
     const admin = await stores.keys.firstKey('default');
     if (admin === null) throw new Error('a fresh database has no key');

@@ -1,23 +1,50 @@
-/** bursar audit: who did what. */
-import type { Command } from 'commander';
-import { count } from '../flags.js';
+/** bursar audit: who did what, whether that is still as it was written, and the entries for a collector. */
+import { InvalidArgumentError, type Command } from 'commander';
+import type { AuditCheck, AuditFilter } from '../../store/audit.js';
+import { count, instant } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 
 const MOST_LISTED = 100;
+const PAGE = 1000;
+
+function head(text: string): NonNullable<AuditCheck['head']> {
+  const [, seq, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined)
+    throw new InvalidArgumentError('It is not <seq>:<hash>, as an earlier check printed it.');
+  return { seq, hash };
+}
+
+function seqOf(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It is not the seq of an entry.');
+  return text;
+}
 
 export function addAudit(program: Command, session: Session): void {
-  program
+  const audit = program
     .command('audit')
+    .description('List who did what; check that it is as it was written; hand it to a collector.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar audit --limit 20\n  bursar audit verify\n  bursar audit export --after 4711',
+    );
+
+  audit
+    .command('list', { isDefault: true })
     .description('List who did what, newest first.')
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
-    .addHelpText('after', '\nExample:\n  bursar audit --limit 20')
-    .action(async ({ limit }: { limit: number }) => {
-      const audit = await (await session.door()).audit(limit);
-      session.print({ audit }, () =>
+    .option('--actor <who>', 'of this one only: key:0a1b2c3d4e5f, user:ada, cli:root')
+    .option('--verb <verb>', 'only this: key.create')
+    .option('--target <target>', 'only on this')
+    .option('--from <time>', 'from this time on', instant)
+    .option('--to <time>', 'before this time', instant)
+    .addHelpText('after', '\nExample:\n  bursar audit --verb key.create --from 2026-11-01')
+    .action(async ({ limit, ...filter }: AuditFilter & { limit: number }) => {
+      const entries = await (await session.door()).audit(limit, filter);
+      session.print({ audit: entries }, () =>
         table(
           ['at', 'who', 'what', 'target', 'detail'],
-          audit.map((a) => [
+          entries.map((a) => [
             a.at,
             a.actor,
             a.verb,
@@ -26,5 +53,40 @@ export function addAudit(program: Command, session: Session): void {
           ]),
         ),
       );
+    });
+
+  audit
+    .command('verify')
+    .description('Work the chain of hashes out anew: fails where an entry was changed or removed.')
+    .option('--head <seq:hash>', 'the end of the chain as an earlier check printed it: it must be there still', head)
+    .addHelpText('after', '\nExample:\n  bursar audit verify')
+    .action(async ({ head: known }: { head?: AuditCheck['head'] }) => {
+      const check = await (await session.door()).access.verifyAudit(known ?? null);
+      session.print({ check }, () => {
+        const end = check.head === null ? '' : ` The chain ends with ${check.head.seq}:${check.head.hash}`;
+        const problems = check.problems.map(
+          ({ seq, entry, message }) => `${seq === null ? '' : `${seq}: `}entry ${entry}: ${message}\n`,
+        );
+        return `${check.entries} entries; ${check.holds ? 'all as they were written.' : 'NOT as they were written.'}${end}\n${problems.join('')}`;
+      });
+      if (!check.holds) session.found();
+    });
+
+  audit
+    .command('export')
+    .description('Print the entries in the order of their chain, one JSON object a line.')
+    .option('--after <seq>', 'only those after this one', seqOf, '0')
+    .addHelpText('after', '\nExample:\n  bursar audit export --after 4711 >> audit.ndjson')
+    .action(async ({ after }: { after: string }) => {
+      const door = await session.door();
+      const all: object[] = [];
+      for (let last = after; ; ) {
+        const page = await door.access.exportAudit(last, PAGE);
+        last = page.at(-1)?.seq ?? last;
+        if (session.json) all.push(...page);
+        else for (const entry of page) session.context.stdout.write(`${JSON.stringify(entry)}\n`);
+        if (page.length < PAGE) break;
+      }
+      if (session.json) session.print({ entries: all }, () => '');
     });
 }

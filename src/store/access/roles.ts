@@ -53,12 +53,12 @@ export function scopeProblems(scopes: readonly string[]): Problem[] {
 export class RoleStore {
   constructor(private readonly db: Database) {}
 
-  /** Those that every organisation has, then its own by name. */
+  /** Those that every organisation has and its own, by name. */
   async list(organisation: string): Promise<StoredRole[]> {
     const rows = await this.db.query<Row>(`select ${COLUMNS} from access_role where organisation = $1 order by name`, [
       organisation,
     ]);
-    return [...FIXED, ...rows.map(roleOf)];
+    return [...FIXED, ...rows.map(roleOf)].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Adds or replaces a role. @throws Failure invalid naming every problem. */

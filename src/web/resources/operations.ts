@@ -1,11 +1,21 @@
 /** /v1/audit and /v1/work: who did what, and which work is parked with its reason. Reads only. */
-import { Controller } from '@nestjs/common';
+import { Controller, Header } from '@nestjs/common';
 import { z } from 'zod';
-import type { AuditEntry } from '../../store/audit.js';
+import { parseInstant } from '../../core/time.js';
+import type { AuditCheck, AuditEntry } from '../../store/audit.js';
 import type { ParkedWork } from '../../store/work.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
-import { pageOf, pageOfAll, pageQuerySchema, pageSchema, rowId, type Page, type PageQuery } from '../pages.js';
+import {
+  pageOf,
+  pageOfAll,
+  pageQuery,
+  pageQuerySchema,
+  pageSchema,
+  rowId,
+  type Page,
+  type PageQuery,
+} from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const entrySchema = z
@@ -18,6 +28,43 @@ const entrySchema = z
     detail: z.record(z.string(), z.unknown()),
   })
   .meta({ id: 'AuditEntry' });
+
+const auditQuerySchema = z.strictObject({
+  ...pageQuery,
+  actor: z.string().min(1).max(500).optional().describe('Whole, or without the name: `key:0a1b2c3d4e5f`'),
+  verb: z.string().min(1).max(100).optional().describe('`key.create`'),
+  target: z.string().min(1).max(500).optional(),
+  from: z.iso.datetime().optional(),
+  to: z.iso.datetime().optional().describe('Before this'),
+});
+
+const checkQuerySchema = z.strictObject({
+  head: z
+    .string()
+    .regex(/^\d{1,18}:[0-9a-f]{64}$/, 'is not <seq>:<hash>')
+    .optional()
+    .describe('`<seq>:<hash>` of an earlier check: it must be in the chain still'),
+});
+
+const exportQuerySchema = z.strictObject({
+  after: z
+    .string()
+    .regex(/^\d{1,18}$/, 'is not a seq')
+    .default('0')
+    .describe('The last `seq` that is there already'),
+  limit: z.coerce.number().int().min(1).max(10_000).default(1000),
+});
+
+const checkSchema = z
+  .strictObject({
+    holds: z.boolean(),
+    entries: z.int(),
+    head: z.strictObject({ seq: z.string(), hash: z.string() }).nullable(),
+    problems: z
+      .array(z.strictObject({ seq: z.string().nullable(), entry: z.string(), message: z.string() }))
+      .describe('The first hundred'),
+  })
+  .meta({ id: 'AuditCheck' });
 
 const parkedSchema = z
   .strictObject({ stage: z.string(), key: z.string(), attempts: z.int(), reason: z.string() })
@@ -34,13 +81,45 @@ export class OperationsController {
   })
   async audit(
     @Calling() { principal }: Caller,
-    @QueryInput(pageQuerySchema) query: PageQuery,
+    @QueryInput(auditQuerySchema) { actor, verb, target, from, to, ...page }: z.infer<typeof auditQuerySchema>,
   ): Promise<Page<AuditEntry>> {
+    const instant = (text: string | undefined): number | undefined => parseInstant(text ?? '') ?? undefined;
+    const filter = { actor, verb, target, from: instant(from), to: instant(to) };
     return pageOf(
-      query,
+      page,
       (item) => item.id,
-      (after, limit) => this.parts.stores.audit.list(principal.organisation, rowId(after), limit),
+      (after, limit) => this.parts.stores.audit.list(principal.organisation, rowId(after), limit, filter),
     );
+  }
+
+  @Endpoint('GET /v1/audit/verification', {
+    summary: 'Check that the audit is whole and unchanged',
+    description: 'Works the hash of every entry out anew.',
+    access: 'admin',
+    answer: checkSchema,
+  })
+  async verify(
+    @Calling() { principal }: Caller,
+    @QueryInput(checkQuerySchema) { head }: z.infer<typeof checkQuerySchema>,
+  ): Promise<AuditCheck> {
+    const [seq = '', hash = ''] = head?.split(':') ?? [];
+    return this.parts.stores.audit.check(principal.organisation, head === undefined ? null : { seq, hash });
+  }
+
+  @Endpoint('GET /v1/audit/export', {
+    summary: 'Entries in the order of their chain, one JSON object a line',
+    description:
+      'Each line has `seq`, `hash` and `text`, the JSON text that the hash is of. A collector asks again after the last `seq`.',
+    access: 'admin',
+    answer: { media: 'application/x-ndjson' },
+  })
+  @Header('content-type', 'application/x-ndjson; charset=utf-8')
+  async export(
+    @Calling() { principal }: Caller,
+    @QueryInput(exportQuerySchema) { after, limit }: z.infer<typeof exportQuerySchema>,
+  ): Promise<string> {
+    const entries = await this.parts.stores.audit.sealed(principal.organisation, after, limit);
+    return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
   }
 
   @Endpoint('GET /v1/work', {
