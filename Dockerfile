@@ -11,8 +11,8 @@ COPY scripts ./scripts
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
-# A worker answers probes on 8081; the roles with an API do on 8080.
-ENV NODE_ENV=production HOST=0.0.0.0 BURSAR_HEALTH_PORT=8081
+# A worker answers probes on 8081; the roles with an API do on 8080. Logs are kept: no key is printed into them.
+ENV NODE_ENV=production HOST=0.0.0.0 BURSAR_HEALTH_PORT=8081 BURSAR_FIRST_KEY=off
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules

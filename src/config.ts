@@ -2,7 +2,8 @@
  * Every setting, read from the environment once, by one schema. An error names the variables, never their values.
  */
 import { z } from 'zod';
-import { invalid } from './core/errors.js';
+import { readFileSync } from 'node:fs';
+import { invalid, type Failure, type Problem } from './core/errors.js';
 import { CUSTOM_ROLE, isRole } from './core/scopes.js';
 
 const url = (protocols: RegExp, what: string) => z.url({ protocol: protocols, error: `is not ${what}` });
@@ -78,6 +79,12 @@ const schema = z.object({
     .enum(['on', 'off'], { error: 'is neither on nor off' })
     .default('on')
     .describe('`off`: serve does not load the bundled example into an empty embedded database'),
+  BURSAR_FIRST_KEY: z
+    .enum(['print', 'off'], { error: 'is neither print nor off' })
+    .default('print')
+    .describe(
+      '`off`: serve makes no first key and prints none (the container image sets this, since logs are kept): `bursar keys create` does',
+    ),
   BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
     .describe('The command line goes through this API instead of the database; needs BURSAR_API_KEY'),
@@ -263,6 +270,7 @@ export interface Config {
   readonly healthPort: number | null;
   readonly dataDir: string;
   readonly example: boolean;
+  readonly firstKey: boolean;
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
   readonly admissionTls: {
     readonly host: string;
@@ -306,15 +314,50 @@ export interface Config {
   readonly logFormat: 'text' | 'json';
 }
 
+/** Settings that are files by themselves: what they name is read again and again. */
+const FILES = /^BURSAR_KUBERNETES_\w+_FILE$/;
+
+/**
+ * The environment with what stands in files: `X_FILE` names the file that holds X, for every setting of ours, as
+ * containers are given their secrets.
+ * @throws Failure invalid naming every variable whose file cannot be read, or that is set twice
+ */
+function withFiles(environment: Environment): Environment {
+  const problems: Problem[] = [];
+  const read: Record<string, string | undefined> = { ...environment };
+  for (const [path, file] of Object.entries(environment)) {
+    const name = /^((?:BURSAR|DATABASE|REDIS)_\w+)_FILE$/.exec(path)?.[1];
+    if (name === undefined || FILES.test(path) || file === undefined || file === '') continue;
+    if ((environment[name] ?? '') !== '') problems.push({ path, message: `is set beside ${name}` });
+    try {
+      read[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    } catch {
+      problems.push({ path, message: 'names a file that cannot be read' });
+    }
+    delete read[path];
+  }
+  if (problems.length > 0) throw wrong(problems);
+  return read;
+}
+
+const wrong = (problems: readonly Problem[]): Failure =>
+  invalid(
+    `the configuration is wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+    problems,
+  );
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** @throws Failure invalid naming every variable that is wrong. */
-export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(process: Environment): Config {
+  const environment = withFiles(process);
   const given = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
-    throw invalid(`the configuration is wrong: ${problems.map((p) => `${p.path} ${p.message}`).join('; ')}`, problems);
+    throw wrong(problems);
   }
   const { DATABASE_URL, REDIS_URL, BURSAR_URL, BURSAR_API_KEY } = parsed.data;
   if (BURSAR_URL !== undefined && BURSAR_API_KEY === undefined) {
@@ -342,6 +385,7 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     healthPort: parsed.data.BURSAR_HEALTH_PORT ?? null,
     dataDir: parsed.data.BURSAR_DATA_DIR,
     example: parsed.data.BURSAR_EXAMPLE === 'on',
+    firstKey: parsed.data.BURSAR_FIRST_KEY === 'print',
     remote:
       BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
     gate: {

@@ -37,6 +37,8 @@ function readConfig(): { readonly config: Config | null; readonly problems: read
 }
 
 const found = readConfig();
+/** With what stands in files that it names. */
+const environment = found.config?.environment ?? process.env;
 const log = new ProcessLog(
   { level: found.config?.logLevel ?? 'log', format: found.config?.logFormat ?? 'text' },
   wallClock,
@@ -120,6 +122,7 @@ async function serve(role: Role): Promise<void> {
     const welcomed = welcome({
       bursar,
       example: role === 'all' && config.databaseUrl === null && config.example,
+      firstKey: config.firstKey,
       pods: openbPods,
       clock: wallClock,
       say,
@@ -231,7 +234,7 @@ function stopped(): Promise<'stop'> {
 const examination: Examination = {
   settings: [...SETTING_NAMES, ...TRACING_SETTINGS],
   problems: () => found.problems,
-  parts: () => inspectParts(process.env, wallClock),
+  parts: () => inspectParts(environment, wallClock),
   redis: probeRedis,
   tables: ({ db }) => probePostgres(db),
 };
@@ -244,7 +247,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const tracing = await startTracing(process.env);
 process.exitCode = await run(process.argv.slice(2), {
-  environment: process.env,
+  environment,
   clock: wallClock,
   stdout: process.stdout,
   stderr: found.config?.logFormat === 'json' ? { write: say } : process.stderr,

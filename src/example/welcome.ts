@@ -17,12 +17,14 @@ export interface WelcomeRequest {
   };
   /** Whether an empty database gets the example. */
   readonly example: boolean;
+  /** Whether an installation without a key is given one, which is said here; where logs are kept it is not. */
+  readonly firstKey: boolean;
   readonly pods: PodSource;
   readonly clock: Clock;
   readonly say: (text: string) => void;
 }
 
-export async function welcome({ bursar, example, pods, clock, say }: WelcomeRequest): Promise<void> {
+export async function welcome({ bursar, example, firstKey, pods, clock, say }: WelcomeRequest): Promise<void> {
   const { stores, importer, runner, organisation } = bursar;
   if (example && (await wantsExample(stores, organisation))) {
     say('The database is empty: loading the bundled example (BURSAR_EXAMPLE=off leaves it out).');
@@ -31,6 +33,11 @@ export async function welcome({ bursar, example, pods, clock, say }: WelcomeRequ
     await runner.drain((stage, done) => say(`  ${stage.padEnd(20)} ${String(done).padStart(5)} done`));
     say('');
     say(await summarise(stores, organisation, clock.now()));
+  }
+  if (!firstKey) {
+    if ((await stores.keys.list(organisation, null, 1)).length === 0)
+      say('There is no key yet. Make one where this runs: bursar keys create <name> --role admin');
+    return;
   }
   // Made last: a key that was made before a start that was cut short would never have been seen by anybody.
   const key = await stores.keys.firstKey(organisation);

@@ -52,7 +52,7 @@ describe('docker-compose.yml', () => {
     expect(worker?.healthcheck?.test.join(' ')).toContain(`http://127.0.0.1:${port}/readyz`);
     expect(api?.healthcheck?.test.join(' ')).toContain('http://127.0.0.1:8080/readyz');
     expect(api?.ports).toEqual(['127.0.0.1:8080:8080']);
-    expect(worker?.environment?.['REDIS_URL']).toBe('redis://redis:6379');
+    expect(worker?.environment?.['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD:?set REDIS_PASSWORD}@redis:6379');
     expect(postgres?.environment?.['POSTGRES_PASSWORD']).toMatch(/^\$\{POSTGRES_PASSWORD:\?/);
   });
 });
