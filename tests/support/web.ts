@@ -143,7 +143,7 @@ function caller(url: string, admin: string): TestApi['call'] {
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = text !== '' && response.headers.get('content-type')?.includes('json') === true;
+    const isJson = text !== '' && /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : null) as T };
   };
 }
