@@ -315,7 +315,7 @@ export interface Config {
 }
 
 /** Settings that are files by themselves: what they name is read again and again. */
-const FILES = /^BURSAR_KUBERNETES_\w+_FILE$/;
+const FILES = /^BURSAR_KUBERNETES_\w+_FILE$|_FEDERATED_TOKEN_FILE$/;
 
 /**
  * The environment with what stands in files: `X_FILE` names the file that holds X, for every setting of ours, as

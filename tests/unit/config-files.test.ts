@@ -1,5 +1,5 @@
 /** Settings that stand in files: every one of ours, and what an error about them says. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -35,8 +35,11 @@ it('takes every secret from a file, the parts’ own too', () => {
   );
 });
 
-it('leaves alone what is a file by itself', () => {
-  const given = { BURSAR_KUBERNETES_EAST_TOKEN_FILE: '/not/there', OTHER_FILE: '/not/there' };
+it('leaves alone every setting that is a file by itself', () => {
+  const page = readFileSync(new URL('../../docs/reference/settings.md', import.meta.url), 'utf8');
+  const names = [...new Set(page.match(/\bBURSAR_[A-Z_]+_FILE\b/g))];
+  expect(names).toContain('BURSAR_KUBERNETES_TOKEN_FILE');
+  const given = Object.fromEntries([...names, 'OTHER_FILE'].map((name) => [name, '/not/there']));
   expect(parseConfig(given).environment).toEqual(given);
 });
 
