@@ -32,13 +32,13 @@ function expiry(text: string): Expiry {
   return { at };
 }
 
-function role(text: string): string {
+function readRole(text: string): string {
   if (!isRole(text) && !CUSTOM_ROLE.test(text))
     throw new InvalidArgumentError(`It is none of ${ROLES.join(', ')} and no custom:<name>.`);
   return text;
 }
 
-function scope(text: string, before: readonly string[] | undefined): string[] {
+function readScope(text: string, before: readonly string[] | undefined): string[] {
   if (!(SCOPES as readonly string[]).includes(text))
     throw new InvalidArgumentError(`It is none of ${SCOPES.join(', ')}.`);
   return repeated(text, before);
@@ -103,10 +103,10 @@ export function addKeys(program: Command, session: Session): void {
     .argument('<name>', 'what it is for')
     .addOption(
       new Option('--role <role>', 'viewer reads, operator works, admin does everything; or custom:<name>').argParser(
-        role,
+        readRole,
       ),
     )
-    .addOption(new Option(...SCOPE).argParser(scope).conflicts('role'))
+    .addOption(new Option(...SCOPE).argParser(readScope).conflicts('role'))
     .option('--team <team>', 'only for this team and those below it; may be repeated', repeated)
     .option('--owner <who>', 'who answers for it')
     .option('--expires <when>', 'refused from then on: 90d, or 2026-12-01T12:00:00Z', expiry)
@@ -172,8 +172,8 @@ export function addRoles(program: Command, session: Session): void {
   roles
     .command('set')
     .description('Set a role of your own. Who has it may do what it says within five seconds.')
-    .argument('<name>', 'custom:<name>', role)
-    .option(...SCOPE, scope)
+    .argument('<name>', 'custom:<name>', readRole)
+    .option(...SCOPE, readScope)
     .option('--description <text>', 'what it is for')
     .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar roles set custom:buyer --scope read --scope approve`)
     .action(async (name: string, { scope, description }: { scope?: string[]; description?: string }) => {

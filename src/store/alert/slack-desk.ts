@@ -186,4 +186,7 @@ export class SlackDesk {
   }
 }
 
-const userOf = ({ scopes: _, ...user }: Row): SlackUser => user;
+function userOf(row: Row): SlackUser {
+  const { scopes: _, ...user } = row;
+  return user;
+}
