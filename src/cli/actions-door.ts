@@ -17,8 +17,8 @@ import {
   rejectAction,
   rejectRecommendation,
   rollBack,
-} from '../store/action/set-action.js';
-import { setStop } from '../store/action/set-safety.js';
+} from '../application/action/set-action.js';
+import { setStop } from '../application/action/set-safety.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

@@ -8,9 +8,9 @@ import { identityOf, type AlertKind, type AlertState, type TestNews } from '../c
 import type { Mute } from '../core/alert/routes.js';
 import { missing } from '../core/errors.js';
 import type { Clock } from '../core/time.js';
-import { alertJson, alertStory, type AlertJson, type AlertStory } from '../store/alert/alert-json.js';
+import { alertJson, alertStory, type AlertJson, type AlertStory } from '../application/alert/alert-json.js';
 import { MAKE_WAKING } from '../store/alert/alerts.js';
-import { acknowledgeAlert, muteAlerts } from '../store/alert/set-alert.js';
+import { acknowledgeAlert, muteAlerts } from '../application/alert/set-alert.js';
 import { wake } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

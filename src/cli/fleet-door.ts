@@ -14,7 +14,7 @@ import {
   type FleetTargetJson,
 } from '../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../store/fleet/health-findings.js';
-import { explain, type Explained } from '../store/policy/explain.js';
+import { explain, type Explained } from '../application/policy/explain.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 

@@ -14,15 +14,8 @@ import type { CreditSpec } from '../core/cost/credit.js';
 import { providerName } from '../core/price/price.js';
 import type { PeakRule } from '../core/price/peak.js';
 import { creditViews, type CreditView } from '../store/cost/credits.js';
-import {
-  endLease,
-  giveLease,
-  leaseJson,
-  renewLease,
-  type LeaseJson,
-  type LeaseTerms,
-  type StoredLease,
-} from '../store/workload/leases.js';
+import { endLease, giveLease, renewLease } from '../application/workload/set-lease.js';
+import { leaseJson, type LeaseJson, type LeaseTerms, type StoredLease } from '../store/workload/leases.js';
 import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { AuditFilter } from '../store/audit.js';
@@ -34,10 +27,10 @@ import { withWarnings, type CostsAnswer } from '../store/usage/doubts.js';
 import type { SpendQuery } from '../store/cost/spend.js';
 import { priceVersion, type PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
-import { setBudget } from '../store/budget/set-budget.js';
-import { setFx, setPeak, setPriceWithdrawn, type FxChange } from '../store/price/set-rates.js';
+import { setBudget } from '../application/budget/set-budget.js';
+import { setFx, setPeak, setPriceWithdrawn, type FxChange } from '../application/price/set-rates.js';
 import { undoImport, type UndoneImport } from '../store/usage/undo.js';
-import { changeTeam, removeTeam, type TeamChange } from '../store/access/set-team.js';
+import { changeTeam, removeTeam, type TeamChange } from '../application/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';

@@ -10,7 +10,7 @@ import { describePolicy, type PolicyDescription } from '../core/policy/descripti
 import type { Policy } from '../core/policy/policy.js';
 import type { Clock } from '../core/time.js';
 import type { StoredPolicy } from '../store/policy/policies.js';
-import { applyPolicy, pausePolicy, type Applied } from '../store/policy/set-policy.js';
+import { applyPolicy, pausePolicy, type Applied } from '../application/policy/set-policy.js';
 import type { Transaction } from '../store/database.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

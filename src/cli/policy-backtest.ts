@@ -8,8 +8,8 @@ import { invalid, missing } from '../core/errors.js';
 import { checkPolicyDocument, type PolicyDocument } from '../core/policy/document.js';
 import type { Policy } from '../core/policy/policy.js';
 import { backtestPolicy } from '../planning/policy/run.js';
-import { vouch } from '../store/policy/backtests.js';
-import { readHistory } from '../store/policy/history.js';
+import { vouch } from '../application/policy/vouch.js';
+import { readHistory } from '../application/policy/history.js';
 import type { LocalBursar } from './context.js';
 import { readStructured } from './structured-file.js';
 

@@ -6,12 +6,7 @@ import type { NoQuote } from '../core/quote/close.js';
 import { dirtyPrices } from '../planning/anomaly/dirty-prices.js';
 import { answerQuote, type QuoteAnswer, type WholeQuestion } from '../planning/quoting.js';
 import type { Transaction } from '../store/database.js';
-import {
-  releaseReservation,
-  type ListedReservation,
-  type Reserved,
-  type StoredReservation,
-} from '../store/budget/reservations.js';
+import { type ListedReservation, type Reserved, type StoredReservation } from '../store/budget/reservations.js';
 import { prepareReservation, reserve } from '../store/budget/reserve.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
@@ -99,7 +94,7 @@ export class LocalQuotes implements QuoteDoor {
 
   release(id: string): Promise<StoredReservation> {
     return this.write('reservation.release', (tx) =>
-      releaseReservation(this.stores, tx, this.organisation, id, this.actor, this.clock.now()),
+      this.stores.reservations.release(tx, this.organisation, id, this.actor, this.clock.now()),
     );
   }
 

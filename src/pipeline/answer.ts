@@ -14,7 +14,7 @@ import { formatInstant } from '../core/time.js';
 import { MAKE_WAKING } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Principal } from '../store/access/keys.js';
-import { approveAction, rejectAction } from '../store/action/set-action.js';
+import { approveAction, rejectAction } from '../application/action/set-action.js';
 import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

@@ -12,8 +12,9 @@ import { setImmediate as rest } from 'node:timers/promises';
 import { Failure, missing } from '../core/errors.js';
 import type { Policy } from '../core/policy/policy.js';
 import { backtestPolicy, type FinishedBacktest } from '../planning/policy/run.js';
-import { RUN_BACKTEST, vouch, type BacktestError, type BegunBacktest } from '../store/policy/backtests.js';
-import { readHistory } from '../store/policy/history.js';
+import { vouch } from '../application/policy/vouch.js';
+import { RUN_BACKTEST, type BacktestError, type BegunBacktest } from '../store/policy/backtests.js';
+import { readHistory } from '../application/policy/history.js';
 import type { Stores } from '../store/stores.js';
 import { apartStage, type ApartWork, type Stage } from './stage.js';
 

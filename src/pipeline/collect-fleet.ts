@@ -16,7 +16,7 @@ import { meterFleet } from '../core/fleet/meter.js';
 import { namespaceOf, unreadableLabels } from '../core/policy/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { isShared, type RuleSet } from '../store/access/organisation.js';
-import { rejoin } from '../store/fleet/take-samples.js';
+import { rejoin } from '../application/fleet/take-samples.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';

@@ -14,7 +14,7 @@ import { askAbout } from '../store/fleet/machines.js';
 import { isShared } from '../store/access/organisation.js';
 import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/fleet/samples.js';
 import type { Stores } from '../store/stores.js';
-import { takeSamples } from '../store/fleet/take-samples.js';
+import { takeSamples } from '../application/fleet/take-samples.js';
 import type { Waking } from '../store/work.js';
 import { collectingKey } from './collecting.js';
 import { apartStage, type Stage } from './stage.js';

@@ -8,7 +8,7 @@
 import { decide } from '../core/policy/decision.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
-import { tellObstacles, withRisks } from '../store/action/carry-out.js';
+import { tellObstacles, withRisks } from '../application/action/carry-out.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';

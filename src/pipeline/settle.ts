@@ -18,10 +18,17 @@ import { candidatesOf, isAsSevereAs } from '../core/policy/decision.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import type { HeldAction } from '../store/action/actions.js';
-import { expiryOf, obstaclesIn, planExpiry, planOf, proposeAction, type Plan } from '../store/action/carry-out.js';
+import {
+  expiryOf,
+  obstaclesIn,
+  planExpiry,
+  planOf,
+  proposeAction,
+  type Plan,
+} from '../application/action/carry-out.js';
 import type { Transaction } from '../store/database.js';
 import type { StoredPolicy } from '../store/policy/policies.js';
-import { liftBrake } from '../store/action/set-action.js';
+import { liftBrake } from '../application/action/set-action.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 

@@ -15,13 +15,10 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
 import { migrateDatabase, migrationsPending } from './migrating.js';
-import { rowsOf } from './statements.js';
+import { rowsOf, type Queryable } from './statements.js';
 import { isConnectionLost, isToBeRepeated, troubleOf } from './trouble.js';
 
-/** Anything that runs a statement: the pool, or one transaction. */
-export interface Queryable {
-  query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
-}
+export type { Queryable } from './statements.js';
 
 /** How long the database is waited for, in milliseconds. */
 export interface Patience {

@@ -10,7 +10,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
-import type { Queryable } from './database.js';
+import type { Queryable } from './statements.js';
 
 /** Any number that no other program on the database uses. */
 const MIGRATION_LOCK = 7_406_218_035;

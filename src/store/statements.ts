@@ -6,6 +6,11 @@
  */
 import type { PoolClient, QueryConfig } from 'pg';
 
+/** Anything that runs a statement: the pool, or one transaction. */
+export interface Queryable {
+  query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
+}
+
 /** Beyond so many texts none gets a name: what a request shapes cannot fill the server's memory. */
 const MOST_NAMES = 1000;
 /**

@@ -126,7 +126,7 @@ export class Stores {
     this.spend = new SpendStore(db, this.dimensions);
     this.budgets = new BudgetStore(db);
     this.quotes = new QuoteStore(this.prices, this.organisations, this.learnedRates);
-    this.reservations = new ReservationStore(db);
+    this.reservations = new ReservationStore(db, this.organisations);
     this.admissions = new AdmissionStore(db);
     this.reservationPods = new ReservationPods(db);
     this.views = new ViewStore(this.budgets, this.workloads, this.measurements, this.healthFindings);

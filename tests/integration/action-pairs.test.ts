@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { rejectAction } from '../../src/store/action/set-action.js';
+import { rejectAction } from '../../src/application/action/set-action.js';
 import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { approveAction } from '../../src/store/action/set-action.js';
+import { approveAction } from '../../src/application/action/set-action.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 

@@ -8,7 +8,7 @@ import { unavailable } from '../../src/core/errors.js';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
-import { approveRecommendation, rejectAction } from '../../src/store/action/set-action.js';
+import { approveRecommendation, rejectAction } from '../../src/application/action/set-action.js';
 import { wake } from '../../src/store/work.js';
 import { actingWorld, codesOf, NOW, step, type ActingWorld } from '../support/acting.js';
 import { group, instance, meeting } from '../support/memory-cloud.js';

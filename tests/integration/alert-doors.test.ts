@@ -3,7 +3,7 @@
  * that looks for news.
  */
 import { describe, expect, it } from 'vitest';
-import { alertJson } from '../../src/store/alert/alert-json.js';
+import { alertJson } from '../../src/application/alert/alert-json.js';
 import { AlertSchedule } from '../../src/pipeline/alert-make.js';
 import { LocalAlerts } from '../../src/cli/alerts-door.js';
 import { HOUR_MS } from '../../src/core/time.js';

@@ -8,7 +8,7 @@ import { parseDecimal } from '../../src/core/decimal.js';
 import { monthOfLabel } from '../../src/core/time.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { happened } from '../../src/store/alert/news.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 import { testApi } from '../support/web.js';

@@ -5,8 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CreditSpec } from '../../src/core/cost/credit.js';
 import { creditViews } from '../../src/store/cost/credits.js';
-import { setFx } from '../../src/store/price/set-rates.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setFx } from '../../src/application/price/set-rates.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';

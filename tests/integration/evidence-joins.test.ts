@@ -14,7 +14,7 @@ import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as kubernetes } from '../../src/providers/kubernetes/kubernetes.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { explain } from '../../src/store/policy/explain.js';
+import { explain } from '../../src/application/policy/explain.js';
 import { wake } from '../../src/store/work.js';
 import { source } from '../../src/telemetry/prometheus.js';
 import { call, connect as connectAws, reading, reply } from '../support/aws-wire.js';

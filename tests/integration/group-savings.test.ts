@@ -9,7 +9,7 @@ import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, playFleet, reply as awsReply } from '../support/aws-wire.js';

@@ -7,7 +7,7 @@ import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { formatInstant } from '../../src/core/time.js';
 import { fakeCloud } from '../../src/providers/fake/fake.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';

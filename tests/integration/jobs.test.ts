@@ -15,8 +15,8 @@ import { policy as offPeakShift } from '../../src/policies/off-peak-shift.js';
 import { policy as ramp } from '../../src/policies/ramp.js';
 import { policy as spotShift } from '../../src/policies/spot-shift.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
-import { setPeak } from '../../src/store/price/set-rates.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
+import { setPeak } from '../../src/application/price/set-rates.js';
 import { testBursar } from '../support/bursar.js';
 
 const SECOND = 1000;

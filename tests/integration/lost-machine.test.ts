@@ -12,7 +12,7 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';

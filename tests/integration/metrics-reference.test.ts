@@ -4,7 +4,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { formatInstant } from '../../src/core/time.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import { wake } from '../../src/store/work.js';
 import { code, expectPage, madeOf, markdownTable } from '../support/reference-page.js';
 import { NOW, testApi } from '../support/web.js';

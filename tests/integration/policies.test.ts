@@ -14,8 +14,8 @@ import { fingerprintOf, readPolicyDocument } from '../../src/core/policy/documen
 import type { Policy } from '../../src/core/policy/policy.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';

@@ -14,8 +14,8 @@ import { replayPolicy } from '../../src/planning/policy/replay.js';
 import { backtestTeam } from '../../src/planning/policy/report.js';
 import { policy as offPeakShift } from '../../src/policies/off-peak-shift.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { readHistory } from '../../src/store/policy/history.js';
-import { setPeak } from '../../src/store/price/set-rates.js';
+import { readHistory } from '../../src/application/policy/history.js';
+import { setPeak } from '../../src/application/price/set-rates.js';
 import { testBursar } from '../support/bursar.js';
 
 const SECOND = 1000;

@@ -18,15 +18,10 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { BudgetStateJson } from '../../src/store/budget/budgets.js';
 import type { Transaction } from '../../src/store/database.js';
-import {
-  releaseReservation,
-  type Reserved,
-  type ReserveRequest,
-  type StoredReservation,
-} from '../../src/store/budget/reservations.js';
+import { type Reserved, type ReserveRequest, type StoredReservation } from '../../src/store/budget/reservations.js';
 import { prepareReservation, reserve } from '../../src/store/budget/reserve.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
-import { setTeam } from '../../src/store/access/set-team.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
+import { setTeam } from '../../src/application/access/set-team.js';
 import { wake } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
@@ -287,7 +282,7 @@ describe('a reservation', async () => {
     const { id } = await hold(bursar, 'red', 20);
     await expect(hold(bursar, 'red', 1)).rejects.toMatchObject({ kind: 'conflict' });
     const release = (): Promise<StoredReservation> =>
-      committed(bursar, (tx) => releaseReservation(bursar.stores, tx, 'default', id, 'somebody', bursar.clock.now()));
+      committed(bursar, (tx) => bursar.stores.reservations.release(tx, 'default', id, 'somebody', bursar.clock.now()));
     expect(await release()).toMatchObject({ state: 'released', releasedBy: 'somebody' });
     bursar.clock.at += HOUR;
     expect((await release()).releasedAt).toBe('2026-10-20T02:00:00Z');

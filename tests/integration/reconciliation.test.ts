@@ -9,7 +9,7 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
 import { openFile } from '../../src/formats/reading/input.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import type { StoredVariance } from '../../src/store/bill/variances.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';

@@ -18,7 +18,7 @@ import { DAY_MS } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { ReportSchedule, SETTLING_MS } from '../../src/pipeline/report.js';
 import { renderers } from '../../src/rendering/reports.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import { wake } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { AllocationRule } from '../../src/core/cost/allocation.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { previewRules, type RulePreview } from '../../src/store/cost/preview.js';
-import { setFx, setPeak } from '../../src/store/price/set-rates.js';
-import { setTeam } from '../../src/store/access/set-team.js';
+import { setFx, setPeak } from '../../src/application/price/set-rates.js';
+import { setTeam } from '../../src/application/access/set-team.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

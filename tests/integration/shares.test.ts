@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
-import { setFx } from '../../src/store/price/set-rates.js';
+import { setFx } from '../../src/application/price/set-rates.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 

@@ -15,8 +15,8 @@ import { COLLECTING_INTERVALS, CollectingSchedule } from '../../src/pipeline/col
 import { policy as mix } from '../../src/policies/mix.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import type { MeasurementJson } from '../../src/store/workload/measurements.js';
-import { readHistory } from '../../src/store/policy/history.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { readHistory } from '../../src/application/policy/history.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { bothDoors } from '../support/doors.js';
 import { testApi } from '../support/web.js';

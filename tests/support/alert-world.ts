@@ -10,7 +10,7 @@ import type { ChannelConnection } from '../../src/core/alert/channel.js';
 import type { AlertRoutes } from '../../src/core/alert/routes.js';
 import { channel } from '../../src/notify/slack.js';
 import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
-import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setBudget } from '../../src/application/budget/set-budget.js';
 import { wake } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';

@@ -6,7 +6,7 @@ import { Option, type Command } from 'commander';
 import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { formatInstant } from '../../core/time.js';
-import type { AlertJson, AlertStory } from '../../store/alert/alert-json.js';
+import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
 import { instant, whole } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';

@@ -1,6 +1,6 @@
 /** bursar explain: what every policy makes of one target, team or budget, and why. */
 import type { Command } from 'commander';
-import type { Explained } from '../../store/policy/explain.js';
+import type { Explained } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';
 

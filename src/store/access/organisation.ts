@@ -97,12 +97,28 @@ export class OrganisationStore {
     return rows.map(({ team }) => team);
   }
 
-  async team(db: Queryable, organisation: string, id: string): Promise<Team | null> {
+  /** Null: nobody has set it. Locked until the transaction's end where `lock` is set. */
+  async team(db: Queryable, organisation: string, id: string, lock = false): Promise<Team | null> {
     const [row] = await db.query<Team>(
-      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 and id = $2`,
+      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team
+       where organisation = $1 and id = $2${lock ? ' for update' : ''}`,
       [organisation, id],
     );
     return row ?? null;
+  }
+
+  /** What is set for a team or lies below it, a name each; not more than 20 of them. */
+  async hangingOn(db: Queryable, organisation: string, id: string): Promise<string[]> {
+    const rows = await db.query<{ what: string }>(
+      `select 'team ' || id as what from team where organisation = $1 and parent = $2
+       union all select 'budget ' || id from budget where organisation = $1 and team = $2 order by 1 limit 20`,
+      [organisation, id],
+    );
+    return rows.map(({ what }) => what);
+  }
+
+  async deleteTeam(tx: Queryable, organisation: string, id: string): Promise<void> {
+    await tx.query(`delete from team where organisation = $1 and id = $2`, [organisation, id]);
   }
 
   /**
@@ -246,6 +262,17 @@ export class OrganisationStore {
   /** Tag keys that budgets filter by: facts are kept apart by them. */
   async trackedTags(db: Queryable, organisation: string): Promise<string[]> {
     return (await this.setting<string[]>(db, organisation, 'tracked-tags')) ?? [];
+  }
+
+  /** Has usage kept apart by these tags from now on. True: some of them were not tracked before. */
+  async trackTags(tx: Queryable, organisation: string, keys: readonly string[]): Promise<boolean> {
+    // Of two settings made at once one would be lost.
+    await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
+    const tracked = await this.trackedTags(tx, organisation);
+    const all = [...new Set([...tracked, ...keys])];
+    if (all.length === tracked.length) return false;
+    await this.saveSetting(tx, organisation, 'tracked-tags', all);
+    return true;
   }
 
   /**

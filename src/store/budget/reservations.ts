@@ -22,11 +22,11 @@ import {
   type ReservationState,
 } from '../../core/budget/reservation.js';
 import { formatInstant, type Interval, type Clock } from '../../core/time.js';
+import type { OrganisationStore } from '../access/organisation.js';
 import { inCurrency, periodLabel } from './budgets.js';
 import { filterParameter, passes } from './filters.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import type { QuoteQuestion } from '../price/quotes.js';
-import type { Stores } from '../stores.js';
 import { wake, type Waking } from '../work.js';
 
 /** Amounts are decimal strings. */
@@ -124,7 +124,10 @@ where h.organisation = $1 and h.budget = $2 and h.expires_at > $4 and c.actual i
 group by 1, 2, 3 order by 1, 2, 3`;
 
 export class ReservationStore {
-  constructor(private readonly db: Queryable) {}
+  constructor(
+    private readonly db: Queryable,
+    private readonly organisations: OrganisationStore,
+  ) {}
 
   /** Newest first; `before` is the place of the last one seen. */
   async list(
@@ -199,6 +202,31 @@ export class ReservationStore {
     };
   }
 
+  /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
+  async release(tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Reserved> {
+    await tx.query(
+      `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`,
+      [organisation, id, formatInstant(now), by],
+    );
+    // As whoever reserves does: two that end at once take their holds one after the other.
+    const budgets = await tx.query<{ spec: Budget }>(
+      `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
+      [organisation, id, formatInstant(now)],
+    );
+    await tx.query(
+      `update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`,
+      [organisation, id, formatInstant(now)],
+    );
+    const asOf = await this.organisations.asOf(tx, organisation, now);
+    return {
+      reservation: await this.known(tx, organisation, id, now),
+      wakings: wakingsOf(
+        budgets.map(({ spec }) => spec),
+        asOf,
+      ),
+    };
+  }
+
   /**
    * Nanos, in each hold's currency, of what the budget counts of the usage that names the reservation. What cannot be
    * converted counts as not used.
@@ -232,38 +260,6 @@ export class ReservationStore {
     }
     return used;
   }
-}
-
-/** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
-export async function releaseReservation(
-  stores: Stores,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-  by: string,
-  now: number,
-): Promise<Reserved> {
-  await tx.query(
-    `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`,
-    [organisation, id, formatInstant(now), by],
-  );
-  // As whoever reserves does: two that end at once take their holds one after the other.
-  const budgets = await tx.query<{ spec: Budget }>(
-    `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
-    [organisation, id, formatInstant(now)],
-  );
-  await tx.query(
-    `update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`,
-    [organisation, id, formatInstant(now)],
-  );
-  const asOf = await stores.organisations.asOf(tx, organisation, now);
-  return {
-    reservation: await stores.reservations.known(tx, organisation, id, now),
-    wakings: wakingsOf(
-      budgets.map(({ spec }) => spec),
-      asOf,
-    ),
-  };
 }
 
 /** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */

@@ -20,6 +20,8 @@ import { budgetsOverEach } from '../price/quotes.js';
 import { reservationOf, wakingsOf, type Reserved, type ReserveRequest } from './reservations.js';
 import type { Stores } from '../stores.js';
 
+type Needs = Pick<Stores, 'organisations' | 'quotes'>;
+
 /** A quote that is to be held, and what it went by. */
 export interface Prepared {
   readonly request: ReserveRequest;
@@ -33,7 +35,7 @@ export interface Prepared {
  * All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing where it has no price
  */
 export async function prepareReservation(
-  stores: Stores,
+  stores: Needs,
   db: Queryable,
   organisation: string,
   request: ReserveRequest,
@@ -52,7 +54,7 @@ export interface Asked {
 
 /** @throws Failure conflict where a budget has not enough left, or nobody knows, or none is planned */
 export async function reserve(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   prepared: Prepared,
@@ -74,7 +76,7 @@ interface Granted {
 
 /** Answers each in its turn: what is reserved, or the failure that `reserve` would throw. */
 export async function reserveAll(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   all: readonly Asked[],
@@ -84,7 +86,10 @@ export async function reserveAll(
   const asOf = Math.max(...all.map(({ prepared }) => prepared.asOf));
   const now = Math.max(...all.map(({ prepared }) => prepared.request.now));
   await lockBudgetsOver(tx, organisation, teams);
-  if (all.some(({ prepared }) => !prepared.isTracked)) await trackReservations(stores, tx, organisation);
+  if (all.some(({ prepared }) => !prepared.isTracked)) {
+    // From the first reservation on, usage is kept apart by the tag; no older record can carry it.
+    await stores.organisations.trackTags(tx, organisation, [RESERVATION_TAG]);
+  }
   const facts = await budgetsOverEach(tx, organisation, teams, asOf, now);
   const held = new Map<string, bigint>();
   const answers = all.map((asked) =>
@@ -247,13 +252,4 @@ function refusalOf(team: string, judged: readonly JudgedBudget[], sees: (team: s
   return refusals.length > 0
     ? conflict(`nothing is reserved: ${refusals.length} budget(s) over team ${team} cannot hold this`, refusals)
     : null;
-}
-
-/** From the first reservation on, usage is kept apart by the tag; no older record can carry it. */
-async function trackReservations({ organisations }: Stores, tx: Transaction, organisation: string): Promise<void> {
-  // Of two settings made at once one would be lost.
-  await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
-  await organisations.saveSetting(tx, organisation, 'tracked-tags', [
-    ...new Set([...(await organisations.trackedTags(tx, organisation)), RESERVATION_TAG]),
-  ]);
 }

@@ -1,17 +1,16 @@
 /**
- * Backtests that were asked for by the API, and what every finished one leaves behind: the rows that vouch for a policy
- * (policy_backtest).
+ * Backtests that were asked for by the API, and their reports. What a finished one vouches for is written by
+ * application/policy/vouch.ts.
  *
  * A document is kept as it was when the backtest was asked for. The invariant: what a run brings counts only while no
  * later one of the same backtest has begun, so a run that was taken for dead and comes back changes nothing.
  */
-import type { BacktestCell, BacktestReport } from '../../core/policy/backtest.js';
+import type { BacktestReport } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
 import { conflict, type Problem } from '../../core/errors.js';
-import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';
+import type { PolicyDocument } from '../../core/policy/document.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
-import type { Stores } from '../stores.js';
 import { wake } from '../work.js';
 
 /** The stage that runs them; the lane and the key are the backtest's id. */
@@ -227,43 +226,4 @@ export class BacktestStore {
     );
     return rows.length > 0;
   }
-}
-
-/** What vouches for a policy on the history of one team. */
-export interface TestedTeam {
-  readonly team: string;
-  readonly cells: readonly BacktestCell[];
-}
-
-/** Writes down what was tested: a row per team, and the audit. Enforcing asks for these rows. */
-export async function vouch(
-  { policies, audit }: Pick<Stores, 'policies' | 'audit'>,
-  tx: Transaction,
-  organisation: string,
-  tested: {
-    readonly document: PolicyDocument;
-    readonly policyVersion: number;
-    readonly teams: readonly TestedTeam[];
-  } & BacktestWindow,
-  by: string,
-  now: number,
-): Promise<void> {
-  const { document, policyVersion, teams, from, to } = tested;
-  const fingerprint = fingerprintOf(document, policyVersion);
-  for (const { team, cells } of teams) {
-    await policies.saveBacktest(
-      tx,
-      organisation,
-      { fingerprint, policy: document.policy, policyVersion, team, from, to, result: cells },
-      by,
-      now,
-    );
-  }
-  await audit.audit(tx, organisation, by, 'policy.backtest', document.name, {
-    policy: document.policy,
-    version: policyVersion,
-    teams: teams.map(({ team }) => team),
-    from: formatInstant(from),
-    to: formatInstant(to),
-  });
 }

@@ -21,6 +21,8 @@ import { dropReplaced, restoreReplaced } from './replaced.js';
 import { idWords, wordsKey } from './seen.js';
 import { keyBytes, Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
+type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'raw' | 'reconciliation'>;
+
 export interface UndoneImport {
   readonly import: string;
   /** Files of the call that brought it, all of which are taken back. */
@@ -52,7 +54,7 @@ const DELIVERY = `select id::text as id, coalesce(scope, supplement) as scope, p
 
 /** @throws Failure missing, or conflict: undone already, a price list, or others build on it. */
 export async function undoImport(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -88,7 +90,7 @@ class Undoing {
   restoredRecords = 0;
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Needs,
     private readonly tx: Transaction,
     private readonly organisation: string,
     private readonly source: string,

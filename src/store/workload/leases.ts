@@ -1,16 +1,9 @@
 /**
- * Leases: GPUs that somebody holds until a date. Given, renewed and ended by people and platforms; the policy `lease`
- * acts on those that ran out.
- *
- * Ending a lease says that it holds nothing any more; it stops no machine. What a lease holds is looked up in the fleet
- * where its giver does not say.
+ * Leases: GPUs that somebody holds until a date. Read here; application/workload/set-lease.ts gives, renews and ends
+ * them, and the policy `lease` acts on those that ran out.
  */
-import { missing } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
-import type { Queryable, Transaction } from '../database.js';
-import type { Stores } from '../stores.js';
-import { wakeAtOnce } from '../work.js';
-import type { LeaseFacts } from './workloads.js';
+import type { Queryable } from '../database.js';
 
 export interface LeaseTerms {
   readonly team: string;
@@ -87,80 +80,6 @@ export class LeaseStore {
     );
     return row === undefined ? null : storedOf(row);
   }
-}
-
-/**
- * Gives a lease, or replaces its terms; its start stays. What the terms leave open is taken from the fleet's target,
- * where there is one.
- */
-export async function giveLease(
-  stores: Stores,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-  terms: LeaseTerms,
-  now: number,
-): Promise<StoredLease> {
-  const before = await stores.leases.get(tx, organisation, id, true);
-  const found = await stores.fleet.named(tx, organisation, terms.target);
-  const seen = found === null || found.team !== terms.team ? null : found.seen;
-  const { team, ...rest } = terms;
-  const facts: LeaseFacts = {
-    ...rest,
-    lease: id,
-    startedAt: before?.startedAt ?? now,
-    active: true,
-    gpus: terms.gpus ?? seen?.gpus ?? null,
-    provider: terms.provider ?? seen?.provider ?? null,
-    sku: terms.sku ?? seen?.sku ?? null,
-    region: terms.region ?? seen?.region ?? null,
-    gpuModel: terms.gpuModel ?? seen?.gpuModel ?? null,
-  };
-  return save(stores, tx, organisation, id, team, facts);
-}
-
-/** Moves a lease's end. @throws Failure missing where there is no such lease. */
-export async function renewLease(
-  stores: Stores,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-  expiresAt: number | null,
-): Promise<StoredLease> {
-  const { team, id: lease, ...terms } = await known(stores, tx, organisation, id);
-  return save(stores, tx, organisation, id, team, { ...terms, lease, expiresAt, active: true });
-}
-
-/** Says that a lease holds nothing any more. @throws Failure missing where there is no such lease. */
-export async function endLease(
-  stores: Stores,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-): Promise<StoredLease> {
-  const { team, id: lease, ...terms } = await known(stores, tx, organisation, id);
-  return save(stores, tx, organisation, id, team, { ...terms, lease, active: false });
-}
-
-async function known(stores: Stores, tx: Transaction, organisation: string, id: string): Promise<StoredLease> {
-  const lease = await stores.leases.get(tx, organisation, id, true);
-  if (lease === null) throw missing(`lease ${id} does not exist`);
-  return lease;
-}
-
-async function save(
-  stores: Stores,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-  team: string,
-  facts: LeaseFacts,
-): Promise<StoredLease> {
-  await stores.workloads.saveLease(tx, organisation, team, facts);
-  await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
-  const saved = await stores.leases.get(tx, organisation, id);
-  if (saved === null) throw missing(`lease ${id} does not exist`);
-  return saved;
 }
 
 /** As callers read it: instants as ISO 8601. */

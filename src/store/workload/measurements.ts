@@ -10,7 +10,7 @@ import type { GpuOffer } from '../../core/policy/policy.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { OfferBook } from '../price/offers.js';
-import type { Stores } from '../stores.js';
+import type { PriceStore } from '../price/prices.js';
 
 /** Newer ones push out older ones: what is predicted changes little beyond. */
 const MOST_READ = 5000;
@@ -171,7 +171,7 @@ export class MeasurementStore {
 
   /** What a prediction is made from: the measurements, and what GPUs are sold for. */
   async facts(
-    { db, prices }: Pick<Stores, 'db' | 'prices'>,
+    { db, prices }: { readonly db: Queryable; readonly prices: PriceStore },
     organisation: string,
     currency: string,
     now: number,

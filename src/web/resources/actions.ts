@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { ACTION_STATES, type Action, type ActionState } from '../../core/action/action.js';
 import { denied } from '../../core/errors.js';
 import { actionJson, type ActionJson, type ActionStory } from '../../store/action/action-json.js';
-import { approveAction, rejectAction, rollBack } from '../../store/action/set-action.js';
+import { approveAction, rejectAction, rollBack } from '../../application/action/set-action.js';
 import type { ListedAction } from '../../store/action/actions.js';
 import type { Transaction } from '../../store/database.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { ALERT_KINDS, SEVERITIES } from '../../core/alert/alert.js';
 import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert/routes.js';
 import { denied } from '../../core/errors.js';
-import { muteAlerts } from '../../store/alert/set-alert.js';
+import { muteAlerts } from '../../application/alert/set-alert.js';
 import type { SlackUser } from '../../store/alert/slack-desk.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

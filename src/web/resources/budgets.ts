@@ -6,7 +6,7 @@ import { parseDecimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { CHARGE_CATEGORIES, TERMS, type Term } from '../../core/usage.js';
 import type { BudgetPeriod, StoredState } from '../../store/budget/budgets.js';
-import { setBudget } from '../../store/budget/set-budget.js';
+import { setBudget } from '../../application/budget/set-budget.js';
 import type { Queryable } from '../../store/database.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

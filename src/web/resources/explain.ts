@@ -1,7 +1,7 @@
 /** /v1/explain: what every policy makes of one target, team or budget, and why. Reads only. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { explain, type Explained } from '../../store/policy/explain.js';
+import { explain, type Explained } from '../../application/policy/explain.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

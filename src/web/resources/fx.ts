@@ -6,7 +6,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { quotesOfRates } from '../../core/price/fx.js';
 import type { StoredFxRate } from '../../store/price/prices.js';
-import { setFx, type FxChange } from '../../store/price/set-rates.js';
+import { setFx, type FxChange } from '../../application/price/set-rates.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

@@ -7,14 +7,8 @@ import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
 import type { Transaction } from '../../store/database.js';
-import {
-  endLease,
-  giveLease,
-  leaseJson,
-  renewLease,
-  type LeaseJson,
-  type LeaseTerms,
-} from '../../store/workload/leases.js';
+import { endLease, giveLease, renewLease } from '../../application/workload/set-lease.js';
+import { leaseJson, type LeaseJson, type LeaseTerms } from '../../store/workload/leases.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, type Page } from '../pages.js';

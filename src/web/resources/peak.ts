@@ -2,7 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
-import { setPeak } from '../../store/price/set-rates.js';
+import { setPeak } from '../../application/price/set-rates.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

@@ -12,7 +12,7 @@ import { describePolicy, type PolicyDescription } from '../../core/policy/descri
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import type { Policy } from '../../core/policy/policy.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
-import { applyPolicy, pausePolicy } from '../../store/policy/set-policy.js';
+import { applyPolicy, pausePolicy } from '../../application/policy/set-policy.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput, UncheckedBody } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

@@ -5,7 +5,7 @@ import type { ImportedPrices } from '../../core/ports.js';
 import { PRICE_ORIGINS, providerName } from '../../core/price/price.js';
 import { priceVersion, type PriceVersion } from '../../store/price/price-version.js';
 import type { ListedPrice } from '../../store/price/prices.js';
-import { setPriceWithdrawn } from '../../store/price/set-rates.js';
+import { setPriceWithdrawn } from '../../application/price/set-rates.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

@@ -3,7 +3,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
-import { approveRecommendation, rejectRecommendation } from '../../store/action/set-action.js';
+import { approveRecommendation, rejectRecommendation } from '../../application/action/set-action.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

@@ -8,7 +8,6 @@ import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { Failure } from '../../core/errors.js';
 import {
   HoldWaker,
-  releaseReservation,
   type ListedReservation,
   type Reserved,
   type ReserveRequest,
@@ -161,7 +160,7 @@ export class ReservationsController {
       'reservation.release',
       async (tx) => {
         checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
-        const released = await releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
+        const released = await stores.reservations.release(tx, organisation, id, actorOf(caller), clock.now());
         wakings.push(...released.wakings);
         return doneOf(released);
       },

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Stop } from '../../core/action/guard.js';
 import { readLimits, type Limits, type LimitsDocument } from '../../core/action/limits.js';
 import type { StoredStop } from '../../store/action/safety.js';
-import { setStop } from '../../store/action/set-safety.js';
+import { setStop } from '../../application/action/set-safety.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput, UncheckedBody } from '../endpoint.js';
 import { storable } from '../json.js';

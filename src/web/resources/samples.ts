@@ -10,7 +10,7 @@ import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
 import { parseInstant } from '../../core/time.js';
 import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/fleet/samples.js';
-import { takeSamples } from '../../store/fleet/take-samples.js';
+import { takeSamples } from '../../application/fleet/take-samples.js';
 import { wake } from '../../store/work.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';

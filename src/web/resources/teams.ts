@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
 import { isZone } from '../../core/time.js';
 import type { Team } from '../../store/access/organisation.js';
-import { changeTeam, removeTeam } from '../../store/access/set-team.js';
+import { changeTeam, removeTeam } from '../../application/access/set-team.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

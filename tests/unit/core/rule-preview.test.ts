@@ -64,8 +64,10 @@ describe('a cost', () => {
   });
 
   it('goes whole to the one who would have it, and stays where nothing is known of it', () => {
-    expect(shown(divide(cost('a', '10'), new Map([['b', metered(own(0n))]])))).toEqual({ 'b USD': ['10', '10', 0n] });
-    expect(divide(cost('a', '10'), new Map())).toEqual([cost('a', '10')]);
+    expect(shown(divide(cost('a', '10'), new Map([['b', metered(own(0n))]])))).toEqual({
+      'b USD': ['10.000000000', '10.000000000', 0n],
+    });
+    expect(divide(cost('a', '10'), new Map())).toEqual([cost('a', '10.000000000')]);
   });
 
   it('leaves a portion without a price without a cost, and moves its quantity', () => {
@@ -75,7 +77,7 @@ describe('a cost', () => {
       ['c', metered(own(null, null, 10n))],
     ]);
     expect(shown(divide(cost('a', '10', '10', { unpriced: 40n }), parts))).toEqual({
-      'a USD': ['10', '10', 0n],
+      'a USD': ['10.000000000', '10.000000000', 0n],
       'b USD': [null, null, 30n],
       'c USD': [null, null, 10n],
     });
@@ -87,7 +89,7 @@ describe('a cost', () => {
       ['b', metered(own(5n), { ...own(36_000_000_000n), currency: 'CNY' })],
     ]);
     expect(shown(divide(cost('a', '10'), parts))).toEqual({
-      'a USD': ['5', '5', 0n],
+      'a USD': ['5.000000000', '5.000000000', 0n],
       'b CNY': ['36.000000000', '36.000000000', 0n],
     });
   });
@@ -133,8 +135,8 @@ describe('what is shared', () => {
         unpriced,
       ]),
     ).toEqual([
-      ['a', '36', 3n],
-      ['b', '12', 1n],
+      ['a', '36.000000000', 3n],
+      ['b', '12.000000000', 1n],
       ['unallocated', '99', 0n],
     ]);
     expect(
@@ -142,7 +144,7 @@ describe('what is shared', () => {
         team,
         formatDecimal(actual!),
       ]),
-    ).toEqual([['unallocated', '107']]);
+    ).toEqual([['unallocated', '107.000000000']]);
   });
 
   it('goes by fixed shares, and to nobody where no rule shares it any more', () => {
@@ -160,7 +162,7 @@ describe('what is shared', () => {
           }),
         ),
       ),
-    ).toEqual({ 'a USD': ['2', '2', 1n], 'c USD': ['7', '6', 3n] });
+    ).toEqual({ 'a USD': ['2.250000000', '2.000000000', 1n], 'c USD': ['6.750000000', '6.000000000', 3n] });
     expect(share(costs.slice(3), by(null))).toEqual([]);
   });
 });

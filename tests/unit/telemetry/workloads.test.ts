@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { HealthFinding } from '../../../src/core/fleet/health.js';
 import { goneCard, workload } from '../../../src/policies/estimating/examples.js';
 import { replacements } from '../../../src/policies/estimating/replace.js';
-import { workloadOf } from '../../../src/store/fleet/take-samples.js';
+import { workloadOf } from '../../../src/application/fleet/take-samples.js';
 
 describe('the workload of a sample', () => {
   const known = [

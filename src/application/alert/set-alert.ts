@@ -6,17 +6,19 @@ import type { Alert } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { conflict, invalid } from '../../core/errors.js';
 import { formatInstant, parseInstant } from '../../core/time.js';
-import type { NewMute } from './settings.js';
-import type { Transaction } from '../database.js';
-import type { Stores } from '../stores.js';
-import { wake } from '../work.js';
+import type { NewMute } from '../../store/alert/settings.js';
+import type { Transaction } from '../../store/database.js';
+import type { Stores } from '../../store/stores.js';
+import { wake } from '../../store/work.js';
+
+type Needs = Pick<Stores, 'alertSettings' | 'alerts'>;
 
 /**
  * Somebody takes an alert on: it goes no further. @throws Failure conflict where it asks for a decision or waits for no
  * answer.
  */
 export async function acknowledgeAlert(
-  { alerts }: Stores,
+  { alerts }: Needs,
   tx: Transaction,
   organisation: string,
   { id, kind }: Pick<Alert, 'id' | 'kind'>,
@@ -42,7 +44,7 @@ export async function acknowledgeAlert(
  * come.
  */
 export async function muteAlerts(
-  { alertSettings }: Stores,
+  { alertSettings }: Needs,
   tx: Transaction,
   organisation: string,
   wish: NewMute,

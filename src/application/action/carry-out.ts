@@ -11,9 +11,9 @@ import type { Effect } from '../../core/fleet/fleet.js';
 import { risksOf } from '../../core/fleet/settings.js';
 import type { PolicyMode, Recommendation } from '../../core/policy/recommendation.js';
 import { MINUTE_MS, parseInstant } from '../../core/time.js';
-import type { Moved } from './actions.js';
-import type { Transaction } from '../database.js';
-import type { Stores } from '../stores.js';
+import type { Moved } from '../../store/action/actions.js';
+import type { Transaction } from '../../store/database.js';
+import type { Stores } from '../../store/stores.js';
 
 export type Plan = { readonly connection: string; readonly effect: Effect; readonly next?: Next } | Obstructed;
 

@@ -5,11 +5,13 @@
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
-import type { Transaction } from '../database.js';
-import type { ListedPrice } from './prices.js';
-import type { Stores } from '../stores.js';
-import { CREDIT_WAKING } from '../cost/credits.js';
-import { wakeAtOnce } from '../work.js';
+import type { Transaction } from '../../store/database.js';
+import type { ListedPrice } from '../../store/price/prices.js';
+import type { Stores } from '../../store/stores.js';
+import { CREDIT_WAKING } from '../../store/cost/credits.js';
+import { wakeAtOnce } from '../../store/work.js';
+
+type Needs = Pick<Stores, 'budgets' | 'credits' | 'organisations' | 'prices' | 'shares'>;
 
 export interface FxChange {
   /** Rates that were sent. */
@@ -25,7 +27,7 @@ export interface FxChange {
  * is.
  */
 export async function setFx(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   quotes: readonly FxQuote[],
@@ -48,7 +50,7 @@ export async function setFx(
 
 /** Replaces the schedule; returns the one before. @throws Failure invalid naming every problem. */
 export async function setPeak(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   rules: readonly PeakRule[],
@@ -65,7 +67,7 @@ export async function setPeak(
  * @throws Failure missing
  */
 export async function setPriceWithdrawn(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -85,7 +87,7 @@ export async function setPriceWithdrawn(
 
 /** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */
 export async function wakePricing(
-  { prices }: Stores,
+  { prices }: Needs,
   tx: Transaction,
   organisation: string,
   only: { readonly from?: string; readonly team?: string } = {},

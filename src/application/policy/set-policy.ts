@@ -5,9 +5,11 @@
 import { conflict } from '../../core/errors.js';
 import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';
 import type { Policy } from '../../core/policy/policy.js';
-import type { Queryable, Transaction } from '../database.js';
-import type { StoredPolicy } from './policies.js';
-import type { Stores } from '../stores.js';
+import type { Queryable, Transaction } from '../../store/database.js';
+import type { StoredPolicy } from '../../store/policy/policies.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needs = Pick<Stores, 'policies'>;
 
 export interface ApplyRequest {
   readonly document: PolicyDocument;
@@ -26,7 +28,7 @@ export interface Applied {
  * @throws Failure conflict where it would enforce what nobody has backtested on a team's history.
  */
 export async function applyPolicy(
-  { policies: store }: Stores,
+  { policies: store }: Needs,
   tx: Transaction,
   organisation: string,
   policies: readonly Policy[],
@@ -60,7 +62,7 @@ export async function applyPolicy(
 
 /** Pauses or resumes a document. @throws Failure missing where nobody has applied it. */
 export async function pausePolicy(
-  { policies: store }: Stores,
+  { policies: store }: Needs,
   tx: Transaction,
   organisation: string,
   name: string,
@@ -74,7 +76,7 @@ export async function pausePolicy(
 }
 
 async function wakeAll(
-  store: Stores['policies'],
+  store: Needs['policies'],
   tx: Transaction,
   organisation: string,
   document: Pick<PolicyDocument, 'teams'>,
@@ -84,7 +86,7 @@ async function wakeAll(
 }
 
 async function untestedTeams(
-  store: Stores['policies'],
+  store: Needs['policies'],
   db: Queryable,
   organisation: string,
   policies: readonly Policy[],

@@ -10,11 +10,11 @@ import { groupOf } from '../../core/fleet/membership.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import type { GpuSample } from '../../core/ports.js';
 import { DAY_MS } from '../../core/time.js';
-import type { RuleSet } from '../access/organisation.js';
-import type { Queryable } from '../database.js';
-import type { Measured } from './measured.js';
-import type { Place, PlacedSample } from './samples.js';
-import type { Stores } from '../stores.js';
+import type { RuleSet } from '../../store/access/organisation.js';
+import type { Queryable } from '../../store/database.js';
+import type { Measured } from '../../store/fleet/measured.js';
+import type { Place, PlacedSample } from '../../store/fleet/samples.js';
+import type { Stores } from '../../store/stores.js';
 
 /**
  * Words of a pod's name after its Deployment's (template hash and five characters), or a StatefulSet's ordinal

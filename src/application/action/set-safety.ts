@@ -7,9 +7,11 @@
  */
 import type { Stop } from '../../core/action/guard.js';
 import { invalid, missing } from '../../core/errors.js';
-import type { Transaction } from '../database.js';
-import type { Stores } from '../stores.js';
-import { wake, type Waking } from '../work.js';
+import type { Transaction } from '../../store/database.js';
+import type { Stores } from '../../store/stores.js';
+import { wake, type Waking } from '../../store/work.js';
+
+type Needs = Pick<Stores, 'actions' | 'policies' | 'safety'>;
 
 export interface StopWish {
   readonly lift: boolean;
@@ -25,7 +27,7 @@ export interface StopWish {
  *   none) and for a lift of what is not off
  */
 export async function setStop(
-  { safety, policies, actions }: Stores,
+  { safety, policies, actions }: Needs,
   tx: Transaction,
   organisation: string,
   { team, provider }: { readonly team?: string | undefined; readonly provider?: string | undefined },

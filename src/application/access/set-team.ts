@@ -5,16 +5,18 @@
  * Never touches spend: what a removed team spent stays under its id.
  */
 import { conflict, missing } from '../../core/errors.js';
-import type { Transaction } from '../database.js';
-import type { Team } from './organisation.js';
+import type { Transaction } from '../../store/database.js';
+import type { Team } from '../../store/access/organisation.js';
 import { wakePricing } from '../price/set-rates.js';
-import type { Stores } from '../stores.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needs = Parameters<typeof wakePricing>[0] & Pick<Stores, 'budgets' | 'organisations'>;
 
 /**
  * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
  * ancestor.
  */
-export async function setTeam(stores: Stores, tx: Transaction, organisation: string, team: Team): Promise<void> {
+export async function setTeam(stores: Needs, tx: Transaction, organisation: string, team: Team): Promise<void> {
   const before = await stores.organisations.team(tx, organisation, team.id);
   const currencyBefore = await stores.organisations.currencyOf(tx, organisation, team.id);
   await stores.organisations.saveTeam(tx, organisation, team);
@@ -32,14 +34,13 @@ export type TeamChange = Pick<Team, 'id'> & {
  * where nothing else is said. Throws as `setTeam`.
  */
 export async function changeTeam(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   { id, ...change }: TeamChange,
 ): Promise<Team> {
   // Two changes of different fields at once both hold.
-  await tx.query(`select 1 from team where organisation = $1 and id = $2 for update`, [organisation, id]);
-  const before = await stores.organisations.team(tx, organisation, id);
+  const before = await stores.organisations.team(tx, organisation, id, true);
   const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   if (before !== null && Object.keys(named).length === 0) return before;
   const unset = { name: id, parent: null, zone: 'UTC', currency: 'USD' };
@@ -54,27 +55,20 @@ export async function changeTeam(
  * @throws Failure missing where there is no such team, conflict while teams lie below it or budgets are set for it.
  */
 export async function removeTeam(
-  { budgets }: Stores,
+  { budgets, organisations }: Pick<Stores, 'budgets' | 'organisations'>,
   tx: Transaction,
   organisation: string,
   id: string,
 ): Promise<void> {
-  const [team] = await tx.query<{ parent: string | null }>(
-    `select parent from team where organisation = $1 and id = $2 for update`,
-    [organisation, id],
-  );
-  if (team === undefined) throw missing(`team ${id} does not exist`);
-  const holders = await tx.query<{ what: string }>(
-    `select 'team ' || id as what from team where organisation = $1 and parent = $2
-     union all select 'budget ' || id from budget where organisation = $1 and team = $2 order by 1 limit 20`,
-    [organisation, id],
-  );
+  const team = await organisations.team(tx, organisation, id, true);
+  if (team === null) throw missing(`team ${id} does not exist`);
+  const holders = await organisations.hangingOn(tx, organisation, id);
   if (holders.length > 0) {
     throw conflict(
       `team ${id} is still needed: remove or move what hangs on it first`,
-      holders.map(({ what }) => ({ path: null, message: `${what} hangs on it` })),
+      holders.map((what) => ({ path: null, message: `${what} hangs on it` })),
     );
   }
-  await tx.query(`delete from team where organisation = $1 and id = $2`, [organisation, id]);
+  await organisations.deleteTeam(tx, organisation, id);
   if (team.parent !== null) await budgets.wakeWeighed(tx, organisation);
 }

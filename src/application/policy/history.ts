@@ -7,10 +7,12 @@ import type { DemandSeries, GpuOffer } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import { periodAt } from '../../core/budget/budget.js';
-import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
-import type { CurrentPrices } from '../price/prices.js';
-import { jobsOfWindow } from '../workload/recorded-jobs.js';
-import type { Stores } from '../stores.js';
+import { hourlyNanos, OfferBook, pricesOf } from '../../store/price/offers.js';
+import type { CurrentPrices } from '../../store/price/prices.js';
+import { jobsOfWindow } from '../../store/workload/recorded-jobs.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needs = Pick<Stores, 'db' | 'organisations' | 'views' | 'workloads' | 'budgets' | 'measurements' | 'prices'>;
 
 /** Hours before the window that its first views may look at. */
 const PAST_DAYS = 91;
@@ -18,7 +20,7 @@ const MOST_CACHED_PRICES = 200_000;
 
 /** @param from epoch milliseconds, a whole hour, as `to` is; nothing of `to` or later is read. */
 export async function readHistory(
-  stores: Stores,
+  stores: Needs,
   organisation: string,
   team: string,
   from: number,

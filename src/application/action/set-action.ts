@@ -11,11 +11,13 @@ import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
 import { obstaclesIn, planOf, proposeAction, type Plan } from './carry-out.js';
-import type { Moved } from './actions.js';
-import type { Transaction } from '../database.js';
-import type { StoredRecommendation } from '../policy/recommendations.js';
-import type { Stores } from '../stores.js';
-import { wakeAtOnce } from '../work.js';
+import type { Moved } from '../../store/action/actions.js';
+import type { Transaction } from '../../store/database.js';
+import type { StoredRecommendation } from '../../store/policy/recommendations.js';
+import type { Stores } from '../../store/stores.js';
+import { wakeAtOnce } from '../../store/work.js';
+
+type Needs = Pick<Stores, 'actions' | 'policies' | 'recommendations' | 'safety' | 'targets'>;
 
 /** A rollback that nothing has begun for so long is not begun any more. */
 const ROLLBACK_MS = HOUR_MS;
@@ -38,7 +40,7 @@ async function woken(tx: Transaction, organisation: string, { action, wakings }:
  * not.
  */
 export async function approveAction(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -52,7 +54,7 @@ export async function approveAction(
 }
 
 async function approve(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   action: Action,
@@ -76,7 +78,7 @@ async function approve(
  * user, whatever it is called by now.
  */
 async function checkApprover(
-  { safety, policies }: Stores,
+  { safety, policies }: Needs,
   tx: Transaction,
   organisation: string,
   action: Action,
@@ -94,7 +96,7 @@ async function checkApprover(
 
 /** @throws Failure conflict where a kill switch covers the action, or another one is live on its target. */
 async function checkFree(
-  { safety }: Stores,
+  { safety }: Needs,
   tx: Transaction,
   organisation: string,
   { team, connection, target, id, rollbackOf }: Pick<Action, 'team' | 'connection' | 'target' | 'id' | 'rollbackOf'>,
@@ -118,7 +120,7 @@ async function checkFree(
  * @throws Failure missing, conflict where it is too late.
  */
 export async function rejectAction(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -137,7 +139,7 @@ export async function rejectAction(
 }
 
 async function reject(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   action: Action,
@@ -167,7 +169,7 @@ async function reject(
  * @throws Failure missing, conflict, denied.
  */
 export async function approveRecommendation(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -210,7 +212,7 @@ export async function approveRecommendation(
 
 /** Rejects a recommendation, and its action where one is proposed. @throws Failure missing, conflict. */
 export async function rejectRecommendation(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -230,7 +232,7 @@ export async function rejectRecommendation(
  * @throws Failure missing, conflict where nothing takes it back, or not now.
  */
 export async function rollBack(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   id: string,
@@ -299,7 +301,7 @@ export async function rollBack(
  * back, or not now.
  */
 export async function liftBrake(
-  stores: Stores,
+  stores: Needs,
   tx: Transaction,
   organisation: string,
   { id, document, before, effect, team, connection, target }: Action,
@@ -312,6 +314,6 @@ export async function liftBrake(
 }
 
 /** @throws Failure missing. */
-async function locked({ actions }: Stores, tx: Transaction, organisation: string, id: string): Promise<Action> {
+async function locked({ actions }: Needs, tx: Transaction, organisation: string, id: string): Promise<Action> {
   return (await actions.lock(tx, organisation, id)) ?? actions.known(tx, organisation, id);
 }

@@ -10,8 +10,10 @@ import { appliesTo } from '../../core/policy/document.js';
 import type { Look, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
-import type { Stores } from '../stores.js';
-import type { StoredPolicy } from './policies.js';
+import type { Stores } from '../../store/stores.js';
+import type { StoredPolicy } from '../../store/policy/policies.js';
+
+type Needs = Pick<Stores, 'db' | 'organisations' | 'prices' | 'views' | 'policies' | 'fleet' | 'measured' | 'budgets'>;
 
 export interface Explained {
   /** As it was asked for, and what it was found to be. */
@@ -48,7 +50,7 @@ const MEASURED_MS = DAY_MS;
  * @throws Failure missing where nothing of that name is known
  */
 export async function explain(
-  stores: Stores,
+  stores: Needs,
   policies: readonly Policy[],
   organisation: string,
   asked: string,
@@ -74,7 +76,7 @@ export async function explain(
   return { asked, ...found, asOf: formatInstant(asOf), looks };
 }
 
-async function find(stores: Stores, organisation: string, asked: string, now: number): Promise<Found> {
+async function find(stores: Needs, organisation: string, asked: string, now: number): Promise<Found> {
   const { db, fleet, measured, organisations, budgets } = stores;
   const seen = await fleet.named(db, organisation, asked);
   const all = await measured.list(db, organisation, now - MEASURED_MS, null);

@@ -2,8 +2,8 @@
 import type { Alert, News } from '../../core/alert/alert.js';
 import { ENGLISH } from '../../core/alert/texts.js';
 import { formatInstant } from '../../core/time.js';
-import type { Delivery } from './alerts.js';
-import type { Stores } from '../stores.js';
+import type { Delivery } from '../../store/alert/alerts.js';
+import type { Stores } from '../../store/stores.js';
 
 export interface AlertJson extends Omit<Alert, 'identity' | 'revision' | 'news'> {
   readonly title: string;

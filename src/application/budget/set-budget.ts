@@ -1,0 +1,30 @@
+/**
+ * Setting a budget, with all that follows from it: the tags that it filters by are kept apart from now on, and the line
+ * weighs it. Both doors do it here, so that they do the same.
+ */
+import type { Budget } from '../../core/budget/budget.js';
+import { periodLabel } from '../../store/budget/budgets.js';
+import type { Transaction } from '../../store/database.js';
+import type { Stores } from '../../store/stores.js';
+import { wakeAtOnce } from '../../store/work.js';
+
+/** Adds or changes a checked budget; returns what was there before. `now` in epoch milliseconds. */
+export async function setBudget(
+  stores: Pick<Stores, 'budgets' | 'organisations'>,
+  tx: Transaction,
+  organisation: string,
+  budget: Budget,
+  now: number,
+): Promise<Budget | null> {
+  const before = await stores.budgets.get(tx, organisation, budget.id);
+  await stores.budgets.save(tx, organisation, budget);
+  // Facts are kept apart only by tags that some budget filters by: a new one means that history is read again.
+  const tags = (budget.filters.tag ?? []).map(({ key }) => key);
+  if (tags.length > 0 && (await stores.organisations.trackTags(tx, organisation, tags)))
+    await stores.organisations.wakeAllocation(tx, organisation);
+  const asOf = await stores.organisations.asOf(tx, organisation, now);
+  await wakeAtOnce(tx, organisation, [
+    { stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
+  ]);
+  return before;
+}

@@ -1,0 +1,46 @@
+/** What a finished backtest leaves behind: the rows that vouch for a policy (policy_backtest). Enforcing asks for them. */
+import type { BacktestCell } from '../../core/policy/backtest.js';
+import type { BacktestWindow } from '../../core/policy/backtest-window.js';
+import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';
+import { formatInstant } from '../../core/time.js';
+import type { Transaction } from '../../store/database.js';
+import type { Stores } from '../../store/stores.js';
+
+/** What vouches for a policy on the history of one team. */
+export interface TestedTeam {
+  readonly team: string;
+  readonly cells: readonly BacktestCell[];
+}
+
+/** Writes down what was tested: a row per team, and the audit. Enforcing asks for these rows. */
+export async function vouch(
+  { policies, audit }: Pick<Stores, 'policies' | 'audit'>,
+  tx: Transaction,
+  organisation: string,
+  tested: {
+    readonly document: PolicyDocument;
+    readonly policyVersion: number;
+    readonly teams: readonly TestedTeam[];
+  } & BacktestWindow,
+  by: string,
+  now: number,
+): Promise<void> {
+  const { document, policyVersion, teams, from, to } = tested;
+  const fingerprint = fingerprintOf(document, policyVersion);
+  for (const { team, cells } of teams) {
+    await policies.saveBacktest(
+      tx,
+      organisation,
+      { fingerprint, policy: document.policy, policyVersion, team, from, to, result: cells },
+      by,
+      now,
+    );
+  }
+  await audit.audit(tx, organisation, by, 'policy.backtest', document.name, {
+    policy: document.policy,
+    version: policyVersion,
+    teams: teams.map(({ team }) => team),
+    from: formatInstant(from),
+    to: formatInstant(to),
+  });
+}
