@@ -49,11 +49,11 @@ const lines = (reaches: string, lookup: string): string => `
 create or replace view hour_line as
 select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
   0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
-  case when v.closed or (
+  case when u.billed is not null and (v.closed or (
       select true from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
         and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
         and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
-    ) is null then u.billed end as actual,
+    ) is null) then u.billed end as actual,
   u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
 from usage_hour u
 join dimension d on d.organisation = u.organisation and d.id = u.dimension

@@ -82,6 +82,14 @@ const GROWING = {
   min: 1,
   max: 4,
 };
+/** As `loose`, in a group: its share of spot can be set, which no cloud offers for a machine that runs. */
+const SHIFTING = {
+  ...machine('shifting', 'spot', { ...JOB, 'job-work-hours': '10', 'job-deadline': '20261006T020000Z' }),
+  name: 'shifting',
+  desired: 1,
+  min: 1,
+  max: 1,
+};
 
 describe('jobs that labels tell of', async () => {
   const connections = new Map<string, ProviderConnection>();
@@ -95,7 +103,7 @@ describe('jobs that labels tell of', async () => {
     stopSeconds: 0,
     spotUpHours: 1e6,
     machines: Object.values(MACHINES),
-    groups: [GROWING],
+    groups: [GROWING, SHIFTING],
   });
   const names = Object.keys(MACHINES);
   const targetOf = (name: keyof typeof MACHINES): string =>
@@ -196,7 +204,7 @@ describe('jobs that labels tell of', async () => {
       .map(({ action, target, title }) => ({ action, target, title }))
       .sort((a, b) => (a.target < b.target ? -1 : 1));
     expect(found).toEqual([
-      { action: 'MoveToSpot', target: targetOf('loose'), title: `Move ${targetOf('loose')} (8 GPUs) to spot` },
+      { action: 'MoveToSpot', target: 'group/shifting', title: 'Move group/shifting (8 GPUs) to spot' },
       {
         action: 'MoveToOnDemand',
         target: targetOf('tight'),

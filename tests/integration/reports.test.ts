@@ -42,7 +42,7 @@ const RULES = [
 /** So many hours of one instance of 8 GPUs, one record an hour. */
 const hours = (name: string, from: number, count: number, over: Partial<UsageRecord> = {}): UsageRecord[] =>
   Array.from({ length: count }, (_, at) =>
-    metered(`${name}-${at}`, {
+    metered(`${name}-${from + at * HOUR}`, {
       resource: name,
       gpuModel: 'H100',
       start: from + at * HOUR,

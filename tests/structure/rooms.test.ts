@@ -196,18 +196,18 @@ function circles(edges: readonly Edge[]): string[][] {
   for (const { from, file } of edges) if (file !== null) next.set(from, [...(next.get(from) ?? []), file]);
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
-  const path: string[] = [];
+  const open: string[] = [];
   const found: string[][] = [];
   const visit = (file: string): void => {
     order.set(file, order.size);
     lowest.set(file, order.get(file)!);
-    path.push(file);
+    open.push(file);
     for (const to of next.get(file) ?? []) {
       if (!order.has(to)) visit(to);
-      if (path.includes(to)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(to)!));
+      if (open.includes(to)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(to)!));
     }
     if (lowest.get(file) !== order.get(file)) return;
-    const group = path.splice(path.indexOf(file));
+    const group = open.splice(open.indexOf(file));
     if (group.length > 1 || (next.get(file) ?? []).includes(file)) found.push(group.sort());
   };
   for (const file of next.keys()) if (!order.has(file)) visit(file);

@@ -5,7 +5,14 @@
  * It never approves and never asks a provider. The invariant: one open action per recommendation, whatever is asked for
  * how often.
  */
-import { effectOf, isPurchase, newestEvidence, purchaseOf, type Subject } from '../../core/action/acting.js';
+import {
+  effectOf,
+  isLeftToPeople,
+  isPurchase,
+  newestEvidence,
+  purchaseOf,
+  type Subject,
+} from '../../core/action/acting.js';
 import { policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
 import type { Effect } from '../../core/fleet/fleet.js';
 import { risksOf } from '../../core/fleet/settings.js';
@@ -89,7 +96,7 @@ export async function tellObstacles(
     const plan = await planOf(stores, tx, organisation, one, now);
     found.set(
       one.id,
-      obstaclesIn(plan).filter(({ code }) => code !== 'no-target' && code !== 'not-an-effect'),
+      obstaclesIn(plan).filter((reason) => !isLeftToPeople(reason)),
     );
   }
   await stores.recommendations.saveObstacles(tx, organisation, found);

@@ -6,6 +6,7 @@ import { Option, type Command } from 'commander';
 import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
 import type { StoredStop } from '../../store/action/safety.js';
 import { STATES, type Decision, type LimitsView } from '../actions-door.js';
+import { isLeftToPeople } from '../../core/action/acting.js';
 import type { ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
@@ -101,9 +102,9 @@ Examples:
 
 const isUndone = ({ state }: ActionJson): boolean => state === 'refused' || state === 'failed';
 
-/** Whether something stands against it that the guard would refuse; what no connection knows is a person's to do. */
+/** Whether something stands against it that the guard would refuse; what nothing carries out is a person's to do. */
 const isObstructed = (recommendation: Decision['recommendation']): boolean =>
-  (recommendation?.obstacles ?? []).some(({ code }) => code !== 'no-target' && code !== 'not-an-effect');
+  (recommendation?.obstacles ?? []).some((one) => !isLeftToPeople(one));
 
 function printDecision(session: Session, { recommendation, action }: Decision, status: 'approved' | 'rejected'): void {
   if (status === 'approved' && (action === null ? isObstructed(recommendation) : isUndone(action))) session.found();

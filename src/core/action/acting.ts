@@ -298,6 +298,10 @@ function wholeUnits(
       };
 }
 
+/** Whether an obstacle says only that nothing carries it out: a person may do it by hand, and nobody refuses that. */
+export const isLeftToPeople = ({ code }: { readonly code: string }): boolean =>
+  code === 'no-target' || code === 'no-offer' || code === 'not-an-effect';
+
 export const isPurchase = (action: RecommendedAction): boolean =>
   action === 'PurchaseReservedInstances' || action === 'PurchaseSavingsPlans';
 

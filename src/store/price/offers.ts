@@ -95,6 +95,25 @@ function offerOf({ book, fx }: CurrentPrices, currency: string, at: number, key:
   ];
 }
 
+type Upfronts = ReadonlyMap<string, ReadonlySet<Price['upfront']>>;
+
+const offered = (provider: string, sku: string | null, term: Term): string => [provider, sku, term].join('\u0001');
+
+/** What of GPU prices may be paid ahead, by provider, SKU and term: made once for a list, as every hour of a backtest asks. */
+const known = new WeakMap<readonly Price[], Upfronts>();
+function upfrontsIn(prices: readonly Price[]): Upfronts {
+  const made = known.get(prices);
+  if (made !== undefined) return made;
+  const all = new Map<string, Set<Price['upfront']>>();
+  for (const { provider, sku, term, component, upfront } of prices) {
+    if (component !== 'gpu') continue;
+    const key = offered(provider, sku, term);
+    all.set(key, (all.get(key) ?? new Set()).add(upfront));
+  }
+  known.set(prices, all);
+  return all;
+}
+
 /** The on-demand price of a place and the reservations on offer for the same SKU and region. */
 export function pricesOf(
   { book, fx, prices }: CurrentPrices,
@@ -107,11 +126,7 @@ export function pricesOf(
   // A reservation is for the SKU that the on-demand price is of, in the same region.
   const { sku, region } = found.price;
   const reserved = COMMITTED.flatMap((term) => {
-    const upfronts = new Set(
-      prices
-        .filter((p) => p.provider === key.provider && p.sku === sku && p.term === term && p.component === 'gpu')
-        .map((p) => p.upfront),
-    );
+    const upfronts = upfrontsIn(prices).get(offered(key.provider, sku, term)) ?? [];
     return [...upfronts].flatMap((upfront): ReservedOffer[] => {
       const offer = book.find({
         provider: key.provider,
