@@ -6,7 +6,8 @@
  * (policy/decision.ts), what becomes of the actions is settle.ts'.
  */
 import { decide } from '../core/policy/decision.js';
-import type { Policy } from '../core/policy/policy.js';
+import { appliesTo, type PolicyDocument } from '../core/policy/document.js';
+import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import { tellObstacles, withRisks } from '../application/action/carry-out.js';
 import type { Stores } from '../store/stores.js';
@@ -25,6 +26,8 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         const currency = await organisations.currencyOf(tx, organisation, team);
         const asOf = await organisations.asOf(tx, organisation, now);
         const peak = await organisations.peak(tx, organisation);
+        const applied = (await documents.list(tx, organisation, policies)).filter(({ paused }) => !paused);
+        const own = asking(applied, team, policies);
         const view = await views.view(
           tx,
           organisation,
@@ -33,8 +36,9 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           asOf,
           await prices.book(tx, organisation),
           peak,
+          { looksAtInstances: own.some(({ policy }) => policy.looksAtInstances === true) },
         );
-        const applied = (await documents.list(tx, organisation, policies)).filter(({ paused }) => !paused);
+        wakings.push(...lookAgain(team, own, view, now));
         const decisions = decide(view, applied, policies);
         const of = async (status: 'open' | 'observed') => {
           const found: Recommendation[] = [];
@@ -75,4 +79,27 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
       return wakings;
     },
   };
+}
+
+/** The policies that are asked about a team, each with the document that asks. */
+export function asking(
+  documents: readonly PolicyDocument[],
+  team: string,
+  policies: readonly Policy[],
+): { readonly document: PolicyDocument; readonly policy: Policy }[] {
+  return documents
+    .filter((document) => appliesTo(document, team))
+    .flatMap((document) =>
+      policies.filter(({ name }) => name === document.policy).map((policy) => ({ document, policy })),
+    );
+}
+
+/** The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it. */
+function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): Waking[] {
+  const instants = own.flatMap(
+    ({ document, policy }) => policy.looksAgainAt?.(view, policy.params.parse(document.params)) ?? [],
+  );
+  if (instants.length === 0) return [];
+  const notBefore = now + Math.max(0, Math.min(...instants) - view.asOf);
+  return [{ stage: 'recommendation.make', lane: team, key: team, notBefore }];
 }

@@ -2,12 +2,23 @@
  * schedule: start, stop and bound what a team runs by a weekly calendar in its zone.
  *
  * It looks at a clock and never at load: what it stops may be at work, and its owner has said so by naming it. It names
- * its targets; what is not known to run is not stopped. The saving is the calendar's own: the hours of the coming week
- * in which the target is off or smaller.
+ * its targets, measured or not; what is not known to run is not stopped. A machine is started again only where this
+ * document has stopped it and nobody has touched it since, and a workload gets back the replicas that the stop took. The
+ * saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
-import { DAY_MS, HOUR_MS, isZone, MINUTE_MS } from '../core/time.js';
+import type {
+  InstanceView,
+  LeftAlone,
+  OwnStop,
+  Policy,
+  PolicyView,
+  Proposal,
+  ResourceView,
+  WorkloadView,
+} from '../core/policy/policy.js';
+import type { RunState } from '../core/fleet/fleet.js';
+import { DAY_MS, formatInstant, HOUR_MS, isZone, MINUTE_MS } from '../core/time.js';
 import { Calendar, windowProblems, windowShape } from './estimating/calendar.js';
 import { AS_OF, exampleView, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
@@ -15,7 +26,7 @@ import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, replicasOf, units
 
 const replicas = z.number().int().min(0).max(100_000);
 const limits = {
-  running: z.boolean().optional().describe('false: stopped; true: started where it is not running'),
+  running: z.boolean().optional().describe('false: stopped; true: a workload is started where it is not running'),
   minReplicas: replicas.optional().describe('Fewest replicas'),
   maxReplicas: replicas.optional().describe('Most replicas'),
 } as const;
@@ -27,7 +38,7 @@ const params = z
       .array(z.string().min(1))
       .min(1)
       .default(['*'])
-      .describe('Workloads and resources by name; * at the end stands for any ending'),
+      .describe('Workloads, machines and resources by name; * at the end stands for any ending'),
     windows: z
       .array(z.strictObject({ ...windowShape, ...limits }))
       .max(100)
@@ -39,7 +50,13 @@ const params = z
       .min(1)
       .max(1440)
       .default(15)
-      .describe('A resource whose newest reading is older is not known to run'),
+      .describe('A resource that no connection knows, and whose newest reading is older, is not known to run'),
+    graceMinutes: z
+      .number()
+      .min(0)
+      .max(1440)
+      .default(60)
+      .describe('Minutes for which a machine that somebody has started outside its hours is left running'),
   })
   .superRefine((given, context) => {
     for (const { path, message } of windowProblems(given.windows, given.zone))
@@ -54,6 +71,9 @@ const params = z
   });
 type Params = z.infer<typeof params>;
 type Limits = Params['otherwise'];
+
+/** An action that ended without an effect is asked for again half an hour later, by newer evidence. */
+const TRY_AGAIN_MS = 31 * MINUTE_MS;
 
 const isNamed = (targets: readonly string[], name: string): boolean =>
   targets.some((target) => (target.endsWith('*') ? name.startsWith(target.slice(0, -1)) : name === target));
@@ -85,40 +105,196 @@ class Schedule {
       fewer += Math.max(0, now - bounded(now, this.at(instant), now));
     return (fewer * step) / (7 * DAY_MS);
   }
+
+  /** The first minute after an instant whose limits pass; null: none within eight days. */
+  firstAfter(instant: number, passes: (limits: Limits) => boolean): number | null {
+    const first = Math.floor(instant / MINUTE_MS + 1) * MINUTE_MS;
+    for (let at = first; at <= first + 8 * DAY_MS; at += MINUTE_MS) if (passes(this.at(at))) return at;
+    return null;
+  }
 }
 
-function forWorkload(view: PolicyView, one: WorkloadView, schedule: Schedule): Proposal[] {
-  const now = replicasOf(one);
-  const { fleet } = one;
-  if (now === null || fleet === null || !mayTouch(one)) return [];
-  const wanted = bounded(now, schedule.at(view.asOf), fleet.minReplicas);
-  if (wanted === now) return [];
-  const nanos = replicaHourNanos(view, one);
-  const fewer = schedule.fewerOverAWeek(view.asOf, now);
-  const action = wanted === 0 ? 'Stop' : wanted < now ? 'ScaleIn' : now === 0 ? 'Start' : 'ScaleOut';
-  return [proposal(view, one.workload, action, { now, wanted, fewer, nanos })];
+/** A thing that the calendar bounds: what it has now, what it should have, and why it is left alone where it is. */
+interface Judged {
+  readonly target: string;
+  readonly saw: readonly string[];
+  readonly made: Proposal | null;
+  readonly leftAlone: LeftAlone | null;
 }
 
-/** A resource runs or it does not: it is stopped where it was seen running a moment ago. */
-function forResources(view: PolicyView, schedule: Schedule, given: Params): Proposal[] {
-  if (schedule.at(view.asOf).running !== false) return [];
-  return view.resources.flatMap(({ resource, readings, hourlyNanos }) => {
-    const newest = readings.at(-1);
-    if (
-      !isNamed(given.targets, resource) ||
-      newest === undefined ||
-      view.asOf - newest.at > given.staleMinutes * MINUTE_MS
-    )
-      return [];
+const left = (target: string, saw: readonly string[], code: string, message: string, toAct: string): Judged => ({
+  target,
+  saw,
+  made: null,
+  leftAlone: { code, message, toAct },
+});
+
+/** One look by one document. */
+class Looking {
+  private readonly schedule: Schedule;
+  private readonly limits: Limits;
+  private readonly stops: readonly OwnStop[];
+  /** When other limits hold, and when it may run: looked for minute by minute, so only once. */
+  private changes: number | null | undefined;
+  private runs: number | null | undefined;
+
+  constructor(
+    private readonly view: PolicyView,
+    private readonly given: Params,
+    document: string | undefined,
+  ) {
+    this.schedule = new Schedule(given);
+    this.limits = this.schedule.at(view.asOf);
+    this.stops = (view.ownStops ?? []).filter((one) => one.document === document);
+  }
+
+  judged(): Judged[] {
+    const { targets } = this.given;
+    const { workloads, instances = [], resources } = this.view;
+    const named = instances.filter(({ names }) => names.some((name) => isNamed(targets, name)));
+    const own = new Set([...instances.flatMap(({ names }) => names), ...workloads.map((one) => one.workload)]);
     return [
-      proposal(view, resource, 'Stop', {
-        now: 1,
-        wanted: 0,
-        fewer: schedule.fewerOverAWeek(view.asOf, 1),
-        nanos: hourlyNanos === null ? null : Number(hourlyNanos),
-      }),
+      ...workloads.filter((one) => isNamed(targets, one.workload)).map((one) => this.ofWorkload(one)),
+      ...named.map((one) => this.ofInstance(one)),
+      // Of what the fleet tells nothing, its readings tell whether it runs.
+      ...resources
+        .filter(({ resource }) => isNamed(targets, resource) && !own.has(resource))
+        .flatMap((one) => this.ofResource(one)),
     ];
-  });
+  }
+
+  /** When the calendar next says otherwise, a machine's grace is over, or what came to nothing may be tried again. */
+  nextAt(): number | null {
+    const { asOf, instances = [] } = this.view;
+    const isOpen = this.judged().some(({ made }) => made !== null);
+    const instants = [
+      this.changesAt(),
+      isOpen ? asOf + TRY_AGAIN_MS : null,
+      ...instances.map((one) => this.graceUntil(one)),
+    ].flatMap((at) => (at !== null && at > asOf ? [at] : []));
+    return instants.length === 0 ? null : Math.min(...instants);
+  }
+
+  private changesAt(): number | null {
+    const now = JSON.stringify(this.limits);
+    const differs = (one: Limits): boolean => one !== this.limits && JSON.stringify(one) !== now;
+    if (this.changes === undefined) this.changes = this.schedule.firstAfter(this.view.asOf, differs);
+    return this.changes;
+  }
+
+  private runsAt(): number | null {
+    if (this.runs === undefined)
+      this.runs = this.schedule.firstAfter(this.view.asOf, ({ running }) => running !== false);
+    return this.runs;
+  }
+
+  private ofWorkload(one: WorkloadView): Judged {
+    const { view } = this;
+    const { fleet, workload: target } = one;
+    const now = replicasOf(one);
+    if (now === null || fleet === null)
+      return left(target, [], 'size-unknown', 'nobody knows how many replicas it has', 'a reading of the fleet');
+    const saw = [`${now} replicas`];
+    if (!mayTouch(one)) return left(target, saw, 'protected', 'its owner forbids to touch it', 'its owner');
+    const stop = now === 0 ? this.stopOf([target]) : null;
+    const usual = stop?.replicas ?? fleet.minReplicas;
+    const wanted = bounded(stop?.replicas ?? now, this.limits, usual);
+    if (wanted === now) return this.asItShould(target, saw, now === 0, stop);
+    const action = wanted === 0 ? 'Stop' : wanted < now ? 'ScaleIn' : now === 0 ? 'Start' : 'ScaleOut';
+    const numbers = {
+      now,
+      wanted,
+      fewer: this.schedule.fewerOverAWeek(view.asOf, now),
+      nanos: replicaHourNanos(view, one),
+    };
+    return { target, saw, made: proposal(view, target, action, numbers), leftAlone: null };
+  }
+
+  private ofInstance(one: InstanceView): Judged {
+    const { target, names, machine, isProtected, hourlyNanos } = one;
+    const { state, stopSaving } = machine;
+    const saw = [`it is ${state}`];
+    if (isProtected === true) return left(target, saw, 'protected', 'its owner forbids to touch it', 'its owner');
+    const runs = state === 'running' || state === 'starting';
+    if (!runs && state !== 'stopped')
+      return left(target, saw, 'state-unknown', `it is ${state}`, 'that it runs, or stands still');
+    const stop = runs ? null : this.stopOf(names);
+    const stays = this.limits.running === false ? !runs : runs || stop === null;
+    if (stays) return this.asItShould(target, saw, !runs, stop);
+    if (runs && stopSaving?.saves === 'nothing')
+      return left(target, saw, 'paid-in-advance', stopSaving.because, 'the end of what it is paid for');
+    const grace = this.graceUntil(one);
+    if (runs && grace !== null && grace > this.view.asOf)
+      return left(
+        target,
+        saw,
+        'in-grace',
+        'somebody has started it outside its hours',
+        `${formatInstant(grace)}, ${this.given.graceMinutes} minutes after its start (graceMinutes)`,
+      );
+    const nanos = hourlyNanos === null || stopSaving?.saves === 'unknown' ? null : Number(hourlyNanos);
+    const numbers = runs
+      ? { now: 1, wanted: 0, fewer: this.schedule.fewerOverAWeek(this.view.asOf, 1), nanos }
+      : { now: 0, wanted: 1, fewer: 0, nanos };
+    return { target, saw, made: proposal(this.view, target, runs ? 'Stop' : 'Start', numbers), leftAlone: null };
+  }
+
+  /** A resource that no connection knows is stopped where it was seen running a moment ago. */
+  private ofResource({ resource, readings, hourlyNanos }: ResourceView): Judged[] {
+    const { view } = this;
+    const newest = readings.at(-1);
+    const saw = [newest === undefined ? 'no readings' : `readings up to ${formatInstant(newest.at)}`];
+    if (newest === undefined || view.asOf - newest.at > this.given.staleMinutes * MINUTE_MS)
+      return [left(resource, saw, 'stale', 'it is not known to run', 'newer readings of its GPUs')];
+    if (this.limits.running !== false) return [this.asItShould(resource, saw, false, null)];
+    const numbers = {
+      now: 1,
+      wanted: 0,
+      fewer: this.schedule.fewerOverAWeek(view.asOf, 1),
+      nanos: hourlyNanos === null ? null : Number(hourlyNanos),
+    };
+    return [{ target: resource, saw, made: proposal(view, resource, 'Stop', numbers), leftAlone: null }];
+  }
+
+  /** This document's own stop of a target that still holds. */
+  private stopOf(names: readonly string[]): OwnStop | null {
+    return (
+      this.stops.find(
+        ({ connection, target }) => names.includes(target) || names.includes(`${connection}/${target}`),
+      ) ?? null
+    );
+  }
+
+  /** Until when a machine that was started outside its hours is left running; null: it was not. */
+  private graceUntil({ machine, startedAt }: InstanceView): number | null {
+    // Many clouds tell when a machine was made, and not when it was started again.
+    const since = Math.max(machine.launchedAt ?? 0, startedAt ?? 0);
+    return since === 0 || this.schedule.at(since).running !== false
+      ? null
+      : since + this.given.graceMinutes * MINUTE_MS;
+  }
+
+  private asItShould(target: string, saw: readonly string[], standsStill: boolean, stop: OwnStop | null): Judged {
+    const at = (instant: number | null): string =>
+      instant === null ? 'another calendar: this one does not say so within a week' : formatInstant(instant);
+    if (!standsStill) return left(target, saw, 'as-planned', 'it is as the calendar allows', at(this.changesAt()));
+    if (stop === null)
+      return left(
+        target,
+        saw,
+        'not-stopped-here',
+        'it stands still, and not by a stop of this document that nobody has touched since',
+        'who stopped it: this document starts only what it has stopped itself',
+      );
+    const again = this.runsAt();
+    return left(
+      target,
+      [...saw, `stopped by ${stop.action} of this document at ${formatInstant(stop.at)}, untouched since`],
+      'stopped-by-calendar',
+      again === null ? 'its calendar never lets it run' : `it is started again at ${formatInstant(again)}`,
+      at(again),
+    );
+  }
 }
 
 interface Numbers {
@@ -173,23 +349,47 @@ const lab = (ready: number): WorkloadView =>
     kind: 'notebook',
     fleet: { ready, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null },
   });
+const machine = (state: RunState, over: Partial<InstanceView> = {}): InstanceView => ({
+  target: 'instance/i-lab',
+  names: ['instance/i-lab', 'aws/instance/i-lab', 'lab-1'],
+  machine: { connection: 'aws', kind: 'instance', state, term: 'on-demand', gpus: 1, launchedAt: null, group: null },
+  isProtected: null,
+  startedAt: null,
+  hourlyNanos: 4_000_000_000n,
+  ...over,
+});
 const MONDAY_NOON = AS_OF + DAY_MS + 12 * HOUR_MS;
 
 export const policy: Policy<Params> = {
   name: 'schedule',
-  version: 1,
-  description: 'Starts, stops and bounds workloads and resources by a weekly calendar in a time zone',
+  version: 2,
+  description: 'Starts, stops and bounds workloads and machines by a weekly calendar in a time zone',
   params,
-  evaluate(view, given) {
-    const schedule = new Schedule(given);
-    return [
-      ...view.workloads
-        .filter((one) => isNamed(given.targets, one.workload))
-        .flatMap((one) => forWorkload(view, one, schedule)),
-      ...forResources(view, schedule, given),
-    ];
-  },
+  looksAtInstances: true,
+  looksAgainAt: (view, given) => new Looking(view, given, undefined).nextAt(),
+  evaluate: (view, given, document) =>
+    new Looking(view, given, document).judged().flatMap(({ made }) => (made === null ? [] : [made])),
+  explain: (view, given, document) =>
+    new Looking(view, given, document).judged().map(({ target, saw, leftAlone }) => ({ target, saw, leftAlone })),
   examples: [
+    {
+      title: 'A machine that nobody measures, on a Sunday',
+      params: nights,
+      view: exampleView({ instances: [machine('running')] }),
+      proposes: [{ action: 'Stop', target: 'instance/i-lab' }],
+    },
+    {
+      title: 'A machine that somebody has started outside its hours half an hour ago',
+      params: nights,
+      view: exampleView({ instances: [machine('running', { startedAt: AS_OF - 30 * MINUTE_MS })] }),
+      proposes: [],
+    },
+    {
+      title: 'A machine that somebody has stopped is not started',
+      params: nights,
+      view: exampleView({ asOf: MONDAY_NOON, instances: [machine('stopped')] }),
+      proposes: [],
+    },
     {
       title: 'Notebooks on a Sunday',
       params: nights,

@@ -62,6 +62,7 @@ export async function explain(
   const { team } = found;
   mayAsk(team);
   const asOf = await organisations.asOf(db, organisation, now);
+  const own = (await documents.list(db, organisation, policies)).filter((one) => appliesTo(one, team));
   const view = await views.view(
     db,
     organisation,
@@ -70,8 +71,8 @@ export async function explain(
     asOf,
     await prices.book(db, organisation),
     await organisations.peak(db, organisation),
+    { looksAtInstances: true },
   );
-  const own = (await documents.list(db, organisation, policies)).filter((one) => appliesTo(one, team));
   const looks = own.flatMap((document) => looksOf(document, view, policies, found.target, names));
   return { asked, ...found, asOf: formatInstant(asOf), looks };
 }
@@ -148,7 +149,9 @@ function looksOf(
     return [look({ target, leftAlone })];
   }
   const proposals = candidatesOf(view, [document], policies).map(({ proposal }) => proposal);
-  const told = (policy.explain?.(view, policy.params.parse(document.params)) ?? []).filter((one) => isOurs(one.target));
+  const told = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
+    isOurs(one.target),
+  );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
   const looks = told.map(({ saw, leftAlone, target: of }: Look) =>
     look({ target: of, saw: [...saw], proposes: titles(of), leftAlone }),

@@ -69,7 +69,7 @@ export function candidatesOf(
       return policy === undefined
         ? []
         : policy
-            .evaluate(view, policy.params.parse(document.params))
+            .evaluate(view, policy.params.parse(document.params), document.name)
             .map((proposal) => ({
               document,
               policy,

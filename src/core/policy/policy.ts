@@ -96,12 +96,20 @@ export interface Policy<Params = unknown> {
    * does (a brake). Absent: it holds until something else is done.
    */
   readonly holdsWhileProposed?: boolean;
-  evaluate(view: PolicyView, params: Params): readonly Proposal[];
+  /** True: it looks at the view's `instances` and `ownStops`, which are read for nobody else. */
+  readonly looksAtInstances?: boolean;
+  /** @param document the name of the document that asks; absent: none does (a backtest) */
+  evaluate(view: PolicyView, params: Params, document?: string): readonly Proposal[];
   /**
    * What it saw of each thing that it looked at, and why it leaves alone what it proposes nothing for. Absent: of this
    * policy only what it proposes is known.
    */
-  explain?(view: PolicyView, params: Params): readonly Look[];
+  explain?(view: PolicyView, params: Params, document?: string): readonly Look[];
+  /**
+   * When time alone may change what it proposes of the same view, in epoch milliseconds; null: never. Absent: it is
+   * asked when something else has happened.
+   */
+  looksAgainAt?(view: PolicyView, params: Params): number | null;
   readonly examples: readonly PolicyExample<Params>[];
 }
 

@@ -81,6 +81,38 @@ export interface Sighting {
   readonly group: string | null;
 }
 
+/**
+ * A machine that stands by itself, as the fleet last saw it, measured or not: no group's, and not described as a
+ * workload by its owner.
+ */
+export interface InstanceView {
+  readonly target: string;
+  /** What it may be called by: its target, alone and after its connection, and its name. */
+  readonly names: readonly string[];
+  readonly machine: MachineView;
+  /** Its owner forbids stops, moves and resizes; null: nobody said. */
+  readonly isProtected: boolean | null;
+  /** When it was last seen to start after it had stood still; null: never since it is watched. */
+  readonly startedAt: number | null;
+  /** What an hour of it costs; null: it has no price. */
+  readonly hourlyNanos: bigint | null;
+}
+
+/**
+ * A target that an action of a policy document has stopped, or scaled to nothing, and that nobody has started, changed
+ * or ended since.
+ */
+export interface OwnStop {
+  readonly document: string;
+  readonly action: string;
+  readonly connection: string;
+  readonly target: string;
+  /** When the provider was to be asked for it. */
+  readonly at: number;
+  /** Replicas that it had; 1: a machine. */
+  readonly replicas: number;
+}
+
 /** A machine, or a workload with all its pods, of which GPUs are measured. */
 export interface ResourceView {
   /** The fleet's target where it is known, else as the readings call it. */
@@ -239,6 +271,9 @@ export interface PolicyView {
   readonly offers: readonly GpuOffer[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
+  /** Absent: no policy that looks at them was asked. */
+  readonly instances?: readonly InstanceView[];
+  readonly ownStops?: readonly OwnStop[];
   /** By each name that a target has; absent: nothing is told. */
   readonly sightings?: Readonly<Record<string, Sighting>>;
   readonly peak: PeakSchedule;

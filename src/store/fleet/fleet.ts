@@ -8,12 +8,13 @@
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import type { Sighted } from '../../core/fleet/meter.js';
-import { groupOf, MEMBER_LABELS } from '../../core/fleet/membership.js';
+import { groupOf, isMember, MEMBER_LABELS } from '../../core/fleet/membership.js';
 import type { Sighting } from '../../core/policy/policy.js';
-import { sparesOf, workloadOf } from '../../core/policy/fleet-workload.js';
+import { sparesOf, WORKLOAD_LABELS, workloadOf } from '../../core/policy/fleet-workload.js';
 import type { CommitmentOffer, PlanRate } from '../../core/price/commitment-offer.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
+import { moves } from './moving.js';
 import { JOBS_KEPT_MS, recordJobs } from '../workload/recorded-jobs.js';
 import type { FoundTarget, TargetFinder } from '../action/targets.js';
 
@@ -98,7 +99,8 @@ export class FleetStore implements TargetFinder {
        on conflict (organisation, connection, target) do update set resource = excluded.resource, team = excluded.team, body = excluded.body, seen_at = excluded.seen_at, missed = 0,
          gone_at = case when excluded.gone_at is not null then coalesce(fleet_target.gone_at, excluded.gone_at) end,
          changed_at = case when (fleet_target.body -> 'state', fleet_target.body #> '{replicas,desired}') is distinct from (excluded.body -> 'state', excluded.body #> '{replicas,desired}')
-           then excluded.seen_at else fleet_target.changed_at end
+           then excluded.seen_at else fleet_target.changed_at end,
+         started_at = case when ${moves('excluded.body')} and not ${moves('fleet_target.body')} then excluded.seen_at else fleet_target.started_at end
        returning team, first_seen_at = $3 or coalesce(changed_at = $3, false) as changed`,
       [
         organisation,
@@ -259,6 +261,22 @@ export class FleetStore implements TargetFinder {
         byName.set(name, byName.has(name) ? null : sighting);
     }
     return Object.fromEntries([...byName].flatMap(([name, one]) => (one === null ? [] : [[name, one]])));
+  }
+
+  /** A team's machines that stand by themselves: no group's, and not described as a workload by their owner. */
+  async standing(
+    db: Queryable,
+    organisation: string,
+    team: string,
+  ): Promise<(SeenTarget & { readonly startedAt: number | null })[]> {
+    const rows = await db.query<Row & { started: Date | null }>(
+      `select ${COLUMNS}, started_at as started from fleet_target where organisation = $1 and team = $2
+         and gone_at is null and body ->> 'kind' = 'instance' and not (body -> 'labels' ? $3) order by connection, target`,
+      [organisation, team, WORKLOAD_LABELS.kind],
+    );
+    return rows
+      .filter(({ body }) => !isMember(body))
+      .map((row) => ({ ...seenOf(row), startedAt: row.started?.getTime() ?? null }));
   }
 
   /** Those of the named targets that are kept, gone ones too. @param names connection and target of each */

@@ -15,17 +15,19 @@ import type { PeakSchedule } from '../../core/price/peak.js';
 import {
   READINGS_DAYS,
   type DemandSeries,
+  type InstanceView,
   type MachineView,
   type PolicyView,
   type Reading,
   type ResourceView,
   type WorkloadView,
 } from '../../core/policy/policy.js';
-import { withKnownEnds } from '../../core/policy/fleet-workload.js';
+import { withKnownEnds, WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import { termHours } from '../../core/price/term.js';
 import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../../core/time.js';
 import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../../core/usage.js';
 import type { BudgetStateJson, BudgetStore } from '../budget/budgets.js';
+import { ownStops } from '../action/own-stops.js';
 import type { Queryable } from '../database.js';
 import { HealthFindingStore } from '../fleet/health-findings.js';
 import { JobUsage } from '../workload/job-usage.js';
@@ -110,6 +112,7 @@ export class ViewStore {
     asOf: number,
     prices: CurrentPrices,
     peak: PeakSchedule,
+    { looksAtInstances = false }: { readonly looksAtInstances?: boolean } = {},
   ): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
     const commitments = await this.fleet.commitments(db, organisation);
@@ -154,6 +157,9 @@ export class ViewStore {
         ),
       ),
       sightings: await this.fleet.sightings(db, organisation, team),
+      ...(looksAtInstances
+        ? { instances: await this.instances(db, request, prices), ownStops: await ownStops(db, organisation, team) }
+        : {}),
       budgets: await this.budgetStates(db, organisation, team, asOf),
       calibrations: await this.savings.calibrations(db, organisation),
       measurements,
@@ -281,6 +287,25 @@ export class ViewStore {
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel, term }, held, currency, asOf),
         ...(machine === undefined ? {} : { machine }),
         ...unjoinedOf(unjoined.get(resource.resource)),
+      };
+    });
+  }
+
+  /** The machines of a team that stand by themselves. */
+  private async instances(db: Queryable, request: ViewRequest, prices: CurrentPrices): Promise<InstanceView[]> {
+    const { organisation, team, currency, asOf } = request;
+    const found = await this.fleet.standing(db, organisation, team);
+    const covered = found.length === 0 ? [] : await this.covered(db, organisation, asOf);
+    return found.map(({ startedAt, ...one }) => {
+      const { connection, seen } = one;
+      const forbids = seen.labels[WORKLOAD_LABELS.protected];
+      return {
+        target: seen.target,
+        names: [seen.target, `${connection}/${seen.target}`, seen.name],
+        machine: machineOf(one, asOf, covered),
+        isProtected: forbids === undefined ? null : forbids === 'true',
+        startedAt,
+        hourlyNanos: hourlyNanos(prices, seen, seen.gpus, currency, asOf),
       };
     });
   }

@@ -1,0 +1,28 @@
+/**
+ * What policy documents have stopped and is still theirs to start: the newest action on a target that stands still,
+ * where nobody has taken that back, nor started, changed or ended the target since, as far as was seen. Reads only.
+ *
+ * A machine that started and stopped again between two readings shows it by its launch, where its provider says it.
+ */
+import type { OwnStop } from '../../core/policy/policy.js';
+import type { Queryable } from '../database.js';
+import { moves } from '../fleet/moving.js';
+
+export async function ownStops(db: Queryable, organisation: string, team: string): Promise<OwnStop[]> {
+  const rows = await db.query<Omit<OwnStop, 'at'> & { readonly at: Date }>(
+    `select a.id as action, a.document, f.connection, f.target, a.intended_at as at,
+       coalesce((a.before #>> '{replicas,desired}')::int, 1) as replicas
+     from fleet_target f cross join lateral (select * from action n where n.organisation = $1
+       and n.connection = f.connection and n.target = f.target and n.intended_at is not null
+       and n.state not in ('refused', 'failed') order by n.no desc limit 1) a
+     where f.organisation = $1 and f.team = $2 and f.gone_at is null and not ${moves('f.body')}
+       and a.document is not null and a.rollback_of is null and a.taken_back_by is null
+       and a.state in ('applied', 'confirmed', 'measured')
+       and (a.effect ->> 'kind' = 'stop' or (a.effect ->> 'kind' = 'scale' and a.effect ->> 'replicas' = '0'))
+       and (f.started_at is null or f.started_at <= a.intended_at)
+       and (f.body ->> 'kind' <> 'instance' or f.body -> 'launchedAt' in (a.before -> 'launchedAt', 'null'::jsonb))
+     order by f.connection, f.target`,
+    [organisation, team],
+  );
+  return rows.map((row) => ({ ...row, at: row.at.getTime() }));
+}
