@@ -95,7 +95,7 @@ async function connect(): Promise<
     importer,
     organisation,
     policies,
-    drain: (progress) => runner.drain(progress),
+    drain: (progress, isEnough) => runner.drain(progress, isEnough),
     leaves,
     migrate: () => stores.db.migrate(),
     close: leave,

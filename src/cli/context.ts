@@ -28,8 +28,8 @@ export interface LocalBursar {
   readonly organisation: string;
   /** As the composition root has loaded them. */
   readonly policies?: readonly Policy[];
-  /** Works until nothing of the line is due. Keys that another process holds are not waited for. */
-  drain(progress?: DrainProgress): Promise<void>;
+  /** Works until nothing of the line is due, or until it is enough, which is asked again and again. */
+  drain(progress?: DrainProgress, isEnough?: () => Promise<boolean>): Promise<void>;
   /** Stages that a process of `serve` does and this one never: whatever asks a provider. */
   readonly leaves?: readonly string[];
   /** Runs the migrations that have not run; returns their names. */

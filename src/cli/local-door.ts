@@ -5,7 +5,6 @@
  * It never prices, weighs or allocates: it saves, wakes the line, and waits until the line has done its work.
  */
 import type { Clock } from '../core/time.js';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { AllocationRule } from '../core/cost/allocation.js';
 import type { Budget } from '../core/budget/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
@@ -59,11 +58,10 @@ import { LocalThroughputs, type ThroughputDoor } from './throughput-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
+import { UP_TO_WEIGHING, waitForLine } from './waiting.js';
 
 type OpenInput = Input & { close(): Promise<void> };
 
-/** Another process may hold work, and a failure waits for its next try: so long without any change is waited. */
-const PATIENCE_MILLISECONDS = 120_000;
 const LOOK_MILLISECONDS = 250;
 const PAGE = 500;
 
@@ -185,7 +183,7 @@ export class LocalDoor implements Door {
       before: await setBudget(this.stores, tx, this.organisation, budget, this.clock.now()),
       after: budget,
     }));
-    await this.drained();
+    await this.drained(UP_TO_WEIGHING);
     const [view] = await this.budgetViews([budget]);
     return view ?? budgetView(budget, null, []);
   }
@@ -414,35 +412,32 @@ export class LocalDoor implements Door {
   }
 
   /**
-   * Returns when the line has nothing left to do, another process' part included; says so where that takes too long.
-   * What only `serve` does is waited for while one runs.
+   * Returns when the line has nothing left to do, another process' part included. Where a `serve` lives its sources go
+   * on for ever: then it returns when what was asked for is done, with what only `serve` does of it.
+   * @param stages while one serves, those that are waited for; absent: all
    */
-  private async drained(): Promise<void> {
+  private async drained(stages?: readonly string[]): Promise<void> {
     const { work, db } = this.stores;
-    const leaves = this.bursar.leaves ?? [];
-    let [left, since] = [-1, this.clock.now()];
-    try {
-      for (;;) {
-        await this.bursar.drain((stage, done, waiting) =>
-          this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`),
-        );
-        const waiting = await work.waiting(
-          this.clock.now(),
-          leaves.length === 0 || (await db.isHeard(WAKING_CHANNEL)) ? [] : leaves,
-        );
-        if (waiting === 0) break;
-        const now = this.clock.now();
-        if (waiting !== left) [left, since] = [waiting, now];
-        else if (now - since > PATIENCE_MILLISECONDS) {
-          this.note(`${waiting} keys of the line still wait: bursar doctor says more`);
-          break;
-        }
-        this.progress.show(`waiting for ${grouped(waiting)} keys`);
-        await pause(LOOK_MILLISECONDS);
-      }
-    } finally {
-      this.progress.end();
-    }
+    const isServed = await db.isHeard(WAKING_CHANNEL);
+    const others = this.bursar.leaves ?? [];
+    const matters = (stage: string): boolean =>
+      isServed ? stages?.includes(stage) !== false : !others.includes(stage);
+    await waitForLine({
+      clock: this.clock,
+      progress: this.progress,
+      note: this.note,
+      lookMilliseconds: LOOK_MILLISECONDS,
+      otherwise: 'bursar doctor says more',
+      left: async () =>
+        (await work.waitingByStage(this.clock.now()))
+          .map(({ stage, waiting, urgent }) => ({ stage, keys: isServed ? urgent : waiting }))
+          .filter(({ stage, keys }) => keys > 0 && matters(stage)),
+      work: (isEnough) =>
+        this.bursar.drain(
+          (stage, done, waiting) => this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`),
+          isEnough,
+        ),
+    });
     const parked = await work.parked(this.organisation);
     if (parked.length > 0)
       this.note(`${parked.length} keys of the line are parked because of an error: bursar doctor lists them`);

@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { AllocationRule } from '../core/cost/allocation.js';
 import type { Budget } from '../core/budget/budget.js';
 import { Failure, type Problem } from '../core/errors.js';
@@ -53,12 +52,10 @@ import { RemoteAccess, type AccessDoor } from './access-door.js';
 import { RemoteAlerts, type AlertDoor } from './alerts-door.js';
 import { RemoteSavings, type SavingDoor } from './savings-door.js';
 import { RemoteThroughputs, type ThroughputDoor } from './throughput-door.js';
-import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
+import { UP_TO_WEIGHING, waitForLine, type Left } from './waiting.js';
 
 const LOOK_MILLISECONDS = 500;
-/** So long without any change in the line's work is waited. */
-const PATIENCE_MILLISECONDS = 120_000;
 
 const at = (list: string, id: string): string => `/v1/${list}/${encodeURIComponent(id)}`;
 
@@ -162,7 +159,7 @@ export class RemoteDoor implements Door {
 
   async saveBudget({ id, ...settings }: Budget): Promise<BudgetView> {
     const saved = await this.remote.call<Budget>('PUT', at('budgets', id), { json: settings });
-    await this.drained();
+    await this.drained(UP_TO_WEIGHING);
     return this.viewOf(saved);
   }
 
@@ -333,34 +330,32 @@ export class RemoteDoor implements Door {
     }
   }
 
-  /** Returns when nothing of the line waits there; says so where that takes too long. */
-  private async drained(): Promise<void> {
-    let [left, since] = [-1, this.clock.now()];
-    try {
-      for (;;) {
-        const waiting = waitingIn(await this.remote.text('GET', '/metrics'));
-        if (waiting === 0) return;
-        const now = this.clock.now();
-        if (waiting !== left) [left, since] = [waiting, now];
-        else if (now - since > PATIENCE_MILLISECONDS) {
-          this.note(`${waiting} keys of the line still wait there: is a worker running?`);
-          return;
-        }
-        this.progress.show(`waiting for ${grouped(waiting)} keys`);
-        await pause(LOOK_MILLISECONDS);
-      }
-    } finally {
-      this.progress.end();
-    }
+  /**
+   * Returns when what was asked for is done there, with all that follows from it.
+   * @param stages those that are waited for; absent: all
+   */
+  private drained(stages?: readonly string[]): Promise<void> {
+    return waitForLine({
+      clock: this.clock,
+      progress: this.progress,
+      note: this.note,
+      lookMilliseconds: LOOK_MILLISECONDS,
+      otherwise: 'is a worker running?',
+      left: async () =>
+        leftIn(await this.remote.text('GET', '/metrics')).filter(({ stage }) => stages?.includes(stage) !== false),
+    });
   }
 }
 
-/** The sum of bursar_work_waiting over the stages. */
-export function waitingIn(metrics: string): number {
-  const values = metrics
-    .split('\n')
-    .flatMap((line) => /^bursar_work_waiting(?:\{[^}]*\})? (\d+)$/.exec(line)?.[1] ?? []);
-  return values.reduce((sum, value) => sum + Number(value), 0);
+/** What somebody waits for, by stage: bursar_work_urgent, or of a server that does not tell it bursar_work_waiting. */
+export function leftIn(metrics: string): Left[] {
+  const of = (name: string): Left[] =>
+    [...metrics.matchAll(new RegExp(`^${name}\\{stage="([^"]*)"\\} (\\d+)$`, 'gm'))].map(([, stage = '', keys]) => ({
+      stage,
+      keys: Number(keys),
+    }));
+  const named = metrics.includes('# TYPE bursar_work_urgent') ? 'bursar_work_urgent' : 'bursar_work_waiting';
+  return of(named).filter(({ keys }) => keys > 0);
 }
 
 /** @throws Failure missing, naming every file that cannot be read, before anything is sent. */

@@ -3,7 +3,7 @@
  * problem.
  *
  * It never shows the key, and never follows a redirect: the key goes to the address that the environment names and to
- * no other. A large import may take long: no time limit is set.
+ * no other. No wait is without a bound; that of a file which is sent is long, since a large import takes long.
  */
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
@@ -37,6 +37,9 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
 };
 const MOST_PER_PAGE = 1000;
+/** So long nothing is heard of a request, and of one that sends a file. */
+const SILENCE_MILLISECONDS = 300_000;
+const IMPORT_SILENCE_MILLISECONDS = 3_600_000;
 
 export class Remote {
   private readonly base: URL;
@@ -98,6 +101,8 @@ export class Remote {
     };
     return new Promise((resolve, reject) => {
       const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers });
+      const silence = stream === undefined ? SILENCE_MILLISECONDS : IMPORT_SILENCE_MILLISECONDS;
+      request.setTimeout(silence, () => request.destroy(new Error(`no answer within ${silence / 1000} s`)));
       let answered = false;
       request.once('response', (response) => {
         answered = true;

@@ -19,7 +19,7 @@ import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
 import type { Stores } from '../store/stores.js';
-import { wake } from '../store/work.js';
+import { wakeAtOnce } from '../store/work.js';
 import { wakeTeamDays } from './keys.js';
 
 type ReadRecord = (value: unknown, path: string, problems: Problem[]) => UsageRecord | null;
@@ -75,7 +75,7 @@ export class Collector implements Importer {
         batches: (onUnknownColumns) => format.read(input, { onUnknownColumns }),
       }),
     );
-    return this.stores.intake.import(await this.request(options), files, progress);
+    return this.stores.intake.import({ ...(await this.request(options)), urgent: true }, files, progress);
   }
 
   async commit(
@@ -160,7 +160,7 @@ export class Collector implements Importer {
         if (!options.dryRun) await this.stores.rejects.saveList(tx, organisation, source, result, by, this.clock.now());
       }
       if (!options.dryRun)
-        await wake(
+        await wakeAtOnce(
           tx,
           organisation,
           wakeTeamDays('cost.price', await this.stores.prices.affected(tx, organisation, fresh)),

@@ -23,6 +23,9 @@ const RENEWALS = 5;
 /** Between two looks at keys that another process holds. */
 const OTHERS_PAUSE_MS = 50;
 
+/** Work goes on until there is none. */
+const NEVER = async (): Promise<boolean> => false;
+
 export interface Progress {
   (stage: string, done: number, waiting: number): void;
 }
@@ -41,28 +44,31 @@ export class Runner {
     this.stages = new Map(line.map((stage) => [stage.name, stage]));
   }
 
-  /** Works until the lane has nothing due; returns the number of keys done. */
-  async runLane(lane: Lane): Promise<number> {
+  /** Works until the lane has nothing due, or it is enough; returns the number of keys done. */
+  async runLane(lane: Lane, isEnough: (done: number) => Promise<boolean> = NEVER): Promise<number> {
     let total = 0;
     while (true) {
       const done = await this.step(lane);
-      if (done === 0) return total;
       total += done;
+      if (done === 0 || (await isEnough(total))) return total;
     }
   }
 
   /**
    * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains
    * the line so. What another process is doing is waited for; keys that wait for their next try are not.
+   * @param isEnough asked after each step: whether to leave the rest to others, who may wake work for ever
    */
-  async drain(progress?: Progress): Promise<void> {
-    while (true) {
+  async drain(progress?: Progress, isEnough = NEVER): Promise<void> {
+    while (!(await isEnough())) {
       const lanes = (await this.work.dueLanes(this.clock.now())).filter(({ stage }) => this.stages.has(stage));
       if (lanes.length === 0) return;
       let done = 0;
       for (const stage of this.line) {
         for (const lane of lanes.filter((l) => l.stage === stage.name)) {
-          const count = await this.runLane(lane);
+          if (await isEnough()) return;
+          // A lane that wakes itself has its turn again when the others have had theirs.
+          const count = await this.runLane(lane, async (keys) => keys >= lane.due || isEnough());
           done += count;
           if (count > 0) progress?.(stage.name, count, lane.due);
         }

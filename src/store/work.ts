@@ -253,15 +253,24 @@ export class WorkTable {
     );
   }
 
-  /**
-   * Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it;
-   * without those of some stages.
-   */
-  async waiting(at: number | null = null, besides: readonly string[] = []): Promise<number> {
-    const [row] = await this.db.query<{ n: number }>(
-      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED} and stage <> all($2::text[])`,
-      [at === null ? 'infinity' : new Date(at), besides],
-    );
-    return row?.n ?? 0;
+  /** Keys waiting, whether or not their time has come. */
+  async waiting(at: number | null = null): Promise<number> {
+    return (await this.waitingByStage(at)).reduce((sum, { waiting }) => sum + waiting, 0);
   }
+
+  /** The same by stage; with `at` without those that a stage itself put off beyond it. */
+  waitingByStage(at: number | null): Promise<WaitingStage[]> {
+    return this.db.query<WaitingStage>(
+      `select stage, count(*)::int as waiting, (count(*) filter (where urgent))::int as urgent from work
+       where done < wanted and parked_at is null and not ${DEFERRED} group by stage order by stage`,
+      [at === null ? 'infinity' : new Date(at)],
+    );
+  }
+}
+
+/** How much of a stage waits, and how much of that a person waits for. */
+export interface WaitingStage {
+  readonly stage: string;
+  readonly waiting: number;
+  readonly urgent: number;
 }

@@ -48,6 +48,11 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
     stages.map(({ stage, waiting }) => [{ stage }, waiting]),
   );
   gauge(
+    'bursar_work_urgent',
+    'Of the keys that wait, those that somebody waits for, with all that follows from what was asked for.',
+    stages.map(({ stage, urgent }) => [{ stage }, urgent]),
+  );
+  gauge(
     'bursar_work_parked',
     'Keys of a stage that failed too often and wait for somebody.',
     stages.map(({ stage, parked }) => [{ stage }, parked]),

@@ -34,7 +34,7 @@ export async function testCommand(now: number): Promise<TestCommand> {
       importer: bursar.importer,
       organisation: bursar.organisation,
       policies: bursar.policies,
-      drain: (progress?: Parameters<typeof bursar.runner.drain>[0]) => bursar.runner.drain(progress),
+      drain: (...how: Parameters<typeof bursar.runner.drain>) => bursar.runner.drain(...how),
       migrate: () => bursar.stores.db.migrate(),
       close: async () => undefined,
     });

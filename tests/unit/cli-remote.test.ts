@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.js';
-import { waitingIn } from '../../src/cli/remote-door.js';
+import { leftIn } from '../../src/cli/remote-door.js';
 import { Remote } from '../../src/cli/remote.js';
 
 let server: Server | null = null;
@@ -150,13 +150,16 @@ describe('an answer that is a problem', () => {
   });
 });
 
-it('reads how much work waits from the metrics', () => {
-  expect(
-    waitingIn(
-      '# HELP bursar_work_waiting x\nbursar_work_waiting{stage="cost.price"} 12\nbursar_work_waiting{stage="budget.weigh"} 3\nbursar_work_parked{stage="a"} 9\n',
-    ),
-  ).toBe(15);
-  expect(waitingIn('')).toBe(0);
+it('reads from the metrics what somebody waits for, or of an older server what waits at all', () => {
+  const older =
+    '# TYPE bursar_work_waiting gauge\nbursar_work_waiting{stage="cost.price"} 12\nbursar_work_waiting{stage="budget.weigh"} 3\nbursar_work_parked{stage="a"} 9\n';
+  expect(leftIn(older)).toEqual([
+    { stage: 'cost.price', keys: 12 },
+    { stage: 'budget.weigh', keys: 3 },
+  ]);
+  const newer = `${older}# TYPE bursar_work_urgent gauge\nbursar_work_urgent{stage="cost.price"} 0\nbursar_work_urgent{stage="budget.weigh"} 1\n`;
+  expect(leftIn(newer)).toEqual([{ stage: 'budget.weigh', keys: 1 }]);
+  expect(leftIn('')).toEqual([]);
 });
 
 describe('progress', () => {

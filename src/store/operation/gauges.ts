@@ -10,6 +10,8 @@ import { DEFERRED } from '../work.js';
 export interface StageGauge {
   readonly stage: string;
   readonly waiting: number;
+  /** Of those what a person waits for, with what follows from it. */
+  readonly urgent: number;
   readonly parked: number;
   /** Seconds since its oldest due key was woken; null where none is due. */
   readonly lagSeconds: number | null;
@@ -39,8 +41,9 @@ export class GaugeStore {
 
   /** Of all organisations: how much waits and since when, without whose it is. */
   async stages(now: number): Promise<StageGauge[]> {
-    const rows = await this.db.query<{ stage: string; waiting: number; parked: number; since: Date | null }>(
-      `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting, count(*) filter (where parked_at is not null)::int as parked,
+    const rows = await this.db.query<Omit<StageGauge, 'lagSeconds'> & { since: Date | null }>(
+      `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting,
+         count(*) filter (where urgent and done < wanted and parked_at is null and not ${DEFERRED})::int as urgent, count(*) filter (where parked_at is not null)::int as parked,
          min(greatest(woken_at, nullif(not_before, '-infinity'))) filter (where done < wanted and parked_at is null and not_before <= $1) as since
        from work group by stage order by stage`,
       [formatInstant(now)],

@@ -24,7 +24,7 @@ import { refusal, Restating, type Incoming, type Restated } from './restating.js
 import { scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { Turns } from '../turns.js';
-import { wake, type Waking } from '../work.js';
+import { wake, wakeAtOnce, type Waking } from '../work.js';
 
 const MOST_GROUPS = 200_000;
 
@@ -39,6 +39,8 @@ export interface ImportRequest {
   readonly by: string;
   /** A bill that another source has delivered is replaced; without it that is a conflict. */
   readonly replace?: boolean;
+  /** A person waits for what follows. */
+  readonly urgent?: boolean;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly teamOf: (record: UsageRecord) => string;
@@ -202,9 +204,10 @@ class ImportRun {
     const metered = await this.finishMetered();
     // What is left of the roll-up is woken before the bills' lock is taken: who prices takes that lock too.
     if (this.scopes.size > 0) metered.push(SETTLE);
-    await wake(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
+    const wakes = this.request.urgent === true ? wakeAtOnce : wake;
+    await wakes(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
     const bills = new BillDelivery(this.tx, this.request, this.counting);
-    await wake(this.tx, organisation, await bills.finish(this.scopes, counts));
+    await wakes(this.tx, organisation, await bills.finish(this.scopes, counts));
     const results: ImportedFile[] = [];
     for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
     return results;
