@@ -280,6 +280,25 @@ describe('the fleet', () => {
     ]);
   });
 
+  it.each([
+    ['Server.SpotInstanceTermination', 'cloud'],
+    ['Client.UserInitiatedShutdown', 'somebody'],
+  ])('says who has ended an instance: %s is %s', async (code, by) => {
+    playFleet(server);
+    server.on(
+      call('DescribeInstances'),
+      reply('describe-instances-2.xml', {
+        '<code>80</code><name>stopped': '<code>48</code><name>terminated',
+        'Client.UserInitiatedShutdown': code,
+      }),
+    );
+    const { targets } = await connect(reading(server)).fleet();
+    expect(targets.find(({ target }) => target === 'instance/us-east-1/i-0idle1')).toMatchObject({
+      state: 'gone',
+      ended: { by, because: `StateReason ${code}` },
+    });
+  });
+
   it('is incomplete where a region could not be read, and says which', async () => {
     playFleet(server);
     server.on(

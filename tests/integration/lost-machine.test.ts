@@ -233,6 +233,45 @@ describe('a machine that dies with its exporter', () => {
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });
 
+  it('is replaced by another like it where its cloud has taken it away for good', async () => {
+    const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
+    const taken = instance('host-1', { state: 'gone', billing: 'ended', ended });
+    const [dcgm, , elsewhere] = targets(15, dies(31));
+    const { run, actions, cloud } = await world(
+      [dcgm!, elsewhere!],
+      (now) => [now < at(31) ? instance('host-1') : taken],
+      { spares: false },
+    );
+    await run(30);
+    cloud.add(taken);
+    await run(60);
+    const [action, ...others] = await actions();
+    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: 'train' }, []]);
+    expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
+    expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
+  });
+
+  it('is left to its own scaling group, and that is said', async () => {
+    const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
+    const labels = { 'aws:autoscaling:groupName': 'train' };
+    const taken = instance('host-1', { state: 'gone', billing: 'ended', ended, labels });
+    const [dcgm, , elsewhere] = targets(15, dies(31));
+    const { run, actions, cloud, stores } = await world(
+      [dcgm!, elsewhere!],
+      (now) => [now < at(31) ? instance('host-1', { labels }) : taken],
+      { spares: false },
+    );
+    await run(30);
+    cloud.add(taken);
+    await run(90);
+    expect(await actions()).toEqual([]);
+    const [found] = await stores.recommendations.list('default', {}, null, 10);
+    expect(found?.obstacle).toEqual({
+      code: 'group-replaces',
+      message: 'its cloud has taken instance/host-1 away, and asg/train brings another by itself: nothing is done here',
+    });
+  });
+
   it('is known as lost by its provider alone, which is asked at once', async () => {
     const [dcgm, , elsewhere] = targets(15, dies(31));
     const { run, actions, asked } = await world([dcgm!, elsewhere!], (now) =>
@@ -301,6 +340,19 @@ describe('nothing is replaced', () => {
       'when somebody stopped the machine',
       [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],
       (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'stopped' })],
+    ],
+    [
+      'when somebody ended the machine',
+      [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],
+      (now) => [
+        now < at(31)
+          ? instance('host-1')
+          : instance('host-1', {
+              state: 'gone',
+              billing: 'ended',
+              ended: { by: 'somebody', because: 'StateReason Client.UserInitiatedShutdown' },
+            }),
+      ],
     ],
   ])('%s', async (_, targets, fleet) => {
     const { run, actions, findings } = await world(targets, fleet);
@@ -408,4 +460,22 @@ describe('an exporter that answers and names no card any more', async () => {
       expect([await after(15, told), await after(30, told), await after(15, told)]).toEqual([[], [], ['gone']]);
     }
   });
+});
+
+it('what the cloud has taken is found, and is a workload, for an hour; what somebody ended is gone at once', async () => {
+  const { db, stores } = await testBursar({ now: START });
+  const labels = { 'bursar.io/workload-kind': 'training' };
+  const machine = (name: string, by: 'cloud' | 'somebody'): FleetTarget =>
+    instance(name, { state: 'gone', labels, ended: { by, because: 'a test' } });
+  const read = async (when: number, targets: readonly FleetTarget[]): Promise<(string | undefined)[]> => {
+    const reading = { at: when, targets, complete: true, problems: [] };
+    await stores.fleet.save(db, 'default', 'cloud', reading, () => 'lab');
+    const found = ['instance/a', 'instance/b'].map((name) => stores.fleet.named(db, 'default', name));
+    const workloads = await stores.workloads.namesOf(db, 'default', 'lab');
+    return [...(await Promise.all(found)).map((one) => one?.seen.target), ...workloads];
+  };
+  const both = [machine('a', 'cloud'), machine('b', 'somebody')];
+  expect(await read(START, both)).toEqual(['instance/a', undefined, 'instance/a']);
+  expect(await read(START + 59 * 60_000, [])).toEqual(['instance/a', undefined, 'instance/a']);
+  expect(await read(START + 61 * 60_000, [])).toEqual([undefined, undefined]);
 });

@@ -14,7 +14,7 @@ import {
   type Subject,
 } from '../../core/action/acting.js';
 import { policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
-import type { Effect } from '../../core/fleet/fleet.js';
+import { isTakenByCloud, type Effect } from '../../core/fleet/fleet.js';
 import { risksOf } from '../../core/fleet/settings.js';
 import type { PolicyMode, Recommendation } from '../../core/policy/recommendation.js';
 import { MINUTE_MS, parseInstant } from '../../core/time.js';
@@ -58,7 +58,8 @@ export async function planOf(
   if (found === null) return obstacle('no-target', `no connection knows ${recommendation.target}`);
   const carrying = effectOf(recommendation, found.seen);
   if ('obstacle' in carrying) return carrying;
-  if (progressOf(carrying.effect, found.seen) === 'done')
+  const isSuccession = carrying.effect.kind === 'replace' && isTakenByCloud(found.seen);
+  if (!isSuccession && progressOf(carrying.effect, found.seen) === 'done')
     return obstacle('already-so', `${found.seen.target} already is as it should become`);
   const { effect, next } = carrying;
   const [first, ...others] =

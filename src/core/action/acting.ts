@@ -6,8 +6,8 @@
  * recommendation with its reason.
  */
 import type { Action, Next, Reason } from './action.js';
-import { inverseOf, type Effect, type FleetTarget, type TargetKind } from '../fleet/fleet.js';
-import { undoingGroup } from '../fleet/membership.js';
+import { inverseOf, isTakenByCloud, type Effect, type FleetTarget, type TargetKind } from '../fleet/fleet.js';
+import { groupOf, undoingGroup } from '../fleet/membership.js';
 import { obstaclesTo } from '../fleet/settings.js';
 import type { PolicyView, ResourceView, WorkloadView } from '../policy/view.js';
 import { planPurchase, type PlanPurchase } from '../price/plan-rates.js';
@@ -79,12 +79,19 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
       return SIZED.has(seen.kind) ? scaled(seen, 0) : onInstance(seen, { kind: 'stop', target: seen.target });
     case 'Release':
       return SIZED.has(seen.kind) ? scaled(seen, 0) : onInstance(seen, { kind: 'terminate', target: seen.target });
-    case 'Replace':
+    case 'Replace': {
+      const group = isTakenByCloud(seen) ? groupOf(seen) : null;
+      if (group !== null)
+        return none(
+          'group-replaces',
+          `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
+        );
       return onInstance(seen, {
         kind: 'replace',
         target: seen.target,
         group: typeof change['group'] === 'string' ? change['group'] : null,
       });
+    }
     case 'Start':
     case 'ScaleIn':
     case 'ScaleOut':

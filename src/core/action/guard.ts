@@ -12,7 +12,7 @@
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
-import type { Effect, EffectKind, FleetTarget } from '../fleet/fleet.js';
+import { isTakenByCloud, type Effect, type EffectKind, type FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
@@ -152,6 +152,8 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
 }
 
 function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
+  // What the cloud has taken away is replaced by another like it: nothing of it is left to harm.
+  if (seen !== null && action.effect.kind === 'replace' && isTakenByCloud(seen)) return [];
   if (seen === null || seen.state === 'gone')
     return [against('target-gone', `${action.connection} says that ${action.target} is not there`)];
   if (seen.state === 'unknown')

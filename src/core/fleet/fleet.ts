@@ -91,7 +91,19 @@ export interface FleetTarget {
   readonly mayKeepCharging?: true;
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
+  /** Who ends it or has ended it; absent: it is not ended, or its cloud does not say by whom. */
+  readonly ended?: Ended;
 }
+
+/** `cloud`: a reclaimed spot machine, a dead host. `because` is what the cloud says, with the name of its field. */
+export interface Ended {
+  readonly by: 'cloud' | 'somebody';
+  readonly because: string;
+}
+
+/** Whether a machine was taken away by its cloud, for good. */
+export const isTakenByCloud = ({ kind, state, ended }: Pick<FleetTarget, 'kind' | 'state' | 'ended'>): boolean =>
+  kind === 'instance' && state === 'gone' && ended?.by === 'cloud';
 
 export interface FleetReading {
   /** Epoch milliseconds at which the provider was asked. */

@@ -6,7 +6,7 @@
  * that is blind and a machine that somebody took away all look alike from one series; only witnesses that do not depend
  * on the exporter tell them apart.
  */
-import type { RunState } from './fleet.js';
+import type { Ended, RunState } from './fleet.js';
 
 /** An exporter that fell silent, as its source sees it and its machine. What follows is said below. */
 export interface SilentExporter {
@@ -65,6 +65,8 @@ export interface MachineReading {
   readonly missed: number;
   /** The group that it worked for has as many ready as it wants, without it; null: not known. */
   readonly groupIsWhole: boolean | null;
+  /** Who ends it or has ended it, as its provider says; absent or null: it does not. */
+  readonly ended?: Ended | null;
 }
 
 export interface Silence extends SilentExporter {
@@ -87,7 +89,7 @@ export type SilenceVerdict =
  * targets count), and of which an independent witness says the same: everything else that is scraped on it fell silent
  * too, or its provider, asked since, does not call it running. Against it speak: any target of the machine that answers
  * (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped (somebody stopped it) or
- * whose group is whole without it (it was taken away), and a monitor that misses more machines than it reaches. The
+ * whose group is whole without it, or that says that somebody ended it, and a monitor that misses more machines than it reaches. The
  * last is the rule of Kubernetes' node controller, which stops evictions where most nodes of a small cluster are silent
  * (kubernetes.io, "Nodes", Rate limits on eviction).
  * @param now epoch milliseconds
@@ -96,8 +98,7 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
   const { machine, othersAnswering, othersSilent, since, until, failures, machinesSilent, machinesAnswering } = silence;
   if (now - until > params.silenceStaleSeconds * 1000 || since > until) return { kind: 'none' };
   if (othersAnswering > 0 || silence.takenAwayBy !== null) return { kind: 'none' };
-  if (machine !== null && (machine.state === 'stopped' || machine.state === 'stopping' || isTakenAway(machine)))
-    return { kind: 'none' };
+  if (machine !== null && isSpokenFor(machine)) return { kind: 'none' };
   if (machinesAnswering < machinesSilent) return { kind: 'undecided' };
   const missed = machine !== null && isMissed(machine);
   if (
@@ -111,7 +112,9 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
       witness:
         machine.state === 'unknown'
           ? 'its provider does not call it running any more'
-          : 'its provider does not list it any more',
+          : machine.ended?.by === 'cloud'
+            ? `its cloud has taken it away (${machine.ended.because})`
+            : 'its provider does not list it any more',
     };
   if (othersSilent > 0)
     return {
@@ -128,3 +131,13 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
 const isMissed = ({ state, missed }: MachineReading): boolean => state === 'gone' || state === 'unknown' || missed > 0;
 
 const isTakenAway = (machine: MachineReading): boolean => isMissed(machine) && machine.groupIsWhole === true;
+
+/**
+ * What somebody stopped or ended is nobody's loss. What the cloud takes away may be seen on its way there: then it is
+ * not known yet whether it stops, to run again, or ends.
+ */
+const isSpokenFor = (machine: MachineReading): boolean =>
+  machine.state === 'stopped' ||
+  machine.ended?.by === 'somebody' ||
+  (machine.state === 'stopping' && machine.ended?.by !== 'cloud') ||
+  isTakenAway(machine);

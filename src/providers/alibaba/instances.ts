@@ -39,6 +39,9 @@ const INSTANCE = z.object({
   NetworkInterfaces: z
     .object({ NetworkInterface: z.array(z.object({ PrimaryIpAddress: z.string().optional() })).optional() })
     .optional(),
+  OperationLocks: z
+    .object({ LockReason: z.array(z.object({ LockReason: z.string().optional() })).optional() })
+    .optional(),
   Tags: z.object({ Tag: z.array(z.object({ TagKey: z.string(), TagValue: z.string().optional() })) }).optional(),
 });
 export type Instance = z.output<typeof INSTANCE>;
@@ -135,6 +138,11 @@ function instanceAsTarget(
     ...(one.InstanceChargeType === 'PrePaid' ? { paid: 'prepaid' as const } : {}),
     ...(one.InstanceChargeType === 'PostPaid' ? { paid: 'hourly' as const, mayKeepCharging: true as const } : {}),
     ...((one.VpcAttributes?.VpcId ?? '') === '' ? {} : { network: one.VpcAttributes?.VpcId }),
+    // A spot instance is locked so some minutes before it is released, and is not listed after that (ECS API Reference,
+    // "DescribeInstances", OperationLocks; ECS User Guide, "Query the interruption events of spot instances").
+    ...(one.OperationLocks?.LockReason?.some(({ LockReason }) => LockReason === 'Recycling') === true
+      ? { ended: { by: 'cloud' as const, because: 'LockReason Recycling' } }
+      : {}),
   };
 }
 

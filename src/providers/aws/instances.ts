@@ -7,7 +7,7 @@
  * pricing and billing".
  */
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
+import type { BillingState, Ended, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
@@ -39,9 +39,9 @@ export async function readInstances(
   return found;
 }
 
-/** The GPU instances of a region that are there (a terminated one is not). @throws Failure */
+/** The GPU instances of a region, those that were terminated within the last hour too. @throws Failure */
 export async function gpuInstances(clients: Clients, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
-  const states = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
+  const states = ['pending', 'running', 'stopping', 'stopped', 'shutting-down', 'terminated'];
   const found = await readInstances(clients, region, {
     Filters: [{ Name: 'instance-state-name', Values: states }],
     MaxResults: 1000,
@@ -96,7 +96,19 @@ export function instanceAsTarget(
     paid: isPaidElsewhere(instance) ? 'elsewhere' : 'hourly',
     ...(gpus?.localDisks === true ? { localDisks: true as const } : {}),
     ...(instance.VpcId === undefined ? {} : { network: instance.VpcId }),
+    ...endedOf(instance),
   };
+}
+
+/**
+ * Who ends or ended it, by the state reason's code: `Server.` codes are AWS' own doing (a spot interruption, a host that
+ * failed), `Client.` codes a request, the machine's own shutdown, or what it was launched with (Amazon EC2 API
+ * Reference, data type StateReason). A stopped machine is not ended: it may run again.
+ */
+function endedOf({ State, StateReason }: Instance): { readonly ended?: Ended } {
+  const code = StateReason?.Code;
+  if ((State?.Name !== 'shutting-down' && State?.Name !== 'terminated') || code === undefined) return {};
+  return { ended: { by: code.startsWith('Server.') ? 'cloud' : 'somebody', because: `StateReason ${code}` } };
 }
 
 /**

@@ -27,6 +27,7 @@ const INSTANCE = z.object({
   CreatedTime: text,
   GPUInfo: z.object({ GPUCount: z.number().nullish(), GPUType: text }).nullish(),
   Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).nullish(),
+  IsolatedSource: text,
   PrivateIpAddresses: z.array(z.string()).nullish(),
   VirtualPrivateCloud: z.object({ VpcId: text }).nullish(),
 });
@@ -97,6 +98,12 @@ function instanceAsTarget(one: Instance, region: string, account: string | null)
     // CVM tells no host name of an instance: it is known by its addresses.
     knownAs: [...new Set(one.PrivateIpAddresses ?? [])],
     ...((one.VirtualPrivateCloud?.VpcId ?? '') === '' ? {} : { network: one.VirtualPrivateCloud?.VpcId ?? '' }),
+    // Isolated by hand: it waits in the recycle bin for its release (CVM API Reference, data type Instance,
+    // IsolatedSource). That a spot instance is reclaimed shows only inside the machine (CVM User Guide, "Spot
+    // instances", metadata spot/termination-time).
+    ...(one.IsolatedSource === 'MANMADE'
+      ? { ended: { by: 'somebody' as const, because: 'IsolatedSource MANMADE' } }
+      : {}),
   };
 }
 

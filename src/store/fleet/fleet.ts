@@ -57,6 +57,11 @@ interface Row {
 
 const COLUMNS = `connection, team, target, body, seen_at as seen, missed, gone_at as gone`;
 
+/** A machine that its cloud has taken away within the hour before the last reading: it may be replaced. */
+const takenLately = (table: string): string =>
+  `(${table}.body #>> '{ended,by}' = 'cloud' and ${table}.gone_at > (select r.at - interval '1 hour'
+     from fleet_reading r where r.organisation = ${table}.organisation and r.connection = ${table}.connection))`;
+
 const seenOf = ({ connection, team, body, seen, missed, gone }: Row): SeenTarget => ({
   connection,
   team,
@@ -161,16 +166,18 @@ export class FleetStore implements TargetFinder {
     const rows = await tx.query<Row & { changed: Date; taken: boolean }>(
       `select ${COLUMNS}, coalesce(changed_at, first_seen_at) as changed,
          exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target and w.connection is distinct from f.connection) as taken
-       from fleet_target f where organisation = $1 and connection = $2 and gone_at is null`,
+       from fleet_target f where organisation = $1 and connection = $2 and (gone_at is null or ${takenLately('f')})`,
       [organisation, connection],
     );
     const standingBy = sparesOf(rows.map(({ body }) => body));
-    const all = rows.flatMap(({ target, team, body, seen, changed, taken }) => {
+    const all = rows.flatMap(({ target, team, body, seen, gone, changed, taken }) => {
       const found = workloadOf(body, taken ? `${connection}/${target}` : target, changed.getTime());
       if (found === null) return [];
       const { workload, ...own } = found;
       const spares = standingBy.get(target) ?? standingBy.get(body.name);
-      const facts = spares === undefined ? own : { ...own, spares };
+      // What is gone has no size to bound: it can only be replaced.
+      const fleet = gone === null ? own.fleet : null;
+      const facts = { ...own, fleet, ...(spares === undefined ? {} : { spares }) };
       return [{ id: workload, team, seen: seen.toISOString(), facts }];
     });
     await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [
@@ -235,8 +242,8 @@ export class FleetStore implements TargetFinder {
     team: string | null = null,
   ): Promise<SeenTarget | null> {
     const rows = await db.query<Row & { rank: number }>(
-      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end as rank
-       from fleet_target where organisation = $1 and gone_at is null and ($3::text is null or team = $3)
+      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end + case when gone_at is null then 0 else 10 end as rank
+       from fleet_target where organisation = $1 and (gone_at is null or ${takenLately('fleet_target')}) and ($3::text is null or team = $3)
          and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2 or body -> 'knownAs' ? $2
            or exists (select 1 from jsonb_array_elements_text(coalesce(body -> 'knownAs', '[]')) as n(name)
              where split_part(n.name, '.', 1) = $2)) order by rank limit 50`,

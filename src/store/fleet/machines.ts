@@ -119,8 +119,9 @@ function readingOf(
 ): MachineReading | null {
   const readings = own.flatMap(({ body, seen, missed, gone, read }): MachineReading[] => {
     if (read === null || read.getTime() < since) return [];
-    if (gone !== null || missed > 0) return [{ state: 'gone', missed, groupIsWhole }];
-    return seen.getTime() < since ? [] : [{ state: body.state, missed, groupIsWhole }];
+    const ended = body.ended ?? null;
+    if (gone !== null || missed > 0) return [{ state: 'gone', missed, groupIsWhole, ended }];
+    return seen.getTime() < since ? [] : [{ state: body.state, missed, groupIsWhole, ended }];
   });
   const rank = ({ state }: MachineReading): number =>
     ['stopped', 'stopping', 'gone', 'unknown'].indexOf(state) + 1 || Infinity;
