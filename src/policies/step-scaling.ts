@@ -6,18 +6,26 @@
  * last changed. A missing minute, or a memory that is not measured, never removes a replica.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import type { Look, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, steady, workload, AS_OF } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './estimating/money.js';
 
-const UTILISATION = 'gpu_utilisation_ratio';
-const MEMORY = 'memory_used_ratio';
+const metricName = z.string().regex(/^\w{1,200}$/, 'is not a name of letters, digits and _');
+/** Of a ratio 1 at most; a group's own metric has its own size. */
+const MOST = 1e12;
 
 const params = z
   .strictObject({
-    outAboveRatio: z.number().gt(0).max(1).default(0.7).describe('Utilisation at which replicas are added'),
-    outReplicas: z.number().int().min(1).max(1000).default(2).describe('Replicas added by utilisation'),
+    metric: metricName
+      .default('gpu_utilisation_ratio')
+      .describe("The measure: its GPUs' use, or the group's own metric, sent to /v1/workload-metrics"),
+    outAboveRatio: z.number().gt(0).max(MOST).default(0.7).describe('Value of the metric at which replicas are added'),
+    outReplicas: z.number().int().min(1).max(1000).default(2).describe('Replicas added by the metric'),
+    memoryMetric: metricName
+      .nullable()
+      .default('memory_used_ratio')
+      .describe('Memory in use, which has to be measured before a replica is removed; null: memory is not looked at'),
     memoryAboveRatio: z.number().gt(0).max(1).default(0.85).describe('Memory in use at which replicas are added'),
     memoryReplicas: z
       .number()
@@ -26,7 +34,12 @@ const params = z
       .max(1000)
       .default(1)
       .describe('Replicas added by memory; the larger of the two steps is taken'),
-    inBelowRatio: z.number().min(0).max(1).default(0.3).describe('Utilisation below which replicas are removed'),
+    inBelowRatio: z
+      .number()
+      .min(0)
+      .max(MOST)
+      .default(0.3)
+      .describe('Value of the metric below which replicas are removed'),
     inReplicas: z.number().int().min(1).max(1000).default(1).describe('Replicas removed'),
     breachMinutes: z
       .number()
@@ -57,12 +70,13 @@ interface Step {
 }
 
 function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null {
-  const { fleet, metrics } = one;
-  if (fleet === null) return null;
+  const { fleet, metrics, followedBy } = one;
+  // Two that set one size undo each other.
+  if (fleet === null || followedBy !== undefined) return null;
   const now = fleet.ready + fleet.booting;
   const [utilisation, memory] = [
-    windowBefore(metrics[UTILISATION], view.asOf, given.breachMinutes),
-    windowBefore(metrics[MEMORY], view.asOf, given.breachMinutes),
+    windowBefore(metrics[given.metric], view.asOf, given.breachMinutes),
+    given.memoryMetric === null ? null : windowBefore(metrics[given.memoryMetric], view.asOf, given.breachMinutes),
   ];
   const byUtilisation = isEvery(utilisation, (value) => value >= given.outAboveRatio) ? given.outReplicas : 0;
   const byMemory = isEvery(memory, (value) => value >= given.memoryAboveRatio) ? given.memoryReplicas : 0;
@@ -76,29 +90,32 @@ function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null
           to,
           why:
             byUtilisation >= byMemory
-              ? `utilisation of ${percent(given.outAboveRatio)} or more`
+              ? `${given.metric} of ${amount(given, given.outAboveRatio)} or more`
               : `${percent(given.memoryAboveRatio)} of memory or more in use`,
         }
       : null;
   }
   const quiet =
     isEvery(utilisation, (value) => value < given.inBelowRatio) &&
-    isEvery(memory, (value) => value < given.memoryAboveRatio);
+    (given.memoryMetric === null || isEvery(memory, (value) => value < given.memoryAboveRatio));
   const cooled = fleet.changedAt !== null && view.asOf - fleet.changedAt >= given.cooldownMinutes * 60_000;
   const to = Math.max(fleet.minReplicas, now - given.inReplicas);
   return quiet && cooled && fleet.booting === 0 && to < now
-    ? { from: now, to, why: `utilisation below ${percent(given.inBelowRatio)}` }
+    ? { from: now, to, why: `${given.metric} below ${amount(given, given.inBelowRatio)}` }
     : null;
 }
 
 const percent = (ratio: number): string => `${(100 * ratio).toFixed(0)} %`;
+
+const amount = ({ metric }: Params, value: number): string =>
+  metric.endsWith('_ratio') ? percent(value) : String(value);
 
 /**
  * Share of the window in which the smaller fleet would have stayed below the scale-out threshold. Minutes that were not
  * measured count as those in which it would not.
  */
 function shareThatFits(view: PolicyView, one: WorkloadView, { from, to }: Step, given: Params): number {
-  const window = windowBefore(one.metrics[UTILISATION], view.asOf, given.windowMinutes);
+  const window = windowBefore(one.metrics[given.metric], view.asOf, given.windowMinutes);
   const fits =
     window?.values.filter((value) => value !== null && to > 0 && (value * from) / to < given.outAboveRatio) ?? [];
   return fits.length / given.windowMinutes;
@@ -127,7 +144,14 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
         breachMinutes: given.breachMinutes,
         ...(out ? {} : { shareOfTheWindowThatFits: share, windowMinutes: given.windowMinutes }),
       },
-      evidence: [evidenceOf(view, `${UTILISATION} and ${MEMORY} of ${one.workload}`, from, view.asOf)],
+      evidence: [
+        evidenceOf(
+          view,
+          `${[given.metric, given.memoryMetric ?? []].flat().join(' and ')} of ${one.workload}`,
+          from,
+          view.asOf,
+        ),
+      ],
       risk: {
         interruption: out ? 'None' : 'Low',
         note: out ? 'It costs more for as long as it holds.' : 'A burst finds fewer replicas.',
@@ -140,18 +164,50 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   ];
 }
 
+function look(view: PolicyView, one: WorkloadView, given: Params): Look {
+  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): Look => ({
+    target: one.workload,
+    saw,
+    leftAlone: { code, message, toAct },
+  });
+  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (one.followedBy !== undefined)
+    return left(
+      'followed',
+      `${one.followedBy} sets its size already, and two would undo each other`,
+      'the thresholds set there, or that taken away',
+    );
+  if (one.fleet === null)
+    return left('no-size', 'its replicas and their bounds are not known', 'a reading of the fleet');
+  const window = windowBefore(one.metrics[given.metric], view.asOf, given.breachMinutes);
+  const known = window?.values.filter((value) => value !== null).length ?? 0;
+  const saw = [`${given.metric} of ${known} of the last ${given.breachMinutes} minutes`];
+  return stepOf(view, one, given) === null
+    ? left(
+        'no-breach',
+        'no threshold was passed in every one of those minutes, a minute was not measured, or the size just changed',
+        `${given.breachMinutes} minutes beyond a threshold, each measured, memory too`,
+        saw,
+      )
+    : { target: one.workload, saw, leftAlone: null };
+}
+
 const service = (utilisation: readonly (number | null)[], memory: readonly (number | null)[] | null): WorkloadView =>
   workload('embed', {
     fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 10, changedAt: AS_OF - 3_600_000 },
-    metrics: { [UTILISATION]: minutes(utilisation), ...(memory === null ? {} : { [MEMORY]: minutes(memory) }) },
+    metrics: {
+      gpu_utilisation_ratio: minutes(utilisation),
+      ...(memory === null ? {} : { memory_used_ratio: minutes(memory) }),
+    },
   });
 
 export const policy: Policy<Params> = {
   name: 'step-scaling',
-  version: 1,
+  version: 2,
   description: 'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
+  explain: (view, given) => view.workloads.map((one) => look(view, one, given)),
   examples: [
     {
       title: 'Ninety per cent busy: two more',
@@ -164,6 +220,22 @@ export const policy: Policy<Params> = {
       params: {},
       view: exampleView({ workloads: [service(steady(0.1, 60), steady(0.5, 60))] }),
       proposes: [{ action: 'ScaleIn', target: 'embed' }],
+    },
+    {
+      title: "By the group's own metric: a queue of 40 jobs a replica",
+      params: { metric: 'queue_per_replica', outAboveRatio: 20, inBelowRatio: 2, memoryMetric: null },
+      view: exampleView({
+        workloads: [{ ...service(steady(0.5, 60), null), metrics: { queue_per_replica: minutes(steady(40, 60)) } }],
+      }),
+      proposes: [{ action: 'ScaleOut', target: 'embed' }],
+    },
+    {
+      title: 'A group whose size an autoscaler of its own sets',
+      params: {},
+      view: exampleView({
+        workloads: [{ ...service(steady(0.9, 60), steady(0.5, 60)), followedBy: 'the HorizontalPodAutoscaler embed' }],
+      }),
+      proposes: [],
     },
     {
       title: 'A tenth busy, but nobody measures the memory',

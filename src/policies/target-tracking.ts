@@ -6,7 +6,8 @@
  * replicas need no such proof. What has lost a GPU is replaced, whatever the load.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
+import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
+import type { Look, Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
 import {
   bursarPolicies,
   DEFAULT_RISK,
@@ -15,6 +16,7 @@ import {
   type ReplicaPlan,
 } from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
+import { targetLook, targetProposals, targetShape } from './estimating/utilisation.js';
 import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
 import { replacements } from './estimating/replace.js';
@@ -45,6 +47,9 @@ const params = z.strictObject({
     .default(1440)
     .describe('Minutes of load that the plan is made of; fewer replicas need all of them measured'),
   cooldownMinutes: z.number().int().min(0).max(1440).default(5).describe('Minutes after a change without a scale-in'),
+  target: targetShape
+    .optional()
+    .describe('A value that a metric is held at, by the rule of Kubernetes; then nothing is forecast'),
 });
 type Params = z.infer<typeof params>;
 
@@ -90,6 +95,42 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (plan.replicas < plan.current && service.window.isWhole && hasCooled(view, service, given))
     return [scaleIn(view, service, plan, history)];
   return [];
+}
+
+/** What was made of a workload whose load is forecast. */
+function forecastLook(view: PolicyView, one: WorkloadView, given: Params): Look {
+  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): Look => ({
+    target: one.workload,
+    saw,
+    leftAlone: { code, message, toAct },
+  });
+  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (one.service === null)
+    return left(
+      'no-load',
+      'no load of it is known',
+      `its labels ${WORKLOAD_LABELS.loadMetric} and ${WORKLOAD_LABELS.bootMinutes} with values of that metric, or a target of this policy`,
+    );
+  const service = serviceOf(view, one, given);
+  if (service === null)
+    return left(
+      'no-size',
+      'its size, its bounds (1 or more) or what one replica serves is not known',
+      `a reading of the fleet, and the labels ${WORKLOAD_LABELS.minReplicas}, ${WORKLOAD_LABELS.maxReplicas} and ${WORKLOAD_LABELS.capacityPerReplica}`,
+    );
+  const history = knownTail(service.window);
+  if (history.length === 0) return left('not-measured', 'its load of the last minute was not measured', 'its load');
+  const plan = planReplicas(history, service.fleet, service.settings);
+  const saw = [
+    `${history.length} minutes of its load, ${plan.current} replicas, ${plan.replicas} by the forecast of the load`,
+  ];
+  if (plan.replicas === plan.current) return left('fits', 'it has what the load ahead needs', 'another load', saw);
+  if (plan.replicas > plan.current) return { target: one.workload, saw, leftAlone: null };
+  if (!service.window.isWhole)
+    return left('missing-minutes', 'fewer need every minute measured', `${given.windowMinutes} measured minutes`, saw);
+  return hasCooled(view, service, given)
+    ? { target: one.workload, saw, leftAlone: null }
+    : left('recent-change', 'its size has just changed', `${given.cooldownMinutes} minutes without a change`, saw);
 }
 
 /** A fleet whose last change is not known may have changed just now. */
@@ -198,18 +239,66 @@ const service = (replicas: number, load: readonly (number | null)[]): WorkloadVi
     service: { bootMinutes: 3, capacityPerReplica: 100, load: minutes(load) },
   });
 
+const atUtilisation = (utilisation: readonly (number | null)[], over: Partial<WorkloadView> = {}): WorkloadView => ({
+  ...service(4, []),
+  service: null,
+  metrics: { gpu_utilisation_ratio: minutes(utilisation) },
+  ...over,
+});
+const SEVENTY = {
+  metric: 'gpu_utilisation_ratio',
+  value: 0.7,
+  toleranceRatio: 0.1,
+  stabilisationMinutes: 5,
+  staleMinutes: 3,
+};
+
 export const policy: Policy<Params> = {
   name: 'target-tracking',
-  version: 5,
+  version: 6,
   description:
-    'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU',
+    'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU',
   params,
   evaluate: (view, given) =>
     view.workloads.flatMap((one) => [
       ...replacements(one),
-      ...(replicasOf(one) === null ? [] : proposalsFor(view, one, given)),
+      ...(replicasOf(one) === null
+        ? []
+        : given.target === undefined
+          ? proposalsFor(view, one, given)
+          : targetProposals(view, one, given.target)),
     ]),
+  explain: (view, given) =>
+    view.workloads.map((one) =>
+      given.target === undefined ? forecastLook(view, one, given) : targetLook(view, one, given.target),
+    ),
   examples: [
+    {
+      title: 'A target of 70 %: four replicas at 95 % become six',
+      params: { target: SEVENTY },
+      view: exampleView({ workloads: [atUtilisation(steady(0.95, 10))] }),
+      proposes: [{ action: 'ScaleOut', target: 'chat' }],
+    },
+    {
+      title: 'A target of 70 %: within the tolerance nothing changes',
+      params: { target: SEVENTY },
+      view: exampleView({ workloads: [atUtilisation(steady(0.76, 10))] }),
+      proposes: [],
+    },
+    {
+      title: 'A target of 70 %: one of the last five minutes was busy, so all four are kept',
+      params: { target: SEVENTY },
+      view: exampleView({ workloads: [atUtilisation([...steady(0.3, 7), 0.7, 0.3, 0.3])] }),
+      proposes: [],
+    },
+    {
+      title: 'A target that an autoscaler of Kubernetes follows already',
+      params: { target: SEVENTY },
+      view: exampleView({
+        workloads: [atUtilisation(steady(0.95, 10), { followedBy: 'the HorizontalPodAutoscaler chat' })],
+      }),
+      proposes: [],
+    },
     {
       title: 'Ten replicas where two serve the load',
       params: { windowMinutes: 120 },

@@ -384,6 +384,7 @@ describe('scaling', () => {
 
   it('pins an autoscaler, which would undo anything else; set-bounds frees it; 0 pauses it', async () => {
     const chat = 'deployment/serving/chat';
+    expect(await connect().target(chat)).toMatchObject({ followedBy: 'the HorizontalPodAutoscaler chat' });
     expect(await act({ kind: 'scale', target: chat, replicas: 4 })).toMatchObject({
       kind: 'taken',
       detail: 'pinned to 4 replicas (bounds before: 2-10)',
@@ -398,7 +399,9 @@ describe('scaling', () => {
       },
       spec: { minReplicas: 4, maxReplicas: 4 },
     });
-    expect(await connect().target(chat)).toMatchObject({ replicas: { min: 4, max: 4 } });
+    const pinned = await connect().target(chat);
+    expect(pinned).toMatchObject({ replicas: { min: 4, max: 4 } });
+    expect(pinned).not.toHaveProperty('followedBy');
     expect(await connect().outcome({ kind: 'scale', target: chat, replicas: 4 }, 'token-1')).toMatchObject({
       kind: 'taken',
     });

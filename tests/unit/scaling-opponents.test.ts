@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  hpa,
-  hpaReplicas,
-  limited,
-  scaleInBelow,
-  stepScaling,
-  targetTracking,
-} from '../../src/planning/scaling/opponents.js';
+import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from '../../src/planning/scaling/opponents.js';
+import { hpaReplicas } from '../../src/planning/scaling/hpa.js';
 import type { FleetLimits, FleetView, ScalingPolicy } from '../../src/planning/scaling/simulate.js';
 
 const limits: FleetLimits = { bootMinutes: 5, minReplicas: 1, maxReplicas: 100, cooldownMinutes: 0 };

@@ -72,6 +72,8 @@ export interface FleetTarget {
   readonly group?: GroupSettings;
   /** Effects that its settings rule out, each with why; absent: none that is known. */
   readonly ruledOut?: RuledOut;
+  /** What of its cloud sets its size by a measure of its own (an autoscaler), as a name; absent: nothing known. */
+  readonly followedBy?: string;
   /** Tools that hold it to what they have written down, each as a clause (`Argo CD keeps it as …`). */
   readonly managedBy?: readonly string[];
   /**

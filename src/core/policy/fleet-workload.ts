@@ -93,9 +93,16 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
     service: serviceOf(target),
     ...jobOf(target, fleet),
     ...(target.kind === 'instance' && target.spotRatio === null ? { spotIsFixed: true as const } : {}),
+    ...followerOf(target),
     performance: [],
     ...runsOf(labels),
   };
+}
+
+function followerOf({ followedBy, group }: FleetTarget): Pick<WorkloadView, 'followedBy'> {
+  const own = group?.policies?.find(({ follows }) => follows)?.name;
+  const name = followedBy ?? (own === undefined ? undefined : `the group's own policy ${own}`);
+  return name === undefined ? {} : { followedBy: name };
 }
 
 function fleetOf({ kind, state, replicas, labels }: FleetTarget, changedAt: number | null): FleetFacts | null {

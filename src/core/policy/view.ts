@@ -212,6 +212,8 @@ export interface WorkloadView {
   readonly health?: readonly HealthFinding[];
   /** It is one machine, which no cloud here turns into spot or back; absent: it is a group, or nobody knows. */
   readonly spotIsFixed?: true;
+  /** What of its cloud sets its size by a measure already, as a name; absent: nothing known. */
+  readonly followedBy?: string;
   /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
   readonly spares?: readonly string[];
 }

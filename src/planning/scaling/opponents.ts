@@ -7,12 +7,10 @@
  * full strength to a burst, so it is the reading that the reports face; the other is reported beside it.
  */
 
+import { hpaReplicas, roundUp } from './hpa.js';
 import { clamp, type FleetView, type ScalingPolicy } from './simulate.js';
 
 export type MetricReading = 'offered' | 'utilisation';
-
-/** Absorbs the error of a floating division, so that exactly 3 replicas' load does not ask for 4. */
-const roundUp = (value: number): number => Math.ceil(value - 1e-9);
 
 /** The metric of the minute just finished: its load per replica that served it; null before the first one. */
 function metricOf(view: FleetView, reading: MetricReading): number | null {
@@ -28,7 +26,6 @@ export interface HpaSettings {
   readonly reading?: MetricReading;
 }
 
-const HPA_TOLERANCE = 0.1;
 const HPA_STABILISATION_MINUTES = 5;
 
 /**
@@ -57,19 +54,6 @@ export function hpa(settings: HpaSettings): ScalingPolicy {
     for (let quarter = 0; quarter < 4; quarter++) most = Math.max(most * 2, most + 4);
     return Math.min(wish, most);
   };
-}
-
-/**
- * The replica calculator: `usageRatio` is the metric of the ready pods over the target; returns desired replicas before
- * limits and stabilisation.
- */
-export function hpaReplicas(usageRatio: number, ready: number, notReady: number): number {
-  const current = ready + notReady;
-  const within = (ratio: number): boolean => Math.abs(ratio - 1) <= HPA_TOLERANCE + 1e-12;
-  if (notReady === 0 || usageRatio <= 1) return within(usageRatio) ? current : roundUp(usageRatio * ready);
-  const ratioWithNotReady = (usageRatio * ready) / current;
-  if (within(ratioWithNotReady) || ratioWithNotReady < 1) return current;
-  return Math.max(current, roundUp(ratioWithNotReady * current));
 }
 
 export interface TargetTrackingSettings {

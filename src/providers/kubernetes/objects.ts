@@ -150,7 +150,19 @@ export function workloadTarget(
     launchedAt: launchedAt(metadata),
     revision: revisionOf(workload, scaler),
     ...managedBy(metadata, scaler?.metadata),
+    // One that is pinned to a size follows nothing.
+    ...(scaler === null || scaler.spec.minReplicas === scaler.spec.maxReplicas
+      ? {}
+      : { followedBy: followerOf(scaler) }),
   };
+}
+
+/** KEDA acts through an autoscaler that it owns (keda.sh, "Scaling Deployments, StatefulSets & Custom Resources"). */
+function followerOf({ metadata }: Autoscaler): string {
+  const owner = metadata?.ownerReferences?.find(({ kind }) => kind === 'ScaledObject');
+  return owner === undefined
+    ? `the HorizontalPodAutoscaler ${metadata?.name ?? ''}`
+    : `the ScaledObject ${owner.name} of KEDA`;
 }
 
 const OWNERS: readonly (readonly [owner: (meta: V1ObjectMeta) => string | null, managers: RegExp, tool: string])[] = [

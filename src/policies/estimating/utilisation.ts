@@ -1,0 +1,160 @@
+/**
+ * A target for a measure of a workload (70 % of its GPUs), held by the rule of Kubernetes' autoscaler: what
+ * target-tracking proposes where its document states one.
+ *
+ * The measure is a mean over the replicas, minute by minute. What an autoscaler of the workload's own cloud follows
+ * already is left to that: two that set one size undo each other. A minute that nobody measured takes nothing away.
+ */
+import type { LeftAlone, Look, PolicyView, Proposal, WorkloadView } from '../../core/policy/policy.js';
+import { MINUTE_MS } from '../../core/time.js';
+import { HPA_TOLERANCE, trackTarget, type TargetPlan } from '../../planning/scaling/hpa.js';
+import { z } from 'zod';
+import { mayTouch, windowBefore } from './minutes.js';
+import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './money.js';
+
+const replicas = z.number().int().min(1).max(100_000).optional();
+
+export const targetShape = z
+  .strictObject({
+    metric: z
+      .string()
+      .regex(/^\w{1,200}$/, 'is not a name of letters, digits and _')
+      .default('gpu_utilisation_ratio')
+      .describe(
+        'Mean over the replicas: gpu_utilisation_ratio, memory_used_ratio, or one sent to /v1/workload-metrics (cpu_utilisation_ratio, a queue per replica)',
+      ),
+    value: z.number().gt(0).max(1e12).describe('What the metric should be: 0.7 is 70 %'),
+    toleranceRatio: z.number().min(0).max(1).default(HPA_TOLERANCE).describe('Within it nothing changes'),
+    stabilisationMinutes: z
+      .number()
+      .int()
+      .min(1)
+      .max(60)
+      .default(5)
+      .describe('Fewer replicas are as many as any of these last minutes asked for; each has to be measured'),
+    staleMinutes: z.number().int().min(1).max(60).default(3).describe('An older newest value says nothing of now'),
+    minReplicas: replicas.describe("Fewest replicas, within the fleet's own bounds"),
+    maxReplicas: replicas.describe("Most replicas, within the fleet's own bounds"),
+  })
+  .refine(({ minReplicas = 1, maxReplicas = Infinity }) => minReplicas <= maxReplicas, {
+    path: ['maxReplicas'],
+    message: 'is below minReplicas',
+  });
+export type Target = z.output<typeof targetShape>;
+
+interface Tracked {
+  readonly plan: TargetPlan;
+  readonly newest: number;
+  /** The end of the newest measured minute. */
+  readonly at: number;
+}
+
+const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
+
+function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | LeftAlone {
+  const { fleet, followedBy, metrics } = one;
+  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (followedBy !== undefined)
+    return left(
+      'followed',
+      `${followedBy} sets its size already, and two would undo each other`,
+      'the target set there, or that taken away',
+    );
+  if (fleet === null || fleet.ready + fleet.booting === 0)
+    return left('no-size', 'it has no replicas, or nobody knows how many', 'replicas that run, and their bounds');
+  const window = windowBefore(metrics[target.metric], view.asOf, target.stabilisationMinutes + target.staleMinutes);
+  const values = window?.values ?? [];
+  const last = values.findLastIndex((value) => value !== null);
+  const newest = values[last] ?? null;
+  if (window === null || newest === null || values.length - last > target.staleMinutes)
+    return left(
+      'not-measured',
+      `${target.metric} has no value of the last ${target.staleMinutes} minutes`,
+      'samples of its GPUs, or values at /v1/workload-metrics',
+    );
+  const at = window.from + (last + 1) * MINUTE_MS;
+  const from = at - target.stabilisationMinutes * MINUTE_MS;
+  const plan = trackTarget(
+    newest,
+    values.slice(Math.max(0, last + 1 - target.stabilisationMinutes), last + 1),
+    fleet.changedAt === null || fleet.changedAt > from,
+    fleet,
+    {
+      target: target.value,
+      tolerance: target.toleranceRatio,
+      minReplicas: Math.max(fleet.minReplicas, target.minReplicas ?? 1),
+      maxReplicas: Math.min(fleet.maxReplicas, target.maxReplicas ?? Infinity),
+    },
+  );
+  return { plan, newest, at };
+}
+
+const text = (value: number): string => String(Number(value.toPrecision(3)));
+
+export function targetProposals(view: PolicyView, one: WorkloadView, target: Target): Proposal[] {
+  const tracked = track(view, one, target);
+  if ('code' in tracked || tracked.plan.replicas === tracked.plan.current) return [];
+  const { plan, newest, at } = tracked;
+  const { current, replicas: wanted } = plan;
+  const out = wanted > current;
+  const nanos = replicaHourNanos(view, one);
+  const { metric, value, stabilisationMinutes } = target;
+  return [
+    {
+      action: out ? 'ScaleOut' : 'ScaleIn',
+      target: one.workload,
+      protective: out,
+      change: { replicas: wanted },
+      title: `${out ? 'Raise' : 'Lower'} ${one.workload} from ${current} to ${wanted} replicas: ${metric} is ${text(newest)}, and ${text(value)} is wanted`,
+      // The rule knows no future: it may go back as soon as the measure does.
+      monthlySavings: nanos === null ? null : out ? monthly((current - wanted) * nanos) : null,
+      monthlyCost: monthlyCostOf(nanos === null ? null : current * nanos),
+      computation: {
+        replicasNow: current,
+        replicasWished: plan.wished,
+        replicasPlanned: wanted,
+        measured: newest,
+        wanted: value,
+        toleranceRatio: target.toleranceRatio,
+        stabilisationMinutes,
+        perReplicaHour: nanos === null ? 'no price' : units(nanos),
+        saving: out ? 'none: it costs more' : 'not known: how long the measure stays low is not forecast',
+      },
+      evidence: [evidenceOf(view, `${metric} of ${one.workload}`, at - stabilisationMinutes * MINUTE_MS, at)],
+      risk: {
+        interruption: out ? 'None' : 'Low',
+        note: out ? 'It costs more for as long as it holds.' : 'A burst finds fewer replicas.',
+      },
+      restartNeeded: false,
+      implementationEffort: 'VeryLow',
+      rollbackPossible: true,
+      validDays: 1,
+    },
+  ];
+}
+
+export function targetLook(view: PolicyView, one: WorkloadView, target: Target): Look {
+  const tracked = track(view, one, target);
+  if ('code' in tracked) return { target: one.workload, saw: [], leftAlone: tracked };
+  const { plan, newest } = tracked;
+  const saw = [
+    `${target.metric} is ${text(newest)} of ${text(target.value)} wanted, on ${plan.current} replicas: ${plan.wished} would hold it`,
+  ];
+  if (plan.replicas !== plan.current) return { target: one.workload, saw, leftAlone: null };
+  const isBound = plan.heldBy === 'nothing' && plan.wished !== plan.current;
+  const why: Readonly<Record<TargetPlan['heldBy'], readonly [code: string, message: string]>> = {
+    nothing: isBound ? ['bounds', 'its bounds keep it'] : ['as-wanted', 'it is within the tolerance'],
+    stabilisation: ['stabilisation', `one of the last ${target.stabilisationMinutes} minutes asked for as many`],
+    'missing minutes': ['missing-minutes', `of the last ${target.stabilisationMinutes} minutes one was not measured`],
+    'recent change': [
+      'recent-change',
+      `its size changed within ${target.stabilisationMinutes} minutes, or nobody knows when`,
+    ],
+  };
+  const [code, message] = why[plan.heldBy];
+  return {
+    target: one.workload,
+    saw,
+    leftAlone: left(code, message, `${target.metric} beyond the tolerance for so long`),
+  };
+}
