@@ -10,10 +10,10 @@ import { policy as schedule } from '../../src/policies/schedule.js';
 import type { Policy } from '../../src/core/policy/policy.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { fakeCloud } from '../../src/providers/fake/fake.js';
-import { setStop } from '../../src/store/action/set-safety.js';
+import { setStop } from '../../src/application/action/set-safety.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { explain } from '../../src/store/policy/explain.js';
-import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { explain } from '../../src/application/policy/explain.js';
+import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 
