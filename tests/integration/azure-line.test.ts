@@ -42,7 +42,16 @@ describe('a machine of Azure', () => {
       const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['vision'], mode: 'enforce' }, [
         policy,
       ]);
-      await applyPolicy(stores, tx, 'default', [policy], { document, override: 'a test' }, 'author', NOW);
+      const { detail } = await applyPolicy(
+        stores,
+        tx,
+        'default',
+        [policy],
+        { document, override: 'a test' },
+        'author',
+        NOW,
+      );
+      await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
     });
   });
   afterAll(async () => {
