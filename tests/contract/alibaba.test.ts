@@ -258,6 +258,15 @@ describe('the fleet', () => {
     for (const action of ['DescribeLifecycleHooks', 'DescribeScalingRules'])
       server.play(action, error('Forbidden.RAM', 'no', 403));
     expect((await connect().target?.(GROUP))?.group).toMatchObject({ hooks: null, policies: null });
+    // A failure that passes: the list has the groups all the same, and before acting it is asked again.
+    for (const action of ['DescribeLifecycleHooks', 'DescribeScalingRules'])
+      server.play(action, error('Throttling.User', 'too often'));
+    const listed = (await connect().fleet?.())?.targets.filter(({ kind }) => kind === 'group') ?? [];
+    expect(listed.map(({ group }) => [group?.hooks, group?.policies])).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+    await expect(connect().target?.(GROUP)).rejects.toMatchObject({ kind: 'unavailable' });
   });
 
   it('counts no share of a card as a card', async () => {

@@ -152,6 +152,16 @@ describe("a group's own settings", () => {
     expect(plain?.ruledOut).toEqual({ 'set-spot-ratio': expect.stringContaining('no mixed instances policy') });
     expect(effectOf({ action: 'MoveToSpot', change: {} }, plain!)).toMatchObject({ obstacle: { code: 'ruled-out' } });
   });
+
+  it('are unknown in a list where they cannot be read just now, and asked for again before acting', async () => {
+    playFleet(server);
+    for (const action of ['DescribeLifecycleHooks', 'DescribePolicies'])
+      server.on(call(action), groupError('Throttling', 'Rate exceeded', 400));
+    const { targets } = await connect(reading(server)).fleet();
+    const group = targets.find(({ kind }) => kind === 'group')!;
+    expect(group.group).toMatchObject({ hooks: null, policies: null });
+    expect((await failure(connect(reading(server)).target(group.target))).kind).toBe('unavailable');
+  });
 });
 
 describe('the fleet', () => {

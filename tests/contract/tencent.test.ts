@@ -334,6 +334,14 @@ describe("a group's own settings", () => {
       server.play(action, error('UnauthorizedOperation'));
     expect((await connect().target?.(GROUP))?.group).toMatchObject({ protectedMembers: null, hooks: null });
   });
+
+  it('are unknown in a list where they cannot be read just now, and asked for again before acting', async () => {
+    for (const action of ['DescribeLifecycleHooks', 'DescribeScalingPolicies'])
+      server.play(action, error('RequestLimitExceeded'));
+    const listed = (await connect().fleet?.())?.targets.find(({ target }) => target === GROUP);
+    expect(listed?.group).toMatchObject({ hooks: null, policies: null });
+    await expect(connect().target?.(GROUP)).rejects.toMatchObject({ kind: 'unavailable' });
+  });
 });
 
 describe('a machine of a group', () => {

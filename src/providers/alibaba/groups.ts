@@ -9,7 +9,8 @@
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, reading, unlessDenied, type Membership, type TypeGpus } from '../rpc.js';
+import { groupTarget, reading, type Membership, type TypeGpus } from '../rpc.js';
+import { orUnknown, type Reading } from '../unread.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';
 import { CLOUD, type InstanceTypes } from './types.js';
 
@@ -125,7 +126,7 @@ export async function gpuGroups(client: AlibabaClient, types: InstanceTypes, reg
   const targets = await asTargets(client, types, region, groups);
   const found: FleetTarget[] = [];
   for (const [at, target] of targets.entries())
-    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target));
+    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target, 'listing'));
   return found;
 }
 
@@ -140,7 +141,7 @@ export async function readGroup(
     ({ ScalingGroupId }) => ScalingGroupId === id,
   );
   const [target] = await asTargets(client, types, region, found);
-  return target === undefined ? null : withSettings(client, region, found[0], target);
+  return target === undefined ? null : withSettings(client, region, found[0], target, 'acting');
 }
 
 /**
@@ -148,21 +149,22 @@ export async function readGroup(
  * one (or has its default, 100), and the expected number only where it is in use: otherwise setting them would change
  * how the group works, and nothing would take that back (Auto Scaling API Reference, "ModifyScalingGroup":
  * MultiAZPolicy, OnDemandPercentageAboveBaseCapacity, DesiredCapacity).
- * @throws Failure where it cannot be asked now
+ * @throws Failure before acting, where it cannot be asked now
  */
 async function withSettings(
   client: AlibabaClient,
   region: string,
   group: Group | undefined,
   target: FleetTarget,
+  when: Reading,
 ): Promise<FleetTarget> {
   if (group === undefined) return target;
   const { MultiAZPolicy, OnDemandPercentageAboveBaseCapacity, DesiredCapacity, ScalingGroupId } = group;
   const ask = { RegionId: region, ScalingGroupId, PageSize: PAGE_SIZE };
-  const hooks = await unlessDenied(() =>
+  const hooks = await orUnknown(when, () =>
     reading(CLOUD, HOOKS_PERMISSION, HOOKS, () => client.call('ess', 'DescribeLifecycleHooks', region, ask)),
   );
-  const rules = await unlessDenied(() =>
+  const rules = await orUnknown(when, () =>
     reading(CLOUD, RULES_PERMISSION, RULES, () => client.call('ess', 'DescribeScalingRules', region, ask)),
   );
   const isMixed = MultiAZPolicy === 'COMPOSABLE' || OnDemandPercentageAboveBaseCapacity !== undefined;

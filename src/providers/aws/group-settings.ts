@@ -11,9 +11,9 @@ import {
   type AutoScalingGroup,
   type ScalingPolicy,
 } from '@aws-sdk/client-auto-scaling';
-import { Failure } from '../../core/errors.js';
 import type { FleetTarget, GroupSettings } from '../../core/fleet/fleet.js';
 import type { Clients } from './clients.js';
+import { orUnknown, type Reading } from '../unread.js';
 import { reading, readingPages } from './failures.js';
 
 const HOOKS = 'autoscaling:DescribeLifecycleHooks';
@@ -22,12 +22,13 @@ export const SETTINGS_PERMISSIONS: readonly string[] = [HOOKS, POLICIES];
 
 const ENDING = 'autoscaling:EC2_INSTANCE_TERMINATING';
 
-/** @throws Failure where AWS cannot be asked now */
+/** @throws Failure before acting, where AWS cannot be asked now */
 export async function withSettings(
   clients: Clients,
   region: string,
   group: AutoScalingGroup,
   target: FleetTarget,
+  when: Reading,
 ): Promise<FleetTarget> {
   const name = group.AutoScalingGroupName ?? '';
   const settings: GroupSettings = {
@@ -36,23 +37,14 @@ export async function withSettings(
     suspended: (group.SuspendedProcesses ?? []).flatMap(({ ProcessName }) =>
       ProcessName === 'Launch' ? ['launch' as const] : ProcessName === 'Terminate' ? ['terminate' as const] : [],
     ),
-    hooks: await unlessDenied(() => readHooks(clients, region, name)),
-    policies: await unlessDenied(() => readPolicies(clients, region, name)),
+    hooks: await orUnknown(when, () => readHooks(clients, region, name)),
+    policies: await orUnknown(when, () => readPolicies(clients, region, name)),
   };
   const ruledOut =
     group.MixedInstancesPolicy === undefined
       ? { 'set-spot-ratio': 'it has no mixed instances policy, and so launches one kind of capacity' }
       : undefined;
   return { ...target, group: settings, ...(ruledOut === undefined ? {} : { ruledOut }) };
-}
-
-async function unlessDenied<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (failure) {
-    if (failure instanceof Failure && failure.kind === 'denied') return null;
-    throw failure;
-  }
 }
 
 async function readHooks(clients: Clients, region: string, name: string): Promise<GroupSettings['hooks']> {

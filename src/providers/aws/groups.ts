@@ -45,7 +45,7 @@ export async function gpuGroups(clients: Clients, types: InstanceTypes, region: 
   const found = await groupsAsTargets(clients, types, region, await readGroups(clients, region));
   const targets: FleetTarget[] = [];
   for (const { group, target, hasGpus } of found)
-    if (hasGpus !== false) targets.push(await withSettings(clients, region, group, target));
+    if (hasGpus !== false) targets.push(await withSettings(clients, region, group, target, 'listing'));
   return targets;
 }
 
@@ -57,7 +57,7 @@ export async function readGroup(
   name: string,
 ): Promise<FleetTarget | null> {
   const [found] = await groupsAsTargets(clients, types, region, await readGroups(clients, region, [name]));
-  return found === undefined ? null : withSettings(clients, region, found.group, found.target);
+  return found === undefined ? null : withSettings(clients, region, found.group, found.target, 'acting');
 }
 
 /** Groups as targets, each with whether any of its types has a GPU (null: not known). @throws Failure */

@@ -9,7 +9,8 @@
 import { z } from 'zod';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, orAbsent, reading, unlessDenied, type Membership, type TypeGpus } from '../rpc.js';
+import { groupTarget, orAbsent, reading, type Membership, type TypeGpus } from '../rpc.js';
+import { orUnknown, type Reading } from '../unread.js';
 import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';
 import type { InstanceTypes } from './types.js';
 
@@ -138,7 +139,7 @@ export async function gpuGroups(
   const targets = await groupsAsTargets(client, types, region, groups, now);
   const found: FleetTarget[] = [];
   for (const [at, target] of targets.entries())
-    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target));
+    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target, 'listing'));
   return found;
 }
 
@@ -153,25 +154,26 @@ export async function readGroupTarget(
   const group = await readGroup(client, region, id);
   if (group === null) return null;
   const [target] = await groupsAsTargets(client, types, region, [group], now);
-  return target === undefined ? null : withSettings(client, region, group, target);
+  return target === undefined ? null : withSettings(client, region, group, target, 'acting');
 }
 
 /**
  * What the group's own settings say of its size. Spot is mixed only where the group already mixes it: switching it to
  * SPOT_MIXED would stay behind when the share is put back (Auto Scaling API Reference, "ModifyAutoScalingGroup":
  * InstanceAllocationPolicy).
- * @throws Failure where it cannot be asked now
+ * @throws Failure before acting, where it cannot be asked now
  */
 async function withSettings(
   client: TencentClient,
   region: string,
   group: Group | undefined,
   target: FleetTarget,
+  when: Reading,
 ): Promise<FleetTarget> {
   if (group === undefined) return target;
   const Filters = [{ Name: 'auto-scaling-group-id', Values: [group.AutoScalingGroupId] }];
   const asked = <Schema extends z.ZodType>(action: string, schema: Schema, params: Params) =>
-    unlessDenied(() =>
+    orUnknown(when, () =>
       reading(CLOUD, permissionOf('as', action), schema, () =>
         client.call('as', action, region, { Filters, Limit: LIMIT, ...params }),
       ),
