@@ -32,6 +32,7 @@ import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
 import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
 import { LateLines1764000000034 } from './0034-late-lines.js';
+import { TeamLooks1764000000036 } from './0036-team-looks.js';
 import { StartedTargets1764000000038 } from './0038-started-targets.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
 import { AuditChain1764000000043 } from './0043-audit-chain.js';
@@ -70,6 +71,7 @@ export const migrations = [
   EvidenceMeetsTheFleet1764000000032,
   StandingObstacles1764000000033,
   LateLines1764000000034,
+  TeamLooks1764000000036,
   StartedTargets1764000000038,
   Scopes1764000000042,
   AuditChain1764000000043,

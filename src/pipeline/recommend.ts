@@ -5,11 +5,12 @@
  * Policies are handed in and only ever called through their port; which of them wins is core's word
  * (policy/decision.ts), what becomes of the actions is settle.ts'.
  */
-import { decide } from '../core/policy/decision.js';
+import { decide, unseenBy } from '../core/policy/decision.js';
 import { appliesTo, type PolicyDocument } from '../core/policy/document.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import { tellObstacles, withRisks } from '../application/action/carry-out.js';
+import type { Lapsing } from '../store/policy/recommendations.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';
@@ -48,15 +49,12 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         };
         const open = await of('open');
         const observed = await of('observed');
-        await recommendations.replaceOpen(
-          tx,
-          organisation,
-          team,
-          policies.map((policy) => policy.name),
-          open,
-          now,
-          observed,
-        );
+        const names = policies.map(({ name }) => name);
+        const made = [...open, ...observed].map(({ id }) => id);
+        const lapsing = await recommendations.lapsing(tx, organisation, team, names, made);
+        const standing = standingOf(lapsing, view, applied, policies);
+        await recommendations.replaceOpen(tx, organisation, team, names, open, now, observed, standing);
+        await recommendations.saveLook(tx, organisation, team, now);
         await tellObstacles(
           stores,
           tx,
@@ -71,6 +69,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
             now,
             view,
             recommendations: open,
+            standing,
             documents: applied,
             policies,
           })),
@@ -102,4 +101,25 @@ function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyVie
   if (instants.length === 0) return [];
   const notBefore = now + Math.max(0, Math.min(...instants) - view.asOf);
   return [{ stage: 'recommendation.make', lane: team, key: team, notBefore }];
+}
+
+/**
+ * Those that do not lapse though nobody proposes them now: nobody could see whether to. What a person has rejected
+ * stays rejected also where nothing was measured for long.
+ */
+function standingOf(
+  lapsing: readonly Lapsing[],
+  view: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): string[] {
+  if (lapsing.length === 0) return [];
+  const unseen = unseenBy(view, documents, policies);
+  return lapsing
+    .filter(({ policy, target, status }) =>
+      unseen.some(
+        (one) => one.policy === policy && one.target === target && (one.evidence === 'late' || status === 'rejected'),
+      ),
+    )
+    .map(({ id }) => id);
 }

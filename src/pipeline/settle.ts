@@ -39,6 +39,8 @@ export interface Look {
   readonly view: PolicyView;
   /** Proposed by this look, without what is only observed. */
   readonly recommendations: readonly Recommendation[];
+  /** Not proposed by this look, which could not see whether to: what was made of these stays as it is. */
+  readonly standing: readonly string[];
   /** Those that hold: none is paused. */
   readonly documents: readonly StoredPolicy[];
   readonly policies: readonly Policy[];
@@ -71,13 +73,14 @@ class Settling {
    * approved is never withdrawn.
    */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
-    const { organisation, team, policies, recommendations, now } = this.look;
+    const { organisation, team, policies, recommendations, standing, now } = this.look;
     for (const action of await this.stores.actions.pending(
       this.tx,
       organisation,
       team,
       policies.map(({ name }) => name),
     )) {
+      if (action.recommendation !== null && standing.includes(action.recommendation)) continue;
       const byPerson = isApprovedByPerson(action);
       const recommendation = (byPerson ? recommendations : wanted).find(({ id }) => id === action.recommendation);
       const plan =

@@ -1,10 +1,12 @@
 /**
  * idle-stop: stop a resource whose GPUs do nothing, when its quiet has lasted long enough to pay for the restart.
  *
- * Utilisation alone never makes a resource idle: a service that answers requests works at 0.5 %, and missing, blank or
- * stale evidence is unknown; what a missing reading was is tried both ways. When to stop is the planner's word
- * (planning/idle). The saving is what the same rule would have saved over the readings that the view holds, not a share
- * that somebody assumed.
+ * Utilisation alone never makes a resource idle: a service that answers requests works at 0.5 %, a card that draws the
+ * power of a working one is not idle at 0 %, and missing, blank or stale evidence is unknown; what a missing reading was
+ * is tried both ways (estimating/idle-replay.ts). Memory that is held is a sign of a loaded model where nobody says what
+ * runs: then a quiet has to last for hours. It never forbids a stop for good, as ended trainings and notebooks hold
+ * memory too. When to stop is the planner's word (planning/idle). The saving is what the same rule would have saved over
+ * the readings that the view holds, not a share that somebody assumed.
  */
 import { z } from 'zod';
 import {
@@ -20,9 +22,18 @@ import {
   type SavingsEstimate,
 } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
-import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
-import { activityOf, type IdleEvidence } from '../planning/idle/samples.js';
+import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
+import { activityOf } from '../planning/idle/samples.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
+import {
+  evidenceAt,
+  isContradictory,
+  totalOf,
+  verdict,
+  workingWattsOf,
+  type Doubt,
+  type Replay,
+} from './estimating/idle-replay.js';
 import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -50,13 +61,13 @@ const params = z.strictObject({
     .min(0)
     .max(60)
     .default(1)
-    .describe('Minutes that a reading may need to arrive: until then it is not missing'),
+    .describe('Minutes that a reading may need to arrive after its minute: until then it is not missing'),
   graceMinutes: z
     .number()
     .min(60)
     .max(10_080)
     .default(60)
-    .describe('Minutes after its start during which what has not worked yet is left alone'),
+    .describe('Minutes after its start, or its first sight where no start is known, in which it need not have worked'),
   losesLocalDisks: z
     .boolean()
     .default(true)
@@ -68,151 +79,14 @@ const params = z.strictObject({
     .max(10_000)
     .default(3)
     .describe('Times that a machine of which nobody says what it runs may have worked again after such a quiet'),
+  heldMemoryMinutes: z
+    .number()
+    .min(0)
+    .max(20_160)
+    .default(480)
+    .describe('Fewest minutes of quiet where more than a tenth of the memory is held and nobody says what runs'),
 });
 type Params = z.infer<typeof params>;
-
-/** What the rule did over a resource's readings, and what it says at the last one. */
-interface Replay {
-  /** At the last reading; null unless the rule has stopped the resource in its present quiet. */
-  readonly open: IdleDecision | null;
-  readonly last: IdleDecision;
-  /**
-   * Minutes that each stop saved until the resource worked again, restart taken off; the open one until the last
-   * reading.
-   */
-  readonly savedMinutes: readonly number[];
-}
-
-const UNSURE: IdleDecision = {
-  stop: false,
-  reason: 'unknown',
-  quietMinutes: 0,
-  falseStopProbability: null,
-  expectedSavedMinutes: null,
-};
-
-/** Where a reading should be and is not, something was done or nothing was: both are tried. */
-type Filling = 'at work' | 'at rest';
-const FILLINGS: readonly Filling[] = ['at work', 'at rest'];
-
-/** Minutes between two readings as the resource sends them: the fewest that occur. */
-function intervalOf(readings: readonly Reading[]): number {
-  return readings.reduce((least, { at }, n) => {
-    const before = readings[n - 1];
-    return before !== undefined && at > before.at ? Math.min(least, (at - before.at) / MINUTE_MS) : least;
-  }, Infinity);
-}
-
-/** How often readings come, and how late. */
-interface Pace {
-  readonly intervalMinutes: number;
-  readonly lagMinutes: number;
-}
-
-const isBlank = ({ gpuUtilisationRatio, requestsPerSecond }: Reading): boolean =>
-  gpuUtilisationRatio === null && requestsPerSecond === null;
-
-/**
- * The readings with the missing ones filled in, from when it is watched up to the view's instant: those that a gap
- * leaves out, and the blank ones. Null where none is missing. At most a day of a gap is filled: beyond it the quiet
- * begins anew in any case.
- */
-function filled(
-  { readings, observedFrom }: ResourceView,
-  asOf: number,
-  { intervalMinutes, lagMinutes }: Pace,
-  filling: Filling,
-): { readonly readings: readonly Reading[] } | null {
-  const step = intervalMinutes * MINUTE_MS;
-  const first = readings[0];
-  const before =
-    first === undefined || observedFrom === null
-      ? 0
-      : Math.min(Math.round((first.at - observedFrom) / step), Math.floor(1440 / intervalMinutes));
-  const over =
-    filling === 'at work'
-      ? { gpuUtilisationRatio: 1, requestsPerSecond: null }
-      : { gpuUtilisationRatio: 0, requestsPerSecond: 0 };
-  const head =
-    first === undefined
-      ? []
-      : Array.from({ length: Math.max(0, before) }, (_, n) => ({
-          ...first,
-          ...over,
-          at: first.at - (before - n) * step,
-        }));
-  const rest = readings.flatMap((reading, n): Reading[] => {
-    const next = readings[n + 1];
-    const missing =
-      next === undefined
-        ? asOf - reading.at < lagMinutes * MINUTE_MS
-          ? 0
-          : Math.floor((asOf - reading.at) / step)
-        : Math.round((next.at - reading.at) / step) - 1;
-    const count = Math.min(Math.max(0, missing), Math.floor(1440 / intervalMinutes));
-    return [
-      isBlank(reading) ? { ...reading, ...over } : reading,
-      ...Array.from({ length: count }, (_, one) => ({ ...reading, ...over, at: reading.at + (one + 1) * step })),
-    ];
-  });
-  return head.length + rest.length === readings.length && !readings.some(isBlank)
-    ? null
-    : { readings: [...head, ...rest] };
-}
-
-const evidenceAt = ({ resource, workload }: ResourceView, reading: Reading, minute: number): IdleEvidence => ({
-  resource,
-  minute,
-  gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
-  requestsPerSecond: reading.requestsPerSecond,
-  memoryUsedRatio: reading.memoryUsedRatio,
-  workload,
-});
-
-function replay(given: Params, resource: ResourceView, readings: readonly Reading[]): Replay {
-  const planner = new IdlePlanner({ ...IDLE_DEFAULTS, ...given });
-  const first = readings[0]?.at ?? 0;
-  let stoppedAt: number | null = null;
-  let open: IdleDecision | null = null;
-  let last = UNSURE;
-  let minute = 0;
-  const savedMinutes: number[] = [];
-  for (const reading of readings) {
-    minute = (reading.at - first) / MINUTE_MS;
-    last = planner.decide(evidenceAt(resource, reading, minute));
-    if (last.stop) {
-      stoppedAt ??= minute;
-      open = last;
-    } else if (last.reason === 'working') {
-      if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt - given.restartMinutes);
-      stoppedAt = open = null;
-    } else if (last.reason === 'unknown') open = null;
-  }
-  if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt);
-  return { open, last, savedMinutes };
-}
-
-const total = ({ savedMinutes }: Replay): number => savedMinutes.reduce((sum, saved) => sum + saved, 0);
-
-/**
- * The verdict on which all readings of the evidence agree: a stop only where the rule stops whether what is missing was
- * work or rest, and of the savings the smallest. So a lost sample makes no stop and raises no saving. Where one of them
- * does not stop, it is that one.
- */
-function verdict(view: PolicyView, resource: ResourceView, given: Params): Replay {
-  const { readings } = resource;
-  const asItIs = replay(given, resource, readings);
-  if (asItIs.open === null) return asItIs;
-  const pace = { intervalMinutes: intervalOf(readings), lagMinutes: given.lagMinutes };
-  const others = Number.isFinite(pace.intervalMinutes)
-    ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, pace, filling) ?? [])
-    : [];
-  const replays = [asItIs, ...others.map((one) => replay(given, resource, one.readings))];
-  const against = replays.find(({ open }) => open === null);
-  return against === undefined
-    ? replays.reduce((least, one) => (total(one) < total(least) ? one : least))
-    : { ...against, last: against.last.reason === 'idle' ? UNSURE : against.last };
-}
 
 /**
  * Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save
@@ -230,14 +104,18 @@ function savings(hourlyNanos: bigint, { savedMinutes }: Replay, watchedMinutes: 
 }
 
 /** What is made of a resource: it is proposed to stop it, or it is left alone. */
-type Judged = { readonly result: Replay; readonly open: IdleDecision; readonly hourlyNanos: bigint } | LeftAlone;
+type Judged = { readonly replay: Replay; readonly open: IdleDecision; readonly hourlyNanos: bigint } | LeftAlone;
 
 const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
+/** Nothing was measured lately: it tells nothing of what has become of the resource. */
+const lost = (...said: Parameters<typeof left>): LeftAlone => ({ ...left(...said), evidence: 'lost' });
+
+/** A loaded model holds more of a card's memory than this; a process that has only opened the card holds less. */
+const HELD_RATIO = 0.1;
 
 function judge(view: PolicyView, resource: ResourceView, given: Params): Judged {
-  const { readings, hourlyNanos } = resource;
-  const newest = readings.at(-1);
-  const found = aboutMachine(resource, given) ?? aboutEvidence(view, resource, newest, given);
+  const { hourlyNanos } = resource;
+  const found = aboutMachine(resource, given) ?? aboutEvidence(view, resource, given);
   if (found !== null) return found;
   if (hourlyNanos === null)
     return left(
@@ -247,17 +125,55 @@ function judge(view: PolicyView, resource: ResourceView, given: Params): Judged 
         : `nobody knows what an hour of it costs: ${resource.unjoined}`,
       'a price of its provider, SKU, region and term (bursar prices), and a connection that knows the machine',
     );
-  const result = verdict(view, resource, given);
-  if (result.open === null) return notIdle(result.last, given);
+  const { replay, doubt } = verdict(view, resource, given);
+  if (replay.open === null) return notIdle(replay.last, given);
+  const unsaid = resource.workload === null ? aboutUnsaid(resource, replay, replay.open, given) : null;
+  if (unsaid !== null) return unsaid;
+  return doubt === null ? { replay, open: replay.open, hourlyNanos } : doubtful(doubt);
+}
+
+/** What speaks against a stop where nobody says what the machine runs. */
+function aboutUnsaid(
+  { readings }: ResourceView,
+  { savedMinutes, last }: Replay,
+  open: IdleDecision,
+  { mostReturns, heldMemoryMinutes }: Params,
+): LeftAlone | null {
   // All stops but the open one were followed by work.
-  const returns = result.savedMinutes.length - 1;
-  if (resource.workload === null && returns > given.mostReturns)
+  const returns = savedMinutes.length - 1;
+  if (returns > mostReturns)
     return left(
       'comes-back',
       `it has worked again after ${returns} such quiets, and nobody says what it runs`,
       'a label that says what it runs (bursar.io/workload-kind), or a larger mostReturns',
     );
-  return { result, open: result.open, hourlyNanos };
+  const held = readings.at(-1)?.memoryUsedRatio ?? 0;
+  const quiet = Math.round(Math.max(last.quietMinutes, open.quietMinutes));
+  return held > HELD_RATIO && quiet < heldMemoryMinutes
+    ? left(
+        'memory-held',
+        `${Math.round(held * 100)} % of its memory is held as a loaded model holds it, after ${quiet} minutes of quiet, and nobody says what it runs`,
+        `${heldMemoryMinutes} minutes of quiet (heldMemoryMinutes), or a label that says what it runs (bursar.io/workload-kind)`,
+      )
+    : null;
+}
+
+function doubtful({ at, because }: Doubt): LeftAlone {
+  const minute = formatInstant(at).slice(11, 16);
+  const message = {
+    late: `its reading of ${minute} is not here yet`,
+    missing: `its reading of ${minute} is missing: whether it worked then is not known`,
+    blank: `its reading of ${minute} is blank: whether it worked then is not known`,
+    contradictory: `it drew the power of a working card at ${minute}, at a utilisation of next to nothing`,
+  }[because];
+  return {
+    ...left(
+      because === 'late' ? 'late' : 'unsure',
+      `${message}; what was proposed of it before stands`,
+      'readings since then that are quiet for long enough on their own',
+    ),
+    evidence: 'late',
+  };
 }
 
 /** What the fleet says against a stop. */
@@ -289,28 +205,45 @@ function aboutMachine({ machine, gpus }: ResourceView, { losesLocalDisks }: Para
 function aboutEvidence(
   view: PolicyView,
   resource: ResourceView,
-  newest: Reading | undefined,
   { staleMinutes, graceMinutes }: Params,
 ): LeftAlone | null {
   const { machine, observedFrom, readings } = resource;
-  if (newest === undefined) return left('no-readings', 'nothing of its GPUs was measured', 'readings of its GPUs');
-  const age = (view.asOf - newest.at) / MINUTE_MS;
-  if (age > staleMinutes)
+  const newest = readings.at(-1);
+  if (newest === undefined) return lost('no-readings', 'nothing of its GPUs was measured', 'readings of its GPUs');
+  const fromWatts = workingWattsOf(view, resource);
+  if (isContradictory(resource, newest, fromWatts))
     return left(
-      'stale',
-      `its newest reading is ${Math.round(age)} minutes old, older than ${staleMinutes}`,
-      'readings that arrive again',
+      'contradictory',
+      `it draws ${Math.round(newest.powerWatts ?? 0)} W at a utilisation of next to nothing: from ${Math.round(fromWatts ?? 0)} W on a card of its kind is at work`,
+      'power or utilisation that agree (a reset of the card, or a newer driver, where its utilisation is stuck)',
     );
-  const since = machine?.launchedAt ?? observedFrom;
+  const known = readings.findLast(
+    ({ gpuUtilisationRatio, requestsPerSecond }) => gpuUtilisationRatio !== null || requestsPerSecond !== null,
+  );
+  const age = (view.asOf - (known ?? newest).at) / MINUTE_MS;
+  if (known === undefined || age > staleMinutes)
+    return known === undefined || known !== newest
+      ? lost(
+          'unknown',
+          'whether its GPUs work is not known: its readings are blank, or not of all of them',
+          'utilisation of every GPU',
+        )
+      : lost(
+          'stale',
+          `its newest reading is ${Math.round(age)} minutes old, older than ${staleMinutes}`,
+          'readings that arrive again',
+        );
+  const since = machine?.launchedAt ?? machine?.firstSeenAt ?? observedFrom;
   const hasWorked = readings.some(
     (reading) => reading.at >= (since ?? 0) && activityOf(evidenceAt(resource, reading, 0)) === 'working',
   );
-  return since === null || hasWorked || view.asOf - since >= graceMinutes * MINUTE_MS
+  const isNew = since !== null && view.asOf - since < graceMinutes * MINUTE_MS;
+  return !isNew || hasWorked
     ? null
     : left(
         'in-grace',
-        `it has not worked yet and runs for ${Math.round((view.asOf - since) / MINUTE_MS)} minutes`,
-        `${graceMinutes} minutes after its start (graceMinutes)`,
+        `it has not worked yet and ${machine?.launchedAt === null ? 'was first seen' : 'was started'} ${Math.round((view.asOf - since) / MINUTE_MS)} minutes ago`,
+        `${graceMinutes} minutes after ${machine?.launchedAt === null ? 'that' : 'its start'} (graceMinutes)`,
       );
 }
 
@@ -341,7 +274,7 @@ function notIdle({ reason, quietMinutes, falseStopProbability }: IdleDecision, g
 function evaluate(view: PolicyView, given: Params): Proposal[] {
   return view.resources.flatMap((resource) => {
     const judged = judge(view, resource, given);
-    return 'code' in judged ? [] : [proposal(view, resource, judged.hourlyNanos, judged.result, judged.open)];
+    return 'code' in judged ? [] : [proposal(view, resource, judged.hourlyNanos, judged.replay, judged.open)];
   });
 }
 
@@ -350,16 +283,11 @@ function explain(view: PolicyView, given: Params): Look[] {
     const { readings, gpus, gpuModel, hourlyNanos } = resource;
     const judged = judge(view, resource, given);
     const newest = readings.at(-1);
-    const busy = newest?.gpuUtilisationRatio ?? null;
     return {
       target: resource.resource,
       saw: [
         `${readings.length} readings of ${gpus ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'}`,
-        ...(newest === undefined
-          ? []
-          : [
-              `the newest of ${formatInstant(newest.at)}: ${busy === null ? 'unknown' : `${Math.round(busy * 100)} % busy`}`,
-            ]),
+        ...(newest === undefined ? [] : [`the newest of ${formatInstant(newest.at)}: ${measuresOf(newest)}`]),
         hourlyNanos === null
           ? 'its price is not known'
           : `an hour of it costs ${units(Number(hourlyNanos))} ${view.currency}`,
@@ -367,6 +295,24 @@ function explain(view: PolicyView, given: Params): Look[] {
       leftAlone: 'code' in judged ? judged : null,
     };
   });
+}
+
+/** What the newest reading says of power and memory, as far as it does. */
+const drawnAndHeld = ({ powerWatts, memoryUsedMib }: Partial<Reading> = {}): Record<string, number> => ({
+  ...(typeof powerWatts === 'number' ? { powerWatts: Math.round(powerWatts) } : {}),
+  ...(typeof memoryUsedMib === 'number' ? { memoryUsedMib: Math.round(memoryUsedMib) } : {}),
+});
+
+function measuresOf({ gpuUtilisationRatio: busy, powerWatts, memoryUsedMib, requestsPerSecond }: Reading): string {
+  const all: readonly (readonly [number | null | undefined, (value: number) => string])[] = [
+    [powerWatts, (watts) => `${Math.round(watts)} W`],
+    [memoryUsedMib, (mib) => `${Math.round(mib)} MiB of memory in use`],
+    [requestsPerSecond, (requests) => `${requests} requests a second`],
+  ];
+  return [
+    busy === null ? 'utilisation unknown' : `${Math.round(busy * 100)} % busy`,
+    ...all.flatMap(([value, say]) => (typeof value === 'number' ? [say(value)] : [])),
+  ].join(', ');
 }
 
 function proposal(
@@ -391,9 +337,10 @@ function proposal(
       quietMinutes: Math.round(last.quietMinutes),
       falseStopProbability: last.falseStopProbability ?? 0,
       stopsInTheReadings: result.savedMinutes.length,
-      savedMinutesInTheReadings: Math.round(total(result)),
+      savedMinutesInTheReadings: Math.round(totalOf(result)),
       minutesOfReadings: Math.round(watchedMinutes),
       perHour: units(Number(hourlyNanos)),
+      ...drawnAndHeld(readings.at(-1)),
       ...(unsaved === null ? {} : { savingUnknown: unsaved }),
     },
     evidence: [
@@ -459,6 +406,18 @@ function everyTwentyMinutes(workload: string | null): PolicyView {
 
 const HOURS = HOUR_MS / MINUTE_MS;
 
+/** A training that ended twelve hours ago on a card that drew 79 W at rest before, and draws so much now. */
+function drawing(powerWatts: number): PolicyView {
+  const view = idleView('training', 5 * HOURS, 12 * HOURS, { powerWatts });
+  return {
+    ...view,
+    resources: view.resources.map((one) => ({
+      ...one,
+      readings: one.readings.map((reading, n) => (n === 0 ? { ...reading, powerWatts: 79 } : reading)),
+    })),
+  };
+}
+
 /** A training that ended twelve hours ago, on a machine of the fleet. */
 function onMachine(over: Partial<MachineView>): PolicyView {
   const view = idleView('training', 5 * HOURS, 12 * HOURS, {});
@@ -477,7 +436,7 @@ function onMachine(over: Partial<MachineView>): PolicyView {
 
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 6,
+  version: 7,
   description:
     'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
@@ -555,6 +514,31 @@ export const policy: Policy<Params> = {
       params: { mostReturns: 1000 },
       view: everyTwentyMinutes(null),
       proposes: [{ action: 'Stop', target: 'i-idle' }],
+    },
+    { title: 'A card that draws 385 W at a utilisation of 0 %', params: {}, view: drawing(385), proposes: [] },
+    {
+      title: 'A card that draws what one with a loaded process draws at rest',
+      params: {},
+      view: drawing(123),
+      proposes: [{ action: 'Stop', target: 'i-idle' }],
+    },
+    {
+      title: 'Memory that is held for four hours, of which nobody says what holds it',
+      params: {},
+      view: idleView(null, HOURS, 4 * HOURS, { memoryUsedRatio: 0.8 }),
+      proposes: [],
+    },
+    {
+      title: 'The same after a whole working day',
+      params: {},
+      view: idleView(null, HOURS, 9 * HOURS, { memoryUsedRatio: 0.8 }),
+      proposes: [{ action: 'Stop', target: 'i-idle' }],
+    },
+    {
+      title: 'A machine that was first seen a minute ago, and nobody says when it was started',
+      params: {},
+      view: onMachine({ launchedAt: null, firstSeenAt: AS_OF - MINUTE_MS }),
+      proposes: [],
     },
     {
       title: 'A machine with eight GPUs, of which one is measured',

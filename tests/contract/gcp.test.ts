@@ -174,8 +174,8 @@ describe('the fleet', () => {
     );
     const machine = (await connect().target?.(TRAINER)) ?? node;
     const all = [
-      { connection: 'gcp', team: 'vision', seen: machine },
-      { connection: 'kubernetes', team: 'vision', seen: node },
+      { connection: 'gcp', team: 'vision', firstSeenAt: 0, seen: machine },
+      { connection: 'kubernetes', team: 'vision', firstSeenAt: 0, seen: node },
     ];
     const labels = { Hostname: 'trainer-1' };
     const clues = cluesOf({ resource: 'trainer-1', namespace: null, pod: null, labels, gpuModel: null });

@@ -29,14 +29,15 @@ A policy looks at one team at one instant and proposes actions. A **policy docum
 \`\`\`yaml
 name: research-brake        # letters, digits and . _ -
 policy: budget-brake        # one of those below
-teams: [research]           # exactly these teams, or '*'
+teams: [research]           # exactly these teams; '*' (or ['*']): all, also what belongs to no team (unallocated)
 mode: recommend             # ${POLICY_MODES.join(', ')}
 params: { restartHours: 0.5 }
 priority: 10                # higher wins; 0 where absent
 \`\`\`
 
 \`bursar policies validate FILE\` names every problem, \`bursar policies apply FILE\` makes it hold; REST: \`PUT /v1/policies/NAME\`. Where there is no document, \`idle-stop\`
-and \`reserve-baseline\` recommend to every team.
+and \`reserve-baseline\` recommend to every team. The first document of your own takes the place of both: a policy that no document holds for a team says nothing there, and
+\`bursar explain\` and \`bursar doctor\` say so.
 
 | mode | what it does |
 |---|---|

@@ -70,7 +70,7 @@ export async function takeSamples(
     samples.flatMap(({ at, gpu, migInstance }) => (migInstance === null ? [] : [`${at} ${gpu}`])),
   );
   const placed = samples.map((sample): PlacedSample => {
-    const { place } = placing.of(sample);
+    const { place } = placing.of(sample, sample.at);
     return {
       ...sample,
       ...place,
@@ -110,7 +110,7 @@ function measuredIn(samples: readonly PlacedSample[], placing: Placing): Measure
       all.filter(({ isPartitioned }) => !isPartitioned).map(({ gpu, migInstance }) => `${gpu} ${migInstance}`),
     );
     return [
-      { called: { resource, namespace, pod, labels, gpuModel }, gpus: gpus.size, seenAt: at, ...placing.of(first) },
+      { called: { resource, namespace, pod, labels, gpuModel }, gpus: gpus.size, seenAt: at, ...placing.of(first, at) },
     ];
   });
 }
@@ -135,24 +135,37 @@ export async function rejoin(
   );
   const teams = new Set<string>();
   for (const { source, measured } of all) {
-    const { place, joined } = placing.of(measured.called);
+    const { place, joined, from } = placing.of(measured.called, measured.seenAt);
     // What was known stays as it was; of what was not the reason may be another now.
     if (joined.found === null ? measured.place.target !== null : isDeepStrictEqual(place, measured.place)) continue;
     await stores.measured.save(tx, organisation, source, [{ ...measured, place, joined }]);
     if (joined.found === null) continue;
-    const from = Math.max(
-      since,
-      joined.found.seen.kind === 'instance' ? (joined.found.seen.launchedAt ?? since) : since,
-    );
-    await stores.samples.place(tx, organisation, source, measured.called.resource, from, place);
+    const { resource } = measured.called;
+    await stores.samples.place(tx, organisation, source, resource, Math.max(since, from), place);
     teams.add(place.team);
   }
   return [...teams].sort();
 }
 
+/** What a resource is of, and from when on its readings are of that. */
+interface Placed {
+  readonly place: Place;
+  readonly joined: Joined;
+  /** Epoch milliseconds; -Infinity where it is of nothing, or of a workload. */
+  readonly from: number;
+}
+
+const BEFORE_ITS_START: Joined = {
+  found: null,
+  machine: null,
+  because: 'unknown-machine',
+  among: [],
+  detail: 'it was measured before the machine that has its name now was started, or first seen',
+};
+
 /** What samples are of, by the fleet first, and by the labels of their series where the fleet has no word. */
 class Placing {
-  private readonly known = new Map<string, { readonly place: Place; readonly joined: Joined }>();
+  private readonly known = new Map<string, { readonly now: Placed; readonly before: Placed }>();
 
   constructor(
     private readonly join: FleetJoin,
@@ -160,16 +173,23 @@ class Placing {
     private readonly workloads: readonly string[],
   ) {}
 
-  of(called: Called): { readonly place: Place; readonly joined: Joined } {
+  /**
+   * What was measured before its machine was started is of another that had its name or address; where nobody says when
+   * it was started, what was measured before it was first seen may be.
+   */
+  of(called: Called, at: number): Placed {
     const { resource, namespace, pod, labels, gpuModel } = called;
     const key = JSON.stringify([resource, namespace, pod, labels, gpuModel]);
-    const found = this.known.get(key) ?? this.find(called);
-    this.known.set(key, found);
-    return found;
+    let found = this.known.get(key);
+    if (found === undefined) {
+      const joined = this.join.of(cluesOf(called));
+      found = { now: this.place(called, joined), before: this.place(called, BEFORE_ITS_START) };
+      this.known.set(key, found);
+    }
+    return at < found.now.from ? found.before : found.now;
   }
 
-  private find(called: Called): { readonly place: Place; readonly joined: Joined } {
-    const joined = this.join.of(cluesOf(called));
+  private place(called: Called, joined: Joined): Placed {
     const { found, machine } = joined;
     const { labels } = called;
     const label = (...names: string[]): string | null =>
@@ -193,6 +213,7 @@ class Placing {
     const isOwn = found !== null && found.team !== UNALLOCATED;
     return {
       joined,
+      from: found === null || found.seen.kind !== 'instance' ? -Infinity : (found.seen.launchedAt ?? found.firstSeenAt),
       place: {
         team: isOwn ? found.team : team === UNALLOCATED ? (owned ?? team) : team,
         workload: this.workloadFor(called, found),

@@ -1,48 +1,62 @@
 /**
  * Why something is proposed or left alone: for one machine, workload, group, team or budget every policy document that
- * looks at it, what it saw, what was missing and what would make it act. Both doors answer with it. It reads only.
+ * looks at it, what it saw, what was missing, what would make it act, and what has become of what it proposed. Both
+ * doors answer with it. It reads only.
  *
- * The policies are asked with the same view that recommendations are made of, so that it says what they do.
+ * The policies are asked with the same view that recommendations are made of, so that it says what they do. The
+ * invariant: it never answers without a reason; where no document holds, that is the reason.
  */
-import { missing } from '../../core/errors.js';
+import type { Action } from '../../core/action/action.js';
 import { candidatesOf } from '../../core/policy/decision.js';
-import { appliesTo } from '../../core/policy/document.js';
-import type { Look, Policy, PolicyView } from '../../core/policy/policy.js';
+import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
+import type { LeftAlone, Look, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
-import { DAY_MS, formatInstant } from '../../core/time.js';
-import type { Stores } from '../../store/stores.js';
+import { formatInstant } from '../../core/time.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
-
-type Needs = Pick<Stores, 'db' | 'organisations' | 'prices' | 'views' | 'policies' | 'fleet' | 'measured' | 'budgets'>;
+import type { StoredRecommendation, TeamLook } from '../../store/policy/recommendations.js';
+import type { Stores } from '../../store/stores.js';
+import { knownBy, type Known } from './known-by.js';
 
 export interface Explained {
   /** As it was asked for, and what it was found to be. */
   readonly asked: string;
-  readonly kind: 'team' | 'budget' | 'target' | 'measured';
+  readonly kind: Known['kind'];
   readonly target: string;
   readonly team: string;
   /** ISO 8601: as of when the policies look. */
   readonly asOf: string;
   /** What is known of it, as sentences. */
   readonly known: string[];
+  /** When recommendations of the team were last made, ISO 8601, null: never; and when they are made again. */
+  readonly recommended: { readonly at: string | null; readonly next: TeamLook['next']; readonly message: string };
   readonly looks: ExplainedLook[];
 }
 
 export interface ExplainedLook {
-  readonly document: string;
+  /** Null: no document runs the policy for the team. */
+  readonly document: string | null;
   readonly policy: string;
-  readonly mode: PolicyMode;
+  readonly mode: PolicyMode | null;
   readonly target: string;
   readonly saw: string[];
   readonly proposes: string[];
   /** Null: it proposes something. */
   readonly leftAlone: { readonly code: string; readonly message: string; readonly toAct: string } | null;
+  /** The recommendation that there is of it, as it was last made and decided; null: none. */
+  readonly recommendation: ExplainedRecommendation | null;
 }
 
-/** What a name stands for: `names` are those that policies may call it by; null: everything of the team. */
-type Found = Pick<Explained, 'kind' | 'target' | 'team' | 'known'> & { readonly names: readonly string[] | null };
+export interface ExplainedRecommendation {
+  readonly id: string;
+  readonly status: StoredRecommendation['status'];
+  readonly madeAt: string;
+  readonly decidedBy: string | null;
+  readonly action: string | null;
+  /** What stands against it, or why it was refused, as a sentence; null: nothing. */
+  readonly because: string | null;
+}
 
-const MEASURED_MS = DAY_MS;
+const MOST_RECOMMENDATIONS = 10_000;
 
 /**
  * @param asked a team, a budget, a target of the fleet, or what readings call it
@@ -50,7 +64,7 @@ const MEASURED_MS = DAY_MS;
  * @throws Failure missing where nothing of that name is known
  */
 export async function explain(
-  stores: Needs,
+  stores: Stores,
   policies: readonly Policy[],
   organisation: string,
   asked: string,
@@ -58,11 +72,10 @@ export async function explain(
   mayAsk: (team: string) => void = () => {},
 ): Promise<Explained> {
   const { db, organisations, prices, views, policies: documents } = stores;
-  const { names, ...found } = await find(stores, organisation, asked, now);
+  const { names, teams, ...found } = await knownBy(stores, db, organisation, asked, now);
   const { team } = found;
-  mayAsk(team);
+  for (const one of teams) mayAsk(one);
   const asOf = await organisations.asOf(db, organisation, now);
-  const own = (await documents.list(db, organisation, policies)).filter((one) => appliesTo(one, team));
   const view = await views.view(
     db,
     organisation,
@@ -73,57 +86,112 @@ export async function explain(
     await organisations.peak(db, organisation),
     { looksAtInstances: true },
   );
-  const looks = own.flatMap((document) => looksOf(document, view, policies, found.target, names));
-  return { asked, ...found, asOf: formatInstant(asOf), looks };
-}
-
-async function find(stores: Needs, organisation: string, asked: string, now: number): Promise<Found> {
-  const { db, fleet, measured, organisations, budgets } = stores;
-  const seen = await fleet.named(db, organisation, asked);
-  const all = await measured.list(db, organisation, now - MEASURED_MS, null);
-  if (seen !== null) {
-    const { team, connection, seen: target } = seen;
-    const own = all.filter((one) => one.connection === connection && one.target === target.target);
-    return {
-      kind: 'target',
-      target: target.target,
-      team,
-      names: [target.target, `${connection}/${target.target}`, target.name, ...own.map(({ resource }) => resource)],
-      known: [
-        `${connection} knows it as ${target.target}: ${target.state}, ${target.sku ?? 'unknown SKU'} in ${target.region ?? 'an unknown region'}`,
-        own.length === 0
-          ? 'none of its GPUs was measured within a day'
-          : `${own.reduce((sum, { gpus }) => sum + gpus, 0)} GPUs are measured as its own: ${own.map(({ resource }) => resource).join(', ')}`,
-      ],
-    };
-  }
-  const one = all.find(({ resource }) => resource === asked);
-  if (one !== undefined)
-    return {
-      kind: 'measured',
-      target: one.target ?? asked,
-      team: one.team,
-      names: [one.target ?? asked, asked],
-      known: [`${one.gpus} GPUs of it are measured by ${one.source}`, ...(one.detail === null ? [] : [one.detail])],
-    };
-  const budget = (await budgets.list(db, organisation)).find(({ id }) => id === asked);
-  if (budget !== undefined)
-    return { kind: 'budget', target: asked, team: budget.team, names: null, known: [`a budget of ${budget.team}`] };
-  const team = await organisations.team(db, organisation, asked);
-  if (team === null && !all.some((each) => each.team === asked))
-    throw missing(`nothing is known by the name ${asked}: no team, budget or target, and no GPU measured within a day`);
-  const own = all.filter((each) => each.team === asked);
+  const all = await documents.list(db, organisation, policies);
+  const looks = [
+    ...all
+      .filter((one) => appliesTo(one, team))
+      .flatMap((document) => looksOf(document, view, policies, found.target, names)),
+    ...notRun(all, policies, team, found.target),
+  ];
+  const look = await stores.recommendations.lookOf(db, organisation, team);
   return {
-    kind: 'team',
-    target: asked,
-    team: asked,
-    names: null,
-    known: [
-      `${own.reduce((sum, { gpus }) => sum + gpus, 0)} of its GPUs are measured`,
-      ...own.flatMap(({ resource, detail }) => (detail === null ? [] : [`${resource}: ${detail}`])),
-    ],
+    asked,
+    ...found,
+    asOf: formatInstant(asOf),
+    recommended: {
+      at: look.lookedAt === null ? null : formatInstant(look.lookedAt),
+      next: look.next,
+      message: lookMessage(team, look),
+    },
+    looks: await withRecommendations(stores, organisation, team, looks),
   };
 }
+
+function lookMessage(team: string, { lookedAt, next, problem }: TeamLook): string {
+  const last = `recommendations of ${team} were ${lookedAt === null ? 'never made yet' : `last made at ${formatInstant(lookedAt)}`}`;
+  const again = {
+    due: 'and are due again now, at most once a minute',
+    failed: `and failed since: ${problem ?? 'the reason is not known'}`,
+    'when-something-changes': 'and are made again within a minute of new readings, prices or changes',
+  }[next];
+  return `${last}, ${again}`;
+}
+
+/** Policies of which no document holds for a team, and which do elsewhere or by default. */
+function notRun(
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+  team: string,
+  target: string,
+): Omit<ExplainedLook, 'recommendation'>[] {
+  const elsewhere = documents.map(({ policy }) => policy);
+  const held = (policy: string): boolean =>
+    documents.some((document) => document.policy === policy && appliesTo(document, team));
+  const names = [...new Set([...notRunFor(documents, team), ...elsewhere])].filter(
+    (policy) => !held(policy) && policies.some(({ name }) => name === policy),
+  );
+  return names.map((policy) => {
+    const others = documents.filter((document) => document.policy === policy);
+    const why =
+      others.length === 0
+        ? 'what holds by default ended with the first document of your own'
+        : others
+            .map(({ name, teams }) => `${name} holds for ${teams === '*' ? 'every team' : teams.join(', ')}`)
+            .join('; ');
+    return {
+      document: null,
+      policy,
+      mode: null,
+      target,
+      saw: [],
+      proposes: [],
+      leftAlone: {
+        code: 'no-document',
+        message: `no document of ${policy} holds for ${team}: ${why}`,
+        toAct: `a document of ${policy} with ${team} among its teams, or with teams: '*'`,
+      },
+    };
+  });
+}
+
+/** Each with the recommendation that there is of it. */
+async function withRecommendations(
+  { db, recommendations, actions }: Stores,
+  organisation: string,
+  team: string,
+  looks: readonly Omit<ExplainedLook, 'recommendation'>[],
+): Promise<ExplainedLook[]> {
+  const all = (await recommendations.list(organisation, { team }, null, MOST_RECOMMENDATIONS)).filter(
+    ({ status }) => status !== 'superseded' && status !== 'expired',
+  );
+  const found = looks.map((look) => ({
+    look,
+    made: all.find(({ policy, target }) => policy === look.policy && target === look.target) ?? null,
+  }));
+  const newest = await actions.newestOf(
+    db,
+    organisation,
+    found.flatMap(({ made }) => (made === null ? [] : [made.id])),
+  );
+  return found.map(({ look, made }) => ({
+    ...look,
+    recommendation: made === null ? null : stateOf(made, newest.get(made.id) ?? null),
+  }));
+}
+
+const stateOf = (made: StoredRecommendation, action: Action | null): ExplainedRecommendation => ({
+  id: made.id,
+  status: made.status,
+  madeAt: made.madeAt,
+  decidedBy: made.decidedBy,
+  action: action === null ? null : `${action.id} ${action.state}`,
+  because:
+    action !== null && made.status !== 'open'
+      ? (action.reasons[0]?.message ?? null)
+      : made.obstacles.length > 0
+        ? made.obstacles.map(({ message }) => message).join('; ')
+        : null,
+});
 
 function looksOf(
   document: StoredPolicy,
@@ -131,19 +199,20 @@ function looksOf(
   policies: readonly Policy[],
   target: string,
   names: readonly string[] | null,
-): ExplainedLook[] {
+): Omit<ExplainedLook, 'recommendation'>[] {
   const { name, policy: named, mode, paused } = document;
   const policy = policies.find((one) => one.name === named);
   const isOurs = (one: string): boolean => names === null || names.includes(one);
-  const look = (one: Partial<ExplainedLook> & Pick<ExplainedLook, 'target' | 'leftAlone'>): ExplainedLook => ({
+  const look = (one: Pick<ExplainedLook, 'target'> & { leftAlone: LeftAlone | null } & Partial<ExplainedLook>) => ({
     document: name,
     policy: named,
     mode,
     saw: [],
     proposes: [],
     ...one,
+    leftAlone: one.leftAlone === null ? null : plain(one.leftAlone),
   });
-  if (policy === undefined) return [];
+  if (policy === undefined) return [look({ target, leftAlone: GONE })];
   if (paused) {
     const leftAlone = { code: 'paused', message: 'its document is paused', toAct: `bursar policies resume ${name}` };
     return [look({ target, leftAlone })];
@@ -154,21 +223,40 @@ function looksOf(
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
   const looks = told.map(({ saw, leftAlone, target: of }: Look) =>
-    look({ target: of, saw: [...saw], proposes: titles(of), leftAlone }),
+    look({ target: of, saw: [...saw], proposes: titles(of), leftAlone: leftAlone ?? notWorth(titles(of)) }),
   );
   const rest = proposals.filter((one) => isOurs(one.target) && !told.some((each) => each.target === one.target));
   const untold = [...new Set(rest.map((one) => one.target))].map((of) =>
     look({ target: of, proposes: titles(of), leftAlone: null }),
   );
   if (looks.length + untold.length > 0) return [...looks, ...untold];
-  return [look({ target, leftAlone: nothingFound(policy) })];
+  return [look({ target, leftAlone: nothingSeen(policy) })];
 }
 
-const nothingFound = (policy: Policy): NonNullable<ExplainedLook['leftAlone']> => ({
-  code: policy.explain === undefined ? 'not-told' : 'nothing-measured',
-  message:
-    policy.explain === undefined
-      ? 'it proposes nothing here; this policy does not tell what it saw'
-      : 'it saw nothing of it: no readings of its GPUs are known',
-  toAct: policy.explain === undefined ? policy.description : 'readings of its GPUs that are joined to it',
+const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedLook['leftAlone']> => ({
+  code,
+  message,
+  toAct,
+});
+
+const GONE: LeftAlone = {
+  code: 'no-policy',
+  message: 'there is no such policy in this version',
+  toAct: 'a document of a policy that there is (bursar policies)',
+};
+
+/** It proposed something that is not kept (policy/claim.ts, policy/decision.ts). */
+const notWorth = (titles: readonly string[]): LeftAlone | null =>
+  titles.length > 0
+    ? null
+    : {
+        code: 'not-worthwhile',
+        message: 'what it proposes saves nothing that may be claimed, or stands still already',
+        toAct: 'a saving that is known, or a target that runs',
+      };
+
+const nothingSeen = (policy: Policy): LeftAlone => ({
+  code: 'nothing-seen',
+  message: 'it saw nothing of it that it looks at',
+  toAct: policy.description,
 });

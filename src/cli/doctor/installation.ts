@@ -8,6 +8,7 @@ import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
 import { DAY_MS } from '../../core/time.js';
+import { notRunFor } from '../../core/policy/document.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
@@ -201,7 +202,7 @@ async function fleets(
 }
 
 /** GPUs that are measured and of which no machine or no team is known: nothing can be proposed for them. */
-async function evidence({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding> {
+async function evidence({ stores, organisation, policies }: LocalBursar, { clock }: CliContext): Promise<Finding> {
   const all = await stores.measured.list(stores.db, organisation, clock.now() - MEASURED_MS, null);
   const sum = (some: readonly { readonly gpus: number }[]): string =>
     grouped(some.reduce((total, { gpus }) => total + gpus, 0));
@@ -216,6 +217,15 @@ async function evidence({ stores, organisation }: LocalBursar, { clock }: CliCon
         .map(({ resource, detail }) => `${resource} (${detail ?? 'not joined'})`)
         .join('; ')}`,
       'connect the cloud or the cluster that they run in; where two machines share a name, let the scrape add a label of the region, the account or the VPC',
+    );
+  const documents = policies === undefined ? null : await stores.policies.list(stores.db, organisation, policies);
+  const teams = [...new Set(all.map(({ team }) => team))];
+  const uncovered = teams.filter((team) => documents !== null && notRunFor(documents, team).includes('idle-stop'));
+  if (uncovered.length > 0)
+    return attend(
+      'evidence',
+      `${sum(all.filter(({ team }) => uncovered.includes(team)))} GPUs are measured of teams for which no document of idle-stop holds: ${uncovered.slice(0, MOST_SHOWN).join(', ')}`,
+      "name them among a document's teams, or write teams: '*' (bursar policies)",
     );
   return shared.length > 0
     ? attend(

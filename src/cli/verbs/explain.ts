@@ -1,6 +1,6 @@
 /** bursar explain: what every policy makes of one target, team or budget, and why. */
 import type { Command } from 'commander';
-import type { Explained } from '../../application/policy/explain.js';
+import type { Explained, ExplainedRecommendation } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';
 
@@ -26,21 +26,35 @@ Examples:
     });
 }
 
-const textOf = ({ target, kind, team, known, looks }: Explained): string =>
+const KINDS: Readonly<Record<Explained['kind'], string>> = {
+  team: 'a team',
+  budget: 'a budget of',
+  target: 'a target of',
+  measured: 'measured GPUs of',
+  ambiguous: 'the name of several targets, of',
+};
+
+const textOf = ({ target, kind, team, known, looks, recommended }: Explained): string =>
   [
-    `${printable(target)}, a ${kind} of ${printable(team)}\n`,
-    ...known.map((line) => `  ${printable(line)}\n`),
+    `${printable(target)}, ${KINDS[kind]}${kind === 'team' ? '' : ` ${printable(team)}`}\n`,
+    ...[...known, recommended.message].map((line) => `  ${printable(line)}\n`),
     '\n',
-    looks.length === 0
-      ? 'No policy looks at it.\n'
-      : table(
-          ['policy', 'target', 'saw', 'says', 'would act on'],
-          looks.map((one) => [
-            one.document,
-            one.target,
-            one.saw.join('; '),
-            one.leftAlone?.message ?? one.proposes.join('; '),
-            one.leftAlone?.toAct ?? '',
-          ]),
-        ),
+    table(
+      ['policy', 'target', 'saw', 'says', 'would act on', 'recommendation'],
+      looks.map((one) => [
+        one.document ?? one.policy,
+        one.target,
+        one.saw.join('; '),
+        one.leftAlone?.message ?? one.proposes.join('; '),
+        one.leftAlone?.toAct ?? '',
+        one.recommendation === null ? '' : stateText(one.recommendation),
+      ]),
+    ),
   ].join('');
+
+const stateText = ({ id, status, decidedBy, action, because }: ExplainedRecommendation): string =>
+  [
+    `${id} ${status}${decidedBy === null ? '' : ` by ${decidedBy}`}`,
+    ...(action === null ? [] : [`action ${action}`]),
+    ...(because === null ? [] : [because]),
+  ].join('; ');

@@ -376,21 +376,26 @@ export interface Decided {
   readonly hasLapsed: boolean;
   /** Its newest action: whether it is over, and since when; null: there was none. */
   readonly action: { readonly endedAt: number | null } | null;
+  /** When it was decided; absent: not known. */
+  readonly decidedAt?: number;
 }
 
-/** After an action is over, the same is not asked for again sooner. */
+/** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
 export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
 
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
  * not. After the action it is one when evidence from half an hour after the action's end proposes it. A decision that
  * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: a look did not
- * propose it, and a later one does.
+ * propose it, and a later one does; after a rejection half an hour later at the earliest. A look that saw nothing, as
+ * readings were missing, lets nothing pass.
  */
-export function opensAgain({ status, hasLapsed, action }: Decided, evidenceAt: number | null): boolean {
+export function opensAgain({ status, hasLapsed, action, decidedAt }: Decided, evidenceAt: number | null): boolean {
   if (action !== null && action.endedAt === null) return false;
-  if (status === 'rejected' || action === null || action.endedAt === null) return hasLapsed;
-  return evidenceAt !== null && evidenceAt >= action.endedAt + REOPEN_AFTER_MS;
+  if (status === 'approved' && (action === null || action.endedAt === null)) return hasLapsed;
+  const rests = Math.max(action?.endedAt ?? -Infinity, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
+  if (status === 'rejected') return hasLapsed && (evidenceAt ?? Infinity) >= rests;
+  return evidenceAt !== null && evidenceAt >= rests;
 }
 
 /** What a policy knew of a target when it proposed: kept with the action, as JSON can hold it. */

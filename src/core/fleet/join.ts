@@ -48,6 +48,8 @@ export interface Called {
 export interface Candidate {
   readonly connection: string;
   readonly team: string;
+  /** When the fleet was first seen to have it, epoch milliseconds. */
+  readonly firstSeenAt: number;
   readonly seen: Pick<
     FleetTarget,
     | 'target'
@@ -75,7 +77,14 @@ export type NotJoined = (typeof NOT_JOINED)[number];
  */
 export type Joined<One extends Candidate = Candidate> =
   | { readonly found: One; readonly machine: One | null }
-  | { readonly found: null; readonly machine: One | null; readonly because: NotJoined; readonly detail: string };
+  | {
+      readonly found: null;
+      readonly machine: One | null;
+      readonly because: NotJoined;
+      readonly detail: string;
+      /** Those that it could be, where it could be several; else none. */
+      readonly among: readonly One[];
+    };
 
 const LOOPBACK = /^(?:localhost|127\..*|::1|0\.0\.0\.0)$/i;
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f:]*:[0-9a-f:]+)$/i;
@@ -177,12 +186,14 @@ export class FleetJoin<One extends Candidate = Candidate> {
           found: null,
           machine,
           because: 'unknown-pod',
+          among: [],
           detail: `no connection knows whose pod ${clues.pod} is: connect its Kubernetes cluster`,
         }
       : {
           found: null,
           machine,
           because: 'ambiguous',
+          among: [owner, ...others],
           detail: `${clues.pod} is a pod of ${listed([owner, ...others])}: no label tells them apart`,
         };
   }
@@ -217,11 +228,13 @@ export class FleetJoin<One extends Candidate = Candidate> {
       return nothing(
         'ambiguous',
         `${named.join(', ')} could be ${listed(agreed)}: a label of the region, the account or the VPC would tell`,
+        agreed,
       );
     if (rest.length > 0)
       return nothing(
         'contradictory',
         `${named.join(', ')} name different machines: ${listed([...first, ...rest.flat()])}`,
+        [...new Set([...first, ...rest.flat()])],
       );
     return named.length === 0
       ? nothing('no-name', 'its series name no machine: neither Hostname nor instance says one')
@@ -263,7 +276,8 @@ function toldApart<One extends Candidate>(
   return left;
 }
 
-const nothing = (because: NotJoined, detail: string) => ({ found: null, machine: null, because, detail }) as const;
+const nothing = <One>(because: NotJoined, detail: string, among: readonly One[] = []) =>
+  ({ found: null, machine: null, because, detail, among }) as const;
 
 const listed = (all: readonly Candidate[]): string =>
   [...new Set(all.map(({ connection, seen }) => `${seen.target} of ${connection}`))].sort().slice(0, 5).join(', ');

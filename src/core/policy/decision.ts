@@ -79,6 +79,29 @@ export function candidatesOf(
     .filter(({ proposal }) => isWorthwhile(proposal) && !standsStill(view, proposal));
 }
 
+/** What a policy looked at without seeing whether it should be proposed: by policy and target. */
+export interface Unseen {
+  readonly policy: string;
+  readonly target: string;
+  readonly evidence: 'late' | 'lost';
+}
+
+/** What the documents that apply to the view's team could not see, as their policies say. */
+export const unseenBy = (
+  view: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): Unseen[] =>
+  documents
+    .filter((document) => appliesTo(document, view.team))
+    .flatMap((document) => {
+      const policy = policies.find(({ name }) => name === document.policy);
+      return (policy?.explain?.(view, policy.params.parse(document.params), document.name) ?? []).flatMap(
+        ({ target, leftAlone }): Unseen[] =>
+          leftAlone?.evidence === undefined ? [] : [{ policy: document.policy, target, evidence: leftAlone.evidence }],
+      );
+    });
+
 /** An exporter may go on for a while after its machine was stopped: what stands still is not stopped again. */
 function standsStill({ sightings }: PolicyView, { action, target }: Proposal): boolean {
   const state = action === 'Stop' ? sightings?.[target]?.state : undefined;

@@ -15,7 +15,10 @@ export const POLICY_MODES: readonly PolicyMode[] = ['observe', 'recommend', 'app
 export interface PolicyDocument {
   readonly name: string;
   readonly policy: string;
-  /** Exactly these teams, not those below them; `*`: all. */
+  /**
+   * Exactly these teams, not those below them; `*`: all, also what belongs to no team (`unallocated`). A list of `*`
+   * alone is read as `*`.
+   */
   readonly teams: readonly string[] | '*';
   readonly mode: PolicyMode;
   /** As the policy's schema has read them. */
@@ -80,7 +83,7 @@ export function checkPolicyDocument(
     document: {
       name: name as string,
       policy: policy as string,
-      teams: teams as PolicyDocument['teams'],
+      teams: isEveryTeam(teams) ? '*' : (teams as PolicyDocument['teams']),
       mode: mode as PolicyMode,
       params: read,
       priority: priority as number,
@@ -89,13 +92,17 @@ export function checkPolicyDocument(
   };
 }
 
+const isEveryTeam = (teams: unknown): boolean =>
+  teams === '*' || (Array.isArray(teams) && teams.length === 1 && teams[0] === '*');
+
 function teamProblems(teams: unknown): Problem[] {
-  if (teams === '*') return [];
+  if (isEveryTeam(teams)) return [];
   if (!Array.isArray(teams) || teams.length === 0)
     return [{ path: 'teams', message: "is neither '*' nor a list of one team or more" }];
   return teams.flatMap((team: unknown, at) => {
     if (typeof team !== 'string' || team.trim() === '' || team.trim() !== team)
       return [{ path: `teams/${at}`, message: "is not a team's name" }];
+    if (team === '*') return [{ path: `teams/${at}`, message: 'is every team: it stands alone' }];
     return teams.indexOf(team) < at ? [{ path: `teams/${at}`, message: `names ${team} again` }] : [];
   });
 }
@@ -129,7 +136,13 @@ export function defaultDocuments(policies: readonly Policy[]): PolicyDocument[] 
 }
 
 export const appliesTo = ({ teams }: Pick<PolicyDocument, 'teams'>, team: string): boolean =>
-  teams === '*' || teams.includes(team);
+  isEveryTeam(teams) || teams.includes(team);
+
+/** Policies that hold for a team where nobody has written a document, and that none of these documents runs for it. */
+export const notRunFor = (documents: readonly Pick<PolicyDocument, 'policy' | 'teams'>[], team: string): string[] =>
+  [...DEFAULT_POLICIES].filter(
+    (policy) => !documents.some((document) => document.policy === policy && appliesTo(document, team)),
+  );
 
 /**
  * What a backtest vouches for: the policy, its version and its parameters as one text, whatever the order of their

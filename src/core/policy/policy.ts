@@ -74,6 +74,12 @@ export interface LeftAlone {
   readonly code: string;
   readonly message: string;
   readonly toAct: string;
+  /**
+   * Absent: it saw what there is to see. `late`: readings are not here, or say nothing, that may be either way: what was
+   * proposed before stands, and nothing is proposed anew. `lost`: nothing was measured lately: what was proposed is
+   * withdrawn, and what a person has rejected stays rejected.
+   */
+  readonly evidence?: 'late' | 'lost';
 }
 
 export interface PolicyExample<Params> {

@@ -54,6 +54,10 @@ export interface Reading {
   readonly gpuUtilisationRatio: number | null;
   readonly memoryUsedRatio: number | null;
   readonly requestsPerSecond: number | null;
+  /** Of the card that draws most, in watts. Absent or null: not measured. */
+  readonly powerWatts?: number | null;
+  /** Of the fullest card. Absent or null: not measured. */
+  readonly memoryUsedMib?: number | null;
 }
 
 /** What the fleet says of the machine or the workload that a resource is. */
@@ -66,6 +70,8 @@ export interface MachineView {
   /** GPUs that it holds in all, of all its replicas; null: not known. */
   readonly gpus: number | null;
   readonly launchedAt: number | null;
+  /** When the fleet was first seen to have it; absent: not known. */
+  readonly firstSeenAt?: number;
   /** The scaling group that brings and takes it; null: none is known. */
   readonly group: string | null;
   /** What stopping it saves; absent: its hours, as far as is known. */

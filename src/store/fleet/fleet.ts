@@ -26,6 +26,8 @@ export const FLEET_STALE_MS = 15 * MINUTE_MS;
 
 export interface SeenTarget extends FoundTarget {
   readonly team: string;
+  /** Epoch milliseconds. */
+  readonly firstSeenAt: number;
   /** Complete readings since that lacked it; above zero: it may be gone. */
   readonly missed: number;
   /** Null: it is there, as far as is known. */
@@ -50,22 +52,24 @@ interface Row {
   team: string;
   target: string;
   body: FleetTarget;
+  first: Date;
   seen: Date;
   missed: number;
   gone: Date | null;
 }
 
-const COLUMNS = `connection, team, target, body, seen_at as seen, missed, gone_at as gone`;
+const COLUMNS = `connection, team, target, body, first_seen_at as first, seen_at as seen, missed, gone_at as gone`;
 
 /** A machine that its cloud has taken away within the hour before the last reading: it may be replaced. */
 const takenLately = (table: string): string =>
   `(${table}.body #>> '{ended,by}' = 'cloud' and ${table}.gone_at > (select r.at - interval '1 hour'
      from fleet_reading r where r.organisation = ${table}.organisation and r.connection = ${table}.connection))`;
 
-const seenOf = ({ connection, team, body, seen, missed, gone }: Row): SeenTarget => ({
+const seenOf = ({ connection, team, body, first, seen, missed, gone }: Row): SeenTarget => ({
   connection,
   team,
   seen: body,
+  firstSeenAt: first.getTime(),
   seenAt: seen.getTime(),
   missed,
   goneAt: gone?.getTime() ?? null,
@@ -241,6 +245,12 @@ export class FleetStore implements TargetFinder {
     name: string,
     team: string | null = null,
   ): Promise<SeenTarget | null> {
+    const [best, ...others] = await this.allNamed(db, organisation, name, team);
+    return best === undefined || others.length > 0 ? null : best;
+  }
+
+  /** Those of which the name is the best that is known: several, where it could be each of them. */
+  async allNamed(db: Queryable, organisation: string, name: string, team: string | null = null): Promise<SeenTarget[]> {
     const rows = await db.query<Row & { rank: number }>(
       `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end + case when gone_at is null then 0 else 10 end as rank
        from fleet_target where organisation = $1 and (gone_at is null or ${takenLately('fleet_target')}) and ($3::text is null or team = $3)
@@ -249,8 +259,7 @@ export class FleetStore implements TargetFinder {
              where split_part(n.name, '.', 1) = $2)) order by rank limit 50`,
       [organisation, name, team],
     );
-    const [best, ...others] = rows;
-    return best === undefined || others.some(({ rank }) => rank === best.rank) ? null : seenOf(best);
+    return rows.filter(({ rank }) => rank === rows[0]?.rank).map(seenOf);
   }
 
   /** A team's groups, their machines, and what stands still or is gone, by every name that is one target's alone. */

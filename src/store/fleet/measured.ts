@@ -32,6 +32,8 @@ export interface MeasuredResource {
   readonly because: NotJoined | null;
   readonly detail: string | null;
   readonly seenAt: number;
+  /** How its series call it. */
+  readonly called: Called;
 }
 
 interface Row {
@@ -54,8 +56,8 @@ const FORGOTTEN_MS = 30 * DAY_MS;
 export class MeasuredStore {
   /** Targets that readings may be of: machines, and workloads with their pods. */
   async candidates(db: Queryable, organisation: string): Promise<Candidate[]> {
-    return db.query<{ connection: string; team: string; seen: Candidate['seen'] } & Candidate>(
-      `select connection, team, jsonb_build_object('target', body -> 'target', 'kind', body -> 'kind', 'name', body -> 'name',
+    const rows = await db.query<Omit<Candidate, 'firstSeenAt'> & { readonly first: Date }>(
+      `select connection, team, first_seen_at as first, jsonb_build_object('target', body -> 'target', 'kind', body -> 'kind', 'name', body -> 'name',
          'provider', body -> 'provider', 'account', body -> 'account', 'region', body -> 'region', 'sku', body -> 'sku',
          'gpuModel', body -> 'gpuModel', 'term', body -> 'term', 'knownAs', coalesce(body -> 'knownAs', '[]'),
          'labels', body -> 'labels', 'launchedAt', body -> 'launchedAt')
@@ -64,6 +66,7 @@ export class MeasuredStore {
        order by connection, target`,
       [organisation],
     );
+    return rows.map(({ first, ...one }) => ({ ...one, firstSeenAt: first.getTime() }));
   }
 
   async save(tx: Queryable, organisation: string, source: string, all: readonly Measured[]): Promise<void> {
@@ -119,7 +122,11 @@ export class MeasuredStore {
     teams: readonly string[] | null,
   ): Promise<MeasuredResource[]> {
     const rows = await this.rows(db, organisation, after, teams);
-    return rows.map(({ called: _called, seen, ...row }) => ({ ...row, seenAt: seen.getTime() }));
+    return rows.map(({ called: { place: _place, ...called }, seen, ...row }) => ({
+      ...row,
+      called,
+      seenAt: seen.getTime(),
+    }));
   }
 
   private rows(db: Queryable, organisation: string, after: number, teams: readonly string[] | null): Promise<Row[]> {

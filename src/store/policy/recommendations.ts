@@ -27,6 +27,17 @@ export interface StoredRecommendation extends Recommendation {
   readonly obstacles: readonly Reason[];
 }
 
+/** When recommendations of a team were made, and what they wait for. */
+export interface TeamLook {
+  /** Epoch milliseconds; null: never. */
+  readonly lookedAt: number | null;
+  readonly next: 'due' | 'failed' | 'when-something-changes';
+  readonly problem: string | null;
+}
+
+/** What a look has not made again. */
+export type Lapsing = Pick<StoredRecommendation, 'id' | 'policy' | 'target' | 'status'>;
+
 interface Row {
   body: Recommendation;
   status: RecommendationStatus;
@@ -43,7 +54,26 @@ const COLUMNS = `body, status, made_at, decided_by, obstacle, obstacles,
 export class RecommendationStore {
   constructor(private readonly db: Queryable) {}
 
-  /** Replaces a team's open and observed recommendations of some policies by what was made now. */
+  /** A team's recommendations of some policies that a look which makes only these would let lapse. */
+  async lapsing(
+    tx: Transaction,
+    organisation: string,
+    team: string,
+    policies: readonly string[],
+    made: readonly string[],
+  ): Promise<Lapsing[]> {
+    return tx.query<Lapsing>(
+      `select id, policy, target, status from recommendation
+       where organisation = $1 and team = $2 and policy = any($3::text[]) and not (id = any($4::text[]))
+         and (status in ('open', 'observed') or (status in ('approved', 'rejected') and lapsed_at is null))`,
+      [organisation, team, policies, made],
+    );
+  }
+
+  /**
+   * Replaces a team's open and observed recommendations of some policies by what was made now.
+   * @param standing ids of those that stay as they are though they were not made
+   */
   async replaceOpen(
     tx: Transaction,
     organisation: string,
@@ -52,16 +82,18 @@ export class RecommendationStore {
     made: readonly Recommendation[],
     now: number,
     observed: readonly Recommendation[] = [],
+    standing: readonly string[] = [],
   ): Promise<void> {
+    const kept = [...[...made, ...observed].map(({ id }) => id), ...standing];
     await tx.query(
       `update recommendation set status = 'superseded', decided_at = $5
        where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('open', 'observed') and not (id = any($4::text[]))`,
-      [organisation, team, policies, [...made, ...observed].map((r) => r.id), new Date(now)],
+      [organisation, team, policies, kept, new Date(now)],
     );
     await tx.query(
       `update recommendation set lapsed_at = $5
        where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('approved', 'rejected') and lapsed_at is null and not (id = any($4::text[]))`,
-      [organisation, team, policies, [...made, ...observed].map((r) => r.id), new Date(now)],
+      [organisation, team, policies, kept, new Date(now)],
     );
     await this.reopen(tx, organisation, [...made, ...observed]);
     for (const [r, status] of [
@@ -92,6 +124,33 @@ export class RecommendationStore {
     }
   }
 
+  /** Notes that a team was looked at. */
+  async saveLook(tx: Transaction, organisation: string, team: string, now: number): Promise<void> {
+    await tx.query(
+      `insert into team_look (organisation, team, at) values ($1, $2, $3)
+       on conflict (organisation, team) do update set at = excluded.at`,
+      [organisation, team, new Date(now)],
+    );
+  }
+
+  /** When a team was looked at last, and whether it is due again; null: never. */
+  async lookOf(db: Queryable, organisation: string, team: string): Promise<TeamLook> {
+    const [look] = await db.query<{ at: Date }>(`select at from team_look where organisation = $1 and team = $2`, [
+      organisation,
+      team,
+    ]);
+    const [due] = await db.query<{ parked: boolean; error: string | null }>(
+      `select parked_at is not null as parked, last_error as error from work
+       where organisation = $1 and lane = $2 and stage = 'recommendation.make' and key = $2 and done < wanted`,
+      [organisation, team],
+    );
+    return {
+      lookedAt: look?.at.getTime() ?? null,
+      next: due === undefined ? 'when-something-changes' : due.parked ? 'failed' : 'due',
+      problem: due?.error ?? null,
+    };
+  }
+
   /** Opens what was decided and is a new question now. */
   private async reopen(tx: Transaction, organisation: string, made: readonly Recommendation[]): Promise<void> {
     const rows = await tx.query<{
@@ -100,18 +159,24 @@ export class RecommendationStore {
       lapsed: boolean;
       action: string | null;
       ended: Date | null;
+      decided: Date | null;
     }>(
-      `select r.id, r.status, r.lapsed_at is not null as lapsed, a.id as action, a.ended_at as ended from recommendation r
+      `select r.id, r.status, r.lapsed_at is not null as lapsed, r.decided_at as decided, a.id as action, a.ended_at as ended from recommendation r
        left join lateral (select id, ended_at from action where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
        where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`,
       [organisation, made.map(({ id }) => id)],
     );
-    const again = rows.filter(({ id, status, lapsed, action, ended }) => {
+    const again = rows.filter(({ id, status, lapsed, action, ended, decided }) => {
       const found = made.find((one) => one.id === id);
       return (
         found !== undefined &&
         opensAgain(
-          { status, hasLapsed: lapsed, action: action === null ? null : { endedAt: ended?.getTime() ?? null } },
+          {
+            status,
+            hasLapsed: lapsed,
+            action: action === null ? null : { endedAt: ended?.getTime() ?? null },
+            ...(decided === null ? {} : { decidedAt: decided.getTime() }),
+          },
           newestEvidence(found),
         )
       );

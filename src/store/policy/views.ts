@@ -68,6 +68,8 @@ interface SampleRow {
   at: Date;
   gpu: number | null;
   memory: number | null;
+  watts: number | null;
+  mib: number | null;
   rps: number | null;
   gpus: number | null;
   gpu_model: string | null;
@@ -233,6 +235,7 @@ export class ViewStore {
          max(s.target) as target, array_agg(distinct s.resource) as called, max(s.term) as term,
          case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu,
          case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
+         max(s.power_watts) as watts, max(s.memory_used_mib) as mib,
          case when count(*) = count(s.gpus) then count(distinct s.gpu)::int end as gpus, max(s.gpu_model) as gpu_model,
          max(s.provider) as provider, max(s.sku) as sku, max(s.region) as region
        from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 and not s.partitioned
@@ -265,6 +268,8 @@ export class ViewStore {
         gpuUtilisationRatio: isWhole ? row.gpu : null,
         memoryUsedRatio: isWhole ? row.memory : null,
         requestsPerSecond: row.rps,
+        ...(row.watts === null ? {} : { powerWatts: row.watts }),
+        ...(row.mib === null ? {} : { memoryUsedMib: row.mib }),
       });
     }
     const machines = await this.machines(
@@ -381,7 +386,7 @@ const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjo
 
 /** What was seen lately tells how it is now; what is gone is gone. */
 function machineOf(
-  { connection, seen, seenAt, goneAt }: SeenTarget,
+  { connection, seen, seenAt, firstSeenAt, goneAt }: SeenTarget,
   asOf: number,
   covered: readonly Covered[],
 ): MachineView {
@@ -395,6 +400,7 @@ function machineOf(
     term,
     gpus: gpus === null || count === null ? null : gpus * count,
     launchedAt,
+    firstSeenAt,
     group: groupOf(seen),
     stopSaving: savedByStop(
       seen,

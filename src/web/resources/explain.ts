@@ -17,16 +17,23 @@ const querySchema = z.strictObject({
 const explainedSchema = z
   .strictObject({
     asked: z.string(),
-    kind: z.enum(['team', 'budget', 'target', 'measured']),
+    kind: z
+      .enum(['team', 'budget', 'target', 'measured', 'ambiguous'])
+      .describe('measured: readings have the name, and no target; ambiguous: several targets do'),
     target: z.string(),
     team: z.string(),
     asOf: z.iso.datetime(),
     known: z.array(z.string()).describe('What is known of it, as sentences'),
+    recommended: z.strictObject({
+      at: z.iso.datetime().nullable().describe('When recommendations of the team were last made; null: never'),
+      next: z.enum(['due', 'failed', 'when-something-changes']),
+      message: z.string(),
+    }),
     looks: z.array(
       z.strictObject({
-        document: z.string(),
+        document: z.string().nullable().describe('Null: no document runs the policy for the team'),
         policy: z.string(),
-        mode: z.enum(['observe', 'recommend', 'approve', 'enforce']),
+        mode: z.enum(['observe', 'recommend', 'approve', 'enforce']).nullable(),
         target: z.string(),
         saw: z.array(z.string()),
         proposes: z.array(z.string()),
@@ -34,6 +41,17 @@ const explainedSchema = z
           .strictObject({ code: z.string(), message: z.string(), toAct: z.string() })
           .nullable()
           .describe('Why nothing is proposed, and what would make the policy act; null: it proposes something'),
+        recommendation: z
+          .strictObject({
+            id: z.string(),
+            status: z.enum(['open', 'observed', 'approved', 'rejected', 'superseded', 'expired']),
+            madeAt: z.iso.datetime(),
+            decidedBy: z.string().nullable(),
+            action: z.string().nullable().describe('Its newest action and the state of that'),
+            because: z.string().nullable().describe('What stands against it, or why it was refused'),
+          })
+          .nullable()
+          .describe('The recommendation that there is of it; null: none'),
       }),
     ),
   })

@@ -22,7 +22,9 @@ import { write } from '../writes.js';
 const nameSchema = z.string().min(1).max(100);
 const settable = {
   policy: z.string().describe('One of the catalogue'),
-  teams: z.union([z.literal('*'), z.array(z.string()).min(1)]).describe('Exactly these teams, or * for all'),
+  teams: z
+    .union([z.literal('*'), z.array(z.string()).min(1)])
+    .describe('Exactly these teams, or * for all, also what belongs to no team'),
   mode: z
     .enum(POLICY_MODES as readonly [PolicyMode, ...PolicyMode[]])
     .describe('observe keeps what it would propose without showing it as open; each mode includes those before it'),

@@ -440,7 +440,19 @@ describe('a decided question', () => {
       T + 100 * HALF_HOUR,
       false,
     ],
-    ['rejected, and it came again', { status: 'rejected', hasLapsed: true, action: { endedAt: T } }, T + 1, true],
+    ['rejected a minute ago', { status: 'rejected', hasLapsed: true, action: { endedAt: T } }, T + 60_000, false],
+    [
+      'rejected, and it came again after half an hour',
+      { status: 'rejected', hasLapsed: true, action: { endedAt: T } },
+      T + 30 * 60_000,
+      true,
+    ],
+    [
+      'rejected without an action a minute ago',
+      { status: 'rejected', hasLapsed: true, action: null, decidedAt: T },
+      T + 60_000,
+      false,
+    ],
     ['approved, and nothing carried it out', { status: 'approved', hasLapsed: false, action: null }, T, false],
     [
       'approved, nothing carried it out, and it came again',

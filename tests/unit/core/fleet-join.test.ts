@@ -8,6 +8,7 @@ import { cluesOf, FleetJoin, type Called, type Candidate } from '../../../src/co
 const machine = (id: string, over: Partial<Candidate['seen']> = {}, connection = 'aws'): Candidate => ({
   connection,
   team: 'vision',
+  firstSeenAt: 1000,
   seen: {
     target: `instance/us-east-1/${id}`,
     kind: 'instance',

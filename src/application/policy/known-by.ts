@@ -1,0 +1,155 @@
+/**
+ * What a name stands for: a target of the fleet, what readings call it, a team or a budget; and what is known of it.
+ *
+ * Reads only. What could be several is said to be, with each of them: it is never taken for one, and never for nothing.
+ */
+import { missing } from '../../core/errors.js';
+import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
+import { DAY_MS } from '../../core/time.js';
+import type { Queryable } from '../../store/database.js';
+import type { SeenTarget } from '../../store/fleet/fleet.js';
+import type { MeasuredResource } from '../../store/fleet/measured.js';
+import type { Stores } from '../../store/stores.js';
+
+export interface Known {
+  /** `ambiguous`: several targets have the name. */
+  readonly kind: 'team' | 'budget' | 'target' | 'measured' | 'ambiguous';
+  readonly target: string;
+  readonly team: string;
+  /** Teams of everything that is told of. */
+  readonly teams: readonly string[];
+  /** What is known, as sentences. */
+  readonly known: string[];
+  /** Names that policies may call it by; null: everything of the team. */
+  readonly names: readonly string[] | null;
+}
+
+const MEASURED_MS = DAY_MS;
+
+interface JoinedResource extends MeasuredResource {
+  readonly joined: Joined;
+}
+
+const gpusOf = (all: readonly { readonly gpus: number }[]): number => all.reduce((sum, { gpus }) => sum + gpus, 0);
+const listed = (all: readonly { readonly resource: string }[]): string =>
+  all.map(({ resource }) => resource).join(', ');
+const unique = <Value>(all: readonly Value[]): Value[] => [...new Set(all)];
+const isOne = (one: Pick<Candidate, 'connection' | 'seen'> | null, { connection, seen }: SeenTarget): boolean =>
+  one !== null && one.connection === connection && one.seen.target === seen.target;
+
+/** @throws Failure missing where nothing of that name is known. */
+export async function knownBy(
+  { fleet, measured, budgets, organisations }: Stores,
+  db: Queryable,
+  organisation: string,
+  asked: string,
+  now: number,
+): Promise<Known> {
+  const join = new FleetJoin(await measured.candidates(db, organisation));
+  const all = (await measured.list(db, organisation, now - MEASURED_MS, null)).map(
+    (one): JoinedResource => ({ ...one, joined: join.of(cluesOf(one.called)) }),
+  );
+  const [seen, ...others] = await fleet.allNamed(db, organisation, asked);
+  if (seen !== undefined && others.length === 0) return ofTarget(seen, all);
+  const called = all.filter((one) => isCalled(one, asked));
+  if (seen !== undefined) return ofSeveral(asked, [seen, ...others], called);
+  if (called.length > 0) return ofMeasured(asked, called);
+  const budget = (await budgets.list(db, organisation)).find(({ id }) => id === asked);
+  if (budget !== undefined)
+    return {
+      kind: 'budget',
+      target: asked,
+      team: budget.team,
+      teams: [budget.team],
+      names: null,
+      known: [`a budget of ${budget.team}`],
+    };
+  const own = all.filter((each) => each.team === asked);
+  if (own.length === 0 && (await organisations.team(db, organisation, asked)) === null)
+    throw missing(`nothing is known by the name ${asked}: no team, budget or target, and no GPU measured within a day`);
+  return {
+    kind: 'team',
+    target: asked,
+    team: asked,
+    teams: [asked],
+    names: null,
+    known: [
+      `${gpusOf(own)} of its GPUs are measured`,
+      ...own.flatMap(({ resource, detail }) => (detail === null ? [] : [`${resource}: ${detail}`])),
+    ],
+  };
+}
+
+/** By its own name, or by a host name, an address or an id that its series have. */
+function isCalled({ resource, called }: MeasuredResource, asked: string): boolean {
+  const { ids, hosts, addresses } = cluesOf(called);
+  return resource === asked || (called.pod === null && [...ids, ...hosts, ...addresses].includes(asked));
+}
+
+function ofTarget(one: SeenTarget, all: readonly JoinedResource[]): Known {
+  const { seen, connection, team } = one;
+  const own = all.filter(({ connection: of, target }) => of === connection && target === seen.target);
+  const maybe = all.filter(
+    ({ target, joined }) =>
+      target === null && joined.found === null && joined.among.some((candidate) => isOne(candidate, one)),
+  );
+  const held = all.filter(
+    ({ called, target, joined }) => called.pod !== null && target !== seen.target && isOne(joined.machine, one),
+  );
+  const known = [
+    `${connection} knows it as ${seen.target}: ${seen.state}, ${seen.sku ?? 'unknown SKU'} in ${seen.region ?? 'an unknown region'}`,
+  ];
+  if (own.length > 0) known.push(`${gpusOf(own)} GPUs are measured as its own: ${listed(own)}`);
+  for (const { gpus, resource, target } of held)
+    known.push(`${gpus} of its GPUs are held by ${resource}${target === null ? '' : `, of ${target}`}: ask for that`);
+  for (const { gpus, resource, joined } of maybe)
+    known.push(`${gpus} GPUs are measured as ${resource}: ${joined.found === null ? joined.detail : ''}`);
+  if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
+  return {
+    kind: 'target',
+    target: seen.target,
+    team,
+    teams: [team],
+    names: [
+      seen.target,
+      `${connection}/${seen.target}`,
+      seen.name,
+      ...maybe.map(({ resource }) => resource),
+      ...held.map(({ resource, target }) => target ?? resource),
+    ],
+    known,
+  };
+}
+
+function ofSeveral(asked: string, all: readonly SeenTarget[], called: readonly JoinedResource[]): Known {
+  const [first] = all;
+  const targets = all.map(({ connection, seen }) => `${seen.target} of ${connection}`);
+  return {
+    kind: 'ambiguous',
+    target: asked,
+    team: called[0]?.team ?? first?.team ?? '',
+    teams: unique([...all, ...called].map(({ team }) => team)),
+    names: [asked, ...called.map(({ resource, target }) => target ?? resource)],
+    known: [
+      `${asked} could be ${targets.join(', ')}: ask for one of them`,
+      ...called.map(({ gpus, resource, source, detail }) =>
+        [`${gpus} GPUs of ${resource} are measured by ${source}`, ...(detail === null ? [] : [detail])].join(': '),
+      ),
+    ],
+  };
+}
+
+function ofMeasured(asked: string, called: readonly JoinedResource[]): Known {
+  const [one] = called;
+  return {
+    kind: 'measured',
+    target: called.length === 1 ? (one?.target ?? one?.resource ?? asked) : asked,
+    team: one?.team ?? '',
+    teams: unique(called.map(({ team }) => team)),
+    names: [asked, ...called.flatMap(({ resource, target }) => [resource, ...(target === null ? [] : [target])])],
+    known: called.flatMap(({ gpus, resource, source, detail }) => [
+      `${gpus} GPUs of ${resource} are measured by ${source}`,
+      ...(detail === null ? [] : [detail]),
+    ]),
+  };
+}
