@@ -255,6 +255,9 @@ describe('a provider', () => {
       'stop granted',
       'terminate refused',
     ]);
+    // A receiver that says what it carries out is not said to be asked for more.
+    const less = await examineParts([provider({ ...acting, effects: async () => ['stop', 'scale'] })], clock, 5);
+    expect(less.findings.at(-1)?.detail).toContain('may be asked to stop; not checked');
     // What is refused is named alone, where it is refused and in what mends it.
     expect(asked.findings.at(-1)).toMatchObject({
       status: 'attend',

@@ -4,6 +4,7 @@
  * Only ever reads, and tells nobody anything. A permission is `granted` or `refused` where the provider itself said so
  * (or was seen to allow it); otherwise it is `not-checked`, never taken for granted.
  */
+import type { EffectKind } from '../../core/fleet/fleet.js';
 import type { Clock } from '../../core/time.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { Failure } from '../../core/errors.js';
@@ -154,6 +155,10 @@ const namesOf = (each: Permission['each'], state: Checked): string =>
 const stateOf = (answer: boolean | null | undefined): Checked =>
   answer === true ? 'granted' : answer === false ? 'refused' : 'not-checked';
 
+/** The effects that the other side says it carries out; null: it does not say, or not now. */
+const ableTo = (connection: ProviderConnection, seconds: number): Promise<readonly EffectKind[] | null> =>
+  within(seconds, connection.effects?.() ?? Promise.resolve(null)).catch(() => null);
+
 async function permissionsOf(
   abilities: ProviderAbilities,
   connection: ProviderConnection,
@@ -187,9 +192,10 @@ async function permissionsOf(
   const reads = READING.flatMap((ability) =>
     typeof connection[ability] === 'function' ? [permission('read', ability, abilities[ability] ?? [])] : [],
   );
-  const acts = connection.canAct
-    ? Object.entries(abilities.effects).map(([kind, names]) => permission('act', kind, names))
-    : [];
+  const able = connection.canAct ? await ableTo(connection, seconds) : [];
+  const acts = Object.entries(abilities.effects)
+    .filter(([kind]) => able === null || able.some((one) => one === kind))
+    .map(([kind, names]) => permission('act', kind, names));
   return Promise.all([...reads, ...acts]);
 }
 
