@@ -78,6 +78,9 @@ describe('fleet', () => {
       'GET /api/v1/pods?continue=2&limit=500',
       'GET /api/v1/pods?continue=4&limit=500',
       'GET /api/v1/pods?continue=6&limit=500',
+      'GET /apis/batch/v1/jobs?limit=500',
+      'GET /apis/ray.io/v1/rayjobs?limit=500',
+      'GET /apis/kubeflow.org/v1/pytorchjobs?limit=500',
       'GET /api/v1/namespaces/ml/pods?labelSelector=app%3Dnotebook&limit=500',
     ]);
     expect(new Set(api.wire.requests.map(({ headers }) => headers.authorization))).toEqual(

@@ -25,6 +25,8 @@ const none = (code: string, message: string): Carrying => ({ obstacle: { code, m
 /** Kinds that have a size. */
 const SIZED: ReadonlySet<TargetKind> = new Set(['group', 'workload', 'node-pool']);
 
+const isSized = ({ kind, asOne }: FleetTarget): boolean => SIZED.has(kind) && asOne !== true;
+
 /** Recommendations that no provider carries out, and why. */
 const NOT_ACTED_ON: Readonly<Partial<Record<RecommendedAction, string>>> = {
   Keep: 'it asks for nothing to be changed',
@@ -76,9 +78,10 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
   if (why !== undefined) return none('not-an-effect', why);
   switch (action) {
     case 'Stop':
-      return SIZED.has(seen.kind) ? scaled(seen, 0) : onInstance(seen, { kind: 'stop', target: seen.target });
+      return isSized(seen) ? scaled(seen, 0) : onInstance(seen, { kind: 'stop', target: seen.target });
     case 'Release':
-      return SIZED.has(seen.kind) ? scaled(seen, 0) : onInstance(seen, { kind: 'terminate', target: seen.target });
+      if (seen.asOne === true) return onInstance(seen, { kind: 'stop', target: seen.target });
+      return isSized(seen) ? scaled(seen, 0) : onInstance(seen, { kind: 'terminate', target: seen.target });
     case 'Replace': {
       const group = isTakenByCloud(seen) ? groupOf(seen) : null;
       if (group !== null)
@@ -109,7 +112,7 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
 }
 
 function onInstance(seen: FleetTarget, effect: Effect): Carrying {
-  return seen.kind === 'instance'
+  return seen.kind === 'instance' || (seen.asOne === true && (effect.kind === 'stop' || effect.kind === 'start'))
     ? { effect }
     : none('no-effect-fits', `a ${seen.kind} is neither stopped, started nor replaced as one`);
 }
@@ -126,7 +129,7 @@ function resized({ change }: Wanted, seen: FleetTarget): Carrying {
   const { replicas } = change;
   if (typeof replicas !== 'number' || !Number.isSafeInteger(replicas) || replicas < 0)
     return none('no-effect-fits', 'it does not say how many replicas there should be');
-  if (SIZED.has(seen.kind)) return scaled(seen, replicas);
+  if (isSized(seen)) return scaled(seen, replicas);
   if (replicas > 1) return none('no-effect-fits', 'a single instance cannot become several');
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
 }
@@ -178,8 +181,8 @@ function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
   const standsStill = byHand(
     `${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
   );
-  if (SIZED.has(seen.kind)) return pausedGroup(seen, times, standsStill);
-  if (seen.kind !== 'instance')
+  if (isSized(seen)) return pausedGroup(seen, times, standsStill);
+  if (seen.kind !== 'instance' && seen.asOne !== true)
     return byHand(
       `a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
     );
@@ -333,9 +336,9 @@ export function reachOf(effect: Effect, seen: FleetTarget | null): Reach | null 
 
 function replicasChanged(
   effect: Exclude<Effect, { kind: 'purchase' }>,
-  { kind, replicas, spotRatio }: FleetTarget,
+  { kind, replicas, spotRatio, asOne }: FleetTarget,
 ): number | null {
-  const all = replicas?.desired ?? (kind === 'instance' ? 1 : null);
+  const all = asOne === true ? 1 : (replicas?.desired ?? (kind === 'instance' ? 1 : null));
   switch (effect.kind) {
     case 'scale':
       return all === null ? null : Math.abs(effect.replicas - all);

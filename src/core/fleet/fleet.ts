@@ -91,6 +91,8 @@ export interface FleetTarget {
   readonly localDisks?: true;
   /** Its cloud does not stop every machine of this kind without charges; absent: nothing is known against it. */
   readonly mayKeepCharging?: true;
+  /** A workload that has no size of its own: it is stopped and started as one, as a job is suspended and resumed. */
+  readonly asOne?: true;
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
   /** Who ends it or has ended it; absent: it is not ended, or its cloud does not say by whom. */

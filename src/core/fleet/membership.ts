@@ -71,6 +71,14 @@ export function undoingGroup({ kind }: Effect, seen: Pick<FleetTarget, 'target' 
 }
 
 /**
+ * Labels by which pods name the job that has made them (Kubernetes, "Jobs"; Kubeflow Training Operator, "PyTorchJob").
+ */
+const JOB_LABELS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  job: ['batch.kubernetes.io/job-name', 'job-name'],
+  pytorchjob: ['training.kubeflow.org/job-name'],
+};
+
+/**
  * Whether metered usage is of a target. A machine by its resource id, alone or at the end of its full name (an ARN,
  * Google Cloud's `.../instances/4711`, Azure's path). A group by the tag that its machines carry, or by Azure's path: a
  * uniform scale set is billed under its own name. A Deployment or StatefulSet by the pod's name together with the label
@@ -93,6 +101,8 @@ export function isOf(
     );
   if (kind === 'deployment' || kind === 'statefulset')
     return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
+  const job = JOB_LABELS[kind]?.map((label) => tags?.[label]).find((value) => value !== undefined);
+  if (job !== undefined) return job === name && resource?.startsWith(`pod/${path[0] ?? ''}/`) === true;
   return (
     GROUP_TAGS.some(([of, tag]) => of === kind && tags?.[tag] === name) && (path.length === 1 || path[0] === region)
   );

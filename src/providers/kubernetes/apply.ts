@@ -11,7 +11,9 @@ import { changeOf, LAST_TOKEN, refused, type Change } from './change.js';
 import { FIELD_MANAGER as fieldManager, type Cluster } from './client.js';
 import { cordon, drain, mustMove } from './drain.js';
 import { write, type Written } from './failures.js';
-import type { FleetReader, WorkloadAddress } from './fleet.js';
+import { isJob, type FleetReader, type JobAddress, type WorkloadAddress } from './fleet.js';
+import { jobPatch, revisionOfJob, type JobObject } from './jobs.js';
+import { RESOURCES, resourceOf } from './resources.js';
 import { addressOf, controllerOf, revisionOf, type Address, type Autoscaler, type Workload } from './objects.js';
 
 /** Of a write that the status alone has overtaken. */
@@ -23,7 +25,7 @@ const taken = (detail: string): EffectOutcome => ({ kind: 'taken', reference: nu
 const gone = (target: string): EffectOutcome => refused('missing', `${target} is not there`);
 const changed = (target: string): EffectOutcome => refused('changed', `${target} has changed since it was read`);
 
-const tokenOf = (object: Workload | Autoscaler | V1Node | null): string | undefined =>
+const tokenOf = (object: Workload | Autoscaler | V1Node | JobObject | null): string | undefined =>
   object?.metadata?.annotations?.[LAST_TOKEN];
 
 export class Actor {
@@ -48,6 +50,10 @@ export class Actor {
         return this.onNode(effect, token, before, address.name);
       case 'pod':
         return this.onPod(effect, before, address);
+      case 'job':
+      case 'rayjob':
+      case 'pytorchjob':
+        return this.suspend(effect, token, before, address);
       case 'node-pool':
         return refused('not-supported', "a pool's machines are its cloud's: its own connection sizes it");
     }
@@ -59,6 +65,11 @@ export class Actor {
     if (address === null || address.kind === 'node-pool') return { kind: 'absent' };
     if (address.kind === 'pod') return this.podOutcome(effect, address);
     if (address.kind === 'node') return this.nodeOutcome(effect, token, address.name);
+    if (isJob(address)) {
+      const job = await this.reader.job(address);
+      if (job === null) return gone(effect.target);
+      return tokenOf(job) === token ? taken('the target carries the token') : { kind: 'absent' };
+    }
     const workload = await this.reader.workload(address);
     if (workload === null) return gone(effect.target);
     if (tokenOf(workload) === token || tokenOf(await this.reader.scaler(address)) === token)
@@ -92,6 +103,33 @@ export class Actor {
     // Of two writes under one token the first may have arrived after all: it is looked for before anything else.
     return written.code === 409 && attempts > 1
       ? this.resize(effect, token, before, address, attempts - 1, read)
+      : written.outcome;
+  }
+
+  /** As `resize`: a job is suspended or resumed by one patch that carries the token. */
+  private async suspend(
+    effect: Effect,
+    token: string,
+    before: FleetTarget | null,
+    address: JobAddress,
+    attempts = MOST_ATTEMPTS,
+    revision = before?.revision ?? null,
+  ): Promise<EffectOutcome> {
+    const { kind, namespace, name } = address;
+    const job = await this.reader.job(address);
+    if (job === null) return gone(effect.target);
+    if (tokenOf(job) === token) return taken('it was taken before, under the same token');
+    const read = revisionOfJob(job);
+    if (revision !== null && revision !== read) return changed(effect.target);
+    const body = jobPatch(effect, token, kind, job);
+    if ('kind' in body) return body;
+    const { group, version, plural } = RESOURCES[kind];
+    const written = await write<unknown>(`patch ${resourceOf(kind)} ${namespace}/${name}`, () =>
+      this.cluster.objects.patchNamespacedCustomObject({ group, version, plural, namespace, name, body, fieldManager }),
+    );
+    if (written.done) return taken(effect.kind === 'stop' ? 'suspended' : 'resumed');
+    return written.code === 409 && attempts > 1
+      ? this.suspend(effect, token, before, address, attempts - 1, read)
       : written.outcome;
   }
 

@@ -9,6 +9,7 @@ import {
   AutoscalingV2Api,
   CoreV1Api,
   createConfiguration,
+  CustomObjectsApi,
   PatchStrategy,
   ResourceV1Api,
   ServerConfiguration,
@@ -35,6 +36,8 @@ export interface Cluster {
   readonly autoscaling: AutoscalingV2Api;
   readonly authorization: AuthorizationV1Api;
   readonly resource: ResourceV1Api;
+  /** Jobs of any kind, by their group and plural. */
+  readonly objects: CustomObjectsApi;
 }
 
 export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Cluster {
@@ -60,6 +63,7 @@ export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Clus
     autoscaling: new AutoscalingV2Api(configuration),
     authorization: new AuthorizationV1Api(configuration),
     resource: new ResourceV1Api(configuration),
+    objects: new CustomObjectsApi(configuration),
   };
 }
 

@@ -4,7 +4,7 @@
  * Never writes. Kinds that may not be read are said, and the reading is then not complete. Pods are targets too, asked
  * for by name; they are not listed, since their workloads and nodes are: a workload says which pods are its own.
  */
-import type { V1Node, V1Pod } from '@kubernetes/client-node';
+import type { V1ListMeta, V1Node, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';
 import { ANY_NODE, podGpus } from '../../core/fleet/pod-gpus.js';
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
@@ -27,11 +27,14 @@ import {
   type Identity,
   type Workload,
 } from './objects.js';
-import { ownedPods, withPods } from './owners.js';
+import { jobTarget, isTarget, type JobObject } from './jobs.js';
+import { ownedPods, withPods, type OwnedPods, type RayClusters } from './owners.js';
+import { JOB_KINDS, RESOURCES, resourceOf, type JobKind } from './resources.js';
 
 /** Where neither a setting nor a node says whose machines these are. */
 const UNKNOWN_PROVIDER = 'Kubernetes';
 
+export type JobAddress = Extract<Address, { kind: JobKind }>;
 export type WorkloadAddress = Extract<Address, { kind: 'deployment' | 'statefulset' }>;
 
 export class FleetReader {
@@ -58,6 +61,7 @@ export class FleetReader {
   async reading(at: number): Promise<FleetReading> {
     const { apps, autoscaling } = this.cluster;
     const failures: Failure[] = [];
+    const problems: Failure[] = [];
     const whole = async <T>(list: Promise<T[]>): Promise<T[]> =>
       list.catch((error: unknown) => {
         if (!(error instanceof Failure)) throw error;
@@ -91,7 +95,8 @@ export class FleetReader {
       unlisted = error;
       return [];
     });
-    const owned = ownedPods(pods);
+    const jobs = await this.jobs(failures, problems);
+    const owned = ownedPods(pods, rayClusters(jobs));
     const nodeTargets = nodes.map((node) => nodeTarget(node, identity));
     const byNode = new Map(nodeTargets.map((node) => [node.name, node]));
     const targets: FleetTarget[] = [];
@@ -100,10 +105,14 @@ export class FleetReader {
       const target = workloadTarget(kind, one, owner, identity, await this.podsLeft(one).catch(() => null));
       targets.push(withPods(target, owned.get(target.target), byNode));
     }
+    for (const [kind, one] of jobs) {
+      const own = owned.get(nameOf(kind, one));
+      targets.push(withPods(jobTarget(kind, one, identity, unlisted === null ? own !== undefined : null), own, byNode));
+    }
     return {
       at,
       complete: failures.length === 0,
-      problems: [...failures, ...(unlisted === null ? [] : [unlisted])].map(({ message }) => message),
+      problems: [...failures, ...(unlisted === null ? [] : [unlisted]), ...problems].map(({ message }) => message),
       targets: [...targets, ...nodeTargets, ...poolsOf(nodes, identity)],
     };
   }
@@ -126,13 +135,70 @@ export class FleetReader {
       const claimed = claimedParts(pod, await claimsOf(this.cluster, [pod]));
       return podTarget(pod, target, node?.metadata?.labels ?? {}, identity, claimed);
     }
+    if (isJob(address)) return this.jobTarget(address, identity);
     const workload = await this.workload(address);
     if (workload === null) return null;
     const scaler = await this.scaler(address);
     const seen = workloadTarget(address.kind, workload, scaler, identity, await this.podsLeft(workload));
-    const owned = ownedPods(await this.podsOf(workload)).get(seen.target);
+    return this.withOwned(seen, ownedPods(await this.podsOf(workload)).get(seen.target), identity);
+  }
+
+  private async withOwned(seen: FleetTarget, owned: OwnedPods | undefined, identity: Identity): Promise<FleetTarget> {
     const nodes = owned === undefined ? [] : (await this.nodes()).map((node) => nodeTarget(node, identity));
     return withPods(seen, owned, new Map(nodes.map((node) => [node.name, node])));
+  }
+
+  /**
+   * Jobs with GPUs that have not ended. A kind that the cluster does not have has none; one that may not be read was
+   * never known, so that nothing else is less known for it.
+   */
+  private async jobs(failures: Failure[], problems: Failure[]): Promise<[JobKind, JobObject][]> {
+    const found: [JobKind, JobObject][] = [];
+    for (const kind of JOB_KINDS) {
+      const { group, version, plural: resourcePlural } = RESOURCES[kind];
+      try {
+        const all = await allOf(`list ${resourceOf(kind)}`, async (page) => {
+          const listed: unknown = await this.cluster.objects.listCustomObjectForAllNamespaces({
+            group,
+            version,
+            resourcePlural,
+            ...page,
+          });
+          return listed as { items: (JobObject & { metadata?: V1ObjectMeta })[]; metadata?: V1ListMeta };
+        });
+        found.push(...all.filter((one) => isTarget(kind, one)).map((one): [JobKind, JobObject] => [kind, one]));
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if (error.kind === 'denied') problems.push(error);
+        else if (error.kind !== 'missing') failures.push(error);
+      }
+    }
+    return found;
+  }
+
+  async job({ kind, namespace, name }: JobAddress): Promise<JobObject | null> {
+    const { group, version, plural } = RESOURCES[kind];
+    return read(`get ${resourceOf(kind)} ${namespace}/${name}`, async () => {
+      const got: unknown = await this.cluster.objects.getNamespacedCustomObject({
+        group,
+        version,
+        namespace,
+        plural,
+        name,
+      });
+      return got as JobObject;
+    });
+  }
+
+  private async jobTarget(address: JobAddress, identity: Identity): Promise<FleetTarget | null> {
+    const { kind, namespace } = address;
+    const job = await this.job(address);
+    if (job === null) return null;
+    const pods = await allOf(`list pods in ${namespace}`, (page) =>
+      this.cluster.core.listNamespacedPod({ namespace, ...page }),
+    );
+    const owned = ownedPods(pods, rayClusters([[kind, job]])).get(nameOf(kind, job));
+    return this.withOwned(jobTarget(kind, job, identity, owned !== undefined), owned, identity);
   }
 
   async nodes(): Promise<V1Node[]> {
@@ -200,6 +266,21 @@ export class FleetReader {
     return pods.some((pod) => !isOver(pod));
   }
 }
+
+export const isJob = (address: Address): address is JobAddress => JOB_KINDS.some((kind) => kind === address.kind);
+
+const nameOf = (kind: JobKind, { metadata }: JobObject): string =>
+  `${kind}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
+
+const rayClusters = (jobs: readonly (readonly [JobKind, JobObject])[]): RayClusters =>
+  new Map(
+    jobs.flatMap(([kind, job]) => {
+      const cluster = job.status?.rayClusterName;
+      return cluster === undefined || cluster === ''
+        ? []
+        : [[`${job.metadata?.namespace ?? ''}/${cluster}`, nameOf(kind, job)]];
+    }),
+  );
 
 /** What selects no pod by labels has none that could be found. */
 const asksForGpus = ({ spec }: Workload): boolean =>

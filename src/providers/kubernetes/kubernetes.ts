@@ -14,6 +14,7 @@ import { Actor } from './apply.js';
 import { clusterOf, type Cluster } from './client.js';
 import { FleetReader } from './fleet.js';
 import { grants } from './permissions.js';
+import { JOB_KINDS, resourceOf } from './resources.js';
 import { accessOf, SETTINGS, type Access } from './settings.js';
 import { podUsage, type Place } from './usage.js';
 
@@ -29,7 +30,9 @@ const READS = [
   'list pods',
   'get pods',
   CLAIMS,
+  ...JOB_KINDS.flatMap((kind) => [`list ${resourceOf(kind)}`, `get ${resourceOf(kind)}`]),
 ];
+const SUSPENDS = JOB_KINDS.map((kind) => `patch ${resourceOf(kind)}`);
 const RESIZES = ['patch deployments.apps', 'patch statefulsets.apps'];
 const BOUNDS = ['patch horizontalpodautoscalers.autoscaling'];
 const ENDS = ['delete pods', 'delete nodes'];
@@ -37,7 +40,8 @@ const ENDS = ['delete pods', 'delete nodes'];
 export const provider: Provider = {
   name: 'kubernetes',
   providerName: null,
-  description: 'Deployments, StatefulSets, autoscalers, nodes and the GPUs that pods hold in a Kubernetes cluster',
+  description:
+    'Deployments, StatefulSets, Jobs, RayJobs, PyTorchJobs, autoscalers, nodes and the GPUs that pods hold in a Kubernetes cluster',
   abilities: {
     prices: null,
     usage: ['list pods', 'list nodes', CLAIMS],
@@ -46,8 +50,8 @@ export const provider: Provider = {
     offers: null,
     fleet: READS,
     effects: {
-      stop: RESIZES,
-      start: RESIZES,
+      stop: [...RESIZES, ...SUSPENDS],
+      start: [...RESIZES, ...SUSPENDS],
       scale: [...RESIZES, ...BOUNDS],
       'set-bounds': BOUNDS,
       cordon: ['patch nodes'],

@@ -19,22 +19,25 @@ import { azureIdOf } from '../../core/fleet/azure-id.js';
 import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { podGpus } from '../../core/fleet/pod-gpus.js';
 import type { Term } from '../../core/usage.js';
+import { JOB_KINDS, type JobKind } from './resources.js';
 import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 
 export type WorkloadKind = 'deployment' | 'statefulset';
 
 /**
- * What a target's name stands for: `deployment/ns/name`, `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`,
+ * What a target's name stands for: `job/ns/name` and its like (resources.ts), `deployment/ns/name`, `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`,
  * `node/name`, `node-pool/name`.
  */
 export type Address =
+  | { readonly kind: JobKind; readonly namespace: string; readonly name: string }
   | { readonly kind: WorkloadKind; readonly namespace: string; readonly name: string }
   /** Without the uid a StatefulSet's next pod of the same name is the same target. */
   | { readonly kind: 'pod'; readonly namespace: string; readonly name: string; readonly uid: string | null }
   | { readonly kind: 'node'; readonly name: string }
   | { readonly kind: 'node-pool'; readonly name: string };
 
-const NAMESPACED = /^(deployment|statefulset|pod)\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})(?:@([\w-]+))?$/;
+const NAMESPACED =
+  /^(deployment|statefulset|pod|job|rayjob|pytorchjob)\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})(?:@([\w-]+))?$/;
 const CLUSTER_WIDE = /^(node|node-pool)\/(\S{1,253})$/;
 
 /** Null where the text names nothing of a cluster. */
@@ -42,6 +45,8 @@ export function addressOf(target: string): Address | null {
   const [, kind, namespace = '', name = '', uid] = NAMESPACED.exec(target) ?? [];
   if (kind === 'pod') return { kind, namespace, name, uid: uid ?? null };
   if ((kind === 'deployment' || kind === 'statefulset') && uid === undefined) return { kind, namespace, name };
+  const job = JOB_KINDS.find((one) => one === kind);
+  if (job !== undefined && uid === undefined) return { kind: job, namespace, name };
   const [, wide, wideName = ''] = CLUSTER_WIDE.exec(target) ?? [];
   if (wide === 'node') return { kind: wide, name: wideName };
   if (wide === 'node-pool') return { kind: wide, name: wideName };

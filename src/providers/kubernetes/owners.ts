@@ -15,20 +15,25 @@ export interface OwnedPods {
   readonly nodes: readonly string[];
 }
 
+/** A RayJob's pods belong to the RayCluster that it has made: the job's target by namespace and cluster, `ml/tune-x`. */
+export type RayClusters = ReadonlyMap<string, string>;
+
 /** The target of the pod's owner; null: it has none that is a workload here. */
-export function ownerOf(pod: V1Pod): string | null {
+export function ownerOf(pod: V1Pod, clusters: RayClusters): string | null {
   const owner = controllerOf(pod);
   const namespace = pod.metadata?.namespace ?? '';
-  if (owner?.kind === 'StatefulSet') return `statefulset/${namespace}/${owner.name}`;
+  if (owner?.kind === 'StatefulSet' || owner?.kind === 'Job' || owner?.kind === 'PyTorchJob')
+    return `${owner.kind.toLowerCase()}/${namespace}/${owner.name}`;
+  if (owner?.kind === 'RayCluster') return clusters.get(`${namespace}/${owner.name}`) ?? null;
   const deployment = owner?.kind === 'ReplicaSet' ? /^(.+)-[a-z0-9]+$/.exec(owner.name)?.[1] : undefined;
   return deployment === undefined ? null : `deployment/${namespace}/${deployment}`;
 }
 
 /** By the target of the owner. */
-export function ownedPods(pods: readonly V1Pod[]): Map<string, OwnedPods> {
+export function ownedPods(pods: readonly V1Pod[], clusters: RayClusters = new Map()): Map<string, OwnedPods> {
   const owned = new Map<string, { pods: string[]; nodes: string[] }>();
   for (const pod of pods) {
-    const owner = ownerOf(pod);
+    const owner = ownerOf(pod, clusters);
     if (owner === null || isOver(pod) || !podGpus(pod.spec ?? {}, ANY_NODE, null).requested) continue;
     const own = owned.get(owner) ?? { pods: [], nodes: [] };
     own.pods.push(`pod/${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`);
