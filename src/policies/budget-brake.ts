@@ -8,11 +8,20 @@
  */
 import { z } from 'zod';
 import { covers, type Budget, type BudgetState } from '../core/budget/budget.js';
-import type { Policy, PolicyView, Proposal, ResourceView, WorkloadView } from '../core/policy/policy.js';
+import type {
+  LeftAlone,
+  Look,
+  Policy,
+  PolicyView,
+  Proposal,
+  ResourceView,
+  WorkloadView,
+} from '../core/policy/policy.js';
 import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
+import { left, lookAt, PROTECTED, sawOf } from './estimating/looks.js';
 import { mayTouch } from './estimating/minutes.js';
 import {
   evidenceOf,
@@ -134,6 +143,50 @@ const isUnfiltered = ({ filters }: Budget): boolean => Object.values(filters).ev
 
 const isCovered = (budget: Budget, { provider, sku, term }: WorkloadView): boolean =>
   isUnfiltered(budget) || (provider !== null && covers(budget.filters, { provider, sku, term, tags: null }));
+
+/** Of each budget whether it brakes; and under one that does, of each workload what it does about it. */
+function explain(view: PolicyView, given: Params): Look[] {
+  const money = (nanos: bigint | null, currency: string): string =>
+    nanos === null ? 'unknown' : `${formatMoney({ nanos, currency })} ${currency}`;
+  const budgets = view.budgets.map((one) => {
+    const { budget, state } = one;
+    const saw = [
+      `${money(state.spent, state.currency)} of ${money(state.planned, state.currency)} spent, ${money(state.forecast?.mean ?? null, state.currency)} forecast`,
+    ];
+    return { target: `budget/${budget.id}`, saw, braking: brakingOf(view, one, given) };
+  });
+  const braking = budgets.flatMap((one) => one.braking ?? []);
+  return [
+    ...budgets.map((one) => lookAt(one.target, one.saw, one.braking ?? NOT_REACHED)),
+    ...view.workloads.map((one) => lookAt(one.workload, sawOf(one), aboutWorkload(view, braking, one, given))),
+  ];
+}
+
+const NOT_REACHED = left(
+  'not-reached',
+  'none of the steps is reached in its period',
+  'spend or a forecast that reaches one',
+);
+
+function aboutWorkload(
+  view: PolicyView,
+  all: readonly Braking[],
+  one: WorkloadView,
+  given: Params,
+): LeftAlone | Proposal {
+  if (!mayTouch(one)) return PROTECTED;
+  const own = all.filter(({ budget }) => isCovered(budget, one));
+  const [first] = own.flatMap((braking) => severest(view, braking, one, given));
+  if (first !== undefined) return first;
+  const [worst] = own.toSorted((a, b) => GRADES.indexOf(b.grade) - GRADES.indexOf(a.grade));
+  return worst === undefined
+    ? left('no-brake', 'no budget over it brakes', 'spend or a forecast that reaches a step')
+    : left(
+        'milder',
+        `the budget ${worst.budget.id} has come to ${worst.grade}, which changes nothing that may be changed of it`,
+        `a severer step, or that it may be interrupted or stopped (${given.stopKinds.join(', ')})`,
+      );
+}
 
 /** Of one workload only the severest action that can be taken. */
 function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: Params): Proposal[] {
@@ -355,6 +408,7 @@ export const policy: Policy<Params> = {
     'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,
   holdsWhileProposed: true,
+  explain,
   evaluate: (view, given) =>
     firstPerTarget(
       view.budgets.flatMap((one) => {

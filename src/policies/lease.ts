@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
+import { left, lookAt, made, type Judged } from './estimating/looks.js';
 import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -26,11 +27,22 @@ type Params = z.infer<typeof params>;
 const endOf = ({ expiresAt, startedAt }: LeaseView, { longestDays }: Params): number | null =>
   expiresAt ?? (longestDays === null ? null : startedAt + longestDays * DAY_MS);
 
-function proposalsFor(view: PolicyView, lease: LeaseView, given: Params): Proposal[] {
+function judge(view: PolicyView, lease: LeaseView, given: Params): Judged {
   const end = endOf(lease, given);
-  if (end === null || lease.active !== true || view.asOf < end - given.warnHours * HOUR_MS) return [];
-  return [view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given)];
+  if (end === null) return left('no-end', 'it was given without an end', 'an end of the lease, or longestDays');
+  if (lease.active !== true)
+    return left(
+      'not-held',
+      lease.active === null ? 'nobody knows whether it still holds GPUs' : 'it holds no GPUs any more',
+      'that it is known to hold GPUs',
+    );
+  if (view.asOf < end - given.warnHours * HOUR_MS)
+    return left('not-yet', `it ends at ${formatInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
+  return view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given);
 }
+
+const sawLease = ({ lease, holder, gpus, startedAt }: LeaseView): string =>
+  `the lease ${lease} of ${holder ?? 'an unknown holder'}: ${gpus ?? 'an unknown number of'} GPUs since ${formatInstant(startedAt)}`;
 
 const common = (
   view: PolicyView,
@@ -91,7 +103,8 @@ export const policy: Policy<Params> = {
   version: 1,
   description: 'Ends allocations whose lease nobody renewed, and tells their holders in time',
   params,
-  evaluate: (view, given) => view.leases.flatMap((one) => proposalsFor(view, one, given)),
+  evaluate: (view, given) => view.leases.flatMap((one) => made(judge(view, one, given))),
+  explain: (view, given) => view.leases.map((one) => lookAt(one.target, [sawLease(one)], judge(view, one, given))),
   examples: [
     {
       title: 'Ended an hour ago',

@@ -8,8 +8,17 @@
  * that was not measured could have been higher.
  */
 import { z } from 'zod';
-import type { GpuOffer, ModelPerformance, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import type {
+  GpuOffer,
+  ModelPerformance,
+  Policy,
+  PolicyView,
+  Proposal,
+  SavingsEstimate,
+  WorkloadView,
+} from '../core/policy/policy.js';
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
+import { left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';
 import {
@@ -133,53 +142,88 @@ export function cheapestMix(kinds: readonly Kind[], need: number, mostInstances:
   return best;
 }
 
-function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
+function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const [now, need] = [workloadHourNanos(view, one), needOf(view, one, given)];
-  if (now === null || need === null || !mayTouch(one)) return [];
+  if (!mayTouch(one)) return PROTECTED;
+  if (now === null)
+    return left('no-price', 'nobody knows what an hour of it costs', 'its size, and a price of its GPUs');
+  if (need === null)
+    return left(
+      'no-need',
+      one.service === null
+        ? 'the pace that it has is not known'
+        : `its load of ${given.windowMinutes} minutes is not whole`,
+      one.service === null ? 'its performance on the GPUs that it has' : 'a load that is measured every minute',
+    );
   const kinds = kindsFor(view, one, given);
   const mix = cheapestMix(kinds, need.unitsPerMinute, given.mostInstances);
-  if (mix === null || mix.hourNanos >= now) return [];
+  if (mix === null)
+    return left(
+      'no-kind',
+      `none of ${kinds.length} kinds of GPU is known to do its work and to be on offer`,
+      'measured or predicted performance on other GPUs, and their prices',
+    );
   const saving = monthly(now - mix.hourNanos);
-  if (Number(saving.mean) < given.minimumSavingPerMonth * 1e9) return [];
+  if (mix.hourNanos >= now || Number(saving.mean) < given.minimumSavingPerMonth * 1e9)
+    return left(
+      'no-saving',
+      `the cheapest of ${kinds.length} kinds costs ${units(mix.hourNanos)} an hour, and it costs ${units(now)} now`,
+      'a cheaper offer, or a lower need (minimumSavingPerMonth)',
+    );
+  return proposal(view, one, given, { now, need, mix, saving, kinds: kinds.length });
+}
+
+interface Found {
+  readonly now: number;
+  readonly need: NonNullable<ReturnType<typeof needOf>>;
+  readonly mix: Mix;
+  readonly saving: SavingsEstimate;
+  readonly kinds: number;
+}
+
+function proposal(
+  view: PolicyView,
+  one: WorkloadView,
+  given: Params,
+  { now, need, mix, saving, kinds }: Found,
+): Proposal {
   const text = mix.parts
     .map(({ kind, count }) => `${count} x ${kind.offer.sku} (${kind.offer.gpus} x ${kind.offer.gpuModel})`)
     .join(' + ');
-  return [
-    {
-      action: 'Rightsize',
-      target: one.workload,
-      change: { instances: text, ...sizeOf(mix, one) },
-      title: `Run ${one.workload} on ${text}`,
-      monthlySavings: saving,
-      monthlyCost: monthlyCostOf(now),
-      computation: {
-        perHourNow: units(now),
-        perHourThen: units(mix.hourNanos),
-        unitsPerMinuteNeeded: need.unitsPerMinute,
-        need: need.what,
-        unitsPerMinuteThen: mix.parts.reduce((sum, { kind, count }) => sum + kind.unitsPerMinute * count, 0),
-        kindsConsidered: kinds.length,
-        performance: [...new Set(mix.parts.map(({ kind }) => kind.source))].join(', '),
-        priceList: [...new Set(mix.parts.map(({ kind }) => kind.offer.source))].join(', '),
-      },
-      evidence: [
-        evidenceOf(
-          view,
-          `load and performance of ${one.workload}, prices`,
-          view.asOf - (one.service === null ? 0 : given.windowMinutes * 60_000),
-          view.asOf,
-        ),
-      ],
-      risk: {
-        interruption: 'Medium',
-        note: `It restarts on other GPUs; two kinds of GPU need work that can be shared unevenly. ${carriedOutBy(mix, one)}`,
-      },
-      restartNeeded: true,
-      implementationEffort: mix.parts.length > 1 ? 'High' : 'Medium',
-      rollbackPossible: true,
-      validDays: 7,
+  return {
+    action: 'Rightsize',
+    target: one.workload,
+    change: { instances: text, ...sizeOf(mix, one) },
+    title: `Run ${one.workload} on ${text}`,
+    monthlySavings: saving,
+    monthlyCost: monthlyCostOf(now),
+    computation: {
+      perHourNow: units(now),
+      perHourThen: units(mix.hourNanos),
+      unitsPerMinuteNeeded: need.unitsPerMinute,
+      need: need.what,
+      unitsPerMinuteThen: mix.parts.reduce((sum, { kind, count }) => sum + kind.unitsPerMinute * count, 0),
+      kindsConsidered: kinds,
+      performance: [...new Set(mix.parts.map(({ kind }) => kind.source))].join(', '),
+      priceList: [...new Set(mix.parts.map(({ kind }) => kind.offer.source))].join(', '),
     },
-  ];
+    evidence: [
+      evidenceOf(
+        view,
+        `load and performance of ${one.workload}, prices`,
+        view.asOf - (one.service === null ? 0 : given.windowMinutes * 60_000),
+        view.asOf,
+      ),
+    ],
+    risk: {
+      interruption: 'Medium',
+      note: `It restarts on other GPUs; two kinds of GPU need work that can be shared unevenly. ${carriedOutBy(mix, one)}`,
+    },
+    restartNeeded: true,
+    implementationEffort: mix.parts.length > 1 ? 'High' : 'Medium',
+    rollbackPossible: true,
+    validDays: 7,
+  };
 }
 
 /** The one kind of a mix, where it is bought at the workload's own place; null: two kinds, or elsewhere. */
@@ -238,7 +282,8 @@ export const policy: Policy<Params> = {
   description:
     'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
+  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'A small service on two A100: two T4 do',

@@ -10,10 +10,19 @@
  * pause.
  */
 import { z } from 'zod';
-import type { FleetFacts, JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import type {
+  FleetFacts,
+  JobFacts,
+  LeftAlone,
+  Policy,
+  PolicyView,
+  Proposal,
+  WorkloadView,
+} from '../core/policy/policy.js';
 import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
+import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
 import { mayTouch } from './estimating/minutes.js';
 import { costOnce, evidenceOf, once, units, workloadHourNanos } from './estimating/money.js';
 import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
@@ -62,14 +71,28 @@ function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
   return now > 0 ? now : maxReplicas <= 1 ? 1 : null;
 }
 
-function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | null {
+function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | LeftAlone {
   const { job, fleet, gpusPerReplica } = one;
-  if (job === null || fleet === null || gpusPerReplica === null || one.interruptible !== true || !mayTouch(one))
-    return null;
-  const replicas = sizeOf(fleet);
-  if (replicas === null) return null;
+  if (!mayTouch(one)) return PROTECTED;
+  if (job === null) return left('no-job', 'it is no job that ends', 'work that ends, and when it must be done');
+  if (one.interruptible !== true)
+    return left(
+      'not-interruptible',
+      'nobody says that it may be interrupted',
+      "its owner's word that it may (bursar.io/interruptible)",
+    );
+  const replicas = fleet === null ? null : sizeOf(fleet);
+  if (fleet === null || gpusPerReplica === null || replicas === null)
+    return left('size-unknown', 'nobody knows on how many GPUs it runs, or would start', 'its size, and GPUs of each');
+  if (job.deadline === null) return left('no-deadline', 'nobody says when it must be done', 'a deadline');
+  if (job.workLeftHours === null || job.workLeftHours <= 0)
+    return left(
+      'no-work',
+      job.workLeftHours === null ? 'nobody knows how much work is left' : 'its work is done',
+      'hours of work that are left',
+    );
   const hourNanos = workloadHourNanos(view, { ...one, fleet: { ...fleet, ready: replicas, booting: 0 } });
-  if (job.deadline === null || job.workLeftHours === null || job.workLeftHours <= 0 || hourNanos === null) return null;
+  if (hourNanos === null) return left('no-price', 'nobody knows what an hour of it costs', 'a price of its GPUs');
   const from = hourOf(view.asOf);
   const hours = Math.floor((Math.min(job.deadline, from + given.horizonDays * DAY_MS) - from) / HOUR_MS);
   return {
@@ -143,9 +166,10 @@ function inOnePiece(costs: Float64Array, { workHours, restartHours, isRunning }:
   return hours > costs.length ? null : costs.subarray(0, hours).reduce((sum, one) => sum + one, 0);
 }
 
-function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
+function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const found = caseOf(view, one, given);
-  if (found === null || found.hours < 1) return [];
+  if (isLeft(found)) return found;
+  if (found.hours < 1) return left('too-late', 'no whole hour is left before its deadline', 'a later deadline');
   const { costs, idleHours } = hourCosts(view, found, given);
   const straight = inOnePiece(costs, found);
   const plan = cheapestHours({
@@ -155,13 +179,20 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
     mostStarts: given.mostStarts,
     isRunning: found.isRunning,
   });
-  if (straight === null || plan === null || straight - plan.cost <= straight * given.minimumSavingRatio) return [];
-  return [proposal(view, found, plan, { straight, idleHours })];
+  if (straight === null || plan === null)
+    return left('too-late', 'its work does not fit before its deadline any more', 'a later deadline');
+  if (straight - plan.cost <= straight * given.minimumSavingRatio)
+    return left(
+      'no-saving',
+      `in the cheapest hours before its deadline it costs ${units(plan.cost)}, in one piece ${units(straight)}`,
+      'cheaper hours (bursar peak) or idle commitments before its deadline (minimumSavingRatio)',
+    );
+  return proposal(view, found, plan, { straight, idleHours });
 }
 
 /** With the defaults, for a policy that has to save and may move. */
 export const cheapHoursFor = (view: PolicyView, one: WorkloadView): Proposal[] =>
-  proposalsFor(view, one, params.parse({}));
+  made(judge(view, one, params.parse({})));
 
 function proposal(
   view: PolicyView,
@@ -243,7 +274,8 @@ export const policy: Policy<Params> = {
   version: 1,
   description: 'Cuts a long job that may be interrupted into pieces for the cheap or idle hours before its deadline',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
+  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'Eight hours of work at noon, until tomorrow noon: tonight',

@@ -8,8 +8,9 @@
  * it.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import type { LeftAlone, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
+import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
@@ -41,17 +42,13 @@ interface Training {
   readonly hasStarted: boolean;
 }
 
-function trainingOf(one: WorkloadView): Training | null {
+function trainingOf(one: WorkloadView): Training | LeftAlone {
   const { kind, job, fleet, gpusPerReplica } = one;
-  if (
-    kind !== 'training' ||
-    job === null ||
-    fleet === null ||
-    gpusPerReplica === null ||
-    gpusPerReplica <= 0 ||
-    !mayTouch(one)
-  )
-    return null;
+  if (!mayTouch(one)) return PROTECTED;
+  if (kind !== 'training' || job === null)
+    return left('no-training', 'it is not known to be a training that ends', 'the kind training, and its work');
+  if (fleet === null || gpusPerReplica === null || gpusPerReplica <= 0)
+    return left('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
   // What runs has begun, also where nobody says since when.
   return {
     one,
@@ -61,38 +58,33 @@ function trainingOf(one: WorkloadView): Training | null {
   };
 }
 
-function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
+function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const training = trainingOf(one);
-  if (training === null) return [];
+  if (isLeft(training)) return training;
   const { gpus, hasStarted } = training;
+  const { startGpus, fullGpus, metric, worthFrom, signalMinutes } = given;
+  const atSize = left('at-size', `it has ${gpus} GPUs`, `another size than ${hasStarted ? fullGpus : startGpus}`);
   if (given.mode === 'full') {
-    if (hasStarted) return [keep(view, training)];
-    return gpus === given.fullGpus
-      ? []
-      : [resize(view, training, given.fullGpus, `it runs at full size from the start`)];
+    if (hasStarted) return keep(view, training);
+    return gpus === fullGpus ? atSize : resize(view, training, fullGpus, 'it runs at full size from the start');
   }
   if (!hasStarted)
-    return gpus <= given.startGpus
-      ? []
-      : [
-          resize(
-            view,
-            training,
-            given.startGpus,
-            `it shows on ${given.startGpus} GPUs first whether more are worth it`,
-          ),
-        ];
-  if (one.job?.resizable !== true || gpus >= given.fullGpus) return [];
-  const signal = windowBefore(one.metrics[given.metric], view.asOf, given.signalMinutes);
-  if (!isEvery(signal, (value) => value >= given.worthFrom)) return [];
-  return [
-    resize(
-      view,
-      training,
-      given.fullGpus,
-      `${given.metric} has been ${given.worthFrom} or more for ${given.signalMinutes} minutes`,
-    ),
-  ];
+    return gpus <= startGpus
+      ? atSize
+      : resize(view, training, startGpus, `it shows on ${startGpus} GPUs first whether more are worth it`);
+  if (gpus >= fullGpus) return atSize;
+  if (one.job?.resizable !== true)
+    return left('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
+  const signal = windowBefore(one.metrics[metric], view.asOf, signalMinutes);
+  if (!isEvery(signal, (value) => value >= worthFrom))
+    return left(
+      'no-signal',
+      signal === null
+        ? `${metric} is not measured`
+        : `${metric} was not ${worthFrom} or more in each of the last ${signalMinutes} minutes`,
+      `${metric} of ${worthFrom} or more for ${signalMinutes} minutes, each measured`,
+    );
+  return resize(view, training, fullGpus, `${metric} has been ${worthFrom} or more for ${signalMinutes} minutes`);
 }
 
 function resize(
@@ -169,7 +161,8 @@ export const policy: Policy<Params> = {
   description:
     'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
+  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'Four GPUs, and they scale well: sixteen',

@@ -6,12 +6,21 @@
  * (planning/commitment), whose distance to the optimum that sees the future is measured in docs/decisions-quality.
  */
 import { z } from 'zod';
-import type { DemandSeries, Policy, PolicyView, Proposal, ReservedOffer } from '../core/policy/policy.js';
+import type {
+  DemandSeries,
+  LeftAlone,
+  Look,
+  Policy,
+  PolicyView,
+  Proposal,
+  ReservedOffer,
+} from '../core/policy/policy.js';
 import { HOURS_PER_MONTH } from '../core/policy/policy.js';
 import { HOUR_MS } from '../core/time.js';
 import type { Rate } from '../core/money.js';
 import { recommendReservations, type OfferedTerm, type ReservationAdvice } from '../planning/commitment/recommend.js';
 import { AS_OF, exampleView, rate } from './estimating/examples.js';
+import { isLeft, left, lookAt } from './estimating/looks.js';
 import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -64,20 +73,56 @@ function priced(series: DemandSeries, { terms, upfront }: Params): Priced | null
   return offers.length === 0 ? null : { onDemand, offers };
 }
 
-function proposalsFor(series: DemandSeries, view: PolicyView, given: Params): Proposal[] {
-  if (series.term !== null && series.term !== 'on-demand') return [];
-  if (series.gpus.length < given.minimumHistoryDays * 24) return [];
+function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[] | LeftAlone {
+  if (series.term !== null && series.term !== 'on-demand')
+    return left('not-on-demand', `it is ${series.term} already`, 'use on demand');
+  const days = Math.floor(series.gpus.length / 24);
+  if (series.gpus.length < given.minimumHistoryDays * 24)
+    return left(
+      'too-young',
+      `it has been metered for ${days} days`,
+      `${given.minimumHistoryDays} days (minimumHistoryDays)`,
+    );
   const prices = priced(series, given);
-  if (prices === null) return [];
+  if (prices === null)
+    return left(
+      'no-offer',
+      series.onDemand === null
+        ? 'nobody knows what it costs on demand'
+        : 'no price of a term that may be proposed is below the price on demand',
+      `prices on demand and of ${given.terms.join(', ')} (bursar prices)`,
+    );
   const advice = recommendReservations(
     totalDemand(series),
     series.committed ?? [],
     prices.offers.map(({ term }) => term),
     { guarded: given.guarded },
   );
-  return advice.flatMap((one, at) => {
+  const proposals = advice.flatMap((one, at) => {
     const chosen = prices.offers[at];
     return one.units === 0 || chosen === undefined ? [] : [proposal(series, view, prices.onDemand, chosen, one)];
+  });
+  return proposals.length > 0
+    ? proposals
+    : left(
+        'not-steady',
+        'no GPU more is used for so much of the time that a commitment would pay',
+        'use that is steadier, or a lower price of a term',
+      );
+}
+
+/** What an offer of its term would be named after. */
+const nameOf = ({ provider, region, sku, gpuModel }: DemandSeries): string =>
+  [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');
+
+function explain(view: PolicyView, given: Params): Look[] {
+  return view.demand.flatMap((series) => {
+    const judged = judge(series, view, given);
+    const saw = [
+      `${Math.floor(series.gpus.length / 24)} days of metered use, ${(series.gpus.at(-1) ?? 0).toFixed(1)} GPUs in the last hour`,
+      `${series.reserved.length} prices of commitments`,
+    ];
+    return isLeft(judged) ? [lookAt(nameOf(series), saw, judged)] : judged.map((one) => lookAt(one.target, saw, one));
   });
 }
 
@@ -179,7 +224,12 @@ export const policy: Policy<Params> = {
   description:
     'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time',
   params,
-  evaluate: (view, given) => view.demand.flatMap((series) => proposalsFor(series, view, given)),
+  evaluate: (view, given) =>
+    view.demand.flatMap((series) => {
+      const judged = judge(series, view, given);
+      return isLeft(judged) ? [] : judged;
+    }),
+  explain,
   examples: [
     {
       title: 'Four GPUs in use day and night: reserve them',

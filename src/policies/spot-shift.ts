@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type {
   DemandSeries,
   JobFacts,
+  LeftAlone,
   Policy,
   PolicyView,
   Proposal,
@@ -18,6 +19,7 @@ import type {
 } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
+import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
 import { mayTouch } from './estimating/minutes.js';
 import { evidenceOf, gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
@@ -55,17 +57,20 @@ interface Case {
   readonly restartHours: number;
 }
 
-function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | null {
+function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | LeftAlone {
   const { term, fleet, gpusPerReplica, provider, region, gpuModel } = one;
   const prices = spotPrices(view, one);
-  if (
-    (term !== 'spot' && term !== 'on-demand') ||
-    fleet === null ||
-    gpusPerReplica === null ||
-    prices === null ||
-    !mayTouch(one)
-  )
-    return null;
+  if (!mayTouch(one)) return PROTECTED;
+  if (term !== 'spot' && term !== 'on-demand')
+    return left('other-term', `it runs ${term ?? 'under a term that nobody knows'}`, 'a term of spot or on-demand');
+  if (fleet === null || gpusPerReplica === null)
+    return left('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
+  if (prices === null)
+    return left(
+      'no-price',
+      'no price of its GPUs is known on spot and on demand at its place',
+      'both prices of its provider, SKU and region (bursar prices)',
+    );
   const market = marketOf(view, provider, region, gpuModel);
   return {
     target: one.workload,
@@ -78,21 +83,46 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | null
   };
 }
 
-function forWorkload(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
+function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const found = caseOf(view, one, given);
   const { job: own } = one;
-  const isDone = own !== null && own.workLeftHours !== null && own.workLeftHours <= 0;
-  if (found === null || isDone) return [];
+  if (isLeft(found)) return found;
+  if (own !== null && own.workLeftHours !== null && own.workLeftHours <= 0)
+    return left('no-work', 'its work is done', 'work that is left');
   const word = own === null ? null : byDeadline(view, one, own, found);
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot')
-    return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
+    return toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it');
   // A deadline of which too little is known to plan for it is not risked.
   const mayRisk = word !== null || own === null || own.deadline === null;
   const mayBe = one.interruptible === true && one.spotIsFixed !== true;
-  if (wish === 'spot' && found.term === 'on-demand' && mayBe && mayRisk) return toSpot(view, found);
-  return [];
+  if (wish === found.term || (wish !== 'spot' && found.term === 'on-demand'))
+    return left(
+      'stays',
+      `${found.term} is where it should be now: ${sawMarket(found)}`,
+      found.term === 'spot' ? 'that spot is gone, or its deadline needs it' : stable(given),
+    );
+  if (wish !== 'spot')
+    return left('waits', `spot is not known to be there, and not known to be gone: ${sawMarket(found)}`, stable(given));
+  if (!mayBe)
+    return one.spotIsFixed === true
+      ? left('fixed', 'it is one machine, which no cloud here turns into spot', 'a group that mixes spot')
+      : left('not-interruptible', 'nobody says that it may be interrupted', "its owner's word that it may");
+  if (!mayRisk)
+    return left('deadline', 'it has a deadline of which too little is known to plan for it', 'its work left in hours');
+  return toSpot(view, found);
 }
+
+const stable = ({ stableMinutes }: Params): string =>
+  `spot that has been there for ${stableMinutes} minutes (stableMinutes) at a lower price`;
+
+const sawMarket = ({ prices, market, record }: Case): string =>
+  [
+    `${units(prices.spot)} on spot and ${units(prices.onDemand)} on demand per GPU-hour`,
+    market === null || record === null
+      ? 'nobody has recorded how often spot is there'
+      : `spot was there ${(100 * record.share).toFixed(0)} % of the time`,
+  ].join(', ');
 
 /** Null where there is no deadline, or too little is known to plan for it. */
 function byDeadline(
@@ -122,34 +152,32 @@ function bySpells(view: PolicyView, { prices, market }: Case, { stableMinutes }:
   return newest === true && stable ? 'spot' : null;
 }
 
-function toSpot(view: PolicyView, found: Case): Proposal[] {
+function toSpot(view: PolicyView, found: Case): Judged {
   const { target, gpus, prices, record, restartHours } = found;
   const saving = record === null ? null : spotSaving(prices, record, restartHours);
-  if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0)) return [];
-  return [
-    {
-      action: 'MoveToSpot',
-      target,
-      change: { term: 'spot', sku: prices.offer.sku },
-      title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
-      monthlySavings:
-        saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus),
-      monthlyCost: monthlyCostOf(prices.onDemand * gpus),
-      computation: numbers(found),
-      evidence: evidence(view, found),
-      risk: {
-        interruption: 'High',
-        note:
-          record === null
-            ? 'Nobody has recorded how often spot is gone there.'
-            : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.`,
-      },
-      restartNeeded: true,
-      implementationEffort: 'Low',
-      rollbackPossible: true,
-      validDays: 1,
+  if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0))
+    return left('no-saving', `spot would save nothing: ${sawMarket(found)}`, 'a lower price, or a steadier market');
+  return {
+    action: 'MoveToSpot',
+    target,
+    change: { term: 'spot', sku: prices.offer.sku },
+    title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
+    monthlySavings: saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus),
+    monthlyCost: monthlyCostOf(prices.onDemand * gpus),
+    computation: numbers(found),
+    evidence: evidence(view, found),
+    risk: {
+      interruption: 'High',
+      note:
+        record === null
+          ? 'Nobody has recorded how often spot is gone there.'
+          : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.`,
     },
-  ];
+    restartNeeded: true,
+    implementationEffort: 'Low',
+    rollbackPossible: true,
+    validDays: 1,
+  };
 }
 
 function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
@@ -198,7 +226,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
   const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
   if (gpus === 0) return [];
   const market = marketOf(view, series.provider, series.region, series.gpuModel);
-  return toSpot(view, {
+  const judged = toSpot(view, {
     target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'),
     gpus,
     term: 'on-demand',
@@ -207,6 +235,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
     record: recordOf(view, market, given.historyDays),
     restartHours: given.restartHours,
   });
+  return made(judged);
 }
 
 const TICKS_PER_HOUR = 6;
@@ -262,9 +291,15 @@ export const policy: Policy<Params> = {
     'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
   evaluate: (view, given) => [
-    ...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]),
+    ...view.workloads.flatMap((one) => [...replacements(one), ...made(judge(view, one, given))]),
     ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : []),
   ],
+  explain: (view, given) =>
+    view.workloads.map((one) => {
+      const [replacement] = replacements(one);
+      const judged = replacement ?? judge(view, one, given);
+      return lookAt(replacement?.target ?? one.workload, sawOf(one), judged);
+    }),
   examples: [
     {
       title: 'Interruptible, and spot has been there for two weeks',

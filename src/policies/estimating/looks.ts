@@ -1,0 +1,31 @@
+/**
+ * How a policy tells what it saw of something, and why it leaves it alone. One judgement makes the proposal and the
+ * reason, so that what is told is what is done.
+ */
+import type { LeftAlone, Look, Proposal, WorkloadView } from '../../core/policy/policy.js';
+
+/** What a policy makes of one thing. */
+export type Judged = Proposal | LeftAlone;
+
+export const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
+export const isLeft = (judged: object): judged is LeftAlone => 'toAct' in judged;
+export const made = (judged: Judged): Proposal[] => (isLeft(judged) ? [] : [judged]);
+export const lookAt = (target: string, saw: readonly string[], judged: object): Look => ({
+  target,
+  saw,
+  leftAlone: isLeft(judged) ? judged : null,
+});
+
+export const PROTECTED = left('protected', 'its owner protects it', 'that the protection is taken away');
+
+/** What is known of a workload, in the words of all policies. */
+export function sawOf({ kind, fleet, gpusPerReplica, gpuModel, term, provider, region }: WorkloadView): string[] {
+  const size =
+    fleet === null
+      ? 'an unknown number of replicas'
+      : `${fleet.ready} replicas ready, ${fleet.booting} booting, ${fleet.minReplicas} to ${fleet.maxReplicas} allowed`;
+  return [
+    `${kind ?? 'a workload of an unknown kind'}: ${size}`,
+    `${gpusPerReplica ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'} each, ${term ?? 'of an unknown term'}, at ${[provider, region].filter((one) => one !== null).join(' ') || 'an unknown place'}`,
+  ];
+}
