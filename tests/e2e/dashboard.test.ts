@@ -24,6 +24,8 @@ const PLACES = [
   'policies/scripted',
   'policies/new?policy=schedule',
   'imports',
+  'explain',
+  'explain/lab',
 ] as const;
 const MOST_PAGE_BYTES = 400_000;
 
@@ -243,7 +245,28 @@ describeWith('chromium', 'the dashboard', async (file) => {
     ]);
     await page.getByText('Saving in nanos before it was cut to the cost').waitFor();
     await expectNoOverflow(page, 'rec-priced');
+    await page.getByRole('link', { name: 'Why?' }).click();
+    await page.getByRole('heading', { name: 'Why: i-priced' }).waitFor();
+    await page.getByText('elsewhere proposes something of it', { exact: false }).waitFor();
+    await expectNoOverflow(page, 'explain/i-priced');
     expect(faults).toEqual([]);
+  });
+
+  it('explains a team and what is recommended of it, from the links that lead there', async () => {
+    const { page, open, faults } = await admin();
+    await open('teams/lab');
+    await page.getByRole('link', { name: 'Why?' }).click();
+    await page.getByRole('heading', { name: 'Why: lab' }).waitFor();
+    const looks = page.getByRole('region', { name: 'What the policies make of it' });
+    await looks.getByRole('columnheader', { name: 'Would act on' }).waitFor();
+    // Policies that no document runs for the team are among them, with what would make them look.
+    await looks.getByText('no document of idle-stop holds for lab', { exact: false }).waitFor();
+    await page.getByText('recommendations of lab were', { exact: false }).waitFor();
+    await page.getByLabel('A target, a team or a budget').fill('nobody-knows-this');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText('nothing is known by the name nobody-knows-this', { exact: false }).first().waitFor();
+    // The browser itself writes the refused request to the console.
+    expect(faults.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
   it('shows the ledger of savings, with what is unknown as unknown', async () => {

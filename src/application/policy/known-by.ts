@@ -39,7 +39,7 @@ const isOne = (one: Pick<Candidate, 'connection' | 'seen'> | null, { connection,
 
 /** @throws Failure missing where nothing of that name is known. */
 export async function knownBy(
-  { fleet, measured, budgets, organisations }: Stores,
+  { fleet, measured, budgets, organisations, recommendations }: Stores,
   db: Queryable,
   organisation: string,
   asked: string,
@@ -63,6 +63,16 @@ export async function knownBy(
       teams: [budget.team],
       names: null,
       known: [`a budget of ${budget.team}`],
+    };
+  const [proposed] = await recommendations.ofTarget(db, organisation, asked);
+  if (proposed !== undefined)
+    return {
+      kind: 'target',
+      target: asked,
+      team: proposed.team,
+      teams: [proposed.team],
+      names: [asked],
+      known: [`no connection knows it; ${proposed.policy} proposes something of it`],
     };
   const own = all.filter((each) => each.team === asked);
   if (own.length === 0 && (await organisations.team(db, organisation, asked)) === null)

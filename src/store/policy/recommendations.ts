@@ -237,6 +237,19 @@ export class RecommendationStore {
     );
   }
 
+  /** Who proposes something of a target now, the newest first. */
+  async ofTarget(
+    db: Queryable,
+    organisation: string,
+    target: string,
+  ): Promise<{ readonly team: string; readonly policy: string }[]> {
+    return db.query<{ team: string; policy: string }>(
+      `select team, policy from recommendation where organisation = $1 and target = $2
+         and status in ('open', 'observed', 'approved', 'rejected') order by made_at desc, id limit 10`,
+      [organisation, target],
+    );
+  }
+
   /** Those of the ids that are open. */
   async openAmong(tx: Transaction, organisation: string, ids: readonly string[]): Promise<Set<string>> {
     const rows = await tx.query<{ id: string }>(

@@ -32,6 +32,32 @@ export interface Session {
   readonly oidc: boolean;
 }
 
+/** Why something is proposed or left alone. */
+export interface Explained {
+  readonly asked: string;
+  readonly kind: 'team' | 'budget' | 'target' | 'measured' | 'ambiguous';
+  readonly target: string;
+  readonly team: string;
+  readonly known: readonly string[];
+  readonly recommended: { readonly at: string | null; readonly message: string };
+  readonly looks: readonly ExplainedLook[];
+}
+
+export interface ExplainedLook {
+  readonly document: string | null;
+  readonly policy: string;
+  readonly target: string;
+  readonly saw: readonly string[];
+  readonly proposes: readonly string[];
+  readonly leftAlone: { readonly code: string; readonly message: string; readonly toAct: string } | null;
+  readonly recommendation: {
+    readonly id: string;
+    readonly status: string;
+    readonly decidedBy: string | null;
+    readonly because: string | null;
+  } | null;
+}
+
 export interface Money {
   readonly currency: string;
   readonly amount: string;

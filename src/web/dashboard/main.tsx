@@ -11,6 +11,7 @@ import { joined, reader, say, TAGS, type TextKey } from './language.js';
 import { ActionPage, Actions } from './pages/actions.js';
 import { AlertPage, Alerts } from './pages/alerts.js';
 import { BudgetPage, BudgetsPage } from './pages/budgets.js';
+import { Explain } from './pages/explain.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
@@ -38,6 +39,7 @@ const PAGES: Readonly<
   savings: { name: 'page.savings', draw: (id) => (id === null ? <Savings /> : <SavingPage key={id} id={id} />) },
   alerts: { name: 'page.alerts', draw: (id) => (id === null ? <Alerts /> : <AlertPage key={id} id={id} />) },
   policies: { name: 'page.policies', draw: () => <Policies /> },
+  explain: { name: 'page.explain', draw: (id) => <Explain key={id} /> },
   imports: { name: 'page.imports', draw: (id) => (id === null ? <Imports /> : <ImportPage key={id} id={id} />) },
 };
 

@@ -15,6 +15,7 @@ export const ROUTES = {
   alerts: true,
   savings: true,
   policies: true,
+  explain: true,
   imports: true,
   'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;

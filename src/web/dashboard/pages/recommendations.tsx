@@ -255,6 +255,7 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
             {say('reject')}
           </Act>
           {one.actionId === null ? null : <a href={link('actions', one.actionId)}>{say('recommendations.action')}</a>}
+          <a href={link('explain', one.target)}>{say('explain.why')}</a>
         </div>
         <Problems trouble={decide.trouble} />
         <Said>{decide.said}</Said>

@@ -164,7 +164,8 @@ export function Team({ id }: { readonly id: string }): JSX.Element {
           <a href={link('recommendations', null, { team: id })}>{say('page.recommendations')}</a>{' '}
           <a href={link('actions', null, { team: id })}>{say('page.actions')}</a>{' '}
           <a href={link('savings', null, { team: id })}>{say('page.savings')}</a>{' '}
-          <a href={link('alerts', null, { team: id })}>{say('page.alerts')}</a>
+          <a href={link('alerts', null, { team: id })}>{say('page.alerts')}</a>{' '}
+          <a href={link('explain', id)}>{say('explain.why')}</a>
         </span>
       }
     >
