@@ -6,15 +6,41 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Examination } from '../../src/cli/context.js';
 import { run } from '../../src/cli/program.js';
 import { parseConfig, SETTING_NAMES } from '../../src/config.js';
+import { UNALLOCATED } from '../../src/core/cost/allocation.js';
 import { Failure } from '../../src/core/errors.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import type { Policy } from '../../src/core/policy/policy.js';
+import type { GpuSample } from '../../src/core/ports.js';
 import { inspectParts } from '../../src/parts.js';
 import { LineQueue } from '../../src/pipeline/queue.js';
 import { probePostgres, probeRedis } from '../../src/pipeline/queue-probe.js';
+import { policy as idleStop } from '../../src/policies/idle-stop.js';
+import { rejoin, takeSamples } from '../../src/store/fleet/take-samples.js';
 import { testBursar } from '../support/bursar.js';
+import { instance } from '../support/memory-cloud.js';
 import { KubernetesApi, refusal } from '../support/kubernetes-api.js';
 import { describeWith } from '../support/programs.js';
 import { freshRedis } from '../support/queues.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
+
+const measured = (at: number): GpuSample => ({
+  resource: 'gpu-1.lab',
+  gpu: 'GPU-1',
+  migInstance: null,
+  gpuModel: 'H100',
+  namespace: null,
+  pod: null,
+  at,
+  gpuUtilisationRatio: 0,
+  memoryUsedRatio: 0,
+  memoryUsedMib: 0,
+  temperatureCelsius: null,
+  powerWatts: null,
+  pcieReplays: null,
+  requestsPerSecond: null,
+  networkLatencySeconds: null,
+  labels: { Hostname: 'gpu-1.lab' },
+});
 
 interface Answer {
   readonly ok: boolean;
@@ -54,6 +80,7 @@ describe('doctor', async () => {
         stores,
         importer,
         organisation: 'default',
+        policies: [idleStop as Policy],
         drain: () => runner.drain(),
         migrate: async () => [],
         close: async () => undefined,
@@ -87,6 +114,41 @@ describe('doctor', async () => {
     expect(found(await doctor(), 'unpriced usage')).toEqual([
       expect.stringMatching(/^attend: AWS p5\.48xlarge: 24(\.0+)? GPU-hours of 2026-10 are in no cost$/),
     ]);
+  });
+
+  it('says of how many measured GPUs no machine, no document or no team is known, and what to do', async () => {
+    const { db, stores } = bursar;
+    const evidence = async () => (await doctor()).findings.find(({ check }) => check === 'evidence')!;
+    const take = (): Promise<unknown> =>
+      db.transaction((tx) => takeSamples(stores, tx, 'default', 'dcgm', [measured(clock.now())]));
+    const fleet = (team: string): Promise<unknown> =>
+      db.transaction(async (tx) => {
+        clock.at += 1000;
+        const targets = [{ ...instance('gpu-1'), name: 'gpu-1', launchedAt: 0, knownAs: ['gpu-1.lab'] }];
+        const reading = { at: clock.now(), complete: true, problems: [], targets };
+        await stores.fleet.save(tx, 'default', 'lab', reading, () => team);
+        await stores.fleet.reassign(tx, 'default', 'lab', () => team);
+        await rejoin(stores, tx, 'default', clock.now());
+      });
+    expect(await evidence()).toMatchObject({ status: 'ok', detail: 'no GPU was measured within an hour' });
+    await take();
+    expect(await evidence()).toMatchObject({
+      status: 'attend',
+      detail: expect.stringMatching(/^1 GPUs are measured that no machine.*no connection knows a machine called gpu-1/),
+      remedy: expect.stringContaining('connect the cloud'),
+    });
+    await fleet(UNALLOCATED);
+    expect(await evidence()).toMatchObject({ detail: '1 GPUs are measured on machines of no team' });
+    const document = { name: 'mine', policy: 'idle-stop', teams: ['research'], mode: 'recommend' };
+    const read = readPolicyDocument(document, [idleStop as Policy]);
+    await stores.policies.save(db, 'default', read, 'test', clock.now());
+    expect(await evidence()).toMatchObject({
+      status: 'attend',
+      detail: `1 GPUs are measured of teams for which no document of idle-stop holds: ${UNALLOCATED}`,
+      remedy: expect.stringContaining("teams: '*'"),
+    });
+    await fleet('research');
+    expect(await evidence()).toMatchObject({ status: 'ok' });
   });
 
   it('reads a cluster, and asks it what the two credentials may do', async () => {

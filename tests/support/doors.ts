@@ -30,6 +30,7 @@ export function bothDoors(api: TestApi): {
           stores: api.stores,
           importer: api.importer,
           organisation: 'default',
+          policies: api.policies,
           drain: async () => undefined,
           migrate: async () => [],
           close: async () => undefined,
