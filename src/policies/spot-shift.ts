@@ -100,10 +100,14 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
     return left(
       'stays',
       `${found.term} is where it should be now: ${sawMarket(found)}`,
-      found.term === 'spot' ? 'that spot is gone, or its deadline needs it' : stable(given),
+      found.term === 'spot' ? 'that spot is gone, or its deadline needs it' : onceStable(given),
     );
   if (wish !== 'spot')
-    return left('waits', `spot is not known to be there, and not known to be gone: ${sawMarket(found)}`, stable(given));
+    return left(
+      'waits',
+      `spot is not known to be there, and not known to be gone: ${sawMarket(found)}`,
+      onceStable(given),
+    );
   if (!mayBe)
     return one.spotIsFixed === true
       ? left('fixed', 'it is one machine, which no cloud here turns into spot', 'a group that mixes spot')
@@ -113,7 +117,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   return toSpot(view, found);
 }
 
-const stable = ({ stableMinutes }: Params): string =>
+const onceStable = ({ stableMinutes }: Params): string =>
   `spot that has been there for ${stableMinutes} minutes (stableMinutes) at a lower price`;
 
 const sawMarket = ({ prices, market, record }: Case): string =>

@@ -79,7 +79,7 @@ function object(
       resourceVersion: '7',
       generation: 1,
       labels: { team: 'research' },
-      ...{ creationTimestamp: BORN },
+      creationTimestamp: BORN,
     },
     spec,
     status,

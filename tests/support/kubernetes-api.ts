@@ -19,6 +19,7 @@ export interface KubernetesObject {
     uid: string;
     resourceVersion: string;
     generation?: number;
+    creationTimestamp?: string;
     deletionTimestamp?: string;
     labels?: Record<string, string>;
     annotations?: Record<string, string>;

@@ -59,11 +59,13 @@ it('joins a reading of a node of AKS to the machine under it', () => {
   });
   const machine = {
     connection: 'azure',
+    firstSeenAt: 0,
     team: 'serving',
     seen: seen('instance/eastus/s-1:mc_ml:aks-gpu-vmss:0', ['aks-gpu-vmss000000', '10.2.0.4']),
   };
   const node = {
     connection: 'kubernetes',
+    firstSeenAt: 0,
     team: 'serving',
     seen: nodeTarget(
       {

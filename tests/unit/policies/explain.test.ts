@@ -30,12 +30,12 @@ it.each(
       expect(text).not.toMatch(/^$|undefined|NaN|null/);
   }
   // Whatever is proposed for a workload, a resource or a lease was looked at.
-  const subjects = [
+  const subjects = new Set([
     ...view.workloads.map(({ workload }) => workload),
     ...view.resources.map(({ resource }) => resource),
     ...view.leases.map(({ target }) => target),
-  ];
+  ]);
   const looked = new Set(looks.map(({ target }) => target));
-  const unexplained = [...proposed].filter((target) => subjects.includes(target) && !looked.has(target));
+  const unexplained = [...proposed].filter((target) => subjects.has(target) && !looked.has(target));
   expect(policy.name === 'budget-brake' ? [] : unexplained).toEqual([]);
 });
