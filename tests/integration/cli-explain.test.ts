@@ -67,8 +67,10 @@ describe('bursar explain', () => {
       'recommendations of red were never made yet',
       '120 readings of 1 x H100',
       '0 % busy, 70 W, 4 MiB of memory in use',
-      'nobody knows what an hour of it costs',
-      'a price of its provider, SKU, region and term (bursar prices)',
+      'idle-stop (idle-stop, mode recommend): instance/twin-a',
+      "leaves it alone: 1 of its 8 GPUs are measured as its own; what the others do is not known or is a pod's",
+      'would act on: readings of all its GPUs',
+      'would act on: what it is for: Proposes reservations',
     ])
       expect(out).toContain(text);
   });

@@ -258,5 +258,5 @@ const notWorth = (titles: readonly string[]): LeftAlone | null =>
 const nothingSeen = (policy: Policy): LeftAlone => ({
   code: 'nothing-seen',
   message: 'it saw nothing of it that it looks at',
-  toAct: policy.description,
+  toAct: `what it is for: ${policy.description}`,
 });

@@ -1,8 +1,8 @@
 /** bursar explain: what every policy makes of one target, team or budget, and why. */
 import type { Command } from 'commander';
-import type { Explained, ExplainedRecommendation } from '../../application/policy/explain.js';
+import type { Explained, ExplainedLook, ExplainedRecommendation } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';
-import { printable, table } from '../table.js';
+import { printable } from '../table.js';
 
 export function addExplain(program: Command, session: Session): void {
   program
@@ -38,19 +38,31 @@ const textOf = ({ target, kind, team, known, looks, recommended }: Explained): s
   [
     `${printable(target)}, ${KINDS[kind]}${kind === 'team' ? '' : ` ${printable(team)}`}\n`,
     ...[...known, recommended.message].map((line) => `  ${printable(line)}\n`),
-    '\n',
-    table(
-      ['policy', 'target', 'saw', 'says', 'would act on', 'recommendation'],
-      looks.map((one) => [
-        one.document ?? one.policy,
-        one.target,
-        one.saw.join('; '),
-        one.leftAlone?.message ?? one.proposes.join('; '),
-        one.leftAlone?.toAct ?? '',
-        one.recommendation === null ? '' : stateText(one.recommendation),
-      ]),
-    ),
+    ...looks.map(lookText),
   ].join('');
+
+/** In full: what is cut off here would be the reason. */
+const lookText = ({
+  document,
+  policy,
+  mode,
+  target,
+  saw,
+  proposes,
+  leftAlone,
+  recommendation,
+}: ExplainedLook): string => {
+  const lines: readonly (readonly [name: string, text: string])[] = [
+    ['saw', saw.join('; ')],
+    leftAlone === null ? ['proposes', proposes.join('; ')] : ['leaves it alone', leftAlone.message],
+    ['would act on', leftAlone?.toAct ?? ''],
+    ['recommendation', recommendation === null ? '' : stateText(recommendation)],
+  ];
+  return [
+    `\n${printable(document ?? policy)}${mode === null ? '' : ` (${policy}, mode ${mode})`}: ${printable(target)}\n`,
+    ...lines.flatMap(([name, text]) => (text === '' ? [] : [`  ${name}: ${printable(text)}\n`])),
+  ].join('');
+};
 
 const stateText = ({ id, status, decidedBy, action, because }: ExplainedRecommendation): string =>
   [

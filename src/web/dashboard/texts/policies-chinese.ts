@@ -25,6 +25,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   graceMinutes: '启动后的宽限期（分钟）',
   losesLocalDisks: '允许丢失本地盘数据',
   mostReturns: '最多恢复工作次数',
+  heldMemoryMinutes: '占用显存时的最短静默（分钟）',
   longestDays: '最长天数',
   windowMinutes: '窗口（分钟）',
   headroomRatio: '余量比例',
