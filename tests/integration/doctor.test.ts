@@ -15,7 +15,7 @@ import { inspectParts } from '../../src/parts.js';
 import { LineQueue } from '../../src/pipeline/queue.js';
 import { probePostgres, probeRedis } from '../../src/pipeline/queue-probe.js';
 import { policy as idleStop } from '../../src/policies/idle-stop.js';
-import { rejoin, takeSamples } from '../../src/store/fleet/take-samples.js';
+import { rejoin, takeSamples } from '../../src/application/fleet/take-samples.js';
 import { testBursar } from '../support/bursar.js';
 import { instance } from '../support/memory-cloud.js';
 import { KubernetesApi, refusal } from '../support/kubernetes-api.js';
