@@ -61,6 +61,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   demand: '按需用量',
   outAboveRatio: '扩容利用率',
   outReplicas: '扩容副本数',
+  memoryMetric: '显存指标',
   memoryAboveRatio: '扩容显存占用',
   memoryReplicas: '按显存扩容副本数',
   inBelowRatio: '缩容利用率',
@@ -69,6 +70,10 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   cooldownMinutes: '冷却时间（分钟）',
   unservedPrice: '未满足负载的代价',
   reserveRatio: '备用比例',
+  target: '目标',
+  value: '目标值',
+  toleranceRatio: '容差比例',
+  stabilisationMinutes: '稳定窗口（分钟）',
 };
 
 /** Descriptions of policies and of their parameters. */
@@ -87,14 +92,14 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     '训练先以少量 GPU 启动，待信号表明值得时再扩大；或以完整规模启动并保持不变',
   'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time':
     '为团队几乎始终在用的 GPU 提议购买预留，若节省计划更便宜则提议节省计划',
-  'Starts, stops and bounds workloads and resources by a weekly calendar in a time zone':
-    '按某一时区的每周日程启动、停止工作负载和资源，并限定其规模',
+  'Starts, stops and bounds workloads and machines by a weekly calendar in a time zone':
+    '按某一时区的每周日程启动、停止工作负载和机器，并限定其规模',
   'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU':
     '可中断的任务使用竞价实例；竞价不可用或临近截止时间时转回按需，之后再恢复；替换丢失 GPU 的资源',
   'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold':
     '当利用率或显存持续越过阈值时，按步增减副本',
-  'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU':
-    '根据实测负载预测后续负载，保持所需的服务副本数，并替换丢失 GPU 的副本',
+  'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU':
+    '根据实测负载预测后续负载、保持所需的服务副本数，或使指标保持在目标值（如 GPU 利用率 70%）；并替换丢失 GPU 的副本',
 
   'The severest step that is reached holds': '以已达到的最严步骤为准',
   'What is compared: the spend so far, or the forecast of the period': '比较对象：累计支出，或本期预测',
@@ -111,11 +116,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Times that a machine of which nobody says what it runs may have worked again after such a quiet':
     '未说明用途的机器在同样的空闲之后最多可恢复工作的次数',
   'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数',
-  'Minutes after its start during which what has not worked yet is left alone':
-    '启动后尚未工作过的资源在此分钟数内不予处理',
+  'Minutes after its start, or its first sight where no start is known, in which it need not have worked':
+    '启动后（启动时间未知时为首次发现后）允许尚未工作的分钟数',
   'Older evidence than this is no evidence': '早于此时间的依据不作为依据',
-  'Minutes that a reading may need to arrive: until then it is not missing':
-    '读数到达可能需要的分钟数：在此之前不算缺失',
+  'Minutes that a reading may need to arrive after its minute: until then it is not missing':
+    '读数在其所属分钟之后到达所需的分钟数：在此之前不算缺失',
   'Hours before the end at which the holder is told': '到期前多少小时通知持有者',
   'Hours after the end before the allocation is released': '到期后多少小时释放分配',
   'End of leases that were given without one, in days from their start; null: they never end':
@@ -146,13 +151,13 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     '仅提议可保证成本不超过最优两倍的方案；需要数月用量才会提议',
   'Ways of paying that may be proposed': '可提议的付款方式',
   'IANA zone of the times': '时间所用的 IANA 时区',
-  'Workloads and resources by name; * at the end stands for any ending':
-    '按名称列出工作负载和资源；末尾的 * 表示任意结尾',
+  'Workloads, machines and resources by name; * at the end stands for any ending':
+    '按名称指定的工作负载、机器和资源；末尾的 * 表示任意结尾',
   'The first window that holds decides': '以第一个符合的时段为准',
   'Days on which the window begins; every day where absent': '时段开始的星期；留空为每天',
   'First minute, local time': '开始时间（当地时间）',
   'End, not part of it; earlier than from: it ends on the next day': '结束时间（不含）；早于开始时间则为次日',
-  'false: stopped; true: started where it is not running': '否：停止；是：未运行时启动',
+  'false: stopped; true: a workload is started where it is not running': 'false：停止；true：工作负载未运行时启动',
   'Fewest replicas': '副本数下限',
   'Most replicas': '副本数上限',
   'What holds outside all windows': '所有时段之外的设置',
@@ -163,11 +168,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     '无截止时间的工作负载恢复使用竞价前，竞价须持续可用的分钟数',
   'All on-demand use of the team may be interrupted, also what no workload says anything about':
     '团队的全部按需用量均可中断，包括未由工作负载说明的部分',
-  'Utilisation at which replicas are added': '利用率达到此值时增加副本',
-  'Replicas added by utilisation': '按利用率增加的副本数',
+  'Value of the metric at which replicas are added': '增加副本的指标值',
+  'Replicas added by the metric': '按指标增加的副本数',
   'Memory in use at which replicas are added': '显存占用达到此值时增加副本',
   'Replicas added by memory; the larger of the two steps is taken': '按显存增加的副本数；取两者中较大者',
-  'Utilisation below which replicas are removed': '利用率低于此值时减少副本',
+  'Value of the metric below which replicas are removed': '减少副本的指标下限',
   'Replicas removed': '减少的副本数',
   'Minutes that a threshold must be passed, each one of them': '须逐分钟持续越过阈值的分钟数',
   'Minutes after a change without a scale-in': '变更后不缩容的分钟数',
@@ -176,4 +181,25 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Replicas kept beyond the plan, as a share of it': '计划之外保留的副本比例',
   'Minutes of load that the plan is made of; fewer replicas need all of them measured':
     '计划所依据的负载时长（分钟）；减少副本须全部有实测',
+  'A resource that no connection knows, and whose newest reading is older, is not known to run':
+    '没有连接知道、且最新读数早于此时间的资源，其运行状态视为未知',
+  'A value that a metric is held at, by the rule of Kubernetes; then nothing is forecast':
+    '按 Kubernetes 的规则使指标保持的目标值；此时不作预测',
+  'An older newest value says nothing of now': '最新值早于此时间则不能说明当前情况',
+  'Fewer replicas are as many as any of these last minutes asked for; each has to be measured':
+    '缩容至最近这些分钟中任一分钟所需的最大副本数；每分钟都须有测量值',
+  "Fewest replicas, within the fleet's own bounds": '最少副本数，不超出其自身的上下限',
+  "Most replicas, within the fleet's own bounds": '最多副本数，不超出其自身的上下限',
+  'Mean over the replicas: gpu_utilisation_ratio, memory_used_ratio, or one sent to /v1/workload-metrics (cpu_utilisation_ratio, a queue per replica)':
+    '各副本的平均值：gpu_utilisation_ratio、memory_used_ratio，或发送到 /v1/workload-metrics 的指标（cpu_utilisation_ratio、每副本的队列长度）',
+  'Memory in use, which has to be measured before a replica is removed; null: memory is not looked at':
+    '已用显存，减少副本前必须有测量值；为空则不看显存',
+  'Minutes for which a machine that somebody has started outside its hours is left running':
+    '有人在时段之外启动的机器继续运行的分钟数',
+  "The measure: its GPUs' use, or the group's own metric, sent to /v1/workload-metrics":
+    '度量：GPU 利用率，或发送到 /v1/workload-metrics 的自有指标',
+  'Fewest minutes of quiet where more than a tenth of the memory is held and nobody says what runs':
+    '占用超过十分之一显存且无人说明运行内容时，最少的静默分钟数',
+  'What the metric should be: 0.7 is 70 %': '指标应保持的值：0.7 即 70%',
+  'Within it nothing changes': '在此范围内不作变更',
 };
