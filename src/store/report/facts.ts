@@ -59,13 +59,17 @@ where c.organisation = $1 and c.team = any($2::text[]) and c.day >= ($3::timesta
   and (c.actual is not null or c.unpriced_lines > c.stated_lines) and $5::text is not null
 group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
-/** By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. */
+/**
+ * By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. Whether a
+ * line is of civil dates is asked line by line, as in cost/spend-sums.ts.
+ */
 const LOCAL_CELLS = `
 select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
   select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms - l.stated_part_ms) as unpriced
-  from hour_line l join dimension i on i.organisation = l.organisation and i.id = l.dimension and not i.civil
+  from hour_line l
   left join team t on t.organisation = l.organisation and t.id = l.team
-  where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4
+  where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4 and not (
+    select i.civil from dimension i where i.organisation = l.organisation and i.id = l.dimension)
   group by 1, 2, 3, 4 having sum(l.actual) is not null or sum(l.unpriced_lines - l.stated_lines) > 0
   union all
   select c.team, to_char(c.day, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms - c.stated_part_ms
