@@ -217,6 +217,15 @@ const CANARIES: readonly Canary[] = [
     law: /each counted once/,
   },
   {
+    what: 'a comparison that does not look which machines are metered',
+    breakage: {
+      stores({ unmetered }) {
+        unmetered.metered = async () => null;
+      },
+    },
+    law: /each counted once/,
+  },
+  {
     what: 'an intake that remembers what was rolled back',
     law: /and the books say/,
     breakage: { stores: neverForgets },

@@ -3,10 +3,14 @@
  *
  * Told anew from the rows of meters and bills, without the product's view, claims or states: a bill of the fake cloud
  * states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says itself that
- * it is final.
+ * it is final. It calls machines as the meter does, and meters all of them. What a commitment leaves unused it bills
+ * under the commitment's own name, which no meter knows: that counts at once, though others of its SKU are metered.
  */
 import { DAY_MS, dayOf, formatInstant } from '../../src/core/time.js';
 import type { World } from './world.js';
+
+/** By what service the fake cloud bills what a commitment has left unused. */
+const COMMITMENTS = 'Commitments';
 
 /** Days after its period that a bill settles, where nobody has set another time. */
 const SETTLING_DAYS = 10;
@@ -23,6 +27,7 @@ interface Names {
 interface Line extends Names {
   readonly delivery: string;
   readonly category: string;
+  readonly service: string | null;
   readonly start: Date;
   readonly until: Date;
   readonly delivered: Date;
@@ -46,8 +51,9 @@ export async function everyDollarCountsOnce({ db, organisation, clock, broken, t
     [organisation],
   );
   const lines = await db.query<Line>(
-    `select u.team, coalesce(d.sub_account, d.account) as account, d.sku, d.region, d.term, u.hour, u.billed::text as amount, v.id::text as delivery, d.category,
-       v.period_start as start, v.period_end as until, v.delivered_at as delivered
+    `select u.team, coalesce(d.sub_account, d.account) as account, d.sku, d.region, d.term, u.hour,
+       u.billed::text as amount, v.id::text as delivery, d.category, d.service, v.period_start as start,
+       v.period_end as until, v.delivered_at as delivered
      from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension
      join delivery v on v.organisation = u.organisation and v.id = u.delivery
      where u.organisation = $1 and v.scope is not null`,
@@ -61,9 +67,13 @@ export async function everyDollarCountsOnce({ db, organisation, clock, broken, t
   const sums = new Map<string, bigint>();
   const add = ({ team, amount }: Names): unknown => sums.set(team, (sums.get(team) ?? 0n) + units(amount));
   for (const hour of metered) if (!reached.has(`${hour.account} ${dayOf(hour.hour.getTime())}`)) add(hour);
-  for (const line of lines) if (line.category !== 'Usage' || isFinal(line) || !seen.has(onDay(line))) add(line);
+  const isOfMeteredSku = (line: Line): boolean => line.category === 'Usage' && seen.has(onDay(line));
+  for (const line of lines) if (isFinal(line) || !isOfMeteredSku(line) || line.service === COMMITMENTS) add(line);
   tally.billLinesRecounted += lines.length;
   tally.finalBillLines += lines.filter(isFinal).length;
+  tally.unmeteredLines += lines.filter(
+    (line) => line.service === COMMITMENTS && !isFinal(line) && isOfMeteredSku(line),
+  ).length;
   const booked = await db.query<{ team: string; amount: string }>(
     `select team, coalesce(sum(actual), 0)::text as amount from cost_day
      where organisation = $1 and shared_from = '' group by team`,

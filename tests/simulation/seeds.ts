@@ -46,6 +46,7 @@ const LEAST: Readonly<Partial<Tally>> = {
   crossings: 0.5,
   linesRecounted: 100,
   savingHoursRecounted: 20,
+  unmeteredLines: 0.1,
 };
 const ENOUGH_SEEDS = 100;
 

@@ -32,6 +32,8 @@ export interface Tally {
   /** Lines of bills that were counted anew beside the meters, and those of them whose bill was final. */
   billLinesRecounted: number;
   finalBillLines: number;
+  /** Lines of bills that were not final, of what no meter names beside metered machines of its SKU. */
+  unmeteredLines: number;
 }
 
 export const newTally = (): Tally => ({
@@ -60,6 +62,7 @@ export const newTally = (): Tally => ({
   savingHoursRecounted: 0,
   billLinesRecounted: 0,
   finalBillLines: 0,
+  unmeteredLines: 0,
 });
 
 export function addTally(to: Tally, more: Tally): void {
