@@ -32,6 +32,7 @@ import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
 import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
 import { LateLines1764000000034 } from './0034-late-lines.js';
+import { Contracts1764000000035 } from './0035-contracts.js';
 import { TeamLooks1764000000036 } from './0036-team-looks.js';
 import { StartedTargets1764000000038 } from './0038-started-targets.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
@@ -71,6 +72,7 @@ export const migrations = [
   EvidenceMeetsTheFleet1764000000032,
   StandingObstacles1764000000033,
   LateLines1764000000034,
+  Contracts1764000000035,
   TeamLooks1764000000036,
   StartedTargets1764000000038,
   Scopes1764000000042,

@@ -3,10 +3,10 @@
  */
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
-import { commitmentReport, type CommitmentReport } from '../core/bill/commitments.js';
+import type { CommitmentReport } from '../core/bill/commitments.js';
 import type { ImportedFile } from '../core/ports.js';
 import type { Clock } from '../core/time.js';
-import { commitmentUses } from '../store/bill/commitments.js';
+import { commitmentsOf } from '../store/bill/commitments.js';
 import type { OpenDelivery } from '../store/usage/deliveries.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
@@ -84,9 +84,9 @@ export class LocalBills implements BillDoor {
     });
   }
 
-  async commitments(from: string | null, to: string | null): Promise<CommitmentReport> {
+  commitments(from: string | null, to: string | null): Promise<CommitmentReport> {
     const { stores, organisation } = this.bursar;
-    return commitmentReport(await commitmentUses(stores.db, organisation, from, to));
+    return commitmentsOf(stores.db, organisation, from, to);
   }
 }
 

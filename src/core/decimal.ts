@@ -75,3 +75,11 @@ export function formatDecimal(decimal: Decimal): string {
   if (decimal.scale === 0) return sign + digits;
   return `${sign}${digits.slice(0, -decimal.scale)}.${digits.slice(-decimal.scale)}`;
 }
+
+/** part / whole to six digits, halves up; null where the whole is not above zero. */
+export function ratioOf(part: Decimal, whole: Decimal): string | null {
+  if (whole.unscaled <= 0n || part.unscaled < 0n) return null;
+  const scaled = part.unscaled * 10n ** BigInt(whole.scale) * 2_000_000n;
+  const divisor = whole.unscaled * 10n ** BigInt(part.scale);
+  return formatDecimal({ unscaled: (scaled / divisor + 1n) / 2n, scale: 6 });
+}

@@ -61,6 +61,27 @@ export interface AppliedContract {
   readonly unit: string | null;
 }
 
+/** One commitment of a contract (FOCUS dataset Contract Commitment), by the columns of FOCUS 1.3 and 1.4. */
+export interface ContractCommitment {
+  /** ContractCommitmentId */
+  readonly id: string;
+  /** ContractId */
+  readonly contract: string | null;
+  /** Of 1.4; 1.3 does not say. */
+  readonly provider: string | null;
+  /** Spend: so much money. Usage: so much of a unit. */
+  readonly category: 'Spend' | 'Usage';
+  readonly type: string | null;
+  readonly description: string | null;
+  readonly currency: string | null;
+  readonly cost: Decimal | null;
+  readonly quantity: Decimal | null;
+  readonly unit: string | null;
+  /** ContractCommitmentPeriodStart and -End: half-open, epoch milliseconds. */
+  readonly start: number;
+  readonly end: number;
+}
+
 /** What a bill states about a line, in the source's own decimals. Present on bill lines only. */
 export interface Charge {
   readonly category: ChargeCategory;
@@ -173,4 +194,6 @@ export const placeOfReject = ({ line, column, reason }: Reject): string =>
 export interface RecordBatch {
   readonly records: UsageRecord[];
   readonly rejects: Reject[];
+  /** What a file of contracts says was agreed. */
+  readonly contracts?: readonly ContractCommitment[];
 }

@@ -163,7 +163,41 @@ describe('commitments', () => {
       utilisation: null,
     });
     const later = await api.call<CommitmentReport>('GET', '/v1/commitments?from=2026-11-01');
-    expect(later.body).toEqual({ commitments: [], coverage: [] });
+    expect(later.body).toMatchObject({ commitments: [], coverage: [] });
+  });
+
+  it('of contracts are measured by what the source says was agreed, and the last statement of it counts', async () => {
+    const give = async (name: string, body: string) =>
+      api.call<{ files: { import: string; format: string; accepted: number; unchanged: number; rejected: number }[] }>(
+        'POST',
+        `/v1/imports?source=contracts&filename=${name}`,
+        { body, headers: { 'content-type': 'text/csv' } },
+      );
+    const contracts = async () => (await api.call<CommitmentReport>('GET', '/v1/commitments')).body.contracts;
+    // Four lines of the deliveries before.
+    const applied = { commitment: 'CC-1', unit: 'USD', applied: '24.60' };
+    expect(await contracts()).toMatchObject([{ ...applied, committed: null, remaining: null, fulfilment: null }]);
+    await give('tokens.csv', text('focus_1_4.csv'));
+    const terms = text('focus_contracts_1_4.csv');
+    expect((await give('c.csv', terms)).body.files).toMatchObject([{ format: 'focus-contracts', accepted: 2 }]);
+    expect(await contracts()).toMatchObject([
+      {
+        ...applied,
+        contract: 'C-1',
+        category: 'Spend',
+        committed: '24.60',
+        remaining: '18.45',
+        fulfilment: '0.250000',
+      },
+      { commitment: 'CC-3', unit: 'Tokens', committed: '4000000', applied: '1667215', fulfilment: '0.416804' },
+    ]);
+    expect((await give('c.csv', terms)).body.files).toMatchObject([{ accepted: 0, unchanged: 2 }]);
+    const { files } = (await give('c.csv', terms.replace('98.40', '49.20'))).body;
+    expect(await contracts()).toMatchObject([{ committed: '49.20', fulfilment: '0.500000' }, { commitment: 'CC-3' }]);
+    await api.call('POST', `/v1/imports/${files[0]?.import}/undo`);
+    expect(await contracts()).toMatchObject([{ committed: '98.40', fulfilment: '0.250000' }, { commitment: 'CC-3' }]);
+    const broken = await give('c.csv', terms.replace(',98.40,', ',,').replace(',Usage,', ',Gift,'));
+    expect(broken.body.files).toMatchObject([{ accepted: 0, rejected: 2 }]);
   });
 });
 

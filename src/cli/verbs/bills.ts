@@ -62,7 +62,8 @@ Examples:
       'after',
       `
 Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost. Where a line
-does not state what a ratio needs, the ratio is left open and the lines are counted.
+does not state what a ratio needs, the ratio is left open and the lines are counted. Contracts (a FOCUS file of contract
+commitments, imported as any other) are shown over their own periods, with what bills applied to them.
 
 Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,
@@ -95,8 +96,9 @@ export function deliveriesText(deliveries: readonly OpenDelivery[]): string {
   );
 }
 
-function commitmentsText({ commitments, coverage }: CommitmentReport): string {
-  if (commitments.length + coverage.length === 0) return 'No bill names a commitment or on-demand usage yet.\n';
+function commitmentsText({ contracts, commitments, coverage }: CommitmentReport): string {
+  if (contracts.length + commitments.length + coverage.length === 0)
+    return 'No bill names a commitment or on-demand usage yet.\n';
   const ratio = (text: string | null): string | null => percent(text === null ? null : Number(text));
   return `${table(
     ['provider', 'account', 'commitment', 'purchased', 'used', 'unused', 'currency', 'utilisation', 'unknown lines'],
@@ -123,5 +125,23 @@ function commitmentsText({ commitments, coverage }: CommitmentReport): string {
       ratio(one.coverage),
       one.unknownLines,
     ]),
-  )}`;
+  )}${contracts.length === 0 ? '' : `\n${contractsText(contracts)}`}`;
+}
+
+function contractsText(contracts: CommitmentReport['contracts']): string {
+  return table(
+    ['contract', 'commitment', 'from', 'to', 'committed', 'applied', 'remaining', 'unit', 'fulfilled', 'unknown lines'],
+    contracts.map((one) => [
+      one.contract,
+      one.description ?? one.commitment,
+      one.periodStart?.slice(0, 10),
+      one.periodEnd?.slice(0, 10),
+      shortAmount(one.committed),
+      shortAmount(one.applied),
+      shortAmount(one.remaining),
+      one.unit,
+      percent(one.fulfilment === null ? null : Number(one.fulfilment)),
+      one.unknownLines,
+    ]),
+  );
 }

@@ -8,7 +8,8 @@
  * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where there
  * is nothing to divide by; the sums say how many lines they lack.
  */
-import { addDecimal, formatDecimal, ZERO, type Decimal } from '../decimal.js';
+import { addDecimal, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
+import type { ContractFulfilment } from './contracts.js';
 import { DAY_MS, formatDay } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
@@ -119,11 +120,16 @@ export interface CommitmentCoverage {
 }
 
 export interface CommitmentReport {
+  /** Commitments of contracts, over their own periods. */
+  readonly contracts: readonly ContractFulfilment[];
   readonly commitments: readonly CommitmentUtilisation[];
   readonly coverage: readonly CommitmentCoverage[];
 }
 
-export function commitmentReport(uses: readonly CommitmentUse[]): CommitmentReport {
+export function commitmentReport(
+  uses: readonly CommitmentUse[],
+  contracts: readonly ContractFulfilment[] = [],
+): CommitmentReport {
   const commitments = groupsOf(
     uses.filter(({ commitment }) => commitment !== null),
     ({ provider, account, commitment, currency }) => [provider, account, commitment, currency],
@@ -132,7 +138,7 @@ export function commitmentReport(uses: readonly CommitmentUse[]): CommitmentRepo
     uses.filter(({ commitment, status }) => commitment === null || status === 'Used'),
     ({ provider, account, service, currency }) => [provider, account, service, currency],
   );
-  return { commitments: commitments.map(utilisationOf), coverage: services.map(coverageOf) };
+  return { contracts, commitments: commitments.map(utilisationOf), coverage: services.map(coverageOf) };
 }
 
 function utilisationOf(uses: readonly [CommitmentUse, ...CommitmentUse[]]): CommitmentUtilisation {
@@ -180,14 +186,6 @@ function coverageOf(uses: readonly [CommitmentUse, ...CommitmentUse[]]): Commitm
 
 const sumOf = (uses: readonly CommitmentUse[], amount: (use: CommitmentUse) => Decimal): Decimal =>
   uses.reduce((sum, use) => addDecimal(sum, amount(use)), ZERO);
-
-/** To six digits, halves up; null where the whole is not above zero. */
-function ratioOf(part: Decimal, whole: Decimal): string | null {
-  if (whole.unscaled <= 0n || part.unscaled < 0n) return null;
-  const scaled = part.unscaled * 10n ** BigInt(whole.scale) * 2_000_000n;
-  const divisor = whole.unscaled * 10n ** BigInt(part.scale);
-  return formatDecimal({ unscaled: (scaled / divisor + 1n) / 2n, scale: 6 });
-}
 
 /** Groups in the order of their keys, so that a report is the same whatever order its lines came in. */
 function groupsOf(

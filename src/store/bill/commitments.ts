@@ -3,8 +3,10 @@
  *
  * Works nothing out; see core/bill/commitments.ts.
  */
-import type { CommitmentUse } from '../../core/bill/commitments.js';
+import { commitmentReport, type CommitmentReport, type CommitmentUse } from '../../core/bill/commitments.js';
+import { contractReport } from '../../core/bill/contracts.js';
 import { formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
+import { contractTerms, contractUses } from './contracts.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 
 const COLUMNS = [
@@ -71,6 +73,17 @@ function* rowsOf(organisation: string, delivery: string, uses: readonly Commitme
     ];
     yield `${cells.join('\t')}\n`;
   }
+}
+
+/** What the bills say of commitments and of contracts. @param from,to as of `commitmentUses`; contracts have their own periods */
+export async function commitmentsOf(
+  db: Queryable,
+  organisation: string,
+  from: string | null,
+  to: string | null,
+): Promise<CommitmentReport> {
+  const contracts = contractReport(await contractTerms(db, organisation), await contractUses(db, organisation));
+  return commitmentReport(await commitmentUses(db, organisation, from, to), contracts);
 }
 
 /** Of charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no bound */

@@ -287,7 +287,8 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
 /** Takes a delivery away with all that came of it; who does so wakes its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropDerived(tx, organisation, id);
-  await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, id]);
+  for (const table of ['commitment_use', 'contract_use'])
+    await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
   await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
     organisation,
     source,

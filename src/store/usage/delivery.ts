@@ -12,7 +12,9 @@ import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { BlockBuilder } from './block.js';
 import { CommitmentSums } from '../../core/bill/commitments.js';
+import { ContractSums } from '../../core/bill/contracts.js';
 import { writeCommitmentUses } from '../bill/commitments.js';
+import { writeContractUses } from '../bill/contracts.js';
 import { copyText, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
@@ -49,6 +51,7 @@ export class DeliveryWriter {
   private block = new BlockBuilder();
   private readonly sums = new HourSums();
   private readonly commitments = new CommitmentSums();
+  private readonly contracts = new ContractSums();
   private readonly content = createHash('sha256');
   private blocks = 0;
   private parts = 0;
@@ -73,6 +76,7 @@ export class DeliveryWriter {
     if (!this.options.sumsOnly) {
       this.block.add(group.index, record);
       this.commitments.add(record);
+      this.contracts.add(record);
     }
     this.sums.add(group, record);
     this.outline.add(record);
@@ -119,7 +123,9 @@ export class DeliveryWriter {
   async finish(): Promise<Buffer> {
     await this.flushAll();
     await this.target.dimensions.write(this.target.tx, this.target.organisation);
-    await writeCommitmentUses(this.target.tx, this.target.organisation, this.target.id, this.commitments.drain());
+    const { tx, organisation, id } = this.target;
+    await writeCommitmentUses(tx, organisation, id, this.commitments.drain());
+    await writeContractUses(tx, organisation, id, this.contracts.drain());
     return this.content.digest();
   }
 

@@ -11,12 +11,19 @@ import { addDecimal, formatDecimal } from '../../core/decimal.js';
 import { invalid, unavailable } from '../../core/errors.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
 import type { ImportedFile } from '../../core/ports.js';
-import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../../core/usage.js';
+import {
+  placeOfReject,
+  type ContractCommitment,
+  type RecordBatch,
+  type Reject,
+  type UsageRecord,
+} from '../../core/usage.js';
 import { hourOf } from '../../core/time.js';
 import type { Database, Transaction } from '../database.js';
 import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
+import { writeContracts } from '../bill/contracts.js';
 import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
 import { Overlaps, OverlapWatch } from './overlaps.js';
@@ -175,6 +182,7 @@ class ImportRun {
   /** The first import of the call: everything that the call brings is taken back together. */
   private takenWith: string | null = null;
   private readonly restating: Restating;
+  private readonly contracts: { readonly count: FileCount; readonly contract: ContractCommitment }[] = [];
   private digestPart = 0;
   private pending: Promise<void> = Promise.resolve();
 
@@ -206,6 +214,7 @@ class ImportRun {
     if (this.scopes.size > 0) metered.push(SETTLE);
     const wakes = this.request.urgent === true ? wakeAtOnce : wake;
     await wakes(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
+    await this.finishContracts();
     const bills = new BillDelivery(this.tx, this.request, this.counting);
     await wakes(this.tx, organisation, await bills.finish(this.scopes, counts));
     const results: ImportedFile[] = [];
@@ -257,6 +266,7 @@ class ImportRun {
       await this.pending;
       if (batch.rejects.length > 0) await this.reject(file, count, batch.rejects);
       await this.records(file, count, batch.records);
+      for (const contract of batch.contracts ?? []) this.contracts.push({ count, contract });
       progress?.(count.accepted + count.unchanged + count.rejected);
     }
     return count;
@@ -452,6 +462,16 @@ class ImportRun {
       lane: team,
       key: `${team}/${day}`,
     }));
+  }
+
+  /** What all files of the call state of contracts is what their source states of them from now on. */
+  private async finishContracts(): Promise<void> {
+    const { contracts, tx, takenWith: call } = this;
+    if (contracts.length === 0 || call === null) return;
+    const { organisation, source } = this.request;
+    const terms = contracts.map(({ contract }) => contract);
+    const isNew = await writeContracts(tx, { organisation, source, call }, terms);
+    for (const { count } of contracts) count[isNew ? 'accepted' : 'unchanged'] += 1;
   }
 
   private async reject(file: FileToImport, count: FileCount, rejects: readonly Reject[]): Promise<void> {

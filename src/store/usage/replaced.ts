@@ -51,7 +51,8 @@ async function dropBlocks(tx: Transaction, organisation: string, source: string,
     source,
     id,
   ]);
-  await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, id]);
+  for (const table of ['commitment_use', 'contract_use'])
+    await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
 }
 
 /** Ends a replaced bill for good: the import that brought it is taken back. */

@@ -12,6 +12,7 @@ import { Corrected, misfit, whyMisfit } from '../../core/corrections.js';
 import { compareVersions, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 import { SETTLE } from '../bill/counting.js';
+import { dropContracts } from '../bill/contracts.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
 import type { Stores } from '../stores.js';
 import { wakeAtOnce, type Waking } from '../work.js';
@@ -121,6 +122,7 @@ class Undoing {
       `${DELIVERY} where organisation = $1 and import = $2 order by delivery.id`,
       [organisation, call],
     );
+    this.records += await dropContracts(tx, organisation, call);
     for (const delivery of deliveries) {
       this.records += Number(delivery.records);
       if (delivery.scope === null) await this.metered(delivery);

@@ -1,9 +1,9 @@
 /** /v1/commitments: how much of what was committed was used, and how much of the usage commitments covered. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { commitmentReport, type CommitmentReport } from '../../core/bill/commitments.js';
+import type { CommitmentReport } from '../../core/bill/commitments.js';
 import { parseDay } from '../../core/time.js';
-import { commitmentUses } from '../../store/bill/commitments.js';
+import { commitmentsOf } from '../../store/bill/commitments.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -48,21 +48,44 @@ const coverageSchema = z
   })
   .meta({ id: 'CommitmentCoverage' });
 
+const contractSchema = z
+  .strictObject({
+    commitment: z.string().describe('FOCUS ContractCommitmentId'),
+    contract: name,
+    provider: name,
+    category: z.enum(['Spend', 'Usage']).nullable().describe('Null: no dataset says what was agreed'),
+    type: name,
+    description: name,
+    periodStart: z.iso.datetime().nullable(),
+    periodEnd: z.iso.datetime().nullable(),
+    unit: z.string().describe('What it is measured in: a currency, or a unit'),
+    committed: decimal.nullable(),
+    applied: decimal.describe('By bills, of charges that start within its period, whatever from and to'),
+    remaining: decimal.nullable().describe('Below zero: more was applied than was agreed'),
+    fulfilment: decimal.nullable().describe('applied / committed; null where a line is unknown'),
+    unknownLines: count.describe('Lines that state another currency or unit than the commitment, or none'),
+  })
+  .meta({ id: 'ContractFulfilment' });
+
 @Controller()
 export class CommitmentsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/commitments', {
-    summary: 'Utilisation and coverage of commitments, from bills',
+    summary: 'Utilisation and coverage of commitments, and what was applied to contracts, from bills',
     access: 'read',
     allTeams: true,
-    answer: z.strictObject({ commitments: z.array(utilisationSchema), coverage: z.array(coverageSchema) }),
+    answer: z.strictObject({
+      contracts: z.array(contractSchema),
+      commitments: z.array(utilisationSchema),
+      coverage: z.array(coverageSchema),
+    }),
   })
-  async report(
+  report(
     @Calling() { principal }: Caller,
     @QueryInput(querySchema) { from, to }: z.infer<typeof querySchema>,
   ): Promise<CommitmentReport> {
     const { db } = this.parts.stores;
-    return commitmentReport(await commitmentUses(db, principal.organisation, from ?? null, to ?? null));
+    return commitmentsOf(db, principal.organisation, from ?? null, to ?? null);
   }
 }
