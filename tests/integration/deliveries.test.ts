@@ -176,7 +176,9 @@ describe('commitments', () => {
     const contracts = async () => (await api.call<CommitmentReport>('GET', '/v1/commitments')).body.contracts;
     // Four lines of the deliveries before.
     const applied = { commitment: 'CC-1', unit: 'USD', applied: '24.60' };
-    expect(await contracts()).toMatchObject([{ ...applied, committed: null, remaining: null, fulfilment: null }]);
+    const unagreed = { committed: null, remaining: null, fulfilment: null };
+    const hours = { commitment: 'CC-2', unit: 'GPU-Hours', applied: '6', ...unagreed };
+    expect(await contracts()).toMatchObject([{ ...applied, ...unagreed }, hours]);
     await give('tokens.csv', text('focus_1_4.csv'));
     const terms = text('focus_contracts_1_4.csv');
     expect((await give('c.csv', terms)).body.files).toMatchObject([{ format: 'focus-contracts', accepted: 2 }]);
@@ -185,17 +187,26 @@ describe('commitments', () => {
         ...applied,
         contract: 'C-1',
         category: 'Spend',
-        committed: '24.60',
-        remaining: '18.45',
+        committed: '98.40',
+        remaining: '73.80',
         fulfilment: '0.250000',
       },
       { commitment: 'CC-3', unit: 'Tokens', committed: '4000000', applied: '1667215', fulfilment: '0.416804' },
+      hours,
     ]);
     expect((await give('c.csv', terms)).body.files).toMatchObject([{ accepted: 0, unchanged: 2 }]);
     const { files } = (await give('c.csv', terms.replace('98.40', '49.20'))).body;
-    expect(await contracts()).toMatchObject([{ committed: '49.20', fulfilment: '0.500000' }, { commitment: 'CC-3' }]);
+    expect(await contracts()).toMatchObject([
+      { committed: '49.20', fulfilment: '0.500000' },
+      { commitment: 'CC-3' },
+      hours,
+    ]);
     await api.call('POST', `/v1/imports/${files[0]?.import}/undo`);
-    expect(await contracts()).toMatchObject([{ committed: '98.40', fulfilment: '0.250000' }, { commitment: 'CC-3' }]);
+    expect(await contracts()).toMatchObject([
+      { committed: '98.40', fulfilment: '0.250000' },
+      { commitment: 'CC-3' },
+      hours,
+    ]);
     const broken = await give('c.csv', terms.replace(',98.40,', ',,').replace(',Usage,', ',Gift,'));
     expect(broken.body.files).toMatchObject([{ accepted: 0, rejected: 2 }]);
   });
