@@ -58,7 +58,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Sign in');
     await page.getByLabel('API key').fill('bursar_000000000000_wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('the API key is unknown, revoked or not a key').waitFor();
+    await page.getByRole('alert').getByText('the API key is unknown, revoked, over or not a key').waitFor();
     // The browser itself writes the refused request to the console.
     expect(faults.splice(0)).toEqual([expect.stringContaining('401')]);
     await signIn(page, w.admin);
