@@ -5,7 +5,7 @@
  * Call `simulationDatabase` where `freshDatabase` may be called: at the top of a file or of a describe block.
  */
 import { afterAll } from 'vitest';
-import { Database } from '../../src/store/database.js';
+import { Database, type Transaction } from '../../src/store/database.js';
 import { freshDatabase } from '../support/database.js';
 
 const APPEND_ONLY = [
@@ -22,6 +22,7 @@ const APPEND_ONLY = [
 const SETUP = `
 create function only_added() returns trigger language plpgsql as $$
 begin
+  if tg_table_name = 'usage_id' and tg_op = 'DELETE' and coalesce(current_setting('simulation.undoes', true), '') = 'on' then return null; end if;
   if coalesce(current_setting('simulation.forgets', true), '') <> 'on' then raise exception 'append-only: % of %', tg_op, tg_table_name; end if;
   return null;
 end $$;
@@ -35,6 +36,11 @@ begin
   loop execute format('delete from %s where organisation = $1', one) using gone; end loop;
   delete from organisation where id = gone;
 end $$;`;
+
+/** Within the transaction an import may be taken back: what it was known by goes with it. */
+export async function mayUndo(tx: Transaction): Promise<void> {
+  await tx.query(`select set_config('simulation.undoes', 'on', true)`);
+}
 
 export async function simulationDatabase(): Promise<Database> {
   const { url } = await freshDatabase();

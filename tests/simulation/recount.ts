@@ -11,6 +11,7 @@ import { PART_MS_PER_GPU_HOUR, type UsageRecord } from '../../src/core/usage.js'
 import { kindOf } from '../../src/providers/fake/catalogue.js';
 import { recount, usageOf } from '../../src/providers/fake/metering.js';
 import type { BookedAction } from './laws.js';
+import { OWN_PROVIDER } from './meter.js';
 import type { World } from './world.js';
 
 /** What was really used until an instant, piece by piece. */
@@ -89,8 +90,9 @@ export async function costsMatchTheCloud(world: World, until: number): Promise<v
   }
   const rows = await db.query<{ key: string; nanos: string; unpriced: number; lines: number }>(
     `select c.team || ' ' || d.sku || ' ' || d.term as key, coalesce(sum(c.nanos), 0)::text as nanos, (count(*) filter (where c.unpriced_reason <> ''))::int as unpriced, count(*)::int as lines
-     from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension where c.organisation = $1 and c.hour < $2 group by 1`,
-    [organisation, new Date(until)],
+     from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where c.organisation = $1 and c.hour < $2 and d.provider <> $3 group by 1`,
+    [organisation, new Date(until), OWN_PROVIDER],
   );
   const booked = new Map(rows.map((row) => [row.key, row]));
   for (const key of new Set([...sums.keys(), ...booked.keys()])) {

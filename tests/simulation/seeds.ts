@@ -47,6 +47,10 @@ const LEAST: Readonly<Partial<Tally>> = {
   linesRecounted: 100,
   savingHoursRecounted: 20,
   unmeteredLines: 0.1,
+  restated: 0.3,
+  importsUndone: 0.3,
+  ownHoursRecounted: 2,
+  linesByLearnedRates: 1,
 };
 const ENOUGH_SEEDS = 100;
 

@@ -18,6 +18,7 @@ import {
   purchasesAreBounded,
   type BookedAction,
 } from './laws.js';
+import { applyWhatBillsTaught, learnedRatesHold } from './meter.js';
 import { giveFirstOrders, giveOrders, planInterference } from './person.js';
 import { everyDollarCountsOnce } from './counted-once.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
@@ -63,6 +64,7 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
     for (const isLook of world.instants()) {
       if (isLook) {
         await world.evidence();
+        await world.ownMeter.lives();
         await giveOrders(world);
         planInterference(world);
       }
@@ -143,17 +145,20 @@ async function finish(world: World): Promise<void> {
   await historiesAreWhole(world, actions);
   await nothingIsForgotten(world, actions);
   await costsMatchTheCloud(world, until);
+  await world.ownMeter.booksMatch();
   await savingsMatchTheCloud(world, actions, until);
   await count(world, actions);
   await billsSettle(world);
 }
 
-/** Every dollar counts once while bills are open, and when they have settled. */
+/** Every dollar counts once while bills are open, and when they have settled; and then what they teach is applied. */
 async function billsSettle(world: World): Promise<void> {
   await everyDollarCountsOnce(world);
+  await applyWhatBillsTaught(world);
   world.clock.at = Math.max(world.clock.at, Date.UTC(2026, 10, 11));
   await worked(world, false);
   await everyDollarCountsOnce(world);
+  await learnedRatesHold(world);
 }
 
 async function count(

@@ -34,6 +34,12 @@ export interface Tally {
   finalBillLines: number;
   /** Lines of bills that were not final, of what no meter names beside metered machines of its SKU. */
   unmeteredLines: number;
+  /** Of the company's own meter: records stated again, imports taken back, and hours that were recounted. */
+  restated: number;
+  importsUndone: number;
+  ownHoursRecounted: number;
+  /** Cost lines that a learned rate has priced. */
+  linesByLearnedRates: number;
 }
 
 export const newTally = (): Tally => ({
@@ -63,6 +69,10 @@ export const newTally = (): Tally => ({
   billLinesRecounted: 0,
   finalBillLines: 0,
   unmeteredLines: 0,
+  restated: 0,
+  importsUndone: 0,
+  ownHoursRecounted: 0,
+  linesByLearnedRates: 0,
 });
 
 export function addTally(to: Tally, more: Tally): void {

@@ -38,6 +38,7 @@ import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEA
 import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
 import { reseed } from './randomness.js';
 import { reckless } from './reckless.js';
+import { OwnMeter } from './meter.js';
 import { newTally, type Tally } from './tally.js';
 import { Wire, type Sending } from './wire.js';
 
@@ -124,6 +125,7 @@ export class World {
   readonly cloud: FakeCloud;
   readonly wire: Wire;
   readonly tally: Tally = newTally();
+  readonly ownMeter: OwnMeter;
   readonly broken: string[] = [];
   /** Of the doors, by which people come in: a process of their own, which does not die. */
   readonly stores: Stores;
@@ -175,6 +177,7 @@ export class World {
       },
       seed % 2 === 0 ? 'payer' : null,
     );
+    this.ownMeter = new OwnMeter(this);
     this.process = this.start();
   }
 
@@ -198,12 +201,13 @@ export class World {
           assignedBy: null,
         });
       await stores.organisations.saveRules(tx, organisation, RULES, 'founder');
-      // The laws price what ran by the cloud's list; its bills are less. What bills teach has tests of its own.
+      // The laws price what ran by the cloud's list; its bills are less. What they teach is applied at the end.
       await stores.learnedRates.setApplied(tx, organisation, false);
       for (const budget of budgetsOf(this.chance)) await this.setBudget(tx, budget);
       for (const document of documentsOf(this.chance)) await this.applyDocument(tx, document);
       await stores.workloads.saveLease(tx, organisation, 'blue', leaseOf(this.chance, this.plan.start));
     });
+    await this.ownMeter.found();
   }
 
   async setBudget(tx: Transaction, budget: Budget): Promise<void> {
