@@ -44,12 +44,16 @@ join dimension d on d.organisation = v.organisation and d.kind = 'billed' and d.
     else p.account end in ('', d.sub_account))
 where v.scope is not null and not v.closed`;
 
-/** @param reaches of a metered hour, whether a final bill does; `lookup` what of the bills is looked at for it */
-const lines = (reaches: string, lookup: string): string => `
+/**
+ * @param reaches of a metered hour, whether a final bill does
+ * @param lookup what of the bills is looked at for it
+ * @param meant which lines are looked for among those that are set aside
+ */
+const lines = (reaches: string, lookup: string, meant: string): string => `
 create or replace view hour_line as
 select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
   0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
-  case when u.billed is not null and (v.closed or (
+  case when ${meant}(v.closed or (
       select true from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
         and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
         and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
@@ -96,12 +100,14 @@ export class LateLines1764000000034 implements MigrationInterface {
     await runner.query(CUT);
     await runner.query(WAKE);
     await runner.query(setAsideBy(ABOUT, '\n  and b.final is not true'));
-    await runner.query(lines('coalesce(nullif(b.final, false), f.reaches)', 'b.final is null and '));
+    await runner.query(
+      lines('coalesce(nullif(b.final, false), f.reaches)', 'b.final is null and ', 'u.billed is not null and '),
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(setAsideBy(PERIOD, ''));
-    await runner.query(lines('f.reaches', ''));
+    await runner.query(lines('f.reaches', '', ''));
     await runner.query(`alter table bill_claim drop column final`);
   }
 }

@@ -263,7 +263,10 @@ export class BillDelivery {
       delivered_at: now,
       bundle,
     };
-    const columns = Object.keys(row).map((name, at) => `${name} = $${at + 3}`);
+    // A final bill that comes again as it was has been final since then.
+    const value = (name: string, at: string): string =>
+      name === 'final_at' && isFinal ? `coalesce(case when closed then final_at end, ${at})` : at;
+    const columns = Object.keys(row).map((name, at) => `${name} = ${value(name, `$${at + 3}`)}`);
     await this.tx.query(`update delivery set ${columns.join(', ')} where organisation = $1 and id = $2`, [
       this.request.organisation,
       id,
