@@ -31,15 +31,19 @@ vi.mock('../../src/core/action/guard.js', async (original) => {
         : { allowed: false, reasons }
       : { allowed: true, reach: reachOf(facts.action.effect, facts.seen) ?? { replicas: 0, gpus: 0 } };
   };
-  return { ...real, guard };
+  // What it would refuse is told before it is asked, and then nobody asks: a guard that is blind is so in both places.
+  const standingReasons: typeof real.standingReasons = (facts) =>
+    real.standingReasons(facts).filter(({ code }) => !guards.ignored.has(code));
+  return { ...real, guard, standingReasons };
 });
 
 /** A connection that is the wire but for what is given. */
 const over = (wire: Wire, other: Partial<ProviderConnection>): ProviderConnection =>
   Object.assign(Object.create(wire) as ProviderConnection, other);
 
-/** Notes that a provider is asked, whatever the kill switch says. */
-const asksAnyway = ({ safety }: Stores): void => {
+/** Notes that a provider is asked, whatever the kill switch says; nor does setting it refuse what is on its way. */
+const asksAnyway = ({ safety, actions }: Stores): void => {
+  actions.unasked = async () => [];
   safety.mayAsk = async (tx, organisation, { id }, now) =>
     (
       await tx.query(
@@ -56,6 +60,7 @@ const neverForgets = ({ intake }: Stores): void => {
   const always = {};
   seen.sightings = (db, organisation, source, version, _run, hours) =>
     sightings.call(seen, db, organisation, source, version, always, hours);
+  seen.forget = () => undefined;
 };
 
 interface Canary {
