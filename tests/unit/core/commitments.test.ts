@@ -79,6 +79,7 @@ const SPOT = line({ billed: '3', effective: '3', list: '9', term: 'spot' });
 describe('a report on commitments', () => {
   it('divides what was used by what was committed, and what was covered by what could have been', () => {
     expect(reportOf([USED, UNUSED, BOUGHT, ON_DEMAND, SPOT])).toEqual({
+      contracts: [],
       commitments: [
         {
           provider: 'AWS',
@@ -125,7 +126,7 @@ describe('a report on commitments', () => {
 
   it('is open where nothing was committed, and the same whatever the order of the lines', () => {
     expect(reportOf([BOUGHT]).commitments).toMatchObject([{ used: '0', unused: '0', utilisation: null }]);
-    expect(reportOf([SPOT])).toEqual({ commitments: [], coverage: [] });
+    expect(reportOf([SPOT])).toEqual({ contracts: [], commitments: [], coverage: [] });
     const lines = [USED, ON_DEMAND, UNUSED, BOUGHT];
     expect(reportOf(lines.toReversed())).toEqual(reportOf(lines));
   });
