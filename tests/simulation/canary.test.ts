@@ -41,9 +41,8 @@ vi.mock('../../src/core/action/guard.js', async (original) => {
 const over = (wire: Wire, other: Partial<ProviderConnection>): ProviderConnection =>
   Object.assign(Object.create(wire) as ProviderConnection, other);
 
-/** Notes that a provider is asked, whatever the kill switch says; nor does setting it refuse what is on its way. */
-const asksAnyway = ({ safety, actions }: Stores): void => {
-  actions.unasked = async () => [];
+/** Notes that a provider is asked, whatever the kill switch says. */
+const asksAnyway = ({ safety }: Stores): void => {
   safety.mayAsk = async (tx, organisation, { id }, now) =>
     (
       await tx.query(
@@ -51,6 +50,11 @@ const asksAnyway = ({ safety, actions }: Stores): void => {
         [organisation, id, new Date(now)],
       )
     ).length > 0;
+};
+
+/** Sets the kill switch without refusing what is on its way. */
+const refusesNothing = ({ actions }: Stores): void => {
+  actions.unasked = async () => [];
 };
 
 /** Takes every import for the one before: what a rolled back one had seen stays seen. */
@@ -97,16 +101,26 @@ const CANARIES: readonly Canary[] = [
     law: /policies bought for/,
   },
   {
-    // At the guard, when it is set and when the request goes out: of these one alone is enough.
     what: 'a kill switch that nobody looks at',
     ignored: ['stopped'],
     law: /although the kill switch is on/,
     breakage: {
+      orders: refusesNothing,
       stores(stores) {
         asksAnyway(stores);
         stores.safety.stopsOver = async () => [];
       },
     },
+  },
+  {
+    what: 'a kill switch that is not asked again when the request goes out',
+    law: /although the kill switch is on/,
+    breakage: { orders: refusesNothing, stores: asksAnyway },
+  },
+  {
+    what: 'a kill switch that what was approved before it outlives',
+    law: /approved before the kill switch was pulled/,
+    breakage: { orders: refusesNothing },
   },
   {
     what: 'a request that goes out before it is committed that it does',

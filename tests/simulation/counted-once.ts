@@ -1,16 +1,14 @@
 /**
  * The law of `actual`: every dollar of a bill, and every metered hour without one, is in it exactly once.
  *
- * Told anew from the rows of meters and bills, without the product's view, claims or states: a bill of the fake cloud
+ * Told anew from the records of meters and bills, without the product's view, claims or states: a bill of the fake cloud
  * states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says itself that
- * it is final. It calls machines as the meter does, and meters all of them. What a commitment leaves unused it bills
- * under the commitment's own name, which no meter knows: that counts at once, though others of its SKU are metered.
+ * it is final. It calls machines as the meter does. While it is open, a line of a SKU that was metered on its day counts
+ * only if its own machine was not: its records are late, or it is what a commitment leaves unused, which no meter knows.
  */
+import { formatDecimal } from '../../src/core/decimal.js';
 import { DAY_MS, dayOf, formatInstant } from '../../src/core/time.js';
 import type { World } from './world.js';
-
-/** By what service the fake cloud bills what a commitment has left unused. */
-const COMMITMENTS = 'Commitments';
 
 /** Days after its period that a bill settles, where nobody has set another time. */
 const SETTLING_DAYS = 10;
@@ -21,16 +19,20 @@ interface Names {
   readonly sku: string | null;
   readonly region: string | null;
   readonly term: string | null;
-  readonly hour: Date;
+  /** Epoch milliseconds. */
+  readonly hour: number;
   readonly amount: string;
 }
-interface Line extends Names {
-  readonly delivery: string;
-  readonly category: string;
-  readonly service: string | null;
-  readonly start: Date;
-  readonly until: Date;
+interface Delivery {
+  readonly source: string;
+  readonly id: string;
+  readonly until: Date | null;
   readonly delivered: Date;
+}
+interface Line extends Names {
+  readonly isUsage: boolean;
+  readonly isFinal: boolean;
+  readonly resource: string | null;
 }
 
 /** In units of 10^-15. */
@@ -40,40 +42,73 @@ function units(text: string): bigint {
   return text.startsWith('-') ? -size : size;
 }
 
-const onDay = ({ account, sku, region, term, hour }: Names): string =>
-  JSON.stringify([account, sku, region, term === 'spot', dayOf(hour.getTime())]);
+type Dated = Pick<Names, 'account' | 'sku' | 'region' | 'term' | 'hour'>;
 
-export async function everyDollarCountsOnce({ db, organisation, clock, broken, tally }: World): Promise<void> {
-  const metered = await db.query<Names>(
+const kindOf = ({ account, sku, region, term }: Dated): string =>
+  JSON.stringify([account, sku, region, term === 'spot']);
+const onDay = (one: Dated): string => `${kindOf(one)} ${dayOf(one.hour)}`;
+
+/** The machines that were metered of a kind on a day, by their names. */
+type Machines = ReadonlyMap<string, ReadonlySet<string | null>>;
+
+/** What bills and meters have sent and what of it counts, line by line. */
+async function sent({ db, stores, organisation, clock }: World): Promise<{ lines: Line[]; machines: Machines }> {
+  const deliveries = await db.query<Delivery>(
+    `select source, id::text as id, period_end as until, delivered_at as delivered
+     from delivery where organisation = $1`,
+    [organisation],
+  );
+  const rules = await stores.organisations.rules(db, organisation);
+  const lines: Line[] = [];
+  const machines = new Map<string, Set<string | null>>();
+  for (const { source, id, until, delivered } of deliveries) {
+    const isFinal = until !== null && delivered >= until && clock.at >= until.getTime() + SETTLING_DAYS * DAY_MS;
+    for await (const records of stores.raw.records(db, organisation, source, id))
+      for (const record of records) {
+        const { charge, start: hour, subAccount, sku, region, term, resource } = record;
+        const names = { account: subAccount ?? record.account, sku, region, term, hour };
+        if (charge !== null) {
+          const [team, amount] = [rules.teamOf(record), formatDecimal(charge.billed)];
+          lines.push({ ...names, resource, team, amount, isUsage: charge.category === 'Usage', isFinal });
+          continue;
+        }
+        const known = machines.get(onDay(names));
+        if (known === undefined) machines.set(onDay(names), new Set([resource]));
+        else known.add(resource);
+      }
+  }
+  return { lines, machines };
+}
+
+/** The open lines that no meter stands for although their SKU is metered on their day. */
+function unmetered(lines: readonly Line[], machines: Machines): Set<Line> {
+  const aside = lines.filter((line) => line.isUsage && !line.isFinal && machines.has(onDay(line)));
+  const alike = new Set(aside.filter((line) => machines.get(onDay(line))?.has(line.resource)).map(kindOf));
+  return new Set(aside.filter((line) => alike.has(kindOf(line)) && !machines.get(onDay(line))?.has(line.resource)));
+}
+
+export async function everyDollarCountsOnce(world: World): Promise<void> {
+  const { db, organisation, clock, broken, tally } = world;
+  const rows = await db.query<Omit<Names, 'hour'> & { hour: Date }>(
     `select c.team, d.account, d.sku, d.region, d.term, c.hour, (c.nanos * 0.000000001)::text as amount
      from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where c.organisation = $1 and c.nanos is not null`,
     [organisation],
   );
-  const lines = await db.query<Line>(
-    `select u.team, coalesce(d.sub_account, d.account) as account, d.sku, d.region, d.term, u.hour,
-       u.billed::text as amount, v.id::text as delivery, d.category, d.service, v.period_start as start,
-       v.period_end as until, v.delivered_at as delivered
-     from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension
-     join delivery v on v.organisation = u.organisation and v.id = u.delivery
-     where u.organisation = $1 and v.scope is not null`,
-    [organisation],
+  const metered = rows.map((row): Names => ({ ...row, hour: row.hour.getTime() }));
+  const { lines, machines } = await sent(world);
+  const reached = new Set(
+    lines.filter(({ isUsage, isFinal }) => isUsage && isFinal).map(({ account, hour }) => `${account} ${dayOf(hour)}`),
   );
-  const isFinal = ({ until, delivered }: Line): boolean =>
-    delivered >= until && clock.at >= until.getTime() + SETTLING_DAYS * DAY_MS;
-  const usage = lines.filter(({ category }) => category === 'Usage');
-  const reached = new Set(usage.filter(isFinal).map(({ account, hour }) => `${account} ${dayOf(hour.getTime())}`));
   const seen = new Set(metered.map(onDay));
   const sums = new Map<string, bigint>();
   const add = ({ team, amount }: Names): unknown => sums.set(team, (sums.get(team) ?? 0n) + units(amount));
-  for (const hour of metered) if (!reached.has(`${hour.account} ${dayOf(hour.hour.getTime())}`)) add(hour);
-  const isOfMeteredSku = (line: Line): boolean => line.category === 'Usage' && seen.has(onDay(line));
-  for (const line of lines) if (isFinal(line) || !isOfMeteredSku(line) || line.service === COMMITMENTS) add(line);
+  for (const hour of metered) if (!reached.has(`${hour.account} ${dayOf(hour.hour)}`)) add(hour);
+  const own = unmetered(lines, machines);
+  for (const line of lines) if (line.isFinal || !line.isUsage || !seen.has(onDay(line)) || own.has(line)) add(line);
   tally.billLinesRecounted += lines.length;
-  tally.finalBillLines += lines.filter(isFinal).length;
-  tally.unmeteredLines += lines.filter(
-    (line) => line.service === COMMITMENTS && !isFinal(line) && isOfMeteredSku(line),
-  ).length;
+  tally.finalBillLines += lines.filter(({ isFinal }) => isFinal).length;
+  tally.unmeteredLines += own.size;
   const booked = await db.query<{ team: string; amount: string }>(
     `select team, coalesce(sum(actual), 0)::text as amount from cost_day
      where organisation = $1 and shared_from = '' group by team`,

@@ -7,10 +7,11 @@
 import { LIVE_STATES, NEXT, type ActionState } from '../../src/core/action/action.js';
 import { isSameEffect, effectFromJson, type EffectJson } from '../../src/core/action/action.js';
 import type { Budget } from '../../src/core/budget/budget.js';
+import type { Stop } from '../../src/core/action/guard.js';
 import { DEFAULT_LIMITS, type Limits } from '../../src/core/action/limits.js';
 import { HOUR_MS, MINUTE_MS, formatInstant } from '../../src/core/time.js';
 import type { Sending } from './wire.js';
-import type { LimitsSpan, PulledStop, World } from './world.js';
+import type { LimitsSpan, World } from './world.js';
 
 /** An action as the laws read it. */
 export interface BookedAction {
@@ -41,7 +42,7 @@ export const bookedActions = ({ db, organisation }: World): Promise<BookedAction
 
 const ABOVE: Readonly<Record<string, readonly string[]>> = { red: ['red'], blue: ['blue', 'red'] };
 
-const covers = ({ scope, name }: PulledStop, team: string): boolean =>
+export const covers = ({ scope, name }: Stop, team: string): boolean =>
   scope === 'all' ||
   (scope === 'provider' && name === 'fake') ||
   (scope === 'team' && (ABOVE[team] ?? [team]).includes(name));
@@ -49,8 +50,8 @@ const covers = ({ scope, name }: PulledStop, team: string): boolean =>
 // --- on the wire, before a request arrives
 
 /**
- * No request without a committed intent that says the same; none under a kill switch; none again unless the one before
- * surely did not arrive.
+ * No request without a committed intent that says the same; none under a kill switch, nor after it is lifted if it was
+ * approved before; none again unless the one before surely did not arrive.
  */
 export async function onTheWire(world: World, sending: Sending): Promise<void> {
   const { token, effect } = sending;
@@ -64,6 +65,7 @@ export async function onTheWire(world: World, sending: Sending): Promise<void> {
   // Who pulls the switch after the commit that precedes the sending comes too late for it.
   if (!booked.underStop && world.stops.some((stop) => covers(stop, booked.team) && stop.commits < world.commits))
     wrong('a request is sent although the kill switch is on');
+  if (world.heldByStops.has(booked.id)) wrong('a request is sent that was approved before the kill switch was pulled');
   const before = world.wire.of(token);
   if (effect.kind === 'purchase' && before.length > 0) wrong('a purchase is sent twice');
   const isUnclear =

@@ -29,6 +29,7 @@ const PRICE = instancePrice('1', {
   minimumSeconds: 0,
 });
 const NANOS_PER_GPU_HOUR = 1_000_000_000n;
+const MOST_HOURS = 3;
 
 interface Sent {
   readonly import: string;
@@ -93,7 +94,10 @@ export class OwnMeter {
   private statement(): UsageRecord {
     const { chance, world } = this;
     const id = `own-${chance.whole(1, 5)}`;
-    const start = hourOf(world.plan.start) + chance.whole(0, 60) * HOUR_MS;
+    const first = hourOf(world.plan.start);
+    // What is not over is not metered.
+    const latest = Math.floor((world.clock.at - first) / HOUR_MS) - MOST_HOURS;
+    const start = first + chance.whole(0, Math.max(0, Math.min(60, latest))) * HOUR_MS;
     const n = ++this.revisions;
     return metered(id, {
       provider: OWN_PROVIDER,
@@ -103,7 +107,7 @@ export class OwnMeter {
       region: REGION,
       gpuModel: 'T4',
       start,
-      end: start + chance.whole(1, 3) * HOUR_MS,
+      end: start + chance.whole(1, MOST_HOURS) * HOUR_MS,
       gpuParts: chance.whole(1, 3) * GPU_PARTS,
       tags: { team: chance.pick(TEAMS).id },
       version: { revision: chance.happens(0.25) ? 1000 - n : 1000 + n, updatedAt: null },

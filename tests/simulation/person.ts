@@ -18,6 +18,7 @@ import {
 } from '../../src/application/action/set-action.js';
 import { pausePolicy } from '../../src/application/policy/set-policy.js';
 import { setStop } from '../../src/application/action/set-safety.js';
+import { covers } from './laws.js';
 import { documentsOf, NOBODYS, rulesWith } from './company.js';
 import type { World } from './world.js';
 
@@ -63,6 +64,11 @@ const takeBack: Order = async ({ stores, organisation, chance, clock }, tx) => {
 
 const pullStop: Order = async (world, tx) => {
   const where = world.chance.pick([{}, {}, { team: 'red' }, { team: 'blue' }, { provider: 'fake' }]);
+  const waiting = await tx.query<{ id: string; team: string }>(
+    `select id, team from action
+     where organisation = $1 and state in ('approved', 'intended') and asked_at is null and not under_stop`,
+    [world.organisation],
+  );
   const stop = await setStop(world.stores, tx, world.organisation, where, {
     lift: false,
     reason: 'a simulation',
@@ -70,6 +76,7 @@ const pullStop: Order = async (world, tx) => {
     now: world.clock.at,
   });
   return () => {
+    for (const { id, team } of waiting) if (covers(stop, team)) world.heldByStops.add(id);
     if (world.stops.some(({ scope, name }) => scope === stop.scope && name === stop.name)) return;
     world.stops.push({ ...stop, commits: world.commits });
     world.tally.stopsPulled += 1;
@@ -175,12 +182,17 @@ export function planInterference(world: World): void {
   if (!chance.happens(0.3)) return;
   const group = `group/${chance.pick(['train', 'serve', 'lab'])}`;
   const desired = chance.whole(1, 3);
+  const isBrief = chance.happens(0.4);
   world.interference = {
     ...(chance.happens(0.7)
       ? { waitsForRead: true, after: chance.whole(1, 3) }
       : { waitsForRead: false, after: chance.whole(2, 40) }),
     happens: chance.happens(0.5)
-      ? (): Promise<void> => give(world, pullStop)
+      ? async (): Promise<void> => {
+          await give(world, pullStop);
+          // Lifted before anybody looked: what was approved before it is over all the same.
+          if (isBrief) await give(world, liftStops);
+        }
       : async (): Promise<void> => cloud.change(group, { desired }),
   };
 }

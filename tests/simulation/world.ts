@@ -44,8 +44,10 @@ import { Wire, type Sending } from './wire.js';
 
 /** What a canary breaks on purpose, wherever a process begins. Nothing of it is in the product. */
 export interface Breakage {
-  /** Changes what the stores do. */
+  /** Changes what the stores of the simulated processes do. */
   stores?(stores: Stores, db: Database): void;
+  /** Changes what the stores do by which people give their orders. */
+  orders?(stores: Stores): void;
   /** Stands between the line and the wire. */
   connection?(wire: Wire): ProviderConnection;
   /** Changes what the stages do. */
@@ -131,6 +133,8 @@ export class World {
   readonly stores: Stores;
   readonly limits: LimitsSpan[] = [];
   readonly stops: PulledStop[] = [];
+  /** Actions that were approved, and not sent, when a kill switch that covers them was pulled: they are over. */
+  readonly heldByStops = new Set<string>();
   /** By id: every version that was set, the newest last. */
   readonly budgets = new Map<string, { readonly since: number; readonly budget: Budget }[]>();
   /** Machines whose cost the person gave to another team. */
@@ -156,6 +160,7 @@ export class World {
   ) {
     this.organisation = `seed-${seed}`;
     this.stores = new Stores(db, new FleetStore());
+    breakage.orders?.(this.stores);
     reseed(seed);
     this.chance = new Chance(seed);
     const clock = { at: plan.start, now: (): number => clock.at };
