@@ -2,12 +2,8 @@
  * Part of bill.reconcile: finds the lines of a bill that is not final which count although a meter stands for their
  * SKU, because their own machines are not metered. Decides nothing itself: core/bill/unmetered.ts does.
  */
-import { unmeteredLines, type ResourceLine, type SetAside } from '../core/bill/unmetered.js';
-import { addDecimal } from '../core/decimal.js';
-import { datingOf } from '../core/cost/dating.js';
+import { ResourceLines, unmeteredLines, type ResourceLine, type SetAside } from '../core/bill/unmetered.js';
 import { Grouping, type Cell } from '../core/cost/rollup.js';
-import { DAY_MS, dayOf } from '../core/time.js';
-import type { UsageRecord } from '../core/usage.js';
 import type { BillScope } from '../store/bill/reconciliation.js';
 import type { Stores } from '../store/stores.js';
 import type { StageCall } from './stage.js';
@@ -47,7 +43,7 @@ async function linesOf(
   const rules = await organisations.rules(tx, organisation);
   const grouping = new Grouping((record) => rules.teamOf(record), await organisations.trackedTags(tx, organisation));
   const idOf = new Map<Cell, string>();
-  const lines = new Map<string, ResourceLine>();
+  const lines = new ResourceLines();
   for await (const records of raw.records(tx, organisation, source, delivery)) {
     const grouped = records.flatMap((record) =>
       record.charge?.category === 'Usage' && record.resource !== null
@@ -63,22 +59,10 @@ async function linesOf(
     fresh.forEach((cell, at) => idOf.set(cell, ids[at] ?? ''));
     for (const { record, cell } of grouped) {
       const dimension = idOf.get(cell) ?? '';
-      if (aside.has(dimension)) addLine(lines, cell.team, dimension, record);
+      if (aside.has(dimension)) lines.add(cell.team, dimension, record);
     }
     grouping.trim(MOST_GROUPS);
     if (lines.size > MOST_LINES) return [];
   }
-  return [...lines.values()];
-}
-
-function addLine(lines: Map<string, ResourceLine>, team: string, dimension: string, record: UsageRecord): void {
-  const { charge, resource } = record;
-  if (charge === null || resource === null) return;
-  const { hour, civil, days } = datingOf(record, charge);
-  const end = civil ? hour + days * DAY_MS : record.end;
-  const until = end > dayOf(hour) + DAY_MS ? end : null;
-  const key = JSON.stringify([team, hour, dimension, until, resource]);
-  const known = lines.get(key);
-  if (known === undefined) lines.set(key, { team, hour, dimension, until, resource, billed: charge.billed });
-  else known.billed = addDecimal(known.billed, charge.billed);
+  return lines.all();
 }

@@ -95,7 +95,28 @@ async function world() {
     ],
     { source: 'bills-2' },
   );
-  await db.query(`update delivery set closed = true where source = 'bills'`);
+  // Of the running month, by the payer: a machine of the linked account is metered, the others are not.
+  const running = { start: Date.UTC(2026, 10, 2), end: Date.UTC(2026, 10, 2, 1) };
+  const november = { periodStart: Date.UTC(2026, 10, 1), periodEnd: Date.UTC(2026, 11, 1) };
+  const line = (id: string, amount: string, over: Partial<UsageRecord>, category: 'Usage' | 'Tax' = 'Usage') =>
+    billed(id, amount, { account: 'payer', subAccount: 'linked', ...running, ...over }, { ...november, category });
+  await bursar.take(
+    [
+      metered('n1', { account: 'linked', resource: 'm1', namespace: 'red', ...running }),
+      metered('n2', { account: 'linked', resource: 'm1', namespace: 'blue', ...running, gpuParts: 2 * GPU_PARTS }),
+    ],
+    { source: 'meter-2' },
+  );
+  await bursar.take(
+    [
+      line('n3', '40', { resource: 'm1', namespace: 'red' }),
+      line('n4', '33', { resource: 'm2', namespace: 'blue' }),
+      line('n5', '21', { resource: 'm3', namespace: 'red' }),
+      line('n6', '12.5', { sku: 'storage', namespace: 'green' }),
+      line('n7', '3', { sku: null, namespace: 'blue' }, 'Tax'),
+    ],
+    { source: 'bills-3' },
+  );
   const hold = async (rules: readonly AllocationRule[]): Promise<void> => {
     await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', rules, 'test'));
     await runner.drain();

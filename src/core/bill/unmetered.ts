@@ -5,8 +5,10 @@
  * them alike, a line of a resource that is not among the metered ones counts at once. What names none, or names them
  * otherwise than the bill does (pods beside instances), stays set aside: nothing is counted twice on a guess.
  */
+import { datingOf } from '../cost/dating.js';
 import { addDecimal, type Decimal } from '../decimal.js';
 import { DAY_MS, dayOf } from '../time.js';
+import type { Charge, UsageRecord } from '../usage.js';
 
 /** Usage lines of a bill that agree in all of this. Instants are epoch milliseconds. */
 export interface ResourceLine {
@@ -43,6 +45,11 @@ export class SetAside {
     return this.meters.has(dimension);
   }
 
+  /** The ids of all dimensions of which anything is set aside. */
+  dimensions(): string[] {
+    return [...this.meters.keys()];
+  }
+
   /** What sets a line aside, day by day. */
   *of({ dimension, hour, until }: Pick<ResourceLine, 'dimension' | 'hour' | 'until'>): Generator<[number, string]> {
     const days = this.meters.get(dimension);
@@ -50,6 +57,37 @@ export class SetAside {
     if (days === undefined) return;
     for (let day = first; day === first || day < (until ?? 0); day += DAY_MS)
       for (const meter of days.get(day) ?? []) yield [day, meter];
+  }
+}
+
+/** When a bill's line counts, and until when where that is beyond its first day (UTC). */
+export function daysOf(record: UsageRecord, charge: Charge): Pick<ResourceLine, 'hour' | 'until'> {
+  const { hour, civil, days } = datingOf(record, charge);
+  const end = civil ? hour + days * DAY_MS : record.end;
+  return { hour, until: end > dayOf(hour) + DAY_MS ? end : null };
+}
+
+/** Gathers a bill's lines that name a resource, summed where they agree in everything else. */
+export class ResourceLines {
+  private readonly lines = new Map<string, ResourceLine>();
+
+  get size(): number {
+    return this.lines.size;
+  }
+
+  /** @param dimension its id */
+  add(team: string, dimension: string, record: UsageRecord): void {
+    const { charge, resource } = record;
+    if (charge === null || resource === null) return;
+    const { hour, until } = daysOf(record, charge);
+    const key = JSON.stringify([team, hour, dimension, until, resource]);
+    const known = this.lines.get(key);
+    if (known === undefined) this.lines.set(key, { team, hour, dimension, until, resource, billed: charge.billed });
+    else known.billed = addDecimal(known.billed, charge.billed);
+  }
+
+  all(): ResourceLine[] {
+    return [...this.lines.values()];
   }
 }
 
