@@ -63,7 +63,7 @@ Examples:
       `
 Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost. Where a line
 does not state what a ratio needs, the ratio is left open and the lines are counted. Contracts (a FOCUS file of contract
-commitments, imported as any other) are shown over their own periods, with what bills applied to them.
+commitments, imported as any other) are shown over their own periods, with the amounts that bills have applied to them.
 
 Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,

@@ -11,7 +11,7 @@
 import { addDecimal, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
 import type { ContractFulfilment } from './contracts.js';
 import { DAY_MS, formatDay } from '../time.js';
-import type { UsageRecord } from '../usage.js';
+import type { Charge, UsageRecord } from '../usage.js';
 
 /** Sums of lines that agree in everything but cost. */
 export interface CommitmentUse {
@@ -43,6 +43,8 @@ type Sums = { -readonly [K in keyof CommitmentUse]: CommitmentUse[K] };
 /** Gathers what the lines of a bill say of commitments. Holds one sum a commitment, service and day. */
 export class CommitmentSums {
   private readonly sums = new Map<string, Sums>();
+  /** The sum of the line before, by service: most lines go where the one before them went. */
+  private readonly recent = new Map<string | null, { readonly day: number; readonly sum: Sums }>();
 
   add(record: UsageRecord): void {
     const { charge } = record;
@@ -50,20 +52,12 @@ export class CommitmentSums {
     const commitment = charge.commitment ?? null;
     const purchase = charge.category === 'Purchase' && commitment?.status !== 'Unused';
     if (commitment === null && (record.term !== 'on-demand' || charge.category !== 'Usage')) return;
-    const day = formatDay(Math.floor(record.start / DAY_MS));
-    const sum = this.sumOf({
-      day,
-      provider: record.provider,
-      account: record.account,
-      service: record.service,
-      currency: charge.currency,
-      commitment: commitment?.id ?? null,
-      category: commitment?.category ?? null,
-      type: commitment?.type ?? null,
-      name: commitment?.name ?? null,
-      status: commitment?.status ?? null,
-      purchase,
-    });
+    const day = Math.floor(record.start / DAY_MS);
+    const known = this.recent.get(record.service);
+    const sum =
+      known?.day === day && isOf(known.sum, record, charge, purchase)
+        ? known.sum
+        : this.sumOf(record, charge, day, purchase);
     sum.lines += 1;
     sum.billed = addDecimal(sum.billed, charge.billed);
     if (charge.effective === null) sum.withoutEffective += 1;
@@ -76,16 +70,44 @@ export class CommitmentSums {
   drain(): CommitmentUse[] {
     const all = [...this.sums.values()];
     this.sums.clear();
+    this.recent.clear();
     return all;
   }
 
-  private sumOf(of: Omit<CommitmentUse, keyof typeof NOTHING>): Sums {
+  private sumOf({ provider, account, service }: UsageRecord, charge: Charge, day: number, purchase: boolean): Sums {
+    const { commitment, currency } = charge;
+    const of = {
+      day: formatDay(day),
+      provider,
+      account,
+      service,
+      currency,
+      commitment: commitment?.id ?? null,
+      category: commitment?.category ?? null,
+      type: commitment?.type ?? null,
+      name: commitment?.name ?? null,
+      status: commitment?.status ?? null,
+      purchase,
+    };
     const key = JSON.stringify(Object.values(of));
     let sum = this.sums.get(key);
     if (sum === undefined) this.sums.set(key, (sum = { ...of, ...NOTHING }));
+    this.recent.set(service, { day, sum });
     return sum;
   }
 }
+
+/** Whether a sum is that of a line of its day and service. */
+const isOf = (sum: Sums, { provider, account }: UsageRecord, charge: Charge, purchase: boolean): boolean =>
+  sum.commitment === (charge.commitment?.id ?? null) &&
+  sum.status === (charge.commitment?.status ?? null) &&
+  sum.category === (charge.commitment?.category ?? null) &&
+  sum.type === (charge.commitment?.type ?? null) &&
+  sum.name === (charge.commitment?.name ?? null) &&
+  sum.account === account &&
+  sum.provider === provider &&
+  sum.currency === charge.currency &&
+  sum.purchase === purchase;
 
 const NOTHING = { lines: 0, billed: ZERO, effective: ZERO, withoutEffective: 0, list: ZERO, withoutList: 0 };
 

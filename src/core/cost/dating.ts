@@ -41,16 +41,18 @@ export function datingOf(
   { start, end }: { readonly start: number; readonly end: number },
   { periodStart, periodEnd }: Pick<Charge, 'periodStart' | 'periodEnd'>,
 ): Dating {
-  // Two where summer time begins or ends within the period.
-  const clocks = [aheadAt(periodStart), aheadAt(periodEnd)];
-  const ahead = clocks.find((one) => sinceMidnight(start, one) === 0);
   const length = end - start;
-  const endsDay = clocks.some((one) => {
-    const time = sinceMidnight(end, one);
-    return time === 0 || time >= DAY_MS - LAST_MINUTE_MS;
-  });
-  if (ahead !== undefined && (length === 0 || (endsDay && length >= SHORTEST_DAY_MS)))
-    return { hour: start + ahead, civil: true, days: Math.max(1, Math.round(length / DAY_MS)) };
+  if (length === 0 || length >= SHORTEST_DAY_MS) {
+    // Two where summer time begins or ends within the period.
+    const clocks = [aheadAt(periodStart), aheadAt(periodEnd)];
+    const ahead = clocks.find((one) => sinceMidnight(start, one) === 0);
+    const endsDay = clocks.some((one) => {
+      const time = sinceMidnight(end, one);
+      return time === 0 || time >= DAY_MS - LAST_MINUTE_MS;
+    });
+    if (ahead !== undefined && (length === 0 || endsDay))
+      return { hour: start + ahead, civil: true, days: Math.max(1, Math.round(length / DAY_MS)) };
+  }
   const days = Math.ceil(end / DAY_MS) - Math.floor(start / DAY_MS);
   return { hour: hourOf(start), civil: false, days: Math.max(1, days) };
 }

@@ -56,8 +56,8 @@ export interface TargetPlan {
 }
 
 /**
- * Fewer replicas are as many as any minute of the stabilisation window asked for. The window's minutes are read with the
- * present size, so a size that has changed within it is not lowered.
+ * Replicas are reduced only to the highest number that any minute of the stabilisation window asked for. Those minutes are
+ * computed with the present size, so a size that has changed within the window is not reduced.
  * @param values the window's minutes, oldest first, null: not measured; the newest is that of `newest`
  * @param hasChanged whether the size changed within the window, or nobody knows
  */

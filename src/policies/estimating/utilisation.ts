@@ -31,7 +31,9 @@ export const targetShape = z
       .min(1)
       .max(60)
       .default(5)
-      .describe('Fewer replicas are as many as any of these last minutes asked for; each has to be measured'),
+      .describe(
+        'Replicas are reduced only to the highest number wanted within this many minutes, each of which must have been measured',
+      ),
     staleMinutes: z.number().int().min(1).max(60).default(3).describe('An older newest value says nothing of now'),
     minReplicas: replicas.describe("Fewest replicas, within the fleet's own bounds"),
     maxReplicas: replicas.describe("Most replicas, within the fleet's own bounds"),

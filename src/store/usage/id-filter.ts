@@ -3,13 +3,15 @@
  * hour it comes back (B. H. Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970; in blocks of one
  * cache line: F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007).
  *
- * Six bytes an id, in generations that double, so that nothing is built anew as a source grows. Never says that an id
+ * Six bytes an id, in generations that grow, so that nothing is built anew as a source does. Never says that an id
  * is new which is not. Bounded: beyond the most that it may hold it errs more often, and who asks looks into the
  * database in vain more often. Each generation knows the versions of its source in which its ids came.
  */
 const BLOCK_WORDS = 16;
 const BITS_PER_ID = 48;
 const FIRST_IDS = 1 << 16;
+/** A generation is so many times the one before: each that there is has to be looked into. */
+const GROWTH = 4;
 const MOST_IDS = 1 << 22;
 
 interface Generation {
@@ -41,7 +43,7 @@ export class IdFilter {
   find(id: IdWords): { readonly from: bigint; readonly to: bigint } | null {
     let [from, to] = [0n, -1n];
     for (const one of this.generations) {
-      if (!touch(one.words, id, false)) continue;
+      if (!touch(one.words, id[0], id[1], id[2], false)) continue;
       if (to < from || one.from < from) from = one.from;
       if (one.to > to) to = one.to;
     }
@@ -49,36 +51,57 @@ export class IdFilter {
   }
 
   add(id: IdWords, version: bigint): void {
+    const last = this.lastFor(version);
+    touch(last.words, id[0], id[1], id[2], true);
+    note(last, version);
+  }
+
+  /** Adds an id that is surely new. Returns false, and adds nothing, where it may have come. */
+  addNew(a: number, b: number, c: number, version: bigint): boolean {
+    const last = this.lastFor(version);
+    for (let at = 0; at < this.generations.length - 1; at++)
+      if (touch((this.generations[at] as Generation).words, a, b, c, false)) return false;
+    if (touch(last.words, a, b, c, true)) return false;
+    note(last, version);
+    return true;
+  }
+
+  /** The generation that the next id goes into. */
+  private lastFor(version: bigint): Generation {
     let last = this.generations.at(-1);
     if (last === undefined || (last.size >= last.most && this.mayGrow(last.most))) {
-      const most = last === undefined ? FIRST_IDS : Math.min(last.most * 2, MOST_IDS);
+      const most = last === undefined ? FIRST_IDS : Math.min(last.most * GROWTH, MOST_IDS);
       last = { words: bitsOf(most), most, size: 0, from: version, to: version };
       this.generations.push(last);
     }
-    touch(last.words, id, true);
-    last.size += 1;
-    if (version < last.from) last.from = version;
-    if (version > last.to) last.to = version;
+    return last;
   }
 
   private mayGrow(ids: number): boolean {
-    return this.bytes + (Math.min(ids * 2, MOST_IDS) * BITS_PER_ID) / 8 <= this.mostBytes;
+    return this.bytes + (Math.min(ids * GROWTH, MOST_IDS) * BITS_PER_ID) / 8 <= this.mostBytes;
   }
 }
 
-/** Eight bits of one block of 512: reads them, or sets them. Whether all were set. */
-function touch(words: Uint32Array, [a, b, c]: IdWords, set: boolean): boolean {
+function note(generation: Generation, version: bigint): void {
+  generation.size += 1;
+  if (version < generation.from) generation.from = version;
+  if (version > generation.to) generation.to = version;
+}
+
+/** Twelve bits of one block of 512: reads them, or sets them. Whether all were set. */
+function touch(words: Uint32Array, a: number, b: number, c: number, set: boolean): boolean {
   const block = (a % (words.length / BLOCK_WORDS)) * BLOCK_WORDS;
-  let all = true;
   // The lowest bit of c is always set, so that no id is all zeros.
+  const d = c >>> 1;
+  let all = true;
   let bits = b;
-  for (let n = 0; n < 8; n++) {
-    if (n === 3) bits = c >>> 1;
-    if (n === 6) bits = Math.imul(b ^ (c >>> 1), 0x9e3779b1) >>> 3;
-    const bit = bits & 511;
+  for (let n = 0; n < 12; n++) {
+    if (n === 3) bits = d;
+    else if (n === 6) bits = Math.imul(b ^ d, 0x9e3779b1) >>> 3;
+    else if (n === 9) bits = Math.imul(b + d, 0x85ebca6b) >>> 3;
+    const at = block + ((bits & 511) >>> 5);
+    const mask = 1 << (bits & 31);
     bits >>>= 9;
-    const at = block + (bit >>> 5);
-    const mask = 1 << (bit & 31);
     const word = words[at] ?? 0;
     if ((word & mask) === 0) {
       if (!set) return false;

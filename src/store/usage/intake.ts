@@ -28,7 +28,7 @@ import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
 import { Overlaps, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
-import { scopeKey } from './scopes.js';
+import { belongs, scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { Turns } from '../turns.js';
 import { wake, wakeAtOnce, type Waking } from '../work.js';
@@ -274,14 +274,18 @@ class ImportRun {
 
   private async records(file: FileToImport, count: FileCount, records: readonly UsageRecord[]): Promise<void> {
     const metered: { group: Group; record: UsageRecord }[] = [];
+    // A bill's lines are nearly all of the scope of the line before.
+    let scope: Scope | null = null;
     for (const record of records) {
       const group = this.grouping.groupOf(record);
       if (record.charge === null) {
         metered.push({ group, record });
         continue;
       }
-      const key = scopeKey(record, file.increment);
-      const scope = this.scopes.get(key) ?? (await this.openScope(key, record, file.increment !== undefined));
+      if (scope === null || !belongs(record, record.charge, scope)) {
+        const key = scopeKey(record, file.increment);
+        scope = this.scopes.get(key) ?? (await this.openScope(key, record, file.increment !== undefined));
+      }
       scope.writer.add(group, record);
       scope.perFile.set(count, (scope.perFile.get(count) ?? 0) + 1);
       addBilled(count, record);

@@ -35,32 +35,58 @@ export class Overlaps {
   }
 }
 
+/** The newest intervals of a resource, each in a place of its own: objects for each would be most of the work. */
+class Newest {
+  private readonly ids: string[] = [];
+  private readonly times = new Float64Array(2 * KEPT_PER_RESOURCE);
+  /** The place of the oldest, once all are taken. */
+  private oldest = 0;
+
+  /** Takes an interval in; returns one that it overlaps with, of another id. */
+  take(id: string, start: number, end: number): Held | null {
+    const { ids, times } = this;
+    let place = -1;
+    let overlap: Held | null = null;
+    for (let at = 0; at < ids.length; at++) {
+      const [since, until] = [times[2 * at] as number, times[2 * at + 1] as number];
+      if (ids[at] === id) place = at;
+      else if (since < end && start < until) overlap = { id: ids[at] as string, start: since, end: until };
+    }
+    if (place < 0 && ids.length < KEPT_PER_RESOURCE) place = ids.length;
+    else if (place < 0) {
+      place = this.oldest;
+      this.oldest = (this.oldest + 1) % KEPT_PER_RESOURCE;
+    }
+    ids[place] = id;
+    times[2 * place] = start;
+    times[2 * place + 1] = end;
+    return overlap;
+  }
+}
+
 export class OverlapWatch {
-  private readonly held = new Map<string, Map<string, Held[]>>();
+  /** By organisation, provider and resource. */
+  private readonly held = new Map<string, Map<string, Map<string, Newest>>>();
   private size = 0;
 
   see(organisation: string, { id, provider, resource, start, end, gpuParts }: UsageRecord, overlaps: Overlaps): void {
     if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start) return;
-    const scope = `${organisation}\u0001${provider}`;
-    let resources = this.held.get(scope);
-    if (resources === undefined) this.held.set(scope, (resources = new Map()));
-    const known = resources.get(resource);
-    if (known === undefined) {
+    let newest = this.heldOf(organisation, provider).get(resource);
+    if (newest === undefined) {
       if (this.size >= MOST_RESOURCES) this.forget();
       this.size += 1;
-      resources.set(resource, [{ id, start, end }]);
-      return;
+      this.heldOf(organisation, provider).set(resource, (newest = new Newest()));
     }
-    let own = -1;
-    for (let at = 0; at < known.length; at++) {
-      const one = known[at] as Held;
-      if (one.id === id) own = at;
-      else if (one.start < end && start < one.end && !overlaps.found.has(resource))
-        overlaps.found.set(resource, [one, { id, start, end }]);
-    }
-    if (own >= 0) known.splice(own, 1);
-    else if (known.length === KEPT_PER_RESOURCE) known.shift();
-    known.push({ id, start, end });
+    const other = newest.take(id, start, end);
+    if (other !== null && !overlaps.found.has(resource)) overlaps.found.set(resource, [other, { id, start, end }]);
+  }
+
+  private heldOf(organisation: string, provider: string): Map<string, Newest> {
+    let providers = this.held.get(organisation);
+    if (providers === undefined) this.held.set(organisation, (providers = new Map()));
+    let resources = providers.get(provider);
+    if (resources === undefined) providers.set(provider, (resources = new Map()));
+    return resources;
   }
 
   /** After something was taken back. */

@@ -4,7 +4,7 @@
  *
  * Never writes a line. The invariant: two bills of one period of one source are one delivery or replace each other.
  */
-import type { UsageRecord } from '../../core/usage.js';
+import type { Charge, UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 
 export interface KnownDelivery {
@@ -38,6 +38,17 @@ export function scopeKey(record: UsageRecord, increment: string | undefined): st
   if (record.charge?.supplement === true) return `${key}|supplement`;
   return increment === undefined ? key : `${key}|${increment}`;
 }
+
+/** Whether a line is of a scope of its file: as `scopeKey` says, without making the key. */
+export const belongs = (
+  { provider, account }: UsageRecord,
+  { periodStart, supplement }: Charge,
+  scope: Pick<ScopePlace, 'provider' | 'account' | 'periodStart' | 'supplement'>,
+): boolean =>
+  scope.periodStart === periodStart &&
+  scope.account === account &&
+  scope.provider === provider &&
+  scope.supplement === (supplement === true);
 
 export async function deliveryOf(tx: Transaction, place: ScopePlace): Promise<KnownDelivery | undefined> {
   const [known] = await tx.query<KnownDelivery>(

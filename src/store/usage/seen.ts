@@ -41,15 +41,19 @@ class DigestSet {
   /** Adds a digest that is not there. An id may have several, one for each statement of it. */
   add(a: number, b: number, c: number, content: number): void {
     if (this.size * 8 >= this.slots.length) this.grow();
-    this.slots.set([a, b, c, content], this.freeFor(a, b));
+    this.put(a, b, c, content);
     this.size += 1;
   }
 
-  private freeFor(a: number, b: number): number {
-    const mask = this.slots.length - 4;
+  private put(a: number, b: number, c: number, content: number): void {
+    const { slots } = this;
+    const mask = slots.length - 4;
     let at = placeOf(a, b, mask);
     while (!this.isFree(at)) at = (at + 4) & mask;
-    return at;
+    slots[at] = a;
+    slots[at + 1] = b;
+    slots[at + 2] = c;
+    slots[at + 3] = content;
   }
 
   private isFree(at: number): boolean {
@@ -61,7 +65,7 @@ class DigestSet {
     this.slots = new Uint32Array(old.length * 2);
     for (let at = 0; at < old.length; at += 4) {
       const [a, b, c] = [old[at] ?? 0, old[at + 1] ?? 0, old[at + 2] ?? 0];
-      if (a !== 0 || b !== 0 || c !== 0) this.slots.set(old.subarray(at, at + 4), this.freeFor(a, b));
+      if (a !== 0 || b !== 0 || c !== 0) this.put(a, b, c, old[at + 3] ?? 0);
     }
   }
 }
@@ -84,21 +88,28 @@ function mix(state: number, value: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/**
- * Thirty-two bits of a text; three of these with other seeds name an id (MurmurHash3's mixing and finish, over UTF-16
- * units).
- */
-function textHash(text: string, seed: number): number {
-  let h = seed;
-  for (let at = 0; at < text.length; at++) {
-    const k = Math.imul(text.charCodeAt(at) + at, 0xcc9e2d51);
-    h ^= Math.imul((k << 15) | (k >>> 17), 0x1b873593);
-    h = (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
-  }
-  h ^= text.length;
+const scramble = (unit: number): number => {
+  const k = Math.imul(unit, 0xcc9e2d51);
+  return Math.imul((k << 15) | (k >>> 17), 0x1b873593);
+};
+
+const stir = (state: number, k: number): number => {
+  const h = state ^ k;
+  return (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
+};
+
+function finished(state: number, length: number): number {
+  let h = state ^ length;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** Thirty-two bits of a text (MurmurHash3's mixing and finish, over UTF-16 units). */
+function textHash(text: string, seed: number): number {
+  let h = seed;
+  for (let at = 0; at < text.length; at++) h = stir(h, scramble(text.charCodeAt(at) + at));
+  return finished(h, text.length);
 }
 
 /** Four bytes that differ, as good as always, where two records of one id differ. */
@@ -119,11 +130,17 @@ function contentHash(group: Group, r: UsageRecord): number {
   return state;
 }
 
-/** The digest of a record: three words for its id, one for its content. */
-export type Digest = readonly [...IdWords, content: number];
-
+/** Three hashes of an id by other seeds. */
 export function idWords(id: string): IdWords {
-  return [textHash(id, 0x9e3779b1), textHash(id, 0x85ebca77), (textHash(id, 0xc2b2ae3d) | 1) >>> 0];
+  let [a, b, c] = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d];
+  const { length } = id;
+  for (let at = 0; at < length; at++) {
+    const k = scramble(id.charCodeAt(at) + at);
+    a = stir(a, k);
+    b = stir(b, k);
+    c = stir(c, k);
+  }
+  return [finished(a, length), finished(b, length), (finished(c, length) | 1) >>> 0];
 }
 
 /** What a batch found: the new digests by hour, to be written with the batch. */
@@ -139,16 +156,22 @@ export class Sightings {
   see(hour: number, group: Group, record: UsageRecord): Sighting {
     const [a, b, c] = idWords(record.id);
     const content = contentHash(group, record);
-    const sighting = this.hours.get(hour)?.look(a, b, c, content) ?? 'new';
+    const set = this.hours.get(hour);
+    const sighting = set?.look(a, b, c, content) ?? 'new';
     if (sighting !== 'new') return sighting;
-    if (this.filter.find([a, b, c]) !== null) return 'known';
-    this.admitDigest(hour, [a, b, c, content]);
+    if (!this.filter.addNew(a, b, c, this.version)) return 'known';
+    set?.add(a, b, c, content);
+    this.freshOf(hour).push(a, b, c, content);
     return 'new';
   }
 
   /** Remembers a statement of which `see` said that its id is known. */
   admit(hour: number, group: Group, record: UsageRecord): void {
-    this.admitDigest(hour, [...idWords(record.id), contentHash(group, record)]);
+    const id = idWords(record.id);
+    const content = contentHash(group, record);
+    this.hours.get(hour)?.add(...id, content);
+    this.filter.add(id, this.version);
+    this.freshOf(hour).push(...id, content);
   }
 
   /** The versions of the source in which an id may have come. */
@@ -156,12 +179,10 @@ export class Sightings {
     return this.filter.find(idWords(id));
   }
 
-  private admitDigest(hour: number, [a, b, c, content]: Digest): void {
-    this.hours.get(hour)?.add(a, b, c, content);
-    this.filter.add([a, b, c], this.version);
+  private freshOf(hour: number): number[] {
     let list = this.fresh.get(hour);
     if (list === undefined) this.fresh.set(hour, (list = []));
-    list.push(a, b, c, content);
+    return list;
   }
 }
 
@@ -349,14 +370,25 @@ export async function* digestRows(
   }
 }
 
-/** The ids among `wanted` (their words as a text) that a row of digests holds. */
-export function idsIn(digests: Buffer, wanted: ReadonlySet<string>): string[] {
-  const found = new Set<string>();
-  for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
-    const key = wordsKey([digests.readUInt32LE(at), digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)]);
-    if (wanted.has(key)) found.add(key);
+/** Ids to be looked for, by their words. */
+export class WantedIds {
+  private readonly byFirst = new Map<number, IdWords[]>();
+
+  constructor(ids: readonly IdWords[]) {
+    for (const id of ids) this.byFirst.set(id[0], [...(this.byFirst.get(id[0]) ?? []), id]);
   }
-  return [...found];
+
+  /** Those that a row of digests holds, their words as texts. */
+  in(digests: Buffer): string[] {
+    const found = new Set<string>();
+    for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
+      const own = this.byFirst.get(digests.readUInt32LE(at));
+      if (own === undefined) continue;
+      const [b, c] = [digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)];
+      for (const id of own) if (id[1] === b && id[2] === c) found.add(wordsKey(id));
+    }
+    return [...found];
+  }
 }
 
 export const wordsKey = ([a, b, c]: IdWords): string => `${a}.${b}.${c}`;

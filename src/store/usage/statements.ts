@@ -11,7 +11,7 @@ import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable, Transaction } from '../database.js';
 import { decodeBlock, countedRecords, type StoredBlock } from './block.js';
 import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
-import { digestBytes, digestRows, idsIn, idWords, wordsKey } from './seen.js';
+import { digestBytes, digestRows, idWords, WantedIds, wordsKey } from './seen.js';
 import type { TeamDay } from './raw.js';
 
 /** A record where it lies. */
@@ -53,7 +53,8 @@ export async function placesOf(
   hours: ReadonlySet<number>,
 ): Promise<Places> {
   const places = new Places();
-  const open = new Set([...ids.keys()].map((id) => wordsKey(idWords(id))));
+  const words = new Map([...ids.keys()].map((id) => [id, idWords(id)]));
+  const open = new Map([...words.values()].map((id) => [wordsKey(id), id]));
   const noted = await tx.query<{ key: Buffer; delivery: string; hour: Date }>(
     `select key, delivery::text as delivery, hour from usage_statement where organisation = $1 and source = $2 and key = any($3::bytea[])`,
     [organisation, source, [...ids.keys()].map(keyBytes)],
@@ -70,23 +71,25 @@ export async function placesOf(
     [organisation, source, [...hours].map((hour) => new Date(hour))],
   );
   const near = new Set<string>();
+  const all = new WantedIds([...open.values()]);
   for (const { delivery, hour, digests } of rows) {
-    const keys = idsIn(digests, open);
+    const keys = all.in(digests);
     found(delivery, hour, keys);
     for (const key of keys) near.add(key);
   }
   const far = [...ids].flatMap(([id, versions]) => {
-    const key = wordsKey(idWords(id));
-    return versions === null || near.has(key) || !open.has(key) ? [] : [{ key, ...versions }];
+    const own = words.get(id) ?? idWords(id);
+    const key = wordsKey(own);
+    return versions === null || near.has(key) || !open.has(key) ? [] : [{ own, ...versions }];
   });
   if (far.length === 0) return places;
-  const wanted = new Set(far.map(({ key }) => key));
+  const wanted = new WantedIds(far.map(({ own }) => own));
   const [from, to] = far.reduce(
     ([first, last], one) => [one.from < first ? one.from : first, one.to > last ? one.to : last],
     [far[0]?.from ?? 0n, far[0]?.to ?? 0n],
   );
   for await (const { delivery, hour, digests } of digestRows(tx, organisation, source, from, to))
-    found(delivery, hour, idsIn(digests, wanted));
+    found(delivery, hour, wanted.in(digests));
   return places;
 }
 

@@ -186,7 +186,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'A value that a metric is held at, by the rule of Kubernetes; then nothing is forecast':
     '按 Kubernetes 的规则使指标保持的目标值；此时不作预测',
   'An older newest value says nothing of now': '最新值早于此时间则不能说明当前情况',
-  'Fewer replicas are as many as any of these last minutes asked for; each has to be measured':
+  'Replicas are reduced only to the highest number wanted within this many minutes, each of which must have been measured':
     '缩容至最近这些分钟中任一分钟所需的最大副本数；每分钟都须有测量值',
   "Fewest replicas, within the fleet's own bounds": '最少副本数，不超出其自身的上下限',
   "Most replicas, within the fleet's own bounds": '最多副本数，不超出其自身的上下限',
