@@ -186,22 +186,30 @@ const COLUMNS = [
   'list',
 ] as const;
 
+const sumsOf = (table: string): string => COLUMNS.map((column) => `sum(${table}.${column}) as ${column}`).join(', ');
+
 /**
  * Sums by the days of a zone, as cost_day has them by those of UTC: instants are summed from their hours; what is of
- * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone. Whether a line is of civil
- * dates is asked line by line: joined, a planner without statistics reads all lines once for each dimension.
+ * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone. Which dimensions are of
+ * civil dates is looked up in a set: joined, a planner without statistics reads all lines once for each dimension. The
+ * teams' currencies come to sums, not to lines.
  */
 const LOCAL_DAYS = `(
   select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
   from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
   where x.organisation = $1 and (x.shared_from <> '' or i.civil)
   union all
-  select l.organisation, l.team, (l.hour at time zone $5)::date, l.dimension, coalesce(l.currency, t.currency, 'USD'), '', ${COLUMNS.map((column) => `sum(l.${column})`).join(', ')}
-  from hour_line l
-  left join team t on t.organisation = l.organisation and t.id = l.team
-  where l.organisation = $1 and not (
-      select i.civil from dimension i where i.organisation = l.organisation and i.id = l.dimension) and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
-    and ($3::date is null or l.hour < $3::date::timestamp at time zone $5)
+  select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sumsOf('s')}
+  from (
+    select l.organisation, l.team, (l.hour at time zone $5)::date as day, l.dimension, l.currency, ${sumsOf('l')}
+    from hour_line l
+    where l.organisation = $1 and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
+      and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
+      and ($3::date is null or l.hour < $3::date::timestamp at time zone $5)
+      and ($4::text[] is null or l.team = any($4::text[]))
+    group by 1, 2, 3, 4, 5
+  ) s
+  left join team t on t.organisation = s.organisation and t.id = s.team
   group by 1, 2, 3, 4, 5)`;
 
 function fetchPacks(
