@@ -89,6 +89,13 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   tencent: 'Tencent Cloud',
   'tencent cloud': 'Tencent Cloud',
   matpool: 'Matpool',
+  lambda: 'Lambda',
+  'lambda labs': 'Lambda',
+  'lambda cloud': 'Lambda',
+  runpod: 'Runpod',
+  nebius: 'Nebius',
+  'nebius ai cloud': 'Nebius',
+  coreweave: 'CoreWeave',
 };
 
 /** FOCUS' ProviderName for a name as people write it; a name that is not known stays as it is. */

@@ -19,7 +19,7 @@ import { azureIdOf } from '../../core/fleet/azure-id.js';
 import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { podGpus } from '../../core/fleet/pod-gpus.js';
 import type { Term } from '../../core/usage.js';
-import { JOB_KINDS, type JobKind } from './resources.js';
+import { JOB_KINDS, POOLS, type JobKind } from './resources.js';
 import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 
 export type WorkloadKind = 'deployment' | 'statefulset';
@@ -65,12 +65,6 @@ export type Autoscaler = V2HorizontalPodAutoscaler;
 
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const REGION = 'topology.kubernetes.io/region';
-const POOLS = [
-  'karpenter.sh/nodepool',
-  'cloud.google.com/gke-nodepool',
-  'eks.amazonaws.com/nodegroup',
-  'kubernetes.azure.com/agentpool',
-];
 /** The taint that a cordoned node has; said as a label, since a target has no other place for it. */
 export const CORDONED = 'node.kubernetes.io/unschedulable';
 /** Label of a node, and its value in lower case, to the term that it is bought under. */

@@ -3,7 +3,8 @@
  *
  * Labels are those of NVIDIA's GPU feature discovery ("Generated labels": gpu.product, gpu.count, gpu.replicas; the
  * suffixes -SHARED and
- * -MIG-<profile> of the product) and, where it does not run, of GKE and Karpenter. What they leave open stays unknown.
+ * -MIG-<profile> of the product) and, where it does not run, of GKE, Karpenter and CoreWeave (gpu.nvidia.com/model,
+ * "Advanced Label Selectors"). What they leave open stays unknown.
  */
 import { modelOf, migParts } from '../../core/fleet/gpu-model.js';
 import { countOf, podGpus, type GpuUnits } from '../../core/fleet/pod-gpus.js';
@@ -16,8 +17,14 @@ const PRODUCT = [
   'cloud.google.com/gke-accelerator',
   'karpenter.k8s.aws/instance-gpu-name',
   'karpenter.azure.com/sku-gpu-name',
+  'gpu.nvidia.com/model',
 ];
-const COUNT = ['nvidia.com/gpu.count', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.azure.com/sku-gpu-count'];
+const COUNT = [
+  'nvidia.com/gpu.count',
+  'karpenter.k8s.aws/instance-gpu-count',
+  'karpenter.azure.com/sku-gpu-count',
+  'gpu.nvidia.com/count',
+];
 /** GKE, "Share GPUs with multiple workloads using GPU time-sharing". */
 const REPLICAS = ['nvidia.com/gpu.replicas', 'cloud.google.com/gke-max-shared-clients-per-gpu'];
 /** GKE, "Running multi-instance GPUs": the node hands out slices under the name of whole GPUs. */

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { ANY_NODE, countOf, podGpus, type PodContainer } from '../../../src/core/fleet/pod-gpus.js';
+import { poolOf } from '../../../src/providers/kubernetes/objects.js';
 import { gpusOfNode, gpusOfParts, unitsOf } from '../../../src/providers/kubernetes/quantity.js';
 
 const asks = (limits: Record<string, string | number>, restartPolicy?: string): PodContainer => ({
@@ -122,6 +123,13 @@ describe('a pod', () => {
 });
 
 describe('a node', () => {
+  it("has what CoreWeave's labels say, and lies in its pool", () => {
+    const labels = { 'gpu.nvidia.com/model': 'A100_PCIE_80GB', 'gpu.nvidia.com/count': '8' };
+    expect([unitsOf(labels).model, gpusOfNode(labels, {})]).toEqual(['A100-80GB', 8]);
+    expect(unitsOf({ 'gpu.nvidia.com/model': 'H100_NVLINK_80GB' }).model).toBe('H100');
+    expect(poolOf({ metadata: { labels: { 'compute.coreweave.com/node-pool': 'h100' } } })).toBe('h100');
+  });
+
   it('has the GPUs that its label counts, else those that it hands out', () => {
     expect(gpusOfNode({ ...A100, 'nvidia.com/gpu.count': '8' }, { 'nvidia.com/gpu': '16' })).toBe(8);
     expect(gpusOfNode(A100, { cpu: '96', 'nvidia.com/gpu': '4' })).toBe(4);
