@@ -213,8 +213,14 @@ export interface ProviderConnection {
   /** Effects that it carries out where it may act; absent: nobody tells. */
   effects?(): Promise<readonly EffectKind[]>;
   prices?(since: number): AsyncIterable<readonly PriceEvent[]>;
-  /** Metered usage within [from, to), as records with ids that are the same whenever it is asked again. */
-  usage?(from: number, to: number): AsyncIterable<RecordBatch>;
+  /** What `usage` meters; absent: machines too. Else they are metered by the readings of the fleet. */
+  readonly usageOf?: 'storage-and-traffic';
+  /**
+   * Metered usage within [from, to), as records with ids that are the same whenever it is asked again.
+   * @param meteredTo the `to` of the last look whose records were kept, null where there was none: what can only be told
+   *   of the present is metered once, from there on
+   */
+  usage?(from: number, to: number, meteredTo?: number | null): AsyncIterable<RecordBatch>;
   /** The provider's bill, by lines, for the days within [from, to). */
   bill?(from: number, to: number): AsyncIterable<RecordBatch>;
   spotHistory?(since: number): AsyncIterable<readonly SpotReading[]>;

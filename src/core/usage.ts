@@ -157,6 +157,10 @@ export function compareVersions(a: RecordVersion | undefined, b: RecordVersion |
   return one(a?.revision, b?.revision) || one(a?.updatedAt, b?.updatedAt);
 }
 
+/** Whether a record says what ran. What is held or sent beside a machine does not, though it may bear the machine's name. */
+export const isOfMachine = ({ gpuParts, storageMib, networkBytes }: UsageRecord): boolean =>
+  gpuParts !== null || (storageMib === null && networkBytes === null);
+
 /** Whether two records state the same, whatever the order of their tags. */
 export function isSameRecord(a: UsageRecord, b: UsageRecord): boolean {
   return comparable(a) === comparable(b);

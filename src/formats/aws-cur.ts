@@ -13,6 +13,7 @@
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
+import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { SplitCosts, type Costs } from './reading/aws-split.js';
@@ -161,6 +162,7 @@ class CurReader {
   private readonly row = new BillRow();
   private readonly tagColumns: readonly { key: string; column: number; name: string }[];
   private readonly planTags = new Memo((text) => ({ tags: parseTags(text) }));
+  private readonly skus = new Memo(storageOrTrafficSku);
   private readonly gpus = new Memo((text) => ({ model: awsInstanceGpus(text)?.model ?? null }));
 
   constructor(
@@ -264,7 +266,7 @@ class CurReader {
       resource: row.resource(columns.resource, 'lineItem/ResourceId'),
       namespace: namespaceOf(tags),
       service: row.key(columns.service, 'product/ProductName'),
-      sku: instanceType ?? row.key(columns.sku, 'product/sku'),
+      sku: instanceType ?? this.skus.of(cells.repeated(columns.usageType)) ?? row.key(columns.sku, 'product/sku'),
       region: row.key(columns.region, 'product/regionCode'),
       term: this.term(cells, type),
       gpuModel: instanceType === null ? null : this.gpus.of(instanceType).model,

@@ -23,6 +23,7 @@ import {
   type UsageRecord,
 } from '../core/usage.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
+import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
 import { awsInstanceGpus, awsMachineOf } from './reading/aws-instances.js';
 import { BillRow, MOST_RESOURCE_CHARACTERS, shown } from './reading/bill.js';
@@ -201,6 +202,7 @@ class FocusReader {
   private readonly row = new BillRow();
   private readonly details = new Memo(skuDetailsOf);
   private readonly machines = new Memo(awsMachineOf);
+  private readonly skus = new Memo(storageOrTrafficSku);
   private readonly pricing = new Memo((text) => text.toLowerCase());
 
   constructor(header: Header) {
@@ -228,7 +230,7 @@ class FocusReader {
         row.resource(columns.allocatedResource, 'AllocatedResourceId') ?? row.resource(columns.resource, 'ResourceId'),
       namespace: null,
       service: row.key(columns.service, 'ServiceName'),
-      sku: details.instanceType ?? row.key(columns.sku, 'SkuId'),
+      sku: details.instanceType ?? this.storageSku(cells, provider) ?? row.key(columns.sku, 'SkuId'),
       region: row.key(columns.region, 'RegionId'),
       term: this.term(cells),
       gpuModel: details.gpuModel,
@@ -252,6 +254,11 @@ class FocusReader {
         contracts: this.contracts(cells),
       },
     };
+  }
+
+  /** What the meter calls AWS' volumes and traffic: a SkuId does not tell what it is of. */
+  private storageSku(cells: Cells, provider: string): string | null {
+    return provider === 'AWS' ? this.skus.of(cells.repeated(this.columns.usageType)) : null;
   }
 
   /** What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not. */

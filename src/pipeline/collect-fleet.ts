@@ -1,7 +1,7 @@
 /**
  * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
  *
- * Where the provider has no meter of its own, two readings are one (core/fleet/meter.ts); machines that belong to a
+ * Where the provider has no meter of machines of its own, two readings are one (core/fleet/meter.ts); machines that belong to a
  * cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it was last
  * seen. What was measured meanwhile and nobody knew is joined to what is there now. Teams of which something has changed
  * have their recommendations made anew.
@@ -42,7 +42,7 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
       const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules), effects);
-      if (connection.usage === undefined) {
+      if (connection.usage === undefined || connection.usageOf === 'storage-and-traffic') {
         const own = (target: FleetTarget): boolean =>
           !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
         const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });

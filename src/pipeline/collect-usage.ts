@@ -39,7 +39,7 @@ async function collectUsage(stores: Needed, connection: ProviderConnection, call
   if (connection.usage === undefined) return nothing;
   const { organisation, lane, now } = call;
   const before = await stores.collections.collectedTo(stores.db, organisation, { connection: lane, what: 'usage' });
-  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(usageFrom(before, now), now)));
+  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(usageFrom(before, now), now, before)));
 }
 
 /** On a whole hour, so that no record is cut by where a look begins. */

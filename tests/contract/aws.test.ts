@@ -61,7 +61,7 @@ describe('the settings of AWS', () => {
   it('open a connection that can do what the provider declares', () => {
     const connection = connect(acting(server));
     expect(undeclared(provider, connection)).toEqual([]);
-    expect('usage' in connection).toBe(false);
+    expect(connection.usageOf).toBe('storage-and-traffic');
   });
 
   it('names every wrong one at once, and no value', () => {

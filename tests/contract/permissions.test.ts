@@ -111,8 +111,8 @@ describe('AWS', () => {
       readOnly: connect(reading(server)),
       changes: () => changes,
       denied: ['ec2:StopInstances', 'pricing:GetProducts', 'ec2:DescribeSpotPriceHistory'],
-      // No rehearsal (Auto Scaling, Savings Plans), none that shows it (no instance here has a role), a purchase, and a
-      // question that costs money.
+      // No rehearsal (Auto Scaling, Savings Plans), none that shows it (no instance here has a role), a purchase, and
+      // questions that cost money.
       unknown: [
         'autoscaling:TerminateInstanceInAutoScalingGroup',
         'autoscaling:SetDesiredCapacity',
@@ -122,6 +122,7 @@ describe('AWS', () => {
         'savingsplans:CreateSavingsPlan',
         'savingsplans:TagResource',
         'ce:GetCostAndUsage',
+        'cloudwatch:GetMetricData',
       ],
     };
   });

@@ -39,8 +39,8 @@ export const acting = (server: WireServer): Record<string, string> => ({
   BURSAR_AWS_ACT_SECRET_ACCESS_KEY: ACT_SECRET,
 });
 
-/** AWS' connection can do everything but meter. */
-export type AwsConnection = Required<Omit<ProviderConnection, 'usage'>>;
+/** AWS' connection can do everything. */
+export type AwsConnection = Required<ProviderConnection>;
 
 export function connect(settings: Readonly<Record<string, string>>, clock: Clock = new TestClock()): AwsConnection {
   const connection = provider.connect(settings, clock);
@@ -148,6 +148,18 @@ export function playFleet(server: WireServer): void {
     reply('describe-launch-template-versions.xml'),
   );
 }
+
+/** Volumes in two pages, their modifications, and what two of the machines sent. */
+export function playStorage(server: WireServer): void {
+  server.on(call('DescribeVolumes'), reply('describe-volumes-1.xml'));
+  server.on(call('DescribeVolumes', { NextToken: 'volumes-2' }), reply('describe-volumes-2.xml'));
+  server.on(call('DescribeVolumesModifications'), reply('describe-volumes-modifications.xml'));
+  server.on(call('GetMetricData'), reply('get-metric-data.json'));
+}
+
+/** The price list of volumes; what is asked of machines is another rule's. */
+export const asksForVolumes: WireMatch = (request) =>
+  call('GetProducts')(request) && request.body.includes('"Value":"Storage"');
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
   const all: T[] = [];

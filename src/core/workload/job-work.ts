@@ -8,7 +8,7 @@
  */
 import { isOf } from '../fleet/membership.js';
 import { HOUR_MS } from '../time.js';
-import { GPU_PARTS, type UsageRecord } from '../usage.js';
+import { GPU_PARTS, isOfMachine, type UsageRecord } from '../usage.js';
 
 /** An owner's word on a job's work. */
 export interface JobWork {
@@ -33,7 +33,11 @@ export function tellsOf(record: UsageRecord, { target, provider, since }: JobWor
   // Pods are filed under the cloud of their node, which is not their cluster's own name.
   const isPod = /^(?:deployment|statefulset|pod)\//.test(target);
   return (
-    record.charge === null && record.end >= since && (isPod || record.provider === provider) && isOf(record, target)
+    record.charge === null &&
+    isOfMachine(record) &&
+    record.end >= since &&
+    (isPod || record.provider === provider) &&
+    isOf(record, target)
   );
 }
 

@@ -1,11 +1,13 @@
 /**
- * AWS: EC2 and Auto Scaling, the price list, spot prices, Cost Explorer, reserved instances and savings plans.
+ * AWS: EC2, EBS and Auto Scaling, the price list, spot prices, CloudWatch, Cost Explorer, reserved instances and savings
+ * plans.
  *
  * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without
- * the second nothing is ever sent that could change anything. There is no `usage`: EC2 has no meter. What ran is told
- * by the readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts
- * that nobody saw.
+ * the second nothing is ever sent that could change anything. EC2 has no meter of machines: what ran is told by the
+ * readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts that
+ * nobody saw. `usage` is of volumes, which are billed for as long as they are there, and of traffic.
  */
+import type { PriceEvent } from '../../core/price/price.js';
 import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import { Effects, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
@@ -15,6 +17,8 @@ import { InstanceTypes } from './gpus.js';
 import { OFFER_PERMISSIONS, readOffers } from './offers.js';
 import { Permissions } from './permissions.js';
 import { PRICE_PERMISSIONS, readPrices } from './prices.js';
+import { readStoragePrices } from './storage-prices.js';
+import { readUsage, USAGE_PERMISSIONS } from './usage.js';
 import { parseSettings, SETTINGS } from './settings.js';
 import { readSpotHistory, SPOT_PERMISSIONS } from './spot.js';
 
@@ -22,10 +26,10 @@ export const provider: Provider = {
   name: 'aws',
   providerName: 'AWS',
   description:
-    'Amazon Web Services: EC2, Auto Scaling, prices, spot history, Cost Explorer, reserved instances and savings plans',
+    'Amazon Web Services: EC2, EBS, Auto Scaling, prices, spot history, Cost Explorer, reserved instances and savings plans',
   abilities: {
     prices: PRICE_PERMISSIONS,
-    usage: null,
+    usage: USAGE_PERMISSIONS,
     bill: BILL_PERMISSIONS,
     spotHistory: SPOT_PERMISSIONS,
     offers: OFFER_PERMISSIONS,
@@ -45,7 +49,9 @@ export const provider: Provider = {
       account: settings.account,
       canAct: settings.act !== null,
       effects: async () => effectsOf(provider.abilities),
-      prices: (since) => readPrices(clients, types, since),
+      prices: (since) => pricesOf(clients, types, since, clock.now()),
+      usageOf: 'storage-and-traffic',
+      usage: (from, to, meteredTo = null) => readUsage(clients, types, from, to, meteredTo),
       bill: (from, to) => readBill(clients, types, from, to, clock.now()),
       spotHistory: (since) => readSpotHistory(clients, types, since),
       offers: () => readOffers(clients, types),
@@ -58,3 +64,14 @@ export const provider: Provider = {
     };
   },
 };
+
+/** What machines cost, and volumes. */
+async function* pricesOf(
+  clients: Clients,
+  types: InstanceTypes,
+  since: number,
+  now: number,
+): AsyncGenerator<readonly PriceEvent[]> {
+  yield* readPrices(clients, types, since);
+  yield* readStoragePrices(clients, now);
+}

@@ -11,6 +11,7 @@
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
+import { storageOrTrafficSku } from '../../core/price/aws-usage-type.js';
 import type { RecordBatch, ChargeCategory, Reject, Term, UsageRecord } from '../../core/usage.js';
 import { civilFromDays, dayOf, DAY_MS, daysFromCivil } from '../../core/time.js';
 import type { Clients } from './clients.js';
@@ -159,7 +160,7 @@ function recordOf(
   const billed = amountOf(UnblendedCost?.Amount);
   if (billed === null || UnblendedCost?.Unit === undefined) return null;
   // `USW2-BoxUsage:p4d.24xlarge`: after the colon is the instance type.
-  const sku = /:(.+)$/.exec(usageType)?.[1] ?? null;
+  const sku = storageOrTrafficSku(usageType) ?? /:(.+)$/.exec(usageType)?.[1] ?? null;
   // Groups of a tag are `team$vision`, or `team$` where it is not set.
   const value = tag === null ? '' : by.slice(by.indexOf('$') + 1);
   return {

@@ -6,6 +6,7 @@
  * again.
  */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
+import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { CostExplorerClient } from '@aws-sdk/client-cost-explorer';
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { PricingClient } from '@aws-sdk/client-pricing';
@@ -92,6 +93,7 @@ function pricingRegion(region: string): string {
 export class Clients {
   private readonly ec2s;
   private readonly autoScalings;
+  private readonly cloudWatches;
   private readonly pricings;
   private readonly costExplorers;
   private readonly savingsPlansClients;
@@ -103,6 +105,7 @@ export class Clients {
     const config = (region: string, use: Use): ClientConfig => configOf(settings, region, use, answerMilliseconds);
     this.ec2s = new ServiceClients((c) => new EC2Client(c), config);
     this.autoScalings = new ServiceClients((c) => new AutoScalingClient(c), config);
+    this.cloudWatches = new ServiceClients((c) => new CloudWatchClient(c), config);
     this.pricings = new ServiceClients((c) => new PricingClient(c), config);
     this.costExplorers = new ServiceClients((c) => new CostExplorerClient(c), config);
     this.savingsPlansClients = new ServiceClients((c) => new SavingsplansClient(c), config);
@@ -114,6 +117,10 @@ export class Clients {
 
   autoScaling(region: string, use: Use = 'read'): AutoScalingClient {
     return this.autoScalings.of(region, use);
+  }
+
+  cloudWatch(region: string): CloudWatchClient {
+    return this.cloudWatches.of(region, 'read');
   }
 
   pricing(): PricingClient {
@@ -129,7 +136,14 @@ export class Clients {
   }
 
   destroy(): void {
-    for (const clients of [this.ec2s, this.autoScalings, this.pricings, this.costExplorers, this.savingsPlansClients])
+    for (const clients of [
+      this.ec2s,
+      this.autoScalings,
+      this.cloudWatches,
+      this.pricings,
+      this.costExplorers,
+      this.savingsPlansClients,
+    ])
       clients.destroy();
   }
 

@@ -3,7 +3,8 @@
  * EC2 answers without doing anything.
  *
  * Changes nothing and spends nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling and
- * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer costs money.
+ * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer or for metrics of
+ * CloudWatch costs money.
  * Before an effect is rehearsed EC2 has to show that it keeps to `DryRun`: a compatible server that answers a rehearsed
  * reading with the list would stop machines.
  * Sources: Amazon EC2 API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide,
@@ -21,6 +22,8 @@ import {
   DescribeReservedInstancesCommand,
   DescribeReservedInstancesOfferingsCommand,
   DescribeSpotPriceHistoryCommand,
+  DescribeVolumesCommand,
+  DescribeVolumesModificationsCommand,
   ModifyInstanceAttributeCommand,
   RunInstancesCommand,
   StartInstancesCommand,
@@ -56,6 +59,9 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
     clients.ec2(region).send(new DescribeLaunchTemplateVersionsCommand({ Versions: ['$Latest'], ...DRY })),
   'ec2:DescribeSpotPriceHistory': (clients, region) =>
     clients.ec2(region).send(new DescribeSpotPriceHistoryCommand(DRY)),
+  'ec2:DescribeVolumes': (clients, region) => clients.ec2(region).send(new DescribeVolumesCommand(DRY)),
+  'ec2:DescribeVolumesModifications': (clients, region) =>
+    clients.ec2(region).send(new DescribeVolumesModificationsCommand(DRY)),
   'ec2:DescribeReservedInstances': (clients, region) =>
     clients.ec2(region).send(new DescribeReservedInstancesCommand(DRY)),
   'ec2:DescribeReservedInstancesOfferings': (clients, region) =>

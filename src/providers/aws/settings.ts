@@ -27,6 +27,8 @@ export interface AwsSettings {
   readonly endpoint: string | null;
   /** Cost allocation tag by which the bill is split; null: by linked account. */
   readonly billTag: string | null;
+  /** Whether CloudWatch is asked what machines send. */
+  readonly traffic: boolean;
   readonly read: AwsCredentials;
   readonly act: AwsCredentials | null;
   /** Null: purchases are made with the credentials for acting. */
@@ -45,6 +47,7 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('ACCOUNT', 'read', 'Account id under which usage and bills are kept'),
   setting('ENDPOINT', 'read', 'URL of an AWS-compatible server in place of AWS'),
   setting('BILL_TAG', 'read', 'Cost allocation tag by which the bill is split; else by linked account'),
+  setting('TRAFFIC', 'read', '`off`: CloudWatch, which charges by the metric, is not asked what GPU instances send'),
   setting('READ_CREDENTIALS', 'read', "`default` (the SDK's chain) or `profile:NAME`, in place of the two keys"),
   setting('READ_ACCESS_KEY_ID', 'read', 'Access key for reading'),
   setting('READ_SECRET_ACCESS_KEY', 'read', 'Its secret', { secret: true }),
@@ -84,6 +87,8 @@ export function parseSettings(given: Given): AwsSettings | null {
   const endpoint = text('ENDPOINT');
   if (endpoint !== null && !/^https?:\/\/[^@]+$/.test(endpoint))
     wrong('ENDPOINT', 'is not an http:// or https:// URL without credentials');
+  const traffic = text('TRAFFIC') ?? 'on';
+  if (traffic !== 'on' && traffic !== 'off') wrong('TRAFFIC', 'is neither on nor off');
   const read = credentialsOf(given, 'READ', wrong);
   if (read === null && problems.every(({ path }) => path?.startsWith('BURSAR_AWS_READ_') !== true))
     wrong('READ_ACCESS_KEY_ID', 'is missing (or BURSAR_AWS_READ_CREDENTIALS)');
@@ -97,7 +102,16 @@ export function parseSettings(given: Given): AwsSettings | null {
       problems,
     );
   }
-  return { regions, account: text('ACCOUNT'), endpoint, billTag: text('BILL_TAG'), read, act, purchase };
+  return {
+    regions,
+    account: text('ACCOUNT'),
+    endpoint,
+    billTag: text('BILL_TAG'),
+    traffic: traffic === 'on',
+    read,
+    act,
+    purchase,
+  };
 }
 
 function valueOf(given: Given, name: string): string | null {

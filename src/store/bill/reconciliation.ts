@@ -17,6 +17,7 @@ import {
 } from '../../core/bill/reconciliation.js';
 import type { Component } from '../../core/price/price.js';
 import { DAY_MS, formatInstant, type Interval } from '../../core/time.js';
+import { isOfMachine } from '../../core/usage.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
@@ -286,6 +287,8 @@ export class ReconciliationStore {
             record.charge === null &&
             record.resource !== null &&
             resources.has(record.resource) &&
+            // What a machine sends does not tell what it is.
+            (isOfMachine(record) || record.storageMib !== null) &&
             record.start < to &&
             record.end >= from
           )

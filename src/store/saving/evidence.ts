@@ -150,7 +150,8 @@ export class SavingEvidence {
   }
 
   /**
-   * UTC hours in which the meter of a provider's account (null: of any) reported anything, of any team that is known.
+   * UTC hours in which the meter of a provider's account (null: of any) reported GPUs, of any team that is known. What
+   * it says of volumes or traffic does not tell that it saw the machines.
    */
   private async meteredHours(
     db: Queryable,
@@ -163,6 +164,7 @@ export class SavingEvidence {
     const teams = await db.query<{ id: string }>(`select id from team where organisation = $1`, [organisation]);
     const rows = await db.query<{ hour: Date }>(
       `select distinct u.hour from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+         and u.gpu_part_ms is not null
        where u.organisation = $1 and u.team = any($2::text[]) and u.hour >= $3 and u.hour < $4 and ($5::text is null or d.provider = $5) and ($6::text is null or d.account = $6)`,
       [
         organisation,

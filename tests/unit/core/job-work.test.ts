@@ -142,6 +142,8 @@ describe('metered usage tells of a job', () => {
     expect(tellsOf({ ...record, end: at(0) - 1 }, whole)).toBe(false);
     expect(tellsOf({ ...record, resource: 'i-2' }, whole)).toBe(false);
     expect(tellsOf({ ...record, provider: 'Fake Cloud' }, whole)).toBe(false);
+    // What the machine sent in an hour does not say when it ran.
+    expect(tellsOf({ ...record, gpuParts: null, networkBytes: 5 }, whole)).toBe(false);
     const amount = { unscaled: 1n, scale: 0 };
     expect(
       tellsOf(

@@ -223,7 +223,7 @@ describe('focus', () => {
       ['p3.2xlarge', 'V100-16GB', 3500, 'spot'],
       ['p4d.24xlarge', 'A100-40GB', 56_000, 'savings-plan-1y'],
       ['ABCDEF0123456789', null, null, 'savings-plan-1y'],
-      ['ABCDEF0123456789', null, null, 'on-demand'],
+      ['DataTransfer-Out-Bytes', null, null, 'on-demand'],
     ]);
     expect(records[0]?.tags).toEqual({ team: 'vision', 'costCategory/Business unit': 'Research' });
   });
