@@ -29,6 +29,7 @@ describe('a sum', async () => {
       unstated: [{ currency: 'USD', cost: '238000.00' }],
       unbilled: [{ currency: 'USD', cost: '10.000000000' }],
       unconverted: [{ currency: 'EUR', cost: '6.00' }],
+      unpriced: [],
     });
     expect(spend.rows.map(({ category, cost, currency, unstated }) => [category, cost, currency, unstated])).toEqual([
       ['Purchase', null, 'USD', '238000.00'],
@@ -41,7 +42,7 @@ describe('a sum', async () => {
       { currency: 'USD', cost: '238600.00' },
     ]);
     const { lacking } = await bursar.spend({});
-    expect(lacking).toEqual({ unstated: [], unbilled: [], unconverted: [] });
+    expect(lacking).toEqual({ unstated: [], unbilled: [], unconverted: [], unpriced: [] });
   });
 });
 
@@ -78,7 +79,10 @@ describe('the door of costs', async () => {
 
   it('takes a zone, and refuses what is none', async () => {
     const answer = await api.call('GET', '/v1/costs?zone=Europe/Berlin&basis=effective&from=2026-10');
-    expect([answer.status, answer.body['lacking']]).toEqual([200, { unstated: [], unbilled: [], unconverted: [] }]);
+    expect([answer.status, answer.body['lacking']]).toEqual([
+      200,
+      { unstated: [], unbilled: [], unconverted: [], unpriced: [] },
+    ]);
     expect((await api.call('GET', '/v1/costs?zone=Nowhere')).status).toBe(400);
   });
 });

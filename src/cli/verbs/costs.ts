@@ -7,6 +7,8 @@ import type { Session } from '../session.js';
 import { printable, shortAmount, table } from '../table.js';
 import { typed } from '../usage-error.js';
 
+type Unpriced = CostsAnswer['lacking']['unpriced'][number];
+
 interface CostFlags {
   readonly from?: string;
   readonly to?: string;
@@ -56,13 +58,14 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
   ]);
-  const { unstated, unbilled, unconverted } = spend.lacking;
+  const { unstated, unbilled, unconverted, unpriced: beside } = spend.lacking;
   const lacking = [
     ...unstated.map(
       ({ currency, cost }) => `${shortAmount(cost)} ${currency} billed without a stated ${spend.basis} cost`,
     ),
     ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
+    ...beside.map(besideText),
   ];
   const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
   const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
@@ -70,6 +73,13 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
   return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+}
+
+/** Storage, traffic, and what has no quantity, without a price. */
+function besideText({ provider, sku, component, reason, quantity, hours }: Unpriced): string {
+  const name = printable(`${provider} ${sku ?? 'without a SKU'}`);
+  if (quantity === null) return `${name}, of which no quantity is known, in ${hours} hours`;
+  return `${shortAmount(quantity)} ${component === 'network' ? 'GiB sent' : 'GiB-hours stored'} of ${name} without a price (${reason})`;
 }
 
 /** Bills that may still change; those that are final are only counted. */

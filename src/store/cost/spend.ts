@@ -25,6 +25,7 @@ import {
   type GroupKey,
   type Sum,
 } from './spend-sums.js';
+import { unpricedBeside, type UnpricedUsage } from './unpriced.js';
 
 export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
@@ -61,7 +62,7 @@ export interface CurrencyCost {
   readonly cost: string;
 }
 
-/** What is in no total, besides what has no price. */
+/** What is in no total, besides GPU-hours without a price. */
 export interface Lacking {
   /** Billed amounts of which the bill does not state what the basis asks for. */
   readonly unstated: readonly CurrencyCost[];
@@ -69,6 +70,8 @@ export interface Lacking {
   readonly unbilled: readonly CurrencyCost[];
   /** Amounts without an exchange rate to the currency that was asked for: they stay in their own. */
   readonly unconverted: readonly CurrencyCost[];
+  /** On actual and accrued: storage, traffic and what has no quantity, that no price is known for. */
+  readonly unpriced: readonly UnpricedUsage[];
 }
 
 export interface Spend {
@@ -174,6 +177,7 @@ export class SpendStore {
     const lacking = {
       unstated: [...unstated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
+      unpriced: await unpricedBeside(db, organisation, query),
     };
     if (wanted === null) {
       const rows = sums.map((sum) =>

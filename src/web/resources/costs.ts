@@ -74,8 +74,20 @@ const answerSchema = z
         unstated: amounts.describe('Billed amounts of which the bill does not state what the basis asks for'),
         unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
         unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
+        unpriced: z
+          .array(
+            z.strictObject({
+              provider: z.string(),
+              sku: z.string().nullable(),
+              component: z.enum(['gpu', 'storage', 'network']),
+              reason: z.string(),
+              quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
+              hours: z.int().describe('Hours of teams in which it was used'),
+            }),
+          )
+          .describe('On actual and accrued: storage, traffic and what has no quantity, without a price'),
       })
-      .describe('What is in no total, besides what has no price'),
+      .describe('What is in no total, besides GPU-hours without a price'),
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
