@@ -1,10 +1,13 @@
 /**
- * Two kinds of tests. `pure` needs nothing and starts at once; `system` gets the servers of
+ * Three kinds of tests. `pure` needs nothing and starts at once; `stores` and `system` get the servers of
  * tests/support/global-setup.ts, which are started only when a run holds such a test.
  */
 import { defineConfig } from 'vitest/config';
 
 const folders = (...names: string[]): string[] => names.map((name) => `tests/${name}/**/*.test.ts`);
+
+/** They change what their process has one of: the tracer, the embedded server. */
+const ALONE = ['tests/integration/tracing.test.ts', 'tests/integration/embedded.test.ts'];
 
 export default defineConfig({
   test: {
@@ -17,11 +20,22 @@ export default defineConfig({
         extends: true,
         test: { name: 'pure', include: folders('unit', 'property', 'backtest', 'structure'), isolate: false },
       },
+      // The same with servers; each file has a database of its own.
+      {
+        extends: true,
+        test: {
+          name: 'stores',
+          include: folders('integration', 'contract', 'migrations'),
+          exclude: ALONE,
+          globalSetup: ['tests/support/global-setup.ts'],
+          isolate: false,
+        },
+      },
       {
         extends: true,
         test: {
           name: 'system',
-          include: folders('integration', 'contract', 'migrations', 'simulation', 'e2e'),
+          include: [...folders('simulation', 'e2e'), ...ALONE],
           globalSetup: ['tests/support/global-setup.ts'],
         },
       },

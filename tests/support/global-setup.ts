@@ -31,25 +31,41 @@ declare module 'vitest' {
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
+interface Shared {
+  readonly context: ProvidedContext;
+  stop(): Promise<void>;
+}
+
+/** One for the process, whichever project comes first: each loads this file for itself. */
+const global = globalThis as { bursarTests?: { users: number; shared: Promise<Shared> } };
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const own = (global.bursarTests ??= { users: 0, shared: start() });
+  own.users += 1;
+  const { context, stop } = await own.shared;
+  for (const [name, value] of Object.entries(context)) project.provide(name as keyof ProvidedContext, value as never);
+  return async () => {
+    own.users -= 1;
+    if (own.users === 0) await stop();
+  };
+}
+
+async function start(): Promise<Shared> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bursar-test-'));
   // What is started goes on top; stopping takes from the top.
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
-  const teardown = async (): Promise<void> => {
-    for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
+  const stop = async (): Promise<void> => {
+    for (let last = stops.pop(); last; last = stops.pop()) await last();
   };
   try {
     await build();
     const serverUrl = await startPostgres(folder, stops);
     const templateName = await makeTemplate(serverUrl, stops);
-    project.provide('serverUrl', serverUrl);
-    project.provide('templateName', templateName);
-    project.provide('redisUrl', await startRedis(folder, stops));
+    return { context: { serverUrl, templateName, redisUrl: await startRedis(folder, stops) }, stop };
   } catch (error) {
-    await teardown();
+    await stop();
     throw error;
   }
-  return teardown;
 }
 
 /** Child processes of tests run dist/. A type error does not stop the tests: `npm run typecheck` is where it fails. */
