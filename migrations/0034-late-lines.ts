@@ -17,8 +17,18 @@ insert into work (organisation, lane, stage, key, wanted)
 select organisation, source, 'usage.allocate', source || '/' || id, 1 from delivery where scope is not null
 on conflict (organisation, lane, stage, key) do update set wanted = work.wanted + 1, parked_at = null, attempts = 0`;
 
-/** A meter whose usage a final bill has taken the place of stands for no line of another. */
-const setAsideBy = (about: { readonly from: string; readonly until: string }, counts: string): string => `
+const PLAIN = (name: string): string => name;
+
+/**
+ * A meter whose usage a final bill has taken the place of stands for no line of another.
+ * @param counts which claims are looked at
+ * @param key by what accounts are told apart, of the SQL that names one
+ */
+export const setAsideBy = (
+  about: { readonly from: string; readonly until: string },
+  counts: string,
+  key: (name: string) => string = PLAIN,
+): string => `
 create or replace view set_aside_by as
 select distinct v.organisation, v.id as delivery, d.id as dimension, p.day,
   array[p.provider, p.account, p.sub_account, p.sku, p.gpu_model, p.region, p.market] as names
@@ -40,8 +50,8 @@ join dimension d on d.organisation = v.organisation and d.kind = 'billed' and d.
   and (d.sku = m.sku or (m.gpu_model <> '' and d.gpu_model = m.gpu_model and (coalesce(d.sku, '') = '' or p.sku = '')))
   and (coalesce(d.region, '') = '' or p.region = '' or d.region = p.region)
   and (d.term is null or p.market = '' or (d.term = 'spot') = (p.market = 'spot'))
-  and (coalesce(d.sub_account, '') = '' or case when p.account in ('', coalesce(v.account, '')) then p.sub_account
-    else p.account end in ('', d.sub_account))
+  and (coalesce(d.sub_account, '') = '' or case when ${key('p.account')} in ('', ${key("coalesce(v.account, '')")})
+    then ${key('p.sub_account')} else ${key('p.account')} end in ('', ${key('d.sub_account')}))
 where v.scope is not null and not v.closed`;
 
 /**
@@ -91,7 +101,9 @@ where (
     and s.dimension = n.dimension and s.day >= (n.hour at time zone 'UTC')::date
     and (s.day = (n.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < n.until) limit 1)`;
 
-const ABOUT = { from: 'least(v.period_start, lower(v.reach))', until: 'greatest(v.period_end, upper(v.reach))' };
+/** Of claims: no final bill reaches it. */
+export const UNREACHED = '\n  and b.final is not true';
+export const ABOUT = { from: 'least(v.period_start, lower(v.reach))', until: 'greatest(v.period_end, upper(v.reach))' };
 const PERIOD = { from: 'v.period_start', until: 'v.period_end' };
 
 export class LateLines1764000000034 implements MigrationInterface {
@@ -99,7 +111,7 @@ export class LateLines1764000000034 implements MigrationInterface {
     await runner.query(`alter table bill_claim add column final boolean`);
     await runner.query(CUT);
     await runner.query(WAKE);
-    await runner.query(setAsideBy(ABOUT, '\n  and b.final is not true'));
+    await runner.query(setAsideBy(ABOUT, UNREACHED));
     await runner.query(
       lines('coalesce(nullif(b.final, false), f.reaches)', 'b.final is null and ', 'u.billed is not null and '),
     );

@@ -35,6 +35,7 @@ import { LateLines1764000000034 } from './0034-late-lines.js';
 import { Contracts1764000000035 } from './0035-contracts.js';
 import { TeamLooks1764000000036 } from './0036-team-looks.js';
 import { StartedTargets1764000000038 } from './0038-started-targets.js';
+import { AccountKeys1764000000040 } from './0040-account-keys.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
 import { AuditChain1764000000043 } from './0043-audit-chain.js';
 
@@ -75,6 +76,7 @@ export const migrations = [
   Contracts1764000000035,
   TeamLooks1764000000036,
   StartedTargets1764000000038,
+  AccountKeys1764000000040,
   Scopes1764000000042,
   AuditChain1764000000043,
 ];

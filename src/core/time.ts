@@ -83,7 +83,8 @@ export function parseDay(text: string): number | null {
 }
 
 function checkedDays(year: number, month: number, day: number): number | null {
-  if (month < 1 || month > 12 || day < 1 || day > 31) return null;
+  // There is no year 0 (ISO 8601 has one, PostgreSQL none).
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > 31) return null;
   const days = daysFromCivil(year, month, day);
   return day > 28 && civilFromDays(days).day !== day ? null : days;
 }

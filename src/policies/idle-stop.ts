@@ -193,6 +193,12 @@ function aboutMachine({ machine, gpus }: ResourceView, { losesLocalDisks }: Para
     return left('paid-in-advance', machine.stopSaving.because, 'the end of what it is paid for');
   if (machine.localDisks === true && !losesLocalDisks)
     return left('local-disks', 'a stop loses the data on its local disks', 'losesLocalDisks of this policy');
+  if (machine.kind === 'instance' && machine.gpus === null && state === 'running')
+    return left(
+      'size-unknown',
+      'nobody knows how many GPUs it has: what those that are not measured do is not known',
+      'a connection that knows its type',
+    );
   if (machine.gpus !== null && gpus !== null && gpus < machine.gpus)
     return left(
       'part-measured',
@@ -436,7 +442,7 @@ function onMachine(over: Partial<MachineView>): PolicyView {
 
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 7,
+  version: 8,
   description:
     'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,

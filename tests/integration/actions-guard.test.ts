@@ -2,6 +2,7 @@
  * What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes
  * that are lifted.
  */
+import { approveRecommendation } from '../../src/application/action/set-action.js';
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
@@ -171,6 +172,13 @@ describe('the guard', async () => {
     };
     await w.db.transaction((tx) => w.stores.workloads.save(tx, 'default', 'lab', facts, w.clock.at));
     expect(await obstructed('i-3')).toEqual(['protected']);
+    // Nor may a person approve it, to do it by hand.
+    const [found] = await w.db.query<{ id: string }>(
+      `select id from recommendation where target like '%i-3' and status = 'open'`,
+    );
+    await expect(
+      w.db.transaction((tx) => approveRecommendation(w.stores, tx, 'default', found?.id ?? '', 'boss', w.clock.at)),
+    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('forbids to touch it') });
   });
 
   it('waits through quiet hours, and acts after them', async () => {

@@ -278,11 +278,29 @@ describe('one bill from two sources', () => {
     await bursar.take([billed('b', '7')], { source: 'cur' });
     await expect(bursar.take([billed('f', '7')], { source: 'focus' })).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringMatching(/bill of AWS account a1 from 2026-10-01 came from the source "cur"/),
+      message: expect.stringMatching(/bill of AWS account a1 from 2026-10-01 to 2026-11-01 came from the source "cur"/),
     });
     expect(await actual(bursar)).toBe('7');
     await bursar.take([billed('f', '8')], { source: 'focus', replace: true });
     expect([await actual(bursar), await states(bursar)]).toEqual(['8', ['a1 final -']]);
+  });
+
+  it.each([
+    ['another spelling of the account', { account: '/providers/Microsoft.Billing/billingAccounts/A1' }, {}],
+    [
+      'a period that is stated in another zone',
+      {},
+      { periodStart: Date.UTC(2026, 8, 30, 16), periodEnd: Date.UTC(2026, 9, 31, 16) },
+    ],
+    ['an account that the payer names', { account: 's1' }, {}],
+  ])('is one with %s', async (_, over, charge) => {
+    const bursar = await world();
+    await bursar.take([billed('b', '7', { subAccount: 's1' })], { source: 'cur' });
+    const source = 'periodStart' in charge ? 'cur' : 'focus';
+    await expect(bursar.take([billed('f', '7', over, charge)], { source })).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await actual(bursar)).toBe('7');
+    await bursar.take([billed('f', '8', over, charge)], { source, replace: true });
+    expect(await actual(bursar)).toBe('8');
   });
 
   it('is two bills of one payer where they name none of the same sub-accounts', async () => {
@@ -304,11 +322,13 @@ describe('a line outside of its period', () => {
       { ...NOVEMBER, ...over },
     ),
   ];
+  /** November is over, and its bill has not settled. */
+  const AFTER = Date.UTC(2026, 11, 2);
   const meter = metered('m', { start: Date.UTC(2026, 9, 31), end: Date.UTC(2026, 9, 31) + HOUR / 2 });
 
   it('stands in for the metered hours that it is for when the bill is final, and not beside them before', async () => {
     for (const order of ['meter first', 'bill first']) {
-      const bursar = await world();
+      const bursar = await world(AFTER);
       const takes = [
         () => bursar.take([meter], { source: 'meter' }),
         () => bursar.take(late(), { source: 'cur' }),
@@ -330,7 +350,7 @@ describe('a line outside of its period', () => {
   });
 
   it('does so beside a final bill of its own period that does not reach the day', async () => {
-    const bursar = await world();
+    const bursar = await world(AFTER);
     await bursar.take([meter], { source: 'meter' });
     await bursar.take([billed('b', '100', { sku: 'b' }), ...late({ isFinal: true })], { source: 'cur' });
     expect(await actual(bursar)).toBe('113');
@@ -439,5 +459,34 @@ describe('a restated bill', () => {
     expect(await actual(bursar)).toBe('28');
     await bursar.take([billed('b', '7')], { source: 'bills' });
     expect(await actual(bursar)).toBe('18');
+  });
+});
+
+describe('a final bill', () => {
+  it('is none while its period runs, whatever its lines say', async () => {
+    const bursar = await world(Date.UTC(2026, 9, 20));
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('disk', '5', { sku: 'disk' }, { isFinal: true })], { source: 'cur' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['15', ['a1 open -']]);
+  });
+
+  it('stands in for nothing where it only gives back', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('back', '-1', { sku: 'disk' }, { isFinal: true })], { source: 'cur' });
+    expect(await actual(bursar)).toBe('9');
+  });
+
+  it.each([
+    ['/subscriptions/AB-1', 'ab-1'],
+    ['012345678901', '12345678901'],
+  ])('whose sub-account is spelled %s is that of a meter of %s, before and after', async (spelled, account) => {
+    const bursar = await world(Date.UTC(2026, 9, 20));
+    await bursar.take([metered('m', { account })], { source: 'meter' });
+    await bursar.take([billed('b', '7', { subAccount: spelled })], { source: 'cur' });
+    expect(await actual(bursar)).toBe('10');
+    bursar.clock.at = SETTLED;
+    await bursar.take([billed('b', '7', { subAccount: spelled })], { source: 'cur' });
+    expect(await actual(bursar)).toBe('7');
   });
 });

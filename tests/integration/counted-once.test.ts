@@ -493,19 +493,23 @@ const isWithin = ({ start, end }: { readonly start: number; readonly end: number
   start <= at && at < end;
 const hoursOf = (day: number): number[] => Array.from({ length: 24 }, (_, n) => day + n * HOUR);
 
-/** The source says so of every line that charges something, or it was delivered after its period and has settled. */
+/** Delivered after its period; and the source says so of every line that charges something, or it has settled. */
 function isFinalAt({ lines, hasRejects, deliveredAt, end }: SentBill, now: number): boolean {
-  if (hasRejects || !lines.some(({ charge }) => charge?.category === 'Usage')) return false;
+  if (hasRejects || deliveredAt < end || !lines.some(isOfUsage)) return false;
   const isSaid = lines.every(({ charge }) => charge?.isFinal === true);
-  return isSaid || (deliveredAt >= end && now >= end + SETTLING_DAYS * DAY);
+  return isSaid || now >= end + SETTLING_DAYS * DAY;
 }
+
+/** What gives back stands for no usage. */
+const isOfUsage = ({ charge }: UsageRecord): boolean => charge?.category === 'Usage' && charge.billed.unscaled >= 0n;
 
 /**
  * The time that a usage line speaks of; of a line shorter than a day the whole UTC day, as far as that lies in the
  * period as the line does, or out of it as the line does. Days that go on after the period are paid ahead.
  */
-function reaches({ start, end, charge }: UsageRecord, period: SentBill, at: number): boolean {
-  if (charge?.category !== 'Usage') return false;
+function reaches(one: UsageRecord, period: SentBill, at: number): boolean {
+  const { start, end } = one;
+  if (!isOfUsage(one)) return false;
   if (end - start > DAY) return isWithin({ start, end: Math.min(end, period.end) }, at);
   const isStraddling = isWithin(period, start) !== isWithin(period, end - 1);
   if (end - start === DAY || isStraddling) return isWithin({ start, end }, at);

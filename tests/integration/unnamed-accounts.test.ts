@@ -94,7 +94,7 @@ describe('usage that names no account', () => {
       AFTER,
     );
     expect(warnings).toEqual([
-      '10 USD of metered usage of AWS from 2026-10-05 to 2026-10-05 may be counted twice: it names no account, and bills of several (a1, a2) cover its hours',
+      '10 USD of metered usage of AWS from 2026-10-05 to 2026-10-05 may be counted twice: bills of several accounts (a1, a2) cover its hours, and it cannot be told which has them',
     ]);
     for (const elsewhere of [parseSpendQuery({ from: '2026-10-06' }), parseSpendQuery({ teams: ['nobody'] })])
       expect(await doubtsOf(bursar.db, 'default', elsewhere)).toEqual([]);

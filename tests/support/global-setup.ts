@@ -15,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { findProgram } from './programs.js';
 
@@ -43,7 +44,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const own = (global.bursarTests ??= { users: 0, shared: start() });
   own.users += 1;
   const { context, stop } = await own.shared;
-  for (const [name, value] of Object.entries(context)) project.provide(name as keyof ProvidedContext, value as never);
+  for (const [name, value] of Object.entries(context))
+    project.provide(name as keyof ProvidedContext & string, value as never);
   return async () => {
     own.users -= 1;
     if (own.users === 0) await stop();

@@ -22,6 +22,9 @@ type Needs = Pick<Stores, 'actions' | 'policies' | 'recommendations' | 'safety' 
 /** A rollback that nothing has begun for so long is not begun any more. */
 const ROLLBACK_MS = HOUR_MS;
 
+/** What the owner of a target forbids nobody can approve; what Bursar cannot carry out somebody else may. */
+const FORBIDDEN: ReadonlySet<string> = new Set(['protected', 'protected-label', 'floor']);
+
 export interface DecidedRecommendation {
   readonly recommendation: StoredRecommendation;
   /** Null: nothing carries it out; `recommendation.obstacle` says why. */
@@ -166,7 +169,7 @@ async function reject(
 /**
  * Approves a recommendation: its action, where one is proposed; else one is made, where something can carry it out.
  * Where nothing can, the approval stands, and the recommendation says why.
- * @throws Failure missing, conflict, denied.
+ * @throws Failure missing, conflict (also where the owner of its target forbids it), denied.
  */
 export async function approveRecommendation(
   stores: Needs,
@@ -190,6 +193,8 @@ export async function approveRecommendation(
       ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } }
       : await planOf(stores, tx, organisation, recommendation, now);
   const obstacles = obstaclesIn(plan);
+  const forbidden = obstacles.find(({ code }) => FORBIDDEN.has(code));
+  if (forbidden !== undefined) throw conflict(`${id} cannot be approved: ${forbidden.message}`);
   await recommendations.saveObstacles(tx, organisation, new Map([[id, obstacles]]));
   if ('obstacle' in plan)
     return { recommendation: { ...recommendation, obstacle: plan.obstacle, obstacles }, action: null };

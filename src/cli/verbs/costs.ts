@@ -58,12 +58,16 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
   ]);
-  const { unstated, unbilled, unconverted, unpriced: beside } = spend.lacking;
+  const { unstated, unbilled, setAside, unconverted, unpriced: beside } = spend.lacking;
   const lacking = [
     ...unstated.map(
       ({ currency, cost }) => `${shortAmount(cost)} ${currency} billed without a stated ${spend.basis} cost`,
     ),
     ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
+    ...setAside.map(
+      ({ currency, cost }) =>
+        `${shortAmount(cost)} ${currency} of bills that are not final, for which metered usage stands until they are`,
+    ),
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
     ...beside.map(besideText),
   ];

@@ -89,11 +89,7 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
           'group-replaces',
           `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
         );
-      return onInstance(seen, {
-        kind: 'replace',
-        target: seen.target,
-        group: typeof change['group'] === 'string' ? change['group'] : null,
-      });
+      return onInstance(seen, { kind: 'replace', target: seen.target, group: groupNamed(change['group'], seen) });
     }
     case 'Start':
     case 'ScaleIn':
@@ -109,6 +105,13 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
     default:
       return none('no-target', 'a purchase is made from an offer, not on a target');
   }
+}
+
+/** The group that brings another in a machine's place; a machine that stands alone is named as its own workload. */
+function groupNamed(named: unknown, { target, labels }: FleetTarget): string | null {
+  const isItself = (name: string): boolean =>
+    name === target || name.endsWith(`/${target}`) || target.endsWith(`/${name}`);
+  return typeof named === 'string' && !isItself(named) ? named : groupOf({ target, labels });
 }
 
 function onInstance(seen: FleetTarget, effect: Effect): Carrying {

@@ -44,9 +44,9 @@ export function stateOf(
 ): { readonly state: BillState; readonly finalAt: number | null } {
   const running: BillState = now < periodEnd ? 'open' : 'settling';
   if (!hasUsage || hasRejects) return { state: running, finalAt: null };
-  if (isFinalBySource) return { state: 'final', finalAt: null };
-  // What was delivered while the period ran lacks its end, however long ago that was.
+  // What was delivered while the period ran lacks its end, however long ago that was, and whatever its lines say.
   if (deliveredAt < periodEnd) return { state: running, finalAt: null };
+  if (isFinalBySource) return { state: 'final', finalAt: null };
   const finalAt = periodEnd + settlingMs;
   return now >= finalAt ? { state: 'final', finalAt: null } : { state: running, finalAt };
 }
@@ -70,7 +70,8 @@ export class BillOutline {
     this.lastSubAccount = subAccount;
     if (charge.isFinal === true) this.saysFinal = true;
     else if (charge.billed.unscaled !== 0n) this.isUnsettled = true;
-    if (charge.category !== 'Usage') return;
+    // A line below zero gives back what another has charged: it stands in for no usage.
+    if (charge.category !== 'Usage' || charge.billed.unscaled < 0n) return;
     this.hasUsage = true;
     if (this.last.start === start && this.last.end === end) return;
     this.last = { start, end };
@@ -123,6 +124,18 @@ export class BillOutline {
 
 const nextDay = (start: number, end: number): number => dayOf(Math.max(start, end - 1)) + DAY_MS;
 
+const RESOURCE_PATH = /^\/(?:subscriptions|providers\/microsoft\.billing\/billingaccounts)\//;
+
+/**
+ * What an account is told by, however it is spelled: Microsoft's FOCUS export writes the path of the resource where its
+ * cost files and meters write the id, ids come in small and capital letters, and a spreadsheet drops leading zeros.
+ */
+export function accountKey(name: string): string {
+  const text = name.trim().toLowerCase();
+  const id = RESOURCE_PATH.test(text) ? text.slice(text.lastIndexOf('/') + 1) : text;
+  return /^0+\d+$/.test(id) ? id.replace(/^0+(?=\d)/, '') : id;
+}
+
 /** By what metered usage names whose it is. Empty: it names none. */
 export interface MeterKey {
   readonly account: string;
@@ -165,11 +178,20 @@ export interface Claim extends MeterKey {
  */
 export function claimsOf(keys: readonly MeterKey[], bills: readonly BilledAccounts[]): Claim[] {
   const claims = keys.map((): Claim[] => []);
+  const meters = keys.map(({ account, subAccount }) => ({
+    account: accountKey(account),
+    subAccount: accountKey(subAccount),
+  }));
+  const keyed = bills.map((bill) => ({
+    ...bill,
+    key: accountKey(bill.account),
+    subKeys: new Set([...bill.subAccounts].map(accountKey)),
+  }));
   const known = new Map<string, readonly (Answer | undefined)[]>();
-  for (const { start, end, there } of stretchesOf(bills)) {
+  for (const { start, end, there } of stretchesOf(keyed)) {
     const name = there.map(({ place, reaches }) => `${place}${reaches ? '!' : ''}`).join(' ');
     let answers = known.get(name);
-    if (answers === undefined) known.set(name, (answers = answersOf(keys, there)));
+    if (answers === undefined) known.set(name, (answers = answersOf(meters, there)));
     answers.forEach((answer, place) => {
       if (answer === undefined) return;
       const own = claims[place] ?? [];
@@ -184,16 +206,24 @@ export function claimsOf(keys: readonly MeterKey[], bills: readonly BilledAccoun
 
 type Answer = Pick<Claim, 'bill' | 'isFinal'>;
 
+/** With its accounts by their keys. */
+interface KeyedBill extends BilledAccounts {
+  readonly key: string;
+  readonly subKeys: ReadonlySet<string>;
+}
+/** By keys. */
+type KeyedMeter = MeterKey;
+
 /** A bill that is about a stretch of time, by its place among the bills. */
 interface There {
   readonly place: number;
-  readonly bill: BilledAccounts;
+  readonly bill: KeyedBill;
   /** Its usage lines speak of it. */
   readonly reaches: boolean;
 }
 
 /** Time from one end of a period, or of what usage lines speak of, to the next, with the bills that are about it. */
-function stretchesOf(bills: readonly BilledAccounts[]): (Interval & { readonly there: readonly There[] })[] {
+function stretchesOf(bills: readonly KeyedBill[]): (Interval & { readonly there: readonly There[] })[] {
   const spans = bills.map((bill) => [bill, ...(bill.reach ?? [])]);
   const ends = [...new Set(spans.flat().flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
   const placeOf = new Map(ends.map((end, place) => [end, place]));
@@ -210,27 +240,32 @@ function stretchesOf(bills: readonly BilledAccounts[]): (Interval & { readonly t
     .map((start, at) => ({ start, end: ends[at + 1] ?? start, there: [...(there[at]?.values() ?? [])] }));
 }
 
-function answersOf(keys: readonly MeterKey[], there: readonly There[]): (Answer | undefined)[] {
+function answersOf(keys: readonly KeyedMeter[], there: readonly There[]): (Answer | undefined)[] {
   const index = indexOf(there.map(({ bill }) => bill));
   return keys.map((key) => {
     const payer = payerOf(key, index);
     if (payer === undefined) return undefined;
-    const own = there.filter(({ bill }) => bill.account === payer);
+    const own = there.filter(({ bill }) => bill.key === payer);
     const named = subAccountOf(key, payer ?? '');
-    const naming = own.filter(({ bill }) => bill.subAccounts.has(named));
+    const naming = own.filter(({ bill }) => bill.subKeys.has(named));
     return {
-      bill: payer,
+      bill: own[0]?.bill.account ?? null,
       isFinal: (naming.length > 0 ? naming : own).some(({ bill, reaches }) => bill.isFinal && reaches),
     };
   });
 }
 
 /** By what usage is called where bills and meters are looked at together: as its payer's bill calls it. */
-export const namedBy = (key: MeterKey, payer: string): MeterKey =>
-  payer === '' ? key : { account: payer, subAccount: subAccountOf(key, payer) };
+export const namedBy = ({ account, subAccount }: MeterKey, payer: string): MeterKey =>
+  payer === ''
+    ? { account, subAccount }
+    : {
+        account: payer,
+        subAccount: account === '' || accountKey(account) === accountKey(payer) ? subAccount : account,
+      };
 
-/** A metered account other than the payer is a sub-account of it. Empty: none is named. */
-export const subAccountOf = ({ account, subAccount }: MeterKey, payer: string): string =>
+/** A metered account other than the payer is a sub-account of it. Empty: none is named. All by their keys. */
+const subAccountOf = ({ account, subAccount }: MeterKey, payer: string): string =>
   account === '' || account === payer ? subAccount : account;
 
 interface Index {
@@ -238,15 +273,15 @@ interface Index {
   readonly ofSubAccount: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-function indexOf(bills: readonly BilledAccounts[]): Index {
+function indexOf(bills: readonly KeyedBill[]): Index {
   const payers = new Set<string>();
   const ofSubAccount = new Map<string, Set<string>>();
-  for (const { account, subAccounts } of bills) {
-    payers.add(account);
-    for (const name of subAccounts) {
+  for (const { key, subKeys } of bills) {
+    payers.add(key);
+    for (const name of subKeys) {
       const named = ofSubAccount.get(name);
-      if (named === undefined) ofSubAccount.set(name, new Set([account]));
-      else named.add(account);
+      if (named === undefined) ofSubAccount.set(name, new Set([key]));
+      else named.add(key);
     }
   }
   return { payers, ofSubAccount };

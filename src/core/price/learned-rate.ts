@@ -80,7 +80,8 @@ const HIGHEST: Ratio = { numerator: 2n, denominator: 1n };
 
 /**
  * The written rule of trust. Where the bill states the quantity, the ratio is that of the two unit prices; where it
- * states only a list cost that agrees with ours, the usage is the same and the ratio is that of the two amounts. A
+ * states only a list cost that agrees with ours, the usage is the same and the ratio is that of the bill's own two
+ * amounts: a day that it lacks teaches no discount. A
  * distrusted rate keeps its ratio, for people to see.
  */
 export function judgeRate(evidence: RateEvidence): JudgedRate {
@@ -94,10 +95,13 @@ export function judgeRate(evidence: RateEvidence): JudgedRate {
   if (same !== 'yes') distrust.push(same);
   if (listNanos <= 0n || meteredPartMs <= 0n) return { ratio: null, distrust: [...distrust, 'no-accrual'] };
   const amounts = asRatio(evidence.charged, { numerator: listNanos, denominator: tenTo(9) });
+  const { billedList } = evidence;
   const ratio =
-    billedPartMs === null || billedPartMs <= 0n
-      ? amounts
-      : reduced({ numerator: amounts.numerator * meteredPartMs, denominator: amounts.denominator * billedPartMs });
+    billedPartMs !== null && billedPartMs > 0n
+      ? reduced({ numerator: amounts.numerator * meteredPartMs, denominator: amounts.denominator * billedPartMs })
+      : billedList !== null && billedList.unscaled > 0n
+        ? asRatio(evidence.charged, { numerator: billedList.unscaled, denominator: tenTo(billedList.scale) })
+        : amounts;
   if (isBelow(ratio, LOWEST) || isBelow(HIGHEST, ratio)) distrust.push('implausible');
   return { ratio, distrust };
 }

@@ -460,7 +460,8 @@ export class CountingStore {
       `select v.provider, v.account, to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period,
          array_agg(distinct o.source order by o.source) || v.source as sources
        from delivery v join delivery o on o.organisation = v.organisation and o.scope is not null and o.provider = v.provider
-         and coalesce(o.account, '') = coalesce(v.account, '') and o.source < v.source
+         and account_key(coalesce(o.account, '')) = account_key(coalesce(v.account, ''))
+         and (o.source < v.source or o.source = v.source and o.id < v.id and o.period_start <> v.period_start)
          and o.period_start < v.period_end and o.period_end > v.period_start
          and (o.sub_accounts = '{}' or v.sub_accounts = '{}' or o.sub_accounts && v.sub_accounts)
        where v.organisation = $1 and v.scope is not null

@@ -260,6 +260,27 @@ export async function unbilledSums(
 }
 
 /**
+ * By currency: what bills that are not final state of usage that meters stand for. It is in `actual` once they are final,
+ * in the place of what was metered.
+ */
+export async function setAsideSums(
+  db: Queryable,
+  organisation: string,
+  { from, to, teams, zone }: SumsQuery,
+): Promise<{ currency: string; cost: string }[]> {
+  return db.query(
+    `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
+     from ${daysOf(zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+       and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and d.kind = 'billed'
+       and c.billed is not null and c.shared_from = ''
+       and exists (select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed)
+     group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
+    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
+  );
+}
+
+/**
  * What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is
  * numbered and made once.
  */

@@ -16,6 +16,7 @@ import {
   BASES,
   GROUP_KEYS,
   readSums,
+  setAsideSums,
   textOf,
   unbilledSums,
   valueOf,
@@ -68,6 +69,8 @@ export interface Lacking {
   readonly unstated: readonly CurrencyCost[];
   /** Of a basis of bills: the actual cost of metered usage that no bill has taken the place of. */
   readonly unbilled: readonly CurrencyCost[];
+  /** On actual: what bills that are not final state of usage that meters stand for until they are. */
+  readonly setAside: readonly CurrencyCost[];
   /** Amounts without an exchange rate to the currency that was asked for: they stay in their own. */
   readonly unconverted: readonly CurrencyCost[];
   /** On actual and accrued: storage, traffic and what has no quantity, that no price is known for. */
@@ -177,6 +180,7 @@ export class SpendStore {
     const lacking = {
       unstated: [...unstated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
+      setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
       unpriced: await unpricedBeside(db, organisation, query),
     };
     if (wanted === null) {

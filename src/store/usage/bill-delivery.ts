@@ -5,7 +5,7 @@
  * Never reads a row of a file. The invariant: of one provider, account and period there is one bill, whatever source it
  * comes from; the same bill again changes nothing but when it was delivered last.
  */
-import { stateOf } from '../../core/bill/counting.js';
+import { accountKey, stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
 import type { Decimal } from '../../core/decimal.js';
@@ -57,6 +57,17 @@ export interface Scope {
 }
 
 /** What of an import's request bears on bills. */
+interface Overlapping {
+  readonly id: string;
+  readonly source: string;
+  /** Empty: it names none. */
+  readonly account: string;
+  readonly records: string;
+  readonly start: Date;
+  readonly until: Date;
+  readonly at: Date;
+}
+
 interface BillRequest {
   readonly organisation: string;
   readonly source: string;
@@ -83,7 +94,7 @@ export class BillDelivery {
     const scopes = [...delivered].filter(([, { supplement }]) => !supplement);
     if (scopes.length === 0) return wakings;
     await this.counting.lock(this.tx, organisation);
-    const touched = await this.replaceOthers(scopes.map(([, scope]) => scope));
+    const touched = await this.replaceOthers(new Map(scopes));
     const settling = await this.counting.settling(this.tx, organisation);
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
     for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
@@ -95,35 +106,22 @@ export class BillDelivery {
   }
 
   /**
-   * One bill per provider, account and period: what another source has delivered of it is replaced on request. Bills of
-   * one payer that name none of the same sub-accounts are two bills.
+   * One bill per provider, account and period: what another source has delivered of it, or this one under another
+   * period that overlaps, is replaced on request. Bills of one payer that name none of the same sub-accounts are two
+   * bills; the payer's bill that names an account holds that account's own.
    * @throws Failure conflict naming each bill and its source
    */
-  private async replaceOthers(scopes: readonly Scope[]): Promise<TeamDay[]> {
-    const { organisation, source, replace } = this.request;
+  private async replaceOthers(delivered: ReadonlyMap<string, Scope>): Promise<TeamDay[]> {
+    const { organisation, replace } = this.request;
     const problems: Problem[] = [];
     const touched: TeamDay[] = [];
-    for (const scope of scopes) {
-      const others = await this.tx.query<{ id: string; source: string; records: string; start: Date; at: Date }>(
-        `select id::text as id, source, records::text as records, period_start as start, delivered_at as at from delivery
-         where organisation = $1 and scope is not null and source <> $2 and provider = $3
-           and coalesce(account, '') = $4 and period_start < $6 and period_end > $5
-           and (sub_accounts = '{}' or cardinality($7::text[]) = 0 or sub_accounts && $7) order by id`,
-        [
-          organisation,
-          source,
-          scope.provider,
-          scope.account ?? '',
-          new Date(scope.periodStart),
-          new Date(scope.periodEnd),
-          [...scope.writer.outline.subAccounts],
-        ],
-      );
-      for (const other of others) {
-        const what = `the bill of ${scope.provider}${scope.account === null ? '' : ` account ${scope.account}`} from ${other.start.toISOString().slice(0, 10)}`;
+    for (const scope of delivered.values()) {
+      for (const other of await this.overlapping(scope, [...delivered.keys()])) {
+        const day = (at: Date): string => at.toISOString().slice(0, 10);
+        const of = `${scope.provider}${other.account === '' ? '' : ` account ${other.account}`}`;
         problems.push({
           path: 'source',
-          message: `${what} came from the source "${other.source}" on ${other.at.toISOString().slice(0, 10)}`,
+          message: `the bill of ${of} from ${day(other.start)} to ${day(other.until)} came from the source "${other.source}" on ${day(other.at)}`,
         });
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
@@ -133,11 +131,38 @@ export class BillDelivery {
     }
     if (problems.length > 0 && replace !== true)
       throw conflict(
-        `${problems.map(({ message }) => message).join('; ')}: a bill from a second source would count twice. ` +
-          'Import it as that source, or replace what is there (--replace; through the API replace=true)',
+        `${problems.map(({ message }) => message).join('; ')}: a second bill of the same time would count twice. ` +
+          'Import it as that source and for that period, or replace what is there (--replace; through the API replace=true)',
         problems,
       );
     return touched;
+  }
+
+  /** @param keys of all scopes that are delivered together: of this source they replace their own */
+  private overlapping(scope: Scope, keys: readonly string[]): Promise<Overlapping[]> {
+    const { organisation, source } = this.request;
+    return this.tx.query<Overlapping>(
+      `select id::text as id, source, coalesce(account, '') as account, records::text as records,
+         period_start as start, period_end as until, delivered_at as at
+       from delivery v, lateral (select array(select account_key(name) from unnest(v.sub_accounts) name) as names) k
+       where organisation = $1 and scope is not null and provider = $3 and period_start < $6 and period_end > $5
+         and case when account_key(coalesce(account, '')) = account_key($4)
+           then (source <> $2 or (not $8 and period_start <> $5 and scope <> all($9)))
+             and (names = '{}' or cardinality($7::text[]) = 0 or names && $7)
+           else source <> $2 and (account_key($4) = any(names) or account_key(account) = any($7)) end
+       order by id`,
+      [
+        organisation,
+        source,
+        scope.provider,
+        scope.account ?? '',
+        new Date(scope.periodStart),
+        new Date(scope.periodEnd),
+        [...scope.writer.outline.subAccounts].map(accountKey),
+        scope.increment,
+        keys,
+      ],
+    );
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
- * What may be counted twice: metered usage that names no account, where several accounts of its provider are billed for
- * the hour. It keeps its accrual, and any of the bills may state the same again.
+ * What may be counted twice: metered usage that names no account where several accounts of its provider are billed for
+ * the hour, or an account that the bills of several name as a sub-account. It keeps its accrual, and any of the bills may state the same again.
  *
  * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
  * nobody takes such a sum for exact.
@@ -41,15 +41,12 @@ export type CostsAnswer = Spend & {
 
 const ABOUT = aboutOf('v');
 
-/**
- * Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this
- * is read at once.
- */
+/** Providers with usage of which it cannot be told whose bill it meets: nothing else can be in doubt. */
 const CANDIDATES = `
 select v.provider, array_agg(distinct coalesce(v.account, '') order by coalesce(v.account, '')) as accounts, min(${ABOUT.from}) as since, max(${ABOUT.until}) as until
 from delivery v
 where v.organisation = $1 and v.scope is not null and exists (
-  select 1 from dimension d where d.organisation = v.organisation and d.provider = v.provider and d.kind = 'metered' and coalesce(d.account, '') = '')
+  select 1 from bill_claim b where b.organisation = v.organisation and b.provider = v.provider and b.bill is null)
 group by v.provider having count(distinct coalesce(v.account, '')) > 1`;
 
 const DOUBTFUL = `
@@ -83,7 +80,7 @@ export async function doubtsOf(db: Queryable, organisation: string, { from, to, 
 /** A doubt, as a sentence for people. */
 export function sayDoubt({ provider, cost, currency, from, to, accounts }: Doubt): string {
   const names = accounts.map((account) => (account === '' ? 'no account' : account)).join(', ');
-  return `${cost} ${currency} of metered usage of ${provider} from ${from} to ${to} may be counted twice: it names no account, and bills of several (${names}) cover its hours`;
+  return `${cost} ${currency} of metered usage of ${provider} from ${from} to ${to} may be counted twice: bills of several accounts (${names}) cover its hours, and it cannot be told which has them`;
 }
 
 /** What to do about it. */

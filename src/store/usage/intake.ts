@@ -321,7 +321,7 @@ class ImportRun {
         corrections.push(one);
         continue;
       }
-      this.watch.see(organisation, record, count.overlaps);
+      this.watch.see(organisation, source, record, count.overlaps);
       const sighting = sightings.see(hourOf(record.start), group, record);
       if (sighting === 'known') known.push(one);
       else if (sighting === 'repeated') count.unchanged += 1;

@@ -1,5 +1,5 @@
 /**
- * Overlapping records of one GPU resource: two records with other ids that hold it at the same time. Both count, and
+ * Overlapping records of one GPU resource: two records with other ids, or of two sources, that hold it at the same time. Both count, and
  * most often one of them should not (two meters, or an id that changed): so it is said, and nothing is dropped.
  *
  * Remembers the newest intervals of each resource, in bounded memory; what came long before, or through another
@@ -11,6 +11,8 @@ import type { Queryable } from '../database.js';
 import { countedRecords, type StoredBlock } from './block.js';
 
 interface Held {
+  /** Of what is stored. */
+  readonly source?: string;
   readonly id: string;
   readonly start: number;
   readonly end: number;
@@ -38,18 +40,19 @@ export class Overlaps {
 /** The newest intervals of a resource, each in a place of its own: objects for each would be most of the work. */
 class Newest {
   private readonly ids: string[] = [];
+  private readonly sources: string[] = [];
   private readonly times = new Float64Array(2 * KEPT_PER_RESOURCE);
   /** The place of the oldest, once all are taken. */
   private oldest = 0;
 
-  /** Takes an interval in; returns one that it overlaps with, of another id. */
-  take(id: string, start: number, end: number): Held | null {
-    const { ids, times } = this;
+  /** Takes an interval in; returns one that it overlaps with, of another id or from another source. */
+  take(source: string, id: string, start: number, end: number): Held | null {
+    const { ids, sources, times } = this;
     let place = -1;
     let overlap: Held | null = null;
     for (let at = 0; at < ids.length; at++) {
       const [since, until] = [times[2 * at] as number, times[2 * at + 1] as number];
-      if (ids[at] === id) place = at;
+      if (ids[at] === id && sources[at] === source) place = at;
       else if (since < end && start < until) overlap = { id: ids[at] as string, start: since, end: until };
     }
     if (place < 0 && ids.length < KEPT_PER_RESOURCE) place = ids.length;
@@ -58,6 +61,7 @@ class Newest {
       this.oldest = (this.oldest + 1) % KEPT_PER_RESOURCE;
     }
     ids[place] = id;
+    sources[place] = source;
     times[2 * place] = start;
     times[2 * place + 1] = end;
     return overlap;
@@ -69,7 +73,12 @@ export class OverlapWatch {
   private readonly held = new Map<string, Map<string, Map<string, Newest>>>();
   private size = 0;
 
-  see(organisation: string, { id, provider, resource, start, end, gpuParts }: UsageRecord, overlaps: Overlaps): void {
+  see(
+    organisation: string,
+    source: string,
+    { id, provider, resource, start, end, gpuParts }: UsageRecord,
+    overlaps: Overlaps,
+  ): void {
     if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start) return;
     let newest = this.heldOf(organisation, provider).get(resource);
     if (newest === undefined) {
@@ -77,7 +86,7 @@ export class OverlapWatch {
       this.size += 1;
       this.heldOf(organisation, provider).set(resource, (newest = new Newest()));
     }
-    const other = newest.take(id, start, end);
+    const other = newest.take(source, id, start, end);
     if (other !== null && !overlaps.found.has(resource)) overlaps.found.set(resource, [other, { id, start, end }]);
   }
 
@@ -114,8 +123,8 @@ export async function storedOverlaps(db: Queryable, organisation: string, since:
         if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start || end <= since) continue;
         const name = `${provider} ${resource}`;
         const held = byResource.get(name);
-        if (held === undefined) byResource.set(name, [{ id, start, end }]);
-        else held.push({ id, start, end });
+        if (held === undefined) byResource.set(name, [{ source: block.source, id, start, end }]);
+        else held.push({ source: block.source, id, start, end });
       }
     last = page.at(-1);
     if (page.length < PAGE_BLOCKS) break;
@@ -124,7 +133,7 @@ export async function storedOverlaps(db: Queryable, organisation: string, since:
   for (const [name, held] of byResource) {
     let longest: Held | null = null;
     for (const one of held.sort((a, b) => a.start - b.start)) {
-      if (longest !== null && one.start < longest.end && one.id !== longest.id) {
+      if (longest !== null && one.start < longest.end && (one.id !== longest.id || one.source !== longest.source)) {
         overlaps.found.set(name, [longest, one]);
         break;
       }

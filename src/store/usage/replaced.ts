@@ -63,7 +63,7 @@ export async function dropReplaced(tx: Transaction, organisation: string, source
 
 /**
  * Brings bills back that a delivery replaced, of whatever source. Their hours are to be summed anew.
- * @throws Failure conflict where one of them is no longer kept
+ * @throws Failure conflict where one of them is no longer kept, or has come again meanwhile
  */
 export async function restoreReplaced(
   tx: Transaction,
@@ -79,6 +79,7 @@ export async function restoreReplaced(
       `this import cannot be undone: the bill that it replaced is no longer kept (the last ${MOST_KEPT} of a period ` +
         `are). Import the bill that should count, as the source "${gone.source}"`,
     );
+  await refuseTwice(tx, organisation, delivery);
   const rows = await tx.query<{ id: string; source: string }>(
     `insert into delivery overriding system value
      select (jsonb_populate_record(null::delivery, r.bill)).* from delivery_replaced r where r.organisation = $1 and r.replaced_by = $2
@@ -90,4 +91,26 @@ export async function restoreReplaced(
     delivery,
   ]);
   return rows;
+}
+
+/** A bill that has come again since it was replaced would count beside itself. */
+async function refuseTwice(tx: Transaction, organisation: string, delivery: string): Promise<void> {
+  const [twice] = await tx.query<{ provider: string; account: string; period: string; source: string; import: string }>(
+    `select v.provider, coalesce(v.account, '') as account, to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period,
+       v.source, v.import::text as import
+     from delivery_replaced r, jsonb_populate_record(null::delivery, r.bill) b
+     join delivery v on v.organisation = $1 and v.scope is not null and v.provider = b.provider
+       and v.period_start < b.period_end and v.period_end > b.period_start
+       and account_key(coalesce(v.account, '')) = account_key(coalesce(b.account, ''))
+       and (v.source <> b.source or v.scope = b.scope or v.period_start <> b.period_start)
+       and (v.sub_accounts = '{}' or b.sub_accounts = '{}' or v.sub_accounts && b.sub_accounts)
+     where r.organisation = $1 and r.replaced_by = $2 limit 1`,
+    [organisation, delivery],
+  );
+  if (twice === undefined) return;
+  const of = `${twice.provider}${twice.account === '' ? '' : ` account ${twice.account}`} from ${twice.period}`;
+  throw conflict(
+    `this import cannot be undone: the bill of ${of} that it replaced has come again since, from the source ` +
+      `"${twice.source}" (import ${twice.import}): undo that one first`,
+  );
 }

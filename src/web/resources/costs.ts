@@ -73,6 +73,7 @@ const answerSchema = z
       .strictObject({
         unstated: amounts.describe('Billed amounts of which the bill does not state what the basis asks for'),
         unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
+        setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
         unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
         unpriced: z
           .array(

@@ -161,6 +161,13 @@ describe('the effect of a recommendation', () => {
       { group: 'asg/g' },
       { kind: 'replace', target: 'instance/i', group: 'asg/g' },
     ],
+    [
+      'replaces a machine that stands alone, by whatever name it is its own workload',
+      'Replace',
+      i,
+      { group: 'aws/instance/i' },
+      { kind: 'replace', target: 'instance/i', group: null },
+    ],
     ['tells, and does nothing', 'Notify', i, {}, 'not-an-effect'],
     ['keeps, and does nothing', 'Keep', g, {}, 'not-an-effect'],
   ] as const)('%s', (_, action, seen, change, wanted) => {

@@ -381,7 +381,7 @@ describe('the rule of trust', () => {
     ['usage without a price', { hasUnpriced: true }, '2/5', 'unpriced'],
     ['a bill of half the usage', { billedPartMs: 40n * GPU_DAY }, '4/5', 'quantity-differs'],
     ['a bill without quantity', { billedPartMs: null }, '2/5', 'quantity-unknown'],
-    ['a list cost of other usage', { billedPartMs: null, billedList: amount('1200') }, '2/5', 'quantity-differs'],
+    ['a list cost of other usage', { billedPartMs: null, billedList: amount('1200') }, '4/5', 'quantity-differs'],
     ['a commitment that is not amortised', { lacksAmortisation: true }, '2/5', 'not-amortised'],
     ['usage that was free', { charged: amount('0') }, '0/1', 'implausible'],
     ['an invoice of more than twice the list', { charged: amount('4800.01') }, '480001/240000', 'implausible'],
