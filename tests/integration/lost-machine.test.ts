@@ -228,7 +228,7 @@ describe('a machine that dies with its exporter', () => {
     const { run, actions, cloud } = await world(targets(15, dies(31)), none, { spares: false });
     await run(90);
     const [action, ...others] = await actions();
-    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: 'train' }, []]);
+    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });
@@ -246,7 +246,7 @@ describe('a machine that dies with its exporter', () => {
     cloud.add(taken);
     await run(60);
     const [action, ...others] = await actions();
-    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: 'train' }, []]);
+    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });

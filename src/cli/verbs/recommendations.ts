@@ -1,8 +1,8 @@
 /** bursar recommend: what could be saved. */
 import { Option, type Command } from 'commander';
-import type { RecommendationStatus } from '../../store/policy/recommendations.js';
+import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
 import type { Session } from '../session.js';
-import { table } from '../table.js';
+import { printable, table } from '../table.js';
 
 export function addRecommendations(program: Command, session: Session): void {
   program
@@ -28,7 +28,7 @@ Example:
       session.print({ recommendations }, () =>
         recommendations.length === 0
           ? 'Nothing to recommend.\n'
-          : table(
+          : `${table(
               ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'of', 'currency', 'why'],
               recommendations.map((r) => [
                 r.id,
@@ -42,7 +42,16 @@ Example:
                 r.currency,
                 r.title,
               ]),
-            ),
+            )}${recommendations
+              .flatMap(besideOf)
+              .map((line) => `${printable(line)}\n`)
+              .join('')}`,
       );
     });
 }
+
+/** What would be lost, and what stands in the way. */
+const besideOf = ({ id, risk, obstacles }: StoredRecommendation): string[] => [
+  ...(risk.note === '' ? [] : [`${id} risks: ${risk.note}`]),
+  ...obstacles.map(({ message }) => `${id} is held up: ${message}`),
+];

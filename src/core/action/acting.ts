@@ -73,7 +73,7 @@ export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
 }
 
 function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
-  const { action, change } = wanted;
+  const { action } = wanted;
   const why = NOT_ACTED_ON[action];
   if (why !== undefined) return none('not-an-effect', why);
   switch (action) {
@@ -83,13 +83,14 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
       if (seen.asOne === true) return onInstance(seen, { kind: 'stop', target: seen.target });
       return isSized(seen) ? scaled(seen, 0) : onInstance(seen, { kind: 'terminate', target: seen.target });
     case 'Replace': {
-      const group = isTakenByCloud(seen) ? groupOf(seen) : null;
-      if (group !== null)
+      // Never what a workload is called: only the machine's own labels say that a group brings another.
+      const group = groupOf(seen);
+      if (group !== null && isTakenByCloud(seen))
         return none(
           'group-replaces',
           `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
         );
-      return onInstance(seen, { kind: 'replace', target: seen.target, group: groupNamed(change['group'], seen) });
+      return onInstance(seen, { kind: 'replace', target: seen.target, group });
     }
     case 'Start':
     case 'ScaleIn':
@@ -105,13 +106,6 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
     default:
       return none('no-target', 'a purchase is made from an offer, not on a target');
   }
-}
-
-/** The group that brings another in a machine's place; a machine that stands alone is named as its own workload. */
-function groupNamed(named: unknown, { target, labels }: FleetTarget): string | null {
-  const isItself = (name: string): boolean =>
-    name === target || name.endsWith(`/${target}`) || target.endsWith(`/${name}`);
-  return typeof named === 'string' && !isItself(named) ? named : groupOf({ target, labels });
 }
 
 function onInstance(seen: FleetTarget, effect: Effect): Carrying {

@@ -13,6 +13,8 @@ import type { Queryable } from '../database.js';
 
 /** A stop or a scale-in of ours takes a machine away for so long after it was sent. */
 const TAKING_AWAY_MS = 30 * MINUTE_MS;
+/** An exporter may answer for so long after its machine has gone: one that answers later runs again. */
+const ECHO_MS = 10 * MINUTE_MS;
 
 export type Silences = (exporter: string | null, workload: string | null) => Pick<DeviceHistory, 'silence'>;
 
@@ -30,6 +32,8 @@ interface ActionRow {
   id: string;
   target: string;
   intended: Date;
+  /** When the cloud showed it; null: it has not yet. */
+  confirmed: Date | null;
 }
 
 /** @param rows of the devices that may be lost: which workload each exporter's cards work for */
@@ -62,8 +66,12 @@ export async function silencesOf(
       ...(workload === null ? [] : [workload]),
     ]);
     const takenAwayBy =
-      actions.find(({ target, intended }) => touched.has(target) && intended.getTime() >= one.since - TAKING_AWAY_MS)
-        ?.id ?? null;
+      actions.find(
+        ({ target, intended, confirmed }) =>
+          touched.has(target) &&
+          intended.getTime() >= one.since - TAKING_AWAY_MS &&
+          (confirmed === null || confirmed.getTime() >= one.since - ECHO_MS),
+      )?.id ?? null;
     return {
       silence: { ...one, machine: readingOf(one, own, isWhole(one, workload, targets)), takenAwayBy } satisfies Silence,
     };
@@ -149,7 +157,7 @@ function takingAway(
   since: number,
 ): Promise<ActionRow[]> {
   return db.query<ActionRow>(
-    `select id, target, intended_at as intended from action
+    `select id, target, intended_at as intended, confirmed_at as confirmed from action
      where organisation = $1 and target = any($2::text[]) and intended_at >= $3 and state in ('intended', 'applied', 'confirmed', 'measured', 'rolled-back')
        and (effect ->> 'kind' in ('stop', 'terminate', 'drain', 'replace')
          or (effect ->> 'kind' = 'scale' and (effect -> 'replicas')::numeric < coalesce((before #> '{replicas,desired}')::numeric, 0))
