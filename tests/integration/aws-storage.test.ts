@@ -4,9 +4,11 @@
  * Amounts are counted by hand.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quote } from '../../src/core/quote/quote.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { TRAFFIC_SKU } from '../../src/core/price/aws-usage-type.js';
 import type { UsageRecord } from '../../src/core/usage.js';
+import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';
 import { wake } from '../../src/store/work.js';
 import { asksForVolumes, call, connect, NOW, playFleet, playStorage, reading, reply } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -131,6 +133,29 @@ describe('a day on AWS without a bill', () => {
     });
     const { total, lacking } = await bursar.spend({ ...DAY, teams: ['vision'] });
     expect([total, lacking.unpriced]).toEqual(['22.127247735', []]);
+  });
+});
+
+describe('a quote on AWS', () => {
+  it('prices the kind of storage that it names, by the price list', async () => {
+    const request = {
+      provider: 'aws',
+      sku: 'p4d.24xlarge',
+      gpus: 8,
+      hours: 24,
+      term: 'on-demand' as const,
+      region: 'us-east-1',
+      upfront: null,
+      currency: null,
+      storageGib: 500,
+      storageSku: 'gp3',
+    };
+    const { context } = await stores.quotes.facts(db, 'default', { request, team: null, now: NOW, dirtyPrices });
+    // 500 GiB at 0.08 for a day of October's 31.
+    expect(quote(request, context)).toMatchObject({
+      storageSku: 'EBS:VolumeUsage.gp3',
+      parts: { gpu: '526.983408', storage: '1.290322581', network: null },
+    });
   });
 });
 

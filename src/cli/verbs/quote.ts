@@ -29,6 +29,7 @@ interface QuoteFlags {
   readonly currency?: string;
   readonly account?: string;
   readonly storage?: number;
+  readonly storageSku?: string;
   readonly network?: number;
   readonly team?: string;
   readonly tag?: Readonly<Record<string, string>>;
@@ -62,6 +63,7 @@ export function addQuote(program: Command, session: Session): void {
     .option('--currency <code>', "the price's own where absent")
     .option('--account <id>', 'billing account whose bills say what is really charged; any where absent')
     .option('--storage <gib>', 'GiB that it holds while it runs', notNegative)
+    .option('--storage-sku <name>', 'kind of storage, such as gp3; the dearest that is sold there where absent')
     .option('--network <gib>', 'GiB that leave the cloud over it', notNegative)
     .option('--team <team>', 'whether its budgets, and those above, hold it')
     .option(
@@ -117,6 +119,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     currency,
     account,
     storage,
+    storageSku,
     network,
     team,
     reserve: hold,
@@ -139,6 +142,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     currency: currency ?? null,
     account: account ?? null,
     storageGib: storage ?? null,
+    storageSku: storageSku ?? null,
     networkGib: network ?? null,
   };
   const { quotes } = await session.door();
@@ -202,6 +206,7 @@ function quoteText(quote: QuoteAnswer): string {
     currency,
     parts,
     interval,
+    storageSku,
     unitPrice,
     provider,
     sku,
@@ -223,7 +228,7 @@ function quoteText(quote: QuoteAnswer): string {
     ...(parts.storage === null && parts.network === null
       ? []
       : [
-          `Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`,
+          `Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage${storageSku === null ? '' : ` (${storageSku})`}`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`,
         ]),
     ...(learned === null
       ? []

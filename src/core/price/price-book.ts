@@ -239,6 +239,14 @@ export class PriceBook {
     return this.timeline(query).at(query.at);
   }
 
+  /** The names under which a provider's prices of a component are stated, in order; a general price has none. */
+  skusOf(provider: string, component: Component): string[] {
+    const skus = [...(this.providers.get(provider)?.bySku ?? [])].flatMap(([sku, versions]) =>
+      sku !== ANY_SKU && versions.some(({ price }) => price.component === component) ? [sku] : [],
+    );
+    return skus.sort();
+  }
+
   /** Half-open pieces of [from, to), in order, each with one price or one reason. */
   intervals(query: PriceQuery, from: number, to: number): PricePiece[] {
     return this.timeline(query).pieces(from, to);

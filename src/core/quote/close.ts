@@ -80,10 +80,16 @@ export function noQuote(
 
 /** Why there is no quote of a run that takes more than GPUs. */
 export function noBesides(
-  { unpriced, component }: StorageNetworkUnpriced,
+  { unpriced, component, sold }: StorageNetworkUnpriced,
   { provider }: Pick<PriceQuery, 'provider'>,
   asked: string,
 ): NoQuote {
+  if (sold !== undefined)
+    return {
+      unpriced,
+      message: `${provider} ${asked}: no one kind of storage that is sold there has this name`,
+      close: sold,
+    };
   const why = unpriced === 'no-component' ? 'the price lists do not say what it costs' : WHY[unpriced];
   return {
     unpriced,

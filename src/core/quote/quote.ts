@@ -19,6 +19,7 @@ import type { PriceBook, Priced, PriceQuery, UnpricedReason } from '../price/pri
 import {
   storageNetworkOf,
   MOST_QUOTED_GIB,
+  type PricedStorage,
   type StorageNetwork,
   type StorageNetworkAsked,
   type StorageNetworkUnpriced,
@@ -117,6 +118,8 @@ export interface Quote {
   /** What the cost is made of, each with its peak factor; decimal strings, null: not asked for. */
   readonly parts: { readonly gpu: string; readonly storage: string | null; readonly network: string | null };
   readonly interval: QuoteInterval;
+  /** By whose price the storage is; null: none is asked for, or it is the machine's own price or a general one. */
+  readonly storageSku: string | null;
   /** Per GPU-hour, before the peak factor; to the nano. */
   readonly unitPrice: string;
   readonly provider: string;
@@ -235,6 +238,7 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
         because: ends.because,
         leavesOut: ends.leavesOut,
       },
+      storageSku: storageNetwork.storage?.sku ?? null,
       unitPrice: amount(perGpuHour(price.rate, exchange), currency),
       provider: price.provider,
       sku: price.sku,
@@ -305,6 +309,7 @@ export function checkQuote({
   currency,
   storageGib,
   networkGib,
+  storageSku,
 }: QuoteRequest): void {
   const problems: Problem[] = [];
   const check = (path: string, fine: boolean, message: string): void => {
@@ -337,6 +342,11 @@ export function checkQuote({
     value === undefined || value === null || (value >= 0 && value <= MOST_QUOTED_GIB);
   check('storageGib', isHeld(storageGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
   check('networkGib', isHeld(networkGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
+  check(
+    'storageSku',
+    storageSku === undefined || storageSku === null || ((storageGib ?? 0) > 0 && storageSku.trim() !== ''),
+    'names storage of which no GiB are asked for, or nothing',
+  );
   check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
   if (problems.length > 0) throw invalid(`the quote has ${problems.length} problem(s)`, problems);
 }
@@ -428,11 +438,18 @@ function assumptionsOf(
   if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
   if (billedMs !== Math.round(request.hours * HOUR_MS))
     texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
-  if (storageNetwork.storage !== null) texts.push('the storage is held for as long as the GPUs are billed');
+  if (storageNetwork.storage !== null) texts.push(...storageTexts(storageNetwork.storage));
   if (storageNetwork.network !== null) texts.push('the traffic leaves evenly over the run');
   if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
   if (exchange.used !== null) texts.push(`converted by the exchange rate of ${exchange.used.day}`);
   return texts;
+}
+
+function storageTexts({ sku, others }: PricedStorage): string[] {
+  const held = 'the storage is held for as long as the GPUs are billed';
+  if (others.length === 0) return [held];
+  const kinds = `the dearest of the ${others.length + 1} kinds that are sold there: name another (${others.join(', ')})`;
+  return [held, `the storage is ${sku ?? ''}, ${kinds}`];
 }
 
 /** Every other term where the SKU is, and cheaper regions under the same term. */

@@ -74,6 +74,9 @@ export const quoteFields = {
   currency: currencyCode.nullish().describe('Absent: the currency of the price'),
   account: accountSchema,
   storageGib: gib.describe('Held for as long as the GPUs are billed'),
+  storageSku: text
+    .nullish()
+    .describe('Kind of storage: its SKU or the last word of it (`gp3`); absent: the dearest that is sold there'),
   networkGib: gib.describe('Leaves the cloud over the run'),
 };
 export const tagsSchema = z
@@ -125,6 +128,7 @@ export const quoteShape = {
     because: z.array(z.string()).describe('What makes it as wide as it is'),
     leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known'),
   }),
+  storageSku: z.string().nullable().describe('By whose price the storage is; null: none, or a general price'),
   unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
   learned: z
     .strictObject({
@@ -240,6 +244,7 @@ export const requestOf = ({
   currency,
   account,
   storageGib,
+  storageSku,
   networkGib,
 }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
   provider,
@@ -255,6 +260,7 @@ export const requestOf = ({
   currency: currency ?? null,
   account: account ?? null,
   storageGib: storageGib ?? null,
+  storageSku: storageSku ?? null,
   networkGib: networkGib ?? null,
 });
 

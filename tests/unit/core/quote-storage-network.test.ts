@@ -197,3 +197,57 @@ describe('what has no price', () => {
     );
   });
 });
+
+describe("the storage's own SKU", () => {
+  /** A GiB for the 744 hours of October. */
+  const disk = (kind: string, monthly: string, over: Partial<Price> = {}): Price =>
+    besides('storage', { sku: `EBS:VolumeUsage.${kind}`, rate: rate(monthly, 744n * 3600n, 'gib-second'), ...over });
+  const DISKS = [disk('gp3', '0.08'), disk('io2', '0.125'), disk('sc1', '0.015')];
+  const run = { hours: 744, storageGib: 500 };
+
+  it('is found by its last word, in the region of the machines', () => {
+    const elsewhere = disk('gp3', '0.09', { region: 'eu-west-1' });
+    const given = context([price({}), ...DISKS, elsewhere]);
+    // 3.68 x 744, and 500 GiB at 0.08.
+    expect(priced({ ...run, storageSku: 'gp3' }, given)).toMatchObject({
+      cost: '2777.92',
+      parts: { gpu: '2737.92', storage: '40.00', network: null },
+      storageSku: 'EBS:VolumeUsage.gp3',
+      assumptions: ['the storage is held for as long as the GPUs are billed'],
+    });
+    expect(priced({ ...run, storageSku: 'EBS:VolumeUsage.sc1' }, given).parts.storage).toBe('7.50');
+  });
+
+  it('that nobody names is the dearest that is sold there, and says what else is', () => {
+    expect(priced(run, context([price({}), ...DISKS]))).toMatchObject({
+      parts: { storage: '62.50' },
+      storageSku: 'EBS:VolumeUsage.io2',
+      assumptions: [
+        'the storage is held for as long as the GPUs are billed',
+        'the storage is EBS:VolumeUsage.io2, the dearest of the 3 kinds that are sold there: name another (EBS:VolumeUsage.gp3, EBS:VolumeUsage.sc1)',
+      ],
+    });
+    // The only one needs no words; a general price goes before all.
+    expect(priced(run, context([price({}), disk('gp3', '0.08')]))).toMatchObject({
+      storageSku: 'EBS:VolumeUsage.gp3',
+      assumptions: ['the storage is held for as long as the GPUs are billed'],
+    });
+    expect(priced(run, context([price({}), ...DISKS, STORAGE]))).toMatchObject({ storageSku: null });
+  });
+
+  it('that is not sold there is no guess, but what is', () => {
+    const given = context([price({}), ...DISKS]);
+    expect(refused({ ...run, storageSku: 'gp4' }, given)).toEqual({
+      unpriced: 'unknown-sku',
+      message: 'AWS p5.48xlarge: no one kind of storage that is sold there has this name',
+      close: ['EBS:VolumeUsage.gp3', 'EBS:VolumeUsage.io2', 'EBS:VolumeUsage.sc1'],
+    });
+    // The price of a machine's own storage is not for sale to another machine, nor that of another region.
+    const own = besides('storage', { ...STORAGE, sku: 'g5.xlarge' });
+    const prices = [price({}), price({ sku: 'g5.xlarge' }), own, disk('gp3', '0.08', { region: 'eu-west-1' })];
+    expect(refused(run, context(prices))).toMatchObject({ unpriced: 'no-component', close: [] });
+    expect(() => quote({ ...request, storageSku: 'gp3' }, given)).toThrow(
+      expect.objectContaining({ problems: [expect.objectContaining({ path: 'storageSku' })] }),
+    );
+  });
+});
