@@ -35,8 +35,8 @@ const clock = { now: () => NOW };
 
 /** Their permissions are asked for below. */
 const ASKED = ['alibaba', 'aws', 'azure', 'gcp', 'kubernetes', 'tencent'];
-/** Theirs are asked for in neocloud.test.ts. */
-const ASKED_THERE = ['lambda', 'runpod'];
+/** Theirs are asked for in neocloud.test.ts and nebius.test.ts. */
+const ASKED_THERE = ['lambda', 'nebius', 'runpod'];
 /**
  * They have no cloud to ask: a contract of requests, whose receiver refuses when it is asked to act, and a cloud in
  * memory.

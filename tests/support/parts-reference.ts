@@ -199,6 +199,8 @@ const HELD: Readonly<Record<string, string>> = {
   lambda:
     "Held against: every request that can be sent, and every field, type and word of a reply or a failure that is read, by Lambda's OpenAPI document (Lambda Cloud API 1.10.0), and a server that keeps a small state and holds each request and answer against it. Which codes a refusal has, how long an ending takes and what a 429 looks like are in no document. Not held against an account.",
   matpool: 'Held against: tables and requests as the settings describe them. Not held against an account.',
+  nebius:
+    "Held against: every call that can be made, and every field, number, type and word of a message that is sent or read, by Nebius' own protocol buffers (github.com/nebius/api of 2026-08-19), and a gRPC server that reads and writes by them through protobufjs, keeps a small state and checks the signed claims of each service account. What the calculator makes of a machine without disks, and how long an idempotency key holds, is in no document. Not held against an account.",
   runpod:
     "Held against: every request that can be sent, and every field, type and word of a reply or a failure that is read, by Runpod's OpenAPI document (REST API 2.0.0, as its documentation has it on 2026-08-20, then in beta), and a server that keeps a small state and holds each request and answer against it. Not held against an account.",
   tencent:

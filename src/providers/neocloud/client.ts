@@ -2,8 +2,9 @@
  * Requests to a cloud whose API is JSON over HTTP behind a key: what every neocloud with a REST API shares.
  *
  * It knows no cloud: what can be asked is written down in each cloud's own file as operations, and nothing else is sent
- * or read, so that all of it can be held against the cloud's OpenAPI document (tests/contract/neocloud-openapi.test.ts).
- * The invariants: a request that acts goes out once; only reading is tried again; a key stands in no message.
+ * or read, so that all of it can be held against the cloud's OpenAPI document
+ * (tests/contract/neocloud-openapi.test.ts). The invariants: a request that acts goes out once; only reading is tried
+ * again; a key stands in no message.
  * Sources: RFC 6750 (bearer), RFC 9110 (Retry-After), RFC 6585 (429), RFC 9457 (problem details).
  */
 import { setTimeout as sleep } from 'node:timers/promises';

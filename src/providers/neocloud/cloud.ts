@@ -130,7 +130,8 @@ async function apply<Client>(
   const { cloud: title, credential } = cloud.settings;
   if (act === null)
     throw denied(
-      `there are no ${title} credentials for acting (${prefixOf(cloud.settings)}ACT_${credential}): the connection is read-only`,
+      `there are no ${title} credentials for acting (${prefixOf(cloud.settings)}ACT_${credential}): ` +
+        'the connection is read-only',
     );
   const id = idOf(cloud, effect.target);
   if (id === null) throw invalid(`${effect.target} names no machine of ${title}`);

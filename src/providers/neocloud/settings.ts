@@ -2,8 +2,8 @@
  * The settings that every neocloud has: a credential for reading, another for acting, an account, an address, a longest
  * wait; and those that one of them needs beside.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the credential
- * for reading, so the two must differ.
+ * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the
+ * credential for reading, so the two must differ.
  */
 import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';

@@ -2,11 +2,11 @@
  * Runpod: pods with GPUs, list prices, and starting, stopping and terminating pods, by its REST API v2.
  *
  * Version 1 of that API was to be retired in November 2026, and the GraphQL API tells nothing that is needed here. The
- * invariants: a stopped pod gives its GPUs back and keeps its volume disk, which is billed at twice the price of a running
- * one, so its billing has ended in part alone; its container disk is wiped by every stop; what a start finds may be
- * fewer GPUs or none. A pod's environment is never read: it holds secrets.
- * Sources: Runpod REST API 2.0.0 (OpenAPI document at api.runpod.io/v2/openapi.json); Runpod documentation, "Pricing" (by
- * the second; storage of stopped pods), "Manage Pods", "Zero GPU Pods on restart", "Migrate from API v1".
+ * invariants: a stopped pod gives its GPUs back and keeps its volume disk, which is billed at twice the price of a
+ * running one, so its billing has ended in part alone; its container disk is wiped by every stop; what a start finds
+ * may be fewer GPUs or none. A pod's environment is never read: it holds secrets.
+ * Sources: Runpod REST API 2.0.0 (OpenAPI document at api.runpod.io/v2/openapi.json); Runpod documentation, "Pricing"
+ * (by the second; storage of stopped pods), "Manage Pods", "Zero GPU Pods on restart", "Migrate from API v1".
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RuledOut, RunState } from '../../core/fleet/fleet.js';
