@@ -42,7 +42,8 @@ export function problemsOfMethod({ host, service, name, request, reply }: Method
 }
 
 function takes(method: protobuf.Method, what: 'requestType' | 'responseType', { name }: Message): string[] {
-  const own = method.resolve()[what === 'requestType' ? 'resolvedRequestType' : 'resolvedResponseType'];
+  method.resolve();
+  const own = what === 'requestType' ? method.resolvedRequestType : method.resolvedResponseType;
   return own?.fullName === `.${name}` ? [] : [`${method.name}: its ${what} is ${own?.fullName ?? 'none'}, not ${name}`];
 }
 

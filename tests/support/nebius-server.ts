@@ -106,7 +106,8 @@ export class NebiusServer {
     const method = (headers[':path'] ?? '').slice(1);
     const [service = '', name = ''] = method.split('/');
     const found = PROTO.lookup(service);
-    const described = found instanceof protobuf.Service ? found.methods[name]?.resolve() : undefined;
+    const described = found instanceof protobuf.Service ? found.methods[name] : undefined;
+    described?.resolve();
     const { resolvedRequestType: asks, resolvedResponseType: gives } = described ?? {};
     if (!asks || !gives) {
       this.problems.push(`${method} is no method`);
