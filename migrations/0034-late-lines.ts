@@ -54,24 +54,30 @@ join dimension d on d.organisation = v.organisation and d.kind = 'billed' and d.
     then ${key('p.sub_account')} else ${key('p.account')} end in ('', ${key('d.sub_account')}))
 where v.scope is not null and not v.closed`;
 
+/** A line's bill: joined, and whether it is final. */
+const JOINED = {
+  from: '\njoin delivery v on v.organisation = u.organisation and v.id = u.delivery',
+  closed: 'v.closed',
+};
+
 /**
  * @param reaches of a metered hour, whether a final bill does
  * @param lookup what of the bills is looked at for it
  * @param meant which lines are looked for among those that are set aside
+ * @param bill how a line's bill is found
  */
-const lines = (reaches: string, lookup: string, meant: string): string => `
+export const lines = (reaches: string, lookup: string, meant: string, bill = JOINED): string => `
 create or replace view hour_line as
 select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
   0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
-  case when ${meant}(v.closed or (
+  case when ${meant}(${bill.closed} or (
       select true from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
         and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
         and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
     ) is null) then u.billed end as actual,
   u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
 from usage_hour u
-join dimension d on d.organisation = u.organisation and d.id = u.dimension
-join delivery v on v.organisation = u.organisation and v.id = u.delivery
+join dimension d on d.organisation = u.organisation and d.id = u.dimension${bill.from}
 union all
 select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
   case when c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
@@ -103,6 +109,12 @@ where (
 
 /** Of claims: no final bill reaches it. */
 export const UNREACHED = '\n  and b.final is not true';
+/** Of metered hours by their claims, of lines by what is billed. */
+export const LINES = [
+  'coalesce(nullif(b.final, false), f.reaches)',
+  'b.final is null and ',
+  'u.billed is not null and ',
+] as const;
 export const ABOUT = { from: 'least(v.period_start, lower(v.reach))', until: 'greatest(v.period_end, upper(v.reach))' };
 const PERIOD = { from: 'v.period_start', until: 'v.period_end' };
 
@@ -112,9 +124,7 @@ export class LateLines1764000000034 implements MigrationInterface {
     await runner.query(CUT);
     await runner.query(WAKE);
     await runner.query(setAsideBy(ABOUT, UNREACHED));
-    await runner.query(
-      lines('coalesce(nullif(b.final, false), f.reaches)', 'b.final is null and ', 'u.billed is not null and '),
-    );
+    await runner.query(lines(...LINES));
   }
 
   async down(runner: QueryRunner): Promise<void> {

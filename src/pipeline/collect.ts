@@ -106,16 +106,18 @@ export class Collector implements Importer {
 
   async batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }> {
     const batch = this.read(valuesOf(body));
+    const rejects: Reject[] = [];
     const file: FileToImport = {
       name: 'batch',
       format: options.format,
       async *batches() {
         yield batch;
       },
+      rejected: (more) => void rejects.push(...more),
     };
     const [result] = await this.stores.intake.import(await this.request(options), [file]);
     if (result === undefined) throw new Error('broken invariant: one file gives one result');
-    return { ...result, rejects: batch.rejects };
+    return { ...result, rejects };
   }
 
   async prices(inputs: readonly Input[], options: ImportOptions): Promise<ImportedPrices[]> {

@@ -173,6 +173,7 @@ describe('a bill of the same volumes', () => {
   });
 
   it('that is final stands in for all that was metered of its day', async () => {
+    clock.at = Date.UTC(2026, 10, 2);
     await bursar.take(bill(true), { source: 'cur' });
     await runner.drain();
     expect(await costs('vision')).toEqual({

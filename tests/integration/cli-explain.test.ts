@@ -7,9 +7,11 @@ import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { GpuSample } from '../../src/core/ports.js';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { takeSamples } from '../../src/application/fleet/take-samples.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
 import type { Explained } from '../../src/application/policy/explain.js';
 import { bothDoors } from '../support/doors.js';
-import { instance } from '../support/memory-cloud.js';
+import { group, instance } from '../support/memory-cloud.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();
@@ -89,6 +91,35 @@ describe('bursar explain', () => {
       'ambiguous',
       '10.0.7.7 could be instance/twin-a of lab, instance/twin-b of lab: ask for one of them',
     ]);
+  });
+
+  it('says of a group what its machines are measured at, and of a budget how it stands', async () => {
+    const labels = { 'aws:autoscaling:groupName': 'train' };
+    const part = machine('part-1', { labels, knownAs: ['part-1.lab.internal'], network: 'c' });
+    await api.stores.db.transaction(async (tx) => {
+      const reading = { at: NOW - MINUTE_MS, complete: true, problems: [], targets: [group('train', 1), part] };
+      await api.stores.fleet.save(tx, 'default', 'lab-2', reading, () => 'red');
+      const samples = Array.from({ length: 120 }, (_, n) => ({
+        ...sample(NOW - n * MINUTE_MS),
+        resource: 'part-1.lab.internal',
+        labels: { Hostname: 'part-1.lab.internal' },
+      }));
+      await takeSamples(api.stores, tx, 'default', 'dcgm', samples);
+    });
+    const ofGroup = (await here('explain', 'asg/train')).out;
+    for (const text of [
+      'it has 1 machines; 1 GPUs of them were measured within a day',
+      'it is one of the machines of asg/train, which would bring another',
+    ])
+      expect(ofGroup).toContain(text);
+    expect(ofGroup).not.toContain('none of its GPUs');
+    const body = { team: 'red', planned: { default: '1000' } };
+    expect((await api.call('PUT', '/v1/budgets/red-monthly', { body })).status).toBe(200);
+    expect((await here('explain', 'red-monthly')).out).toContain('its spend has not been compared with its plan yet');
+    await new Runner(api.stores.db, api.stores.work, { now: () => NOW }, makeLine(api.stores, [])).drain();
+    const ofBudget = (await here('explain', 'red-monthly')).out;
+    for (const text of ['0 USD spent, 1000 planned, no forecast yet', 'no document of budget-brake holds for red'])
+      expect(ofBudget).toContain(text);
   });
 
   it('tells nobody of another team’s, and says what it does not know', async () => {

@@ -28,6 +28,7 @@ describe('a sum', async () => {
     expect(spend.lacking).toEqual({
       unstated: [{ currency: 'USD', cost: '238000.00' }],
       unbilled: [{ currency: 'USD', cost: '10.000000000' }],
+      setAside: [],
       unconverted: [{ currency: 'EUR', cost: '6.00' }],
       unpriced: [],
     });
@@ -42,7 +43,7 @@ describe('a sum', async () => {
       { currency: 'USD', cost: '238600.00' },
     ]);
     const { lacking } = await bursar.spend({});
-    expect(lacking).toEqual({ unstated: [], unbilled: [], unconverted: [], unpriced: [] });
+    expect(lacking).toEqual({ unstated: [], unbilled: [], setAside: [], unconverted: [], unpriced: [] });
   });
 });
 
@@ -81,7 +82,7 @@ describe('the door of costs', async () => {
     const answer = await api.call('GET', '/v1/costs?zone=Europe/Berlin&basis=effective&from=2026-10');
     expect([answer.status, answer.body['lacking']]).toEqual([
       200,
-      { unstated: [], unbilled: [], unconverted: [], unpriced: [] },
+      { unstated: [], unbilled: [], setAside: [], unconverted: [], unpriced: [] },
     ]);
     expect((await api.call('GET', '/v1/costs?zone=Nowhere')).status).toBe(400);
   });

@@ -57,6 +57,8 @@ export interface ExplainedRecommendation {
 }
 
 const MOST_RECOMMENDATIONS = 10_000;
+/** What acts for a budget. */
+const BRAKE = 'budget-brake';
 
 /**
  * @param asked a team, a budget, a target of the fleet, or what readings call it
@@ -91,7 +93,7 @@ export async function explain(
     ...all
       .filter((one) => appliesTo(one, team))
       .flatMap((document) => looksOf(document, view, policies, found.target, names)),
-    ...notRun(all, policies, team, found.target),
+    ...notRun(all, policies, team, found),
   ];
   const look = await stores.recommendations.lookOf(db, organisation, team);
   return {
@@ -122,19 +124,21 @@ function notRun(
   documents: readonly PolicyDocument[],
   policies: readonly Policy[],
   team: string,
-  target: string,
+  { kind, target }: Pick<Known, 'kind' | 'target'>,
 ): Omit<ExplainedLook, 'recommendation'>[] {
   const elsewhere = documents.map(({ policy }) => policy);
   const held = (policy: string): boolean =>
     documents.some((document) => document.policy === policy && appliesTo(document, team));
-  const names = [...new Set([...notRunFor(documents, team), ...elsewhere])].filter(
-    (policy) => !held(policy) && policies.some(({ name }) => name === policy),
-  );
+  const names = [
+    ...new Set([...notRunFor(documents, team), ...elsewhere, ...(kind === 'budget' ? [BRAKE] : [])]),
+  ].filter((policy) => !held(policy) && policies.some(({ name }) => name === policy));
   return names.map((policy) => {
     const others = documents.filter((document) => document.policy === policy);
     const why =
       others.length === 0
-        ? 'what holds by default ended with the first document of your own'
+        ? policy === BRAKE
+          ? 'nothing is done when a budget runs out'
+          : 'what holds by default ended with the first document of your own'
         : others
             .map(({ name, teams }) => `${name} holds for ${teams === '*' ? 'every team' : teams.join(', ')}`)
             .join('; ');

@@ -4,9 +4,11 @@
  * Reads only. What could be several is said to be, with each of them: it is never taken for one, and never for nothing.
  */
 import { missing } from '../../core/errors.js';
+import { groupOf } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
 import { DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
+import type { StoredState } from '../../store/budget/budgets.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
 import type { MeasuredResource } from '../../store/fleet/measured.js';
 import type { Stores } from '../../store/stores.js';
@@ -45,12 +47,13 @@ export async function knownBy(
   asked: string,
   now: number,
 ): Promise<Known> {
-  const join = new FleetJoin(await measured.candidates(db, organisation));
+  const machines = await measured.candidates(db, organisation);
+  const join = new FleetJoin(machines);
   const all = (await measured.list(db, organisation, now - MEASURED_MS, null)).map(
     (one): JoinedResource => ({ ...one, joined: join.of(cluesOf(one.called)) }),
   );
   const [seen, ...others] = await fleet.allNamed(db, organisation, asked);
-  if (seen !== undefined && others.length === 0) return ofTarget(seen, all);
+  if (seen !== undefined && others.length === 0) return ofTarget(seen, all, membersOf(seen, machines));
   const called = all.filter((one) => isCalled(one, asked));
   if (seen !== undefined) return ofSeveral(asked, [seen, ...others], called);
   if (called.length > 0) return ofMeasured(asked, called);
@@ -62,7 +65,7 @@ export async function knownBy(
       team: budget.team,
       teams: [budget.team],
       names: null,
-      known: [`a budget of ${budget.team}`],
+      known: [`a budget of ${budget.team}`, sayState(await budgets.states(organisation, now, budget.id, db))],
     };
   const [proposed] = await recommendations.ofTarget(db, organisation, asked);
   if (proposed !== undefined)
@@ -96,7 +99,29 @@ function isCalled({ resource, called }: MeasuredResource, asked: string): boolea
   return resource === asked || (called.pod === null && [...ids, ...hosts, ...addresses].includes(asked));
 }
 
-function ofTarget(one: SeenTarget, all: readonly JoinedResource[]): Known {
+/** A decimal without the zeros at its end. */
+const short = (amount: string): string => (amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount);
+
+/** What a budget has come to in its present period. */
+function sayState([found]: readonly StoredState[]): string {
+  if (found === undefined) return 'its spend has not been compared with its plan yet';
+  const { planned, spent, currency, forecast, unpricedGpuHours } = found.state;
+  const unpriced = /[1-9]/.test(unpricedGpuHours) ? `, and ${short(unpricedGpuHours)} GPU-hours without a price` : '';
+  const ahead =
+    forecast === null
+      ? 'no forecast yet'
+      : `${short(forecast.mean)} (${short(forecast.low)} to ${short(forecast.high)}) forecast`;
+  return (
+    `from ${found.periodStart.slice(0, 10)} to ${found.periodEnd.slice(0, 10)}: ${short(spent)} ${currency} spent${unpriced}, ` +
+    `${planned === null ? 'nothing planned' : `${short(planned)} planned`}, ${ahead} at its end`
+  );
+}
+
+const membersOf = (group: SeenTarget, machines: readonly Candidate[]): Candidate[] =>
+  machines.filter(({ connection, seen }) => connection === group.connection && groupOf(seen) === group.seen.target);
+
+/** @param members the machines of a group */
+function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: readonly Candidate[]): Known {
   const { seen, connection, team } = one;
   const own = all.filter(({ connection: of, target }) => of === connection && target === seen.target);
   const maybe = all.filter(
@@ -114,7 +139,14 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[]): Known {
     known.push(`${gpus} of its GPUs are held by ${resource}${target === null ? '' : `, of ${target}`}: ask for that`);
   for (const { gpus, resource, joined } of maybe)
     known.push(`${gpus} GPUs are measured as ${resource}: ${joined.found === null ? joined.detail : ''}`);
-  if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
+  const parts = all.filter(
+    ({ connection: of, target }) => of === connection && members.some(({ seen: member }) => member.target === target),
+  );
+  if (members.length > 0)
+    known.push(
+      `it has ${members.length} machines; ${parts.length === 0 ? 'none of them was' : `${gpusOf(parts)} GPUs of them were`} measured within a day`,
+    );
+  else if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
   return {
     kind: 'target',
     target: seen.target,
@@ -126,6 +158,7 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[]): Known {
       seen.name,
       ...maybe.map(({ resource }) => resource),
       ...held.map(({ resource, target }) => target ?? resource),
+      ...members.map(({ seen: member }) => member.target),
     ],
     known,
   };

@@ -116,7 +116,7 @@ function addCredits(program: Command, session: Session): void {
       'after',
       `
 Promotional grants and free tiers lower what Bursar prices itself, in the order of days, as lines of their own below zero; a
-budget counts them unless it says includeCredits: false. A bill's own credits come with the bill and do not belong here. A file
+budget counts them only if it says includeCredits: true. A bill's own credits come with the bill and do not belong here. A file
 holds a list in YAML or JSON; [] takes them all away:
   - { id: startup-grant, kind: promotional, provider: AWS, amount: "25000", currency: USD, from: "2026-01-01", until: "2027-01-01" }
   - { id: free-tier, kind: free-tier, team: research, amount: "300", currency: USD, from: "2026-11-01", until: "2026-12-01" }

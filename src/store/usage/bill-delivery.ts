@@ -66,6 +66,8 @@ interface Overlapping {
   readonly start: Date;
   readonly until: Date;
   readonly at: Date;
+  /** Some of its sub-accounts that the new bill does not name: they go with it. */
+  readonly beside: readonly string[];
 }
 
 interface BillRequest {
@@ -121,7 +123,9 @@ export class BillDelivery {
         const of = `${scope.provider}${other.account === '' ? '' : ` account ${other.account}`}`;
         problems.push({
           path: 'source',
-          message: `the bill of ${of} from ${day(other.start)} to ${day(other.until)} came from the source "${other.source}" on ${day(other.at)}`,
+          message:
+            `the bill of ${of} from ${day(other.start)} to ${day(other.until)} came from the source "${other.source}" ` +
+            `on ${day(other.at)}${other.beside.length === 0 ? '' : `, with sub-accounts that this one does not name (${other.beside.join(', ')})`}`,
         });
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
@@ -143,7 +147,10 @@ export class BillDelivery {
     const { organisation, source } = this.request;
     return this.tx.query<Overlapping>(
       `select id::text as id, source, coalesce(account, '') as account, records::text as records,
-         period_start as start, period_end as until, delivered_at as at
+         period_start as start, period_end as until, delivered_at as at,
+         case when cardinality($7::text[]) = 0 then '{}'::text[]
+           else array(select name from unnest(sub_accounts) name where account_key(name) <> all($7) order by 1 limit 5)
+         end as beside
        from delivery v, lateral (select array(select account_key(name) from unnest(v.sub_accounts) name) as names) k
        where organisation = $1 and scope is not null and provider = $3 and period_start < $6 and period_end > $5
          and case when account_key(coalesce(account, '')) = account_key($4)

@@ -26,7 +26,7 @@ import { REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
 import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
-import { Overlaps, OverlapWatch } from './overlaps.js';
+import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
@@ -61,6 +61,8 @@ export interface FileToImport {
   /** Of a format whose files each add to their period: the file's name. */
   readonly increment?: string;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
+  /** Told of every record that is rejected, by the reader or by what came before. */
+  rejected?(rejects: readonly Reject[]): void;
 }
 
 class RolledBack extends Error {}
@@ -182,6 +184,7 @@ class ImportRun {
   /** The first import of the call: everything that the call brings is taken back together. */
   private takenWith: string | null = null;
   private readonly restating: Restating;
+  private readonly overlaps: OverlapsOfImport;
   private readonly contracts: { readonly count: FileCount; readonly contract: ContractCommitment }[] = [];
   private digestPart = 0;
   private pending: Promise<void> = Promise.resolve();
@@ -191,11 +194,12 @@ class ImportRun {
     private readonly request: ImportRequest,
     private readonly dimensions: Dimensions,
     private readonly seen: SeenIds,
-    private readonly watch: OverlapWatch,
+    watch: OverlapWatch,
     private readonly counting: CountingStore,
   ) {
     this.grouping = new Grouping(request.teamOf, request.trackedTags);
     this.restating = new Restating(tx, request.organisation, request.source);
+    this.overlaps = new OverlapsOfImport(watch, request.organisation, request.source);
   }
 
   async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
@@ -321,7 +325,7 @@ class ImportRun {
         corrections.push(one);
         continue;
       }
-      this.watch.see(organisation, source, record, count.overlaps);
+      this.overlaps.see(group, record, count.overlaps);
       const sighting = sightings.see(hourOf(record.start), group, record);
       if (sighting === 'known') known.push(one);
       else if (sighting === 'repeated') count.unchanged += 1;
@@ -485,6 +489,7 @@ class ImportRun {
         rejects.slice(0, 100).map((r) => ({ path: placeOfReject(r), message: r.reason })),
       );
     }
+    file.rejected?.(rejects);
     await this.tx.copy(
       'reject',
       REJECT,

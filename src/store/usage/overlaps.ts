@@ -6,6 +6,7 @@
  * process, is found by a look into what is stored.
  */
 import { formatInstant } from '../../core/time.js';
+import type { Group } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import { countedRecords, type StoredBlock } from './block.js';
@@ -73,21 +74,15 @@ export class OverlapWatch {
   private readonly held = new Map<string, Map<string, Map<string, Newest>>>();
   private size = 0;
 
-  see(
-    organisation: string,
-    source: string,
-    { id, provider, resource, start, end, gpuParts }: UsageRecord,
-    overlaps: Overlaps,
-  ): void {
-    if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start) return;
+  /** The newest intervals of a resource. */
+  of(organisation: string, provider: string, resource: string): Newest {
     let newest = this.heldOf(organisation, provider).get(resource);
     if (newest === undefined) {
       if (this.size >= MOST_RESOURCES) this.forget();
       this.size += 1;
       this.heldOf(organisation, provider).set(resource, (newest = new Newest()));
     }
-    const other = newest.take(source, id, start, end);
-    if (other !== null && !overlaps.found.has(resource)) overlaps.found.set(resource, [other, { id, start, end }]);
+    return newest;
   }
 
   private heldOf(organisation: string, provider: string): Map<string, Newest> {
@@ -102,6 +97,33 @@ export class OverlapWatch {
   forget(): void {
     this.held.clear();
     this.size = 0;
+  }
+}
+
+const KEPT_GROUPS = 1 << 14;
+
+/** The records of one import. Those of a group are of one resource, which is looked up once for many. */
+export class OverlapsOfImport {
+  private readonly groups: (Group | undefined)[] = [];
+  private readonly newest: (Newest | undefined)[] = [];
+
+  constructor(
+    private readonly watch: OverlapWatch,
+    private readonly organisation: string,
+    private readonly source: string,
+  ) {}
+
+  see(group: Group, { id, provider, resource, start, end, gpuParts }: UsageRecord, overlaps: Overlaps): void {
+    if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start) return;
+    const place = group.index % KEPT_GROUPS;
+    let newest = this.groups[place] === group ? this.newest[place] : undefined;
+    if (newest === undefined) {
+      newest = this.watch.of(this.organisation, provider, resource);
+      this.groups[place] = group;
+      this.newest[place] = newest;
+    }
+    const other = newest.take(this.source, id, start, end);
+    if (other !== null && !overlaps.found.has(resource)) overlaps.found.set(resource, [other, { id, start, end }]);
   }
 }
 
