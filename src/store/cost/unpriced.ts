@@ -24,6 +24,12 @@ export interface UnpricedUsage {
 
 type Row = UnpricedUsage;
 
+/** Days with usage that has no price and is no GPU-hour. */
+const DAYS = `k.organisation = $1 and k.shared_from = '' and k.unpriced_part_ms = 0
+       and k.unpriced_lines > case when $5 = 'accrued' then 0 else k.stated_lines end
+       and ($2::date is null or k.day >= $2::date - 1) and ($3::date is null or k.day <= $3::date)
+       and ($4::text[] is null or k.team = any($4::text[]))`;
+
 /**
  * On `actual` without the days that a final bill states. A basis of bills has no metered usage in it. The sums per day
  * tell which few hours to look at: where GPU-hours of the same name have no price either, these stand for it.
@@ -34,6 +40,15 @@ export async function unpricedBeside(
   { from, to, teams, zone, basis }: Omit<SumsQuery, 'groupBy'>,
 ): Promise<UnpricedUsage[]> {
   if (basis !== 'actual' && basis !== 'accrued') return [];
+  // Most often there is none, and the sums per day say so: hours need not be looked at.
+  const [some] = await db.query(`select 1 from cost_day k where ${DAYS} limit 1`, [
+    organisation,
+    from,
+    to,
+    teams,
+    basis,
+  ]);
+  if (some === undefined) return [];
   const rows = await db.query<Row>(
     `select d.provider, d.sku, c.component, c.unpriced_reason as reason, sum(c.quantity)::text as quantity,
        count(distinct (c.team, c.hour))::int as hours
@@ -41,15 +56,12 @@ export async function unpricedBeside(
      join cost_hour c on c.organisation = k.organisation and c.team = k.team and c.dimension = k.dimension
        and c.hour >= k.day::timestamp at time zone 'UTC' and c.hour < (k.day + 1)::timestamp at time zone 'UTC'
      join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where k.organisation = $1 and k.shared_from = '' and k.unpriced_part_ms = 0
-       and k.unpriced_lines > case when $6 = 'accrued' then 0 else k.stated_lines end
-       and ($2::date is null or k.day >= $2::date - 1) and ($3::date is null or k.day <= $3::date)
-       and ($4::text[] is null or k.team = any($4::text[]))
+     where ${DAYS}
        and c.unpriced_reason <> '' and (c.component <> 'gpu' or c.quantity is null)
-       and ($2::date is null or c.hour >= $2::date::timestamp at time zone $5)
-       and ($3::date is null or c.hour < $3::date::timestamp at time zone $5)
+       and ($2::date is null or c.hour >= $2::date::timestamp at time zone $6)
+       and ($3::date is null or c.hour < $3::date::timestamp at time zone $6)
      group by 1, 2, 3, 4 order by 1, 2 nulls last, 3, 4`,
-    [organisation, from, to, teams, zone, basis],
+    [organisation, from, to, teams, basis, zone],
   );
   return rows.map((row) => ({ ...row, quantity: row.quantity === null ? null : inGib(row.component, row.quantity) }));
 }
