@@ -2,9 +2,9 @@
  * Bills are about the time that their usage lines speak of, also where that lies outside of their period; and a claim
  * says whether a final bill reaches it, so that the view `hour_line` need not look among the bills for every hour.
  *
- * Expands only. What an older process writes into `bill_claim` leaves `final` open, and counts as it did until the claims
- * are placed anew, within the hour. `reach` is cut to the periods, as it counted, until each bill is read once more for
- * the days outside of them, which this wakes.
+ * Expands only. What an older process writes into `bill_claim` leaves `final` open, and counts as it did until the
+ * claims are placed anew, within the hour. `reach` is cut to the periods, as it counted, until each bill is read once
+ * more for the days outside of them, which this wakes.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,9 +1,9 @@
 /**
- * One account under several spellings is one: the path that Microsoft's FOCUS export writes, capitals, and leading zeros
- * that a spreadsheet drops. `account_key` says the same as `accountKey` of core/bill/counting.ts.
+ * One account under several spellings is one: the path that Microsoft's FOCUS export writes, capitals, and leading
+ * zeros that a spreadsheet drops. `account_key` says the same as `accountKey` of core/bill/counting.ts.
  *
- * And the view `hour_line` looks up whether a line's bill is final instead of joining the bill: without statistics, as after a
- * first large import, a planner read all lines of the bill for each day of each team.
+ * And the view `hour_line` looks up whether a line's bill is final instead of joining the bill: without statistics, as
+ * after a first large import, a planner read all lines of the bill for each day of each team.
  *
  * Expands only. The claims of every provider with a bill are placed anew by the settling of bills, which this wakes.
  */

@@ -217,7 +217,8 @@ export interface ProviderConnection {
   readonly usageOf?: 'storage-and-traffic';
   /**
    * Metered usage within [from, to), as records with ids that are the same whenever it is asked again.
-   * @param meteredTo the `to` of the last look whose records were kept, null where there was none: what can only be told
+   * @param meteredTo the `to` of the last look whose records were kept, null where there was none: what can only be
+   * told
    *   of the present is metered once, from there on
    */
   usage?(from: number, to: number, meteredTo?: number | null): AsyncIterable<RecordBatch>;

@@ -92,14 +92,16 @@ export interface Charge {
   /** Half-open billing period, epoch milliseconds. A restated bill replaces its period. */
   readonly periodStart: number;
   readonly periodEnd: number;
-  /** The source says that this line changes no more: an invoice has it, or it is no estimate. Absent: it says nothing. */
+  /**
+   * The source says that this line changes no more: an invoice has it, or it is no estimate. Absent: it says nothing.
+   */
   readonly isFinal?: boolean;
   /** Absent or null: no commitment is named. */
   readonly commitment?: Commitment | null;
   readonly contracts?: readonly AppliedContract[] | null;
   /**
-   * True: the line states what the bill of its period lacks (the amortised cost of covered usage, billed nothing), and is
-   * no bill itself.
+   * True: the line states what the bill of its period lacks (the amortised cost of covered usage, billed nothing), and
+   * is no bill itself.
    */
   readonly supplement?: boolean;
 }
@@ -150,14 +152,20 @@ export interface UsageRecord {
   readonly corrects?: string;
 }
 
-/** Above zero where `a` is the later statement of a record, below where `b` is. What states no version is the earliest. */
+/**
+ * Above zero where `a` is the later statement of a record, below where `b` is. What states no version is the
+ * earliest.
+ */
 export function compareVersions(a: RecordVersion | undefined, b: RecordVersion | undefined): number {
   const one = (x: number | null | undefined, y: number | null | undefined): number =>
     (x ?? null) === (y ?? null) ? 0 : (x ?? -Infinity) > (y ?? -Infinity) ? 1 : -1;
   return one(a?.revision, b?.revision) || one(a?.updatedAt, b?.updatedAt);
 }
 
-/** Whether a record says what ran. What is held or sent beside a machine does not, though it may bear the machine's name. */
+/**
+ * Whether a record says what ran. What is held or sent beside a machine does not, though it may bear the machine's
+ * name.
+ */
 export const isOfMachine = ({ gpuParts, storageMib, networkBytes }: UsageRecord): boolean =>
   gpuParts !== null || (storageMib === null && networkBytes === null);
 

@@ -5,10 +5,11 @@
  * Followed: AWS Data Exports User Guide, "Cost and Usage Report 2.0" table dictionary, "Discount columns" and "Split
  * line item columns". Billed is the unblended cost, or what the net columns state where an account's discounts are
  * inside its lines: the report has those columns in months with a discount. Cost categories are tags under
- * `costCategory/`. What pods used of a machine is theirs, see reading/aws-split.ts. Effective is the amortised cost by line item type, after AWS' rules ("Understanding
- * your amortized reservation data", "Understanding Savings Plans"; the amortised-cost query of AWS' CUR Query Library):
- * covered usage carries its commitment's share, recurring fees carry only what was not used, upfront fees and negations
- * carry nothing. Where a column that a rule needs is empty, effective is null: unknown, not zero.
+ * `costCategory/`. What pods used of a machine is theirs, see reading/aws-split.ts. Effective is the amortised cost by
+ * line item type, after AWS' rules ("Understanding your amortized reservation data", "Understanding Savings Plans";
+ * the amortised-cost query of AWS' CUR Query Library): covered usage carries its commitment's share, recurring fees
+ * carry only what was not used, upfront fees and negations carry nothing. Where a column that a rule needs is empty,
+ * effective is null: unknown, not zero.
  */
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';

@@ -261,7 +261,9 @@ class FocusReader {
     return provider === 'AWS' ? this.skus.of(cells.repeated(this.columns.usageType)) : null;
   }
 
-  /** What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not. */
+  /**
+   * What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not.
+   */
   private machine(cells: Cells, provider: string): SkuDetails {
     const details = this.details.of(cells.repeated(this.columns.skuDetails));
     if (provider !== 'AWS') return details;
@@ -367,8 +369,8 @@ function skuDetailsOf(text: string): SkuDetails {
 
 /**
  * What `{"Elements": [{"ContractCommitmentId": "c", "ContractCommitmentAppliedCost": 1.5}]}` says of each commitment: a
- * cost, or a quantity with its unit, or both (1.3). Null where it says something else. 1.3 was first published with keys
- * that end in `ID`.
+ * cost, or a quantity with its unit, or both (1.3). Null where it says something else. 1.3 was first published with
+ * keys that end in `ID`.
  */
 function appliedContracts(text: string): readonly AppliedContract[] | null {
   const elements = parseJsonObject(text)?.['Elements'];

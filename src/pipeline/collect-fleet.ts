@@ -1,10 +1,10 @@
 /**
  * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
  *
- * Where the provider has no meter of machines of its own, two readings are one (core/fleet/meter.ts); machines that belong to a
- * cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it was last
- * seen. What was measured meanwhile and nobody knew is joined to what is there now. Teams of which something has changed
- * have their recommendations made anew.
+ * Where the provider has no meter of machines of its own, two readings are one (core/fleet/meter.ts); machines that
+ * belong to a cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it
+ * was last seen. What was measured meanwhile and nobody knew is joined to what is there now. Teams of which something
+ * has changed have their recommendations made anew.
  *
  * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks
  * nobody.

@@ -2,11 +2,11 @@
  * idle-stop: stop a resource whose GPUs do nothing, when its quiet has lasted long enough to pay for the restart.
  *
  * Utilisation alone never makes a resource idle: a service that answers requests works at 0.5 %, a card that draws the
- * power of a working one is not idle at 0 %, and missing, blank or stale evidence is unknown; what a missing reading was
- * is tried both ways (estimating/idle-replay.ts). Memory that is held is a sign of a loaded model where nobody says what
- * runs: then a quiet has to last for hours. It never forbids a stop for good, as ended trainings and notebooks hold
- * memory too. When to stop is the planner's word (planning/idle). The saving is what the same rule would have saved over
- * the readings that the view holds, not a share that somebody assumed.
+ * power of a working one is not idle at 0 %, and missing, blank or stale evidence is unknown; what a missing reading
+ * was is tried both ways (estimating/idle-replay.ts). Memory that is held is a sign of a loaded model where nobody
+ * says what runs: then a quiet has to last for hours. It never forbids a stop for good, as ended trainings and
+ * notebooks hold memory too. When to stop is the planner's word (planning/idle). The saving is what the same rule
+ * would have saved over the readings that the view holds, not a share that somebody assumed.
  */
 import { z } from 'zod';
 import {

@@ -2,7 +2,7 @@
  * Acting on AWS, through the real SDK against a server of our own: what is sent, with whose key, how often; and what is
  * said of it.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
@@ -10,6 +10,7 @@ import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
 import {
+  awsServer,
   ACT_KEY,
   acting,
   call,
@@ -29,15 +30,7 @@ import {
 import { WireServer, type WireReply, type WireRequest } from '../support/wire-server.js';
 import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
-let server: WireServer;
-beforeAll(async () => {
-  server = await WireServer.start();
-});
-afterEach(() => {
-  expect(server.unmatched.map(parametersOf)).toEqual([]);
-  server.reset();
-});
-afterAll(() => server.close());
+const server = await awsServer();
 
 const failure = (promise: Promise<unknown>): Promise<Failure> =>
   promise.then(

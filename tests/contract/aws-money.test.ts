@@ -5,13 +5,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
 import type { Failure } from '../../src/core/errors.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import type { Price, PriceEvent } from '../../src/core/price/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import {
+  awsServer,
   ACT_KEY,
   acting,
   call,
@@ -28,17 +29,9 @@ import {
   signedBy,
   TestClock,
 } from '../support/aws-wire.js';
-import { WireServer, type WireMatch } from '../support/wire-server.js';
+import type { WireMatch } from '../support/wire-server.js';
 
-let server: WireServer;
-beforeAll(async () => {
-  server = await WireServer.start();
-});
-afterEach(() => {
-  expect(server.unmatched.map(parametersOf)).toEqual([]);
-  server.reset();
-});
-afterAll(() => server.close());
+const server = await awsServer();
 
 const failure = (promise: Promise<unknown>): Promise<Failure> =>
   promise.then(

@@ -2,10 +2,11 @@
  * Volumes and traffic on AWS, through the real SDK against a server of our own: what is metered of them, once an hour,
  * and what a GB-month costs by the second. Figures are counted by hand.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
 import type { RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import {
+  awsServer,
   asksForVolumes,
   call,
   collect,
@@ -13,7 +14,6 @@ import {
   ec2Error,
   jsonError,
   NOW,
-  parametersOf,
   playFleet,
   playStorage,
   reading,
@@ -22,17 +22,8 @@ import {
   TestClock,
 } from '../support/aws-wire.js';
 import { HOUR } from '../support/records.js';
-import { WireServer } from '../support/wire-server.js';
 
-let server: WireServer;
-beforeAll(async () => {
-  server = await WireServer.start();
-});
-afterEach(() => {
-  expect(server.unmatched.map(parametersOf)).toEqual([]);
-  server.reset();
-});
-afterAll(() => server.close());
+const server = await awsServer();
 
 const MINUTE = HOUR / 60;
 const off = (): Record<string, string> => ({ ...reading(server), BURSAR_AWS_TRAFFIC: 'off' });

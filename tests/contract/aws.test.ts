@@ -1,7 +1,7 @@
 /**
  * AWS, through the real SDK against a server of our own: the settings, the fleet, and what a failed read is told as.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
 import { effectOf } from '../../src/core/action/acting.js';
 import { awsInstanceGpus } from '../../src/formats/reading/aws-instances.js';
@@ -11,6 +11,7 @@ import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
 import {
+  awsServer,
   ACT_KEY,
   ACT_SECRET,
   acting,
@@ -30,15 +31,7 @@ import {
 } from '../support/aws-wire.js';
 import { WireServer } from '../support/wire-server.js';
 
-let server: WireServer;
-beforeAll(async () => {
-  server = await WireServer.start();
-});
-afterEach(() => {
-  expect(server.unmatched.map(parametersOf)).toEqual([]);
-  server.reset();
-});
-afterAll(() => server.close());
+const server = await awsServer();
 
 const failure = (promise: Promise<unknown>): Promise<Failure> =>
   promise.then(

@@ -2,7 +2,9 @@
  * Which rows count in `actual`: by the state of the bill, by the accounts and days that it reaches, and by what a meter
  * stands for. The table is in docs/explanation/reconciliation.md.
  */
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { accountKey } from '../../src/core/bill/counting.js';
 import { parseSpendQuery } from '../../src/store/cost/spend.js';
 import { withWarnings } from '../../src/store/usage/doubts.js';
 import { undoImport, type UndoneImport } from '../../src/store/usage/undo.js';
@@ -41,6 +43,29 @@ async function undoLast(bursar: TestBursar): Promise<UndoneImport> {
     undoImport(bursar.stores, tx, 'default', last?.id ?? '', 'test', bursar.clock.at),
   );
 }
+
+it('tells an account by the same key in the database as in core, however it is spelled', async () => {
+  const { db } = await testBursar({ now: SETTLED });
+  const part = fc.stringMatching(/^[ 0]{0,2}[0-9a-fA-F/-]{0,9} ?$/);
+  const path = fc.constantFrom(
+    '',
+    '/subscriptions/',
+    '/Subscriptions/a/x/',
+    '/providers/Microsoft.Billing/billingAccounts/',
+  );
+  const names = fc.sample(
+    fc.tuple(path, part).map((parts) => parts.join('')),
+    2000,
+  );
+  names.push('007', '0', '000', '', '/subscriptions', 'a/b', '/other/A');
+  const rows = await db.query<{ name: string; key: string }>(
+    `select name, account_key(name) as key from unnest($1::text[]) name`,
+    [names],
+  );
+  expect(rows.length).toBe(names.length);
+  expect(rows.filter(({ name, key }) => accountKey(name) !== key)).toEqual([]);
+  expect(new Set(rows.map(({ key }) => key)).size).toBeLessThan(new Set(names).size);
+});
 
 describe('a metered account that is a sub-account of a bill', () => {
   const linked = { account: 'payer', subAccount: 'linked' };

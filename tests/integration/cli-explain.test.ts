@@ -108,7 +108,7 @@ describe('bursar explain', () => {
     });
     const ofGroup = (await here('explain', 'asg/train')).out;
     for (const text of [
-      'it has 1 machines; 1 GPUs of them were measured within a day',
+      'it has 1 machine(s), and 1 of their GPUs were measured within a day',
       'it is one of the machines of asg/train, which would bring another',
     ])
       expect(ofGroup).toContain(text);

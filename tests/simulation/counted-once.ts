@@ -1,10 +1,11 @@
 /**
  * The law of `actual`: every dollar of a bill, and every metered hour without one, is in it exactly once.
  *
- * Told anew from the records of meters and bills, without the product's view, claims or states: a bill of the fake cloud
- * states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says itself that
- * it is final. It calls machines as the meter does. While it is open, a line of a SKU that was metered on its day counts
- * only if its own machine was not: its records are late, or it is what a commitment leaves unused, which no meter knows.
+ * Told anew from the records of meters and bills, without the product's view, claims or states: a bill of the fake
+ * cloud states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says
+ * itself that it is final. It calls machines as the meter does. While it is open, a line of a SKU that was metered on
+ * its day counts only if its own machine was not: its records are late, or it is what a commitment leaves unused,
+ * which no meter knows.
  */
 import { formatDecimal } from '../../src/core/decimal.js';
 import { DAY_MS, dayOf, formatInstant } from '../../src/core/time.js';

@@ -1,6 +1,6 @@
 /**
- * A meter of the company's own beside the cloud's: what it sends is stated again, comes late or twice, and imports of it
- * are taken back. And what bills have taught, once it is applied.
+ * A meter of the company's own beside the cloud's: what it sends is stated again, comes late or twice, and imports of
+ * it are taken back. And what bills have taught, once it is applied.
  *
  * The law: of each id the highest statement counts that was not taken back, in every hour at its price; so an import
  * that is taken back leaves what would be there without it. It keeps the company's books by itself and asks Bursar for

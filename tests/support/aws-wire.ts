@@ -6,10 +6,11 @@
 import type { Clock } from '../../src/core/time.js';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { afterAll, afterEach, expect } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { provider } from '../../src/providers/aws/aws.js';
 import { ROOT } from './source.js';
-import type { WireMatch, WireReply, WireRequest, WireServer } from './wire-server.js';
+import { WireServer, type WireMatch, type WireReply, type WireRequest } from './wire-server.js';
 
 export const READ_KEY = 'AKIAREADEXAMPLE';
 export const ACT_KEY = 'AKIAACTEXAMPLE';
@@ -165,4 +166,15 @@ export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<
   const all: T[] = [];
   for await (const batch of batches) all.push(...batch);
   return all;
+}
+
+/** AWS as a file of tests plays it: no test leaves a request that it did not expect. */
+export async function awsServer(): Promise<WireServer> {
+  const server = await WireServer.start();
+  afterEach(() => {
+    expect(server.unmatched.map(parametersOf)).toEqual([]);
+    server.reset();
+  });
+  afterAll(() => server.close());
+  return server;
 }

@@ -185,7 +185,9 @@ function overview(providers: readonly Provider[]): string {
   return `${markdownTable(['cloud', ...READING.map(([ability]) => (ability === 'spotHistory' ? 'spot' : ability)), 'effects'], rows)}\n`;
 }
 
-/** What the tests hold each cloud's requests and replies against: its real counterpart is another matter, and is said. */
+/**
+ * What the tests hold each cloud's requests and replies against: its real counterpart is another matter, and is said.
+ */
 const HELD: Readonly<Record<string, string>> = {
   alibaba:
     'Held against: requests by the official RPC client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups and the addresses after the models of the official SDK (ess20220222) and the page of endpoints. Not held against an account.',

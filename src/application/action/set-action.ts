@@ -4,7 +4,7 @@
  *
  * Nothing here asks a provider: an approval wakes the line, whose guard has the last word.
  */
-import type { Subject } from '../../core/action/acting.js';
+import { isForbidden, type Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, type Action } from '../../core/action/action.js';
 import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
@@ -21,9 +21,6 @@ type Needs = Pick<Stores, 'actions' | 'policies' | 'recommendations' | 'safety' 
 
 /** A rollback that nothing has begun for so long is not begun any more. */
 const ROLLBACK_MS = HOUR_MS;
-
-/** What the owner of a target forbids nobody can approve; what Bursar cannot carry out somebody else may. */
-const FORBIDDEN: ReadonlySet<string> = new Set(['protected', 'protected-label', 'floor']);
 
 export interface DecidedRecommendation {
   readonly recommendation: StoredRecommendation;
@@ -77,8 +74,8 @@ async function approve(
 }
 
 /**
- * Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve: the same key or
- * user, whatever it is called by now.
+ * Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve: the same key
+ * or user, whatever it is called by now.
  */
 async function checkApprover(
   { safety, policies }: Needs,
@@ -193,7 +190,7 @@ export async function approveRecommendation(
       ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } }
       : await planOf(stores, tx, organisation, recommendation, now);
   const obstacles = obstaclesIn(plan);
-  const forbidden = obstacles.find(({ code }) => FORBIDDEN.has(code));
+  const forbidden = obstacles.find(isForbidden);
   if (forbidden !== undefined) throw conflict(`${id} cannot be approved: ${forbidden.message}`);
   await recommendations.saveObstacles(tx, organisation, new Map([[id, obstacles]]));
   if ('obstacle' in plan)

@@ -133,15 +133,7 @@ function notRun(
     ...new Set([...notRunFor(documents, team), ...elsewhere, ...(kind === 'budget' ? [BRAKE] : [])]),
   ].filter((policy) => !held(policy) && policies.some(({ name }) => name === policy));
   return names.map((policy) => {
-    const others = documents.filter((document) => document.policy === policy);
-    const why =
-      others.length === 0
-        ? policy === BRAKE
-          ? 'nothing is done when a budget runs out'
-          : 'what holds by default ended with the first document of your own'
-        : others
-            .map(({ name, teams }) => `${name} holds for ${teams === '*' ? 'every team' : teams.join(', ')}`)
-            .join('; ');
+    const why = whyNotRun(policy, documents);
     return {
       document: null,
       policy,
@@ -156,6 +148,17 @@ function notRun(
       },
     };
   });
+}
+
+function whyNotRun(policy: string, documents: readonly PolicyDocument[]): string {
+  const others = documents.filter((document) => document.policy === policy);
+  if (others.length > 0)
+    return others
+      .map(({ name, teams }) => `${name} holds for ${teams === '*' ? 'every team' : teams.join(', ')}`)
+      .join('; ');
+  return policy === BRAKE
+    ? 'nothing is done when a budget runs out'
+    : 'what holds by default ended with the first document of your own';
 }
 
 /** Each with the recommendation that there is of it. */

@@ -111,8 +111,9 @@ function sayState([found]: readonly StoredState[]): string {
     forecast === null
       ? 'no forecast yet'
       : `${short(forecast.mean)} (${short(forecast.low)} to ${short(forecast.high)}) forecast`;
+  const [from, to] = [found.periodStart.slice(0, 10), found.periodEnd.slice(0, 10)];
   return (
-    `from ${found.periodStart.slice(0, 10)} to ${found.periodEnd.slice(0, 10)}: ${short(spent)} ${currency} spent${unpriced}, ` +
+    `from ${from} to ${to}: ${short(spent)} ${currency} spent${unpriced}, ` +
     `${planned === null ? 'nothing planned' : `${short(planned)} planned`}, ${ahead} at its end`
   );
 }
@@ -143,9 +144,7 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
     ({ connection: of, target }) => of === connection && members.some(({ seen: member }) => member.target === target),
   );
   if (members.length > 0)
-    known.push(
-      `it has ${members.length} machines; ${parts.length === 0 ? 'none of them was' : `${gpusOf(parts)} GPUs of them were`} measured within a day`,
-    );
+    known.push(`it has ${members.length} machine(s), and ${gpusOf(parts)} of their GPUs were measured within a day`);
   else if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
   return {
     kind: 'target',

@@ -62,8 +62,8 @@ Examples:
       'after',
       `
 Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost. Where a line
-does not state what a ratio needs, the ratio is left open and the lines are counted. Contracts (a FOCUS file of contract
-commitments, imported as any other) are shown over their own periods, with the amounts that bills have applied to them.
+does not state what a ratio needs, the ratio is left open and the lines are counted. Contracts come from a FOCUS file of contract
+commitments, imported like any other file. Each is listed for its own period, with the amount that bills have applied to it.
 
 Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,

@@ -200,6 +200,14 @@ function tag(text: string, before: Readonly<Record<string, string>> | undefined)
   return { ...before, [key]: value };
 }
 
+/** What a cost is made of, where there is more than GPUs. */
+function madeOf({ gpu, storage, network }: QuoteAnswer['parts'], storageSku: string | null): string[] {
+  if (storage === null && network === null) return [];
+  const held = storage === null ? [] : [`${storage} for storage${storageSku === null ? '' : ` (${storageSku})`}`];
+  const sent = network === null ? [] : [`${network} for network`];
+  return [`Made of ${[`${gpu} for GPUs`, ...held, ...sent].join(', ')}`];
+}
+
 function quoteText(quote: QuoteAnswer): string {
   const {
     cost,
@@ -225,11 +233,7 @@ function quoteText(quote: QuoteAnswer): string {
   const lines = [
     `${cost} ${currency} for ${gpus} GPU(s) over ${hours} h: ${provider} ${sku}${place}, ${term}`,
     `${unitPrice} ${currency} per GPU-hour, ${billedHours} h billed, by ${source} (holds since ${effectiveFrom})`,
-    ...(parts.storage === null && parts.network === null
-      ? []
-      : [
-          `Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage${storageSku === null ? '' : ` (${storageSku})`}`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`,
-        ]),
+    ...madeOf(parts, storageSku),
     ...(learned === null
       ? []
       : [

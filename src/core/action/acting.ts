@@ -134,8 +134,8 @@ function resized({ change }: Wanted, seen: FleetTarget): Carrying {
 /**
  * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance
  * type"; ECS API Reference, "ModifyInstanceSpec"); Azure changes a running one's size only where its host has the
- * other size, and restarts it (learn.microsoft.com, "Change the size of a virtual machine"). Tencent Cloud shuts it down
- * itself (CVM API Reference, "ResetInstancesType").
+ * other size, and restarts it (learn.microsoft.com, "Change the size of a virtual machine"). Tencent Cloud shuts it
+ * down itself (CVM API Reference, "ResetInstancesType").
  */
 const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud', 'Microsoft']);
 
@@ -308,6 +308,10 @@ function wholeUnits(
 /** Whether an obstacle says only that nothing carries it out: a person may do it by hand, and nobody refuses that. */
 export const isLeftToPeople = ({ code }: { readonly code: string }): boolean =>
   code === 'no-target' || code === 'no-offer' || code === 'not-an-effect';
+
+/** Whether the owner of a target forbids it: then nobody can approve it, to do it by hand either. */
+export const isForbidden = ({ code }: { readonly code: string }): boolean =>
+  code === 'protected' || code === 'protected-label' || code === 'floor';
 
 export const isPurchase = (action: RecommendedAction): boolean =>
   action === 'PurchaseReservedInstances' || action === 'PurchaseSavingsPlans';

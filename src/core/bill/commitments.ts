@@ -5,8 +5,8 @@
  * Utilisation of a commitment: effective cost of its used part over that of its used and unused part. Coverage of a
  * service: list cost of usage that a commitment covered over list cost of that and of on-demand usage; spot usage is
  * neither. Both follow FOCUS' own use cases ("commitment discount utilisation", "coverage").
- * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where there
- * is nothing to divide by; the sums say how many lines they lack.
+ * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where
+ * there is nothing to divide by; the sums say how many lines they lack.
  */
 import { addDecimal, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
 import type { ContractFulfilment } from './contracts.js';

@@ -102,7 +102,8 @@ export class BillOutline {
 
   /**
    * The time that its usage lines speak of: each line's own, and of one shorter than a day all of its UTC days, as far
-   * as they lie within the period as the line does, or outside of it as the line does. Ascending, apart from each other.
+   * as they lie within the period as the line does, or outside of it as the line does. Ascending, apart from each
+   * other.
    */
   reach(): Interval[] {
     const { start: from, end: to } = this.period;
@@ -154,7 +155,10 @@ export interface BilledAccounts {
   readonly isFinal: boolean;
 }
 
-/** In [start, end) the usage of a key is of the bills of an account; null: of one of several, and it cannot be told which. */
+/**
+ * In [start, end) the usage of a key is of the bills of an account; null: of one of several, and it cannot be told
+ * which.
+ */
 export interface Claim extends MeterKey {
   readonly start: number;
   readonly end: number;

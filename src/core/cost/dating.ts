@@ -1,10 +1,10 @@
 /**
  * When a bill's line counts, and over which days.
  *
- * A line of whole days (a day, a month, a year) is a matter of the calendar: it belongs to the civil dates that the bill
- * names, whatever the zone of the bill and of whoever reads it. An hour's line is an instant, as metered usage is. Pure;
- * knows no zone database: a bill's own midnights are known from where its period begins and ends. The invariant: each
- * civil day of a bill lies in the month that the bill gives it, read in any zone.
+ * A line of whole days (a day, a month, a year) is a matter of the calendar: it belongs to the civil dates that the
+ * bill names, whatever the zone of the bill and of whoever reads it. An hour's line is an instant, as metered usage
+ * is. Pure; knows no zone database: a bill's own midnights are known from where its period begins and ends. The
+ * invariant: each civil day of a bill lies in the month that the bill gives it, read in any zone.
  */
 import { civilFromDays, DAY_MS, HOUR_MS, hourOf } from '../time.js';
 import type { Charge } from '../usage.js';

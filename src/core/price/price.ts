@@ -52,7 +52,8 @@ export interface Stated {
  * and of one origin the later statement.
  *
  * `own`: what people write themselves (contracts, a price list of their own). `provider`: the seller's list or API.
- * `derived`: worked out from what the seller says (spot history, savings plans). `third-party`: tables that others keep.
+ * `derived`: worked out from what the seller says (spot history, savings plans). `third-party`: tables that others
+ * keep.
  */
 export const PRICE_ORIGINS = ['own', 'provider', 'derived', 'third-party'] as const;
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number];

@@ -2,8 +2,9 @@
  * What a run takes besides GPUs: storage that it holds for as long as it is billed, and traffic that leaves over it.
  *
  * Never free for want of a price: what has none, or only one of another region or one that is listed no more, is a
- * reason, and the run has no quote. Storage is sold under SKUs of its own: the one that is asked for, else the machine's
- * own or the general price, else the dearest one of the place, which is said, so that a run is never quoted too low.
+ * reason, and the run has no quote. Storage is sold under SKUs of its own: the one that is asked for, else the
+ * machine's own or the general price, else the dearest one of the place, which is said, so that a run is never quoted
+ * too low.
  */
 import type { FxTable } from '../price/fx.js';
 import type { Rate } from '../money.js';

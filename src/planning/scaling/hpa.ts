@@ -15,9 +15,9 @@ export const HPA_TOLERANCE = 0.1;
 export const roundUp = (value: number): number => Math.ceil(value - 1e-9);
 
 /**
- * The replica calculator: `usageRatio` is the measure of the ready pods over its target; returns desired replicas before
- * limits and stabilisation. Pods that are not ready are counted with a measure of zero where the ready ones ask for
- * more, and set aside where they ask for fewer.
+ * The replica calculator: `usageRatio` is the measure of the ready pods over its target; returns desired replicas
+ * before limits and stabilisation. Pods that are not ready are counted with a measure of zero where the ready ones ask
+ * for more, and set aside where they ask for fewer.
  */
 export function hpaReplicas(
   usageRatio: number,
@@ -56,8 +56,8 @@ export interface TargetPlan {
 }
 
 /**
- * Replicas are reduced only to the highest number that any minute of the stabilisation window asked for. Those minutes are
- * computed with the present size, so a size that has changed within the window is not reduced.
+ * Replicas are reduced only to the highest number that any minute of the stabilisation window asked for. Those minutes
+ * are computed with the present size, so a size that has changed within the window is not reduced.
  * @param values the window's minutes, oldest first, null: not measured; the newest is that of `newest`
  * @param hasChanged whether the size changed within the window, or nobody knows
  */

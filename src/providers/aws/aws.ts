@@ -1,6 +1,6 @@
 /**
- * AWS: EC2, EBS and Auto Scaling, the price list, spot prices, CloudWatch, Cost Explorer, reserved instances and savings
- * plans.
+ * AWS: EC2, EBS and Auto Scaling, the price list, spot prices, CloudWatch, Cost Explorer, reserved instances and
+ * savings plans.
  *
  * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without
  * the second nothing is ever sent that could change anything. EC2 has no meter of machines: what ran is told by the

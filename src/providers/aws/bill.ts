@@ -2,12 +2,10 @@
  * The bill by day, as Cost Explorer states it (GetCostAndUsage): per usage type, and per linked account or one cost
  * allocation tag.
  *
- * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it (`Estimated` of each
- * day): a later answer replaces the month.
- * The invariant: the categories share out every charge: what is none of the others is usage, so that the lines add up
- * to the bill.
- * Source: AWS Cost Management API Reference, GetCostAndUsage (at most two groups; metrics by day) and dimension
- * RECORD_TYPE.
+ * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it (`Estimated` of
+ * each day): a later answer replaces the month. The invariant: the categories share out every charge: what is none of
+ * the others is usage, so that the lines add up to the bill. Source: AWS Cost Management API Reference,
+ * GetCostAndUsage (at most two groups; metrics by day) and dimension RECORD_TYPE.
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';

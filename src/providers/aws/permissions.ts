@@ -3,12 +3,11 @@
  * EC2 answers without doing anything.
  *
  * Changes nothing and spends nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling and
- * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer or for metrics of
- * CloudWatch costs money.
- * Before an effect is rehearsed EC2 has to show that it keeps to `DryRun`: a compatible server that answers a rehearsed
- * reading with the list would stop machines.
- * Sources: Amazon EC2 API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide,
- * "Troubleshoot access denied error messages" (the action that is denied stands in the message).
+ * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer or for
+ * metrics of CloudWatch costs money. Before an effect is rehearsed EC2 has to show that it keeps to `DryRun`: a
+ * compatible server that answers a rehearsed reading with the list would stop machines. Sources: Amazon EC2 API
+ * Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide, "Troubleshoot access
+ * denied error messages" (the action that is denied stands in the message).
  */
 import {
   DescribeAutoScalingGroupsCommand,

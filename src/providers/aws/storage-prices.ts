@@ -42,8 +42,8 @@ type Listed = z.infer<typeof listed>;
 type ListedTerm = Listed['terms']['OnDemand'][string];
 
 /**
- * The prices of volumes in every region, for the month before `now`, its own and the one after: when a month begins, its
- * rate is known.
+ * The prices of volumes in every region, for the month before `now`, its own and the one after: when a month begins,
+ * its rate is known.
  * @param now epoch milliseconds
  * @throws Failure
  */

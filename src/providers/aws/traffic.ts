@@ -3,10 +3,10 @@
  *
  * The counter is of all interfaces and does not tell where bytes go: to the internet, to another region, or to the
  * neighbour, which costs nothing. So it is a quantity, and no list of AWS gives it a price: only a price that people
- * state themselves does, and until then it is named among what totals lack. An hour without a data point is not known, and
- * never zero. Each question costs money (GetMetricData: by the metric), so an hour is asked for once.
- * Sources: Amazon EC2 User Guide, "CloudWatch metrics that are available for your instances"; Amazon CloudWatch API
- * Reference, GetMetricData (at most 500 queries).
+ * state themselves does, and until then it is named among what totals lack. An hour without a data point is not known,
+ * and never zero. Each question costs money (GetMetricData: by the metric), so an hour is asked for once. Sources:
+ * Amazon EC2 User Guide, "CloudWatch metrics that are available for your instances"; Amazon CloudWatch API Reference,
+ * GetMetricData (at most 500 queries).
  */
 import { paginateGetMetricData, type MetricDataQuery, type MetricDataResult } from '@aws-sdk/client-cloudwatch';
 import { unavailable } from '../../core/errors.js';

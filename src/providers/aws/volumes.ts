@@ -2,14 +2,14 @@
  * EBS volumes as metered storage: hours that each volume was there, at the size and type that it had then.
  *
  * A volume is billed from its creation until it is deleted, attached or not, whether its machine runs or is stopped.
- * The invariant: only whole hours of volumes that are still there are metered, each once, so that the meter is at most an
- * hour short and never long. What a modification changed counts from its start; before it the volume was what AWS says
- * that it was (of the latest modification, the only one that AWS states).
- * What is charged besides the size (provisioned IOPS and throughput, requests of magnetic volumes) is in no unit of the
- * cost model: it is metered as usage without a quantity, so that it has no price and is named where totals say what they lack.
- * Sources: Amazon EC2 API Reference, DescribeVolumes and DescribeVolumesModifications; Amazon EBS User Guide, "Amazon EBS
- * volume types" (what gp3 includes) and "Modify an Amazon EBS volume using Elastic Volumes operations" (the new
- * configuration is charged from the start of the modification).
+ * The invariant: only whole hours of volumes that are still there are metered, each once, so that the meter is at most
+ * an hour short and never long. What a modification changed counts from its start; before it the volume was what AWS
+ * says that it was (of the latest modification, the only one that AWS states). What is charged besides the size
+ * (provisioned IOPS and throughput, requests of magnetic volumes) is in no unit of the cost model: it is metered as
+ * usage without a quantity, so that it has no price and is named where totals say what they lack. Sources: Amazon EC2
+ * API Reference, DescribeVolumes and DescribeVolumesModifications; Amazon EBS User Guide, "Amazon EBS volume types"
+ * (what gp3 includes) and "Modify an Amazon EBS volume using Elastic Volumes operations" (the new configuration is
+ * charged from the start of the modification).
  */
 import {
   paginateDescribeVolumes,

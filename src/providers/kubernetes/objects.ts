@@ -2,8 +2,8 @@
  * The cluster's objects as fleet targets: workloads, nodes, pools of nodes; and the names by which they are asked for.
  *
  * Pure. What an object leaves open is null or `unknown`. A target's revision tells what somebody has set: it changes
- * with the spec and the labels, and not with the status, which a kubelet or a controller writes all the time (Kubernetes
- * API Conventions, "Metadata": generation and resourceVersion).
+ * with the spec and the labels, and not with the status, which a kubelet or a controller writes all the time
+ * (Kubernetes API Conventions, "Metadata": generation and resourceVersion).
  */
 import { createHash } from 'node:crypto';
 import type {
@@ -25,8 +25,8 @@ import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 export type WorkloadKind = 'deployment' | 'statefulset';
 
 /**
- * What a target's name stands for: `job/ns/name` and its like (resources.ts), `deployment/ns/name`, `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`,
- * `node/name`, `node-pool/name`.
+ * What a target's name stands for: `job/ns/name` and its like (resources.ts), `deployment/ns/name`,
+ * `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`, `node/name`, `node-pool/name`.
  */
 export type Address =
   | { readonly kind: JobKind; readonly namespace: string; readonly name: string }

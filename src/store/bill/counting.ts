@@ -23,6 +23,7 @@ import type { OrganisationStore } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
 import { wake, type Waking } from '../work.js';
 import { aboutOf, reconcileWaking } from './reconciliation.js';
+import { isSameBill } from './same-bill.js';
 
 /** One key: every bill of an organisation is looked at, and the next look is when the next of them settles. */
 export const SETTLE = { stage: 'bill.settle', lane: 'bills', key: 'bills' } as const;
@@ -451,7 +452,7 @@ export class CountingStore {
     return { wakings, next };
   }
 
-  /** Bills that two sources have delivered: they count twice. Such as came in before that was refused. */
+  /** Bills that came twice, by their sources: they count twice. Such as came in before that was refused. */
   async duplicates(
     db: Queryable,
     organisation: string,
@@ -459,11 +460,8 @@ export class CountingStore {
     return db.query(
       `select v.provider, v.account, to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period,
          array_agg(distinct o.source order by o.source) || v.source as sources
-       from delivery v join delivery o on o.organisation = v.organisation and o.scope is not null and o.provider = v.provider
-         and account_key(coalesce(o.account, '')) = account_key(coalesce(v.account, ''))
-         and (o.source < v.source or o.source = v.source and o.id < v.id and o.period_start <> v.period_start)
-         and o.period_start < v.period_end and o.period_end > v.period_start
-         and (o.sub_accounts = '{}' or v.sub_accounts = '{}' or o.sub_accounts && v.sub_accounts)
+       from delivery v join delivery o on o.organisation = v.organisation and o.scope is not null
+         and (o.source, o.id) < (v.source, v.id) and ${isSameBill('o', 'v')}
        where v.organisation = $1 and v.scope is not null
        group by v.id, v.provider, v.account, v.period_start, v.source order by 3, 1, 2`,
       [organisation],

@@ -130,8 +130,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, and of one that counts lines
-   * of machines which were not metered on those days; of others that still grow no sooner than `later`.
+   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, and of one that counts
+   * lines of machines which were not metered on those days; of others that still grow no sooner than `later`.
    */
   async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
     const starts = days.map((day) => Date.parse(day));

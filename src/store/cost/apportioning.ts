@@ -1,7 +1,7 @@
 /**
- * Whose each team's days would be under other rules, told from the raw records: of each team, day and dimension the part
- * of every team that would have it. Which lines count is what the view `hour_line` says: a bill's lines that no meter
- * stands for, or whose bill is final, and metered hours that no final bill reaches.
+ * Whose each team's days would be under other rules, told from the raw records: of each team, day and dimension the
+ * part of every team that would have it. Which lines count is what the view `hour_line` says: a bill's lines that no
+ * meter stands for, or whose bill is final, and metered hours that no final bill reaches.
  *
  * Reads block by block; what it holds are sums.
  */

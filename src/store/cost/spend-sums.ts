@@ -260,8 +260,8 @@ export async function unbilledSums(
 }
 
 /**
- * By currency: what bills that are not final state of usage that meters stand for. It is in `actual` once they are final,
- * in the place of what was metered.
+ * By currency: what bills that are not final state of usage that meters stand for. It is in `actual` once they are
+ * final, in the place of what was metered.
  */
 export async function setAsideSums(
   db: Queryable,

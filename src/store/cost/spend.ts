@@ -1,8 +1,9 @@
 /**
  * Reads what was spent, from the sums per day: grouped, filtered, converted. Never writes.
  *
- * A sum always carries its unpriced quantity, and what else is in none of it. Amounts of several currencies are never added: without a currency to
- * convert to, each currency is a row of its own; what has no exchange rate on its day stays in its own currency.
+ * A sum always carries its unpriced quantity, and what else is in none of it. Amounts of several currencies are never
+ * added: without a currency to convert to, each currency is a row of its own; what has no exchange rate on its day
+ * stays in its own currency.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';

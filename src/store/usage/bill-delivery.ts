@@ -5,7 +5,7 @@
  * Never reads a row of a file. The invariant: of one provider, account and period there is one bill, whatever source it
  * comes from; the same bill again changes nothing but when it was delivered last.
  */
-import { accountKey, stateOf } from '../../core/bill/counting.js';
+import { stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
 import type { Decimal } from '../../core/decimal.js';
@@ -13,6 +13,7 @@ import { conflict, type Problem } from '../../core/errors.js';
 import type { BillOfPeriod } from '../../core/ports.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
+import { isSameBill } from '../bill/same-bill.js';
 import type { Transaction } from '../database.js';
 import type { Waking } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
@@ -70,6 +71,15 @@ interface Overlapping {
   readonly beside: readonly string[];
 }
 
+function sayOverlap(provider: string, { account, start, until, source, at, beside }: Overlapping): string {
+  const day = (instant: Date): string => instant.toISOString().slice(0, 10);
+  const more = beside.length === 0 ? '' : `, with sub-accounts that this one does not name (${beside.join(', ')})`;
+  return (
+    `the bill of ${provider}${account === '' ? '' : ` account ${account}`} from ${day(start)} to ${day(until)} ` +
+    `came from the source "${source}" on ${day(at)}${more}`
+  );
+}
+
 interface BillRequest {
   readonly organisation: string;
   readonly source: string;
@@ -117,16 +127,9 @@ export class BillDelivery {
     const { organisation, replace } = this.request;
     const problems: Problem[] = [];
     const touched: TeamDay[] = [];
-    for (const scope of delivered.values()) {
-      for (const other of await this.overlapping(scope, [...delivered.keys()])) {
-        const day = (at: Date): string => at.toISOString().slice(0, 10);
-        const of = `${scope.provider}${other.account === '' ? '' : ` account ${other.account}`}`;
-        problems.push({
-          path: 'source',
-          message:
-            `the bill of ${of} from ${day(other.start)} to ${day(other.until)} came from the source "${other.source}" ` +
-            `on ${day(other.at)}${other.beside.length === 0 ? '' : `, with sub-accounts that this one does not name (${other.beside.join(', ')})`}`,
-        });
+    for (const [key, scope] of delivered) {
+      for (const other of await this.overlapping(key, scope, [...delivered.keys()])) {
+        problems.push({ path: 'source', message: sayOverlap(scope.provider, other) });
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
         await keepReplaced(this.tx, organisation, other.source, other.id, scope.id);
@@ -136,36 +139,37 @@ export class BillDelivery {
     if (problems.length > 0 && replace !== true)
       throw conflict(
         `${problems.map(({ message }) => message).join('; ')}: a second bill of the same time would count twice. ` +
-          'Import it as that source and for that period, or replace what is there (--replace; through the API replace=true)',
+          'Import it as that source and for that period, or replace what is there ' +
+          '(--replace; through the API replace=true)',
         problems,
       );
     return touched;
   }
 
   /** @param keys of all scopes that are delivered together: of this source they replace their own */
-  private overlapping(scope: Scope, keys: readonly string[]): Promise<Overlapping[]> {
+  private overlapping(key: string, scope: Scope, keys: readonly string[]): Promise<Overlapping[]> {
     const { organisation, source } = this.request;
     return this.tx.query<Overlapping>(
-      `select id::text as id, source, coalesce(account, '') as account, records::text as records,
-         period_start as start, period_end as until, delivered_at as at,
-         case when cardinality($7::text[]) = 0 then '{}'::text[]
-           else array(select name from unnest(sub_accounts) name where account_key(name) <> all($7) order by 1 limit 5)
-         end as beside
-       from delivery v, lateral (select array(select account_key(name) from unnest(v.sub_accounts) name) as names) k
-       where organisation = $1 and scope is not null and provider = $3 and period_start < $6 and period_end > $5
-         and case when account_key(coalesce(account, '')) = account_key($4)
-           then (source <> $2 or (not $8 and period_start <> $5 and scope <> all($9)))
-             and (names = '{}' or cardinality($7::text[]) = 0 or names && $7)
-           else source <> $2 and (account_key($4) = any(names) or account_key(account) = any($7)) end
-       order by id`,
+      `select v.id::text as id, v.source, coalesce(v.account, '') as account, v.records::text as records,
+         v.period_start as start, v.period_end as until, v.delivered_at as at,
+         case when n.sub_accounts = '{}' then '{}'::text[] else array(
+           select name from unnest(v.sub_accounts) name
+           where account_key(name) <> all(select account_key(own) from unnest(n.sub_accounts) own) order by 1 limit 5
+         ) end as beside
+       from delivery v, (select $2::text as source, $3::text as provider, $4::text as account, $5::text as scope,
+         $6::timestamptz as period_start, $7::timestamptz as period_end, $8::text[] as sub_accounts) n
+       where v.organisation = $1 and v.scope is not null and ${isSameBill('v', 'n')}
+         and not (v.source = n.source and ($9 or v.scope = any($10::text[])))
+       order by v.id`,
       [
         organisation,
         source,
         scope.provider,
-        scope.account ?? '',
+        scope.account,
+        key,
         new Date(scope.periodStart),
         new Date(scope.periodEnd),
-        [...scope.writer.outline.subAccounts].map(accountKey),
+        [...scope.writer.outline.subAccounts],
         scope.increment,
         keys,
       ],

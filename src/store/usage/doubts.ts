@@ -1,6 +1,7 @@
 /**
  * What may be counted twice: metered usage that names no account where several accounts of its provider are billed for
- * the hour, or an account that the bills of several name as a sub-account. It keeps its accrual, and any of the bills may state the same again.
+ * the hour, or an account that the bills of several name as a sub-account. It keeps its accrual, and any of the bills
+ * may state the same again.
  *
  * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
  * nobody takes such a sum for exact.
@@ -80,7 +81,10 @@ export async function doubtsOf(db: Queryable, organisation: string, { from, to, 
 /** A doubt, as a sentence for people. */
 export function sayDoubt({ provider, cost, currency, from, to, accounts }: Doubt): string {
   const names = accounts.map((account) => (account === '' ? 'no account' : account)).join(', ');
-  return `${cost} ${currency} of metered usage of ${provider} from ${from} to ${to} may be counted twice: bills of several accounts (${names}) cover its hours, and it cannot be told which has them`;
+  return (
+    `${cost} ${currency} of metered usage of ${provider} from ${from} to ${to} may be counted twice: ` +
+    `bills of several accounts (${names}) cover its hours, and it cannot be told which has them`
+  );
 }
 
 /** What to do about it. */

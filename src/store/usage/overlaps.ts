@@ -1,6 +1,7 @@
 /**
- * Overlapping records of one GPU resource: two records with other ids, or of two sources, that hold it at the same time. Both count, and
- * most often one of them should not (two meters, or an id that changed): so it is said, and nothing is dropped.
+ * Overlapping records of one GPU resource: two records with other ids, or of two sources, that hold it at the same
+ * time. Both count, and most often one of them should not (two meters, or an id that changed): so it is said, and
+ * nothing is dropped.
  *
  * Remembers the newest intervals of each resource, in bounded memory; what came long before, or through another
  * process, is found by a look into what is stored.

@@ -1,10 +1,11 @@
 /**
  * Bills that another took the place of, kept with their lines, so that taking the newer one back brings them back.
  *
- * They are in no sum and in no view. Of one source and period so many are kept; of older ones only that they were there,
- * so that what cannot come back is refused instead of left out.
+ * They are in no sum and in no view. Of one source and period so many are kept; of older ones only that they were
+ * there, so that what cannot come back is refused instead of left out.
  */
 import { conflict } from '../../core/errors.js';
+import { isSameBill } from '../bill/same-bill.js';
 import type { Transaction } from '../database.js';
 
 const MOST_KEPT = 5;
@@ -96,14 +97,10 @@ export async function restoreReplaced(
 /** A bill that has come again since it was replaced would count beside itself. */
 async function refuseTwice(tx: Transaction, organisation: string, delivery: string): Promise<void> {
   const [twice] = await tx.query<{ provider: string; account: string; period: string; source: string; import: string }>(
-    `select v.provider, coalesce(v.account, '') as account, to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period,
-       v.source, v.import::text as import
+    `select v.provider, coalesce(v.account, '') as account,
+       to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period, v.source, v.import::text as import
      from delivery_replaced r, jsonb_populate_record(null::delivery, r.bill) b
-     join delivery v on v.organisation = $1 and v.scope is not null and v.provider = b.provider
-       and v.period_start < b.period_end and v.period_end > b.period_start
-       and account_key(coalesce(v.account, '')) = account_key(coalesce(b.account, ''))
-       and (v.source <> b.source or v.scope = b.scope or v.period_start <> b.period_start)
-       and (v.sub_accounts = '{}' or b.sub_accounts = '{}' or v.sub_accounts && b.sub_accounts)
+     join delivery v on v.organisation = $1 and v.scope is not null and ${isSameBill('v', 'b')}
      where r.organisation = $1 and r.replaced_by = $2 limit 1`,
     [organisation, delivery],
   );

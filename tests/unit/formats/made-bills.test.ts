@@ -1,4 +1,6 @@
-/** Bills made after the vendors' schemas (fixtures/bills-made): their totals to the last digit, and what lines become. */
+/**
+ * Bills made after the vendors' schemas (fixtures/bills-made): their totals to the last digit, and what lines become.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { addDecimal, formatDecimal, ZERO } from '../../../src/core/decimal.js';
