@@ -339,7 +339,12 @@ describe('one bill from two sources', () => {
 describe('a line outside of its period', () => {
   /** The bill of November says late what October's last day cost. */
   const late = (over: { readonly isFinal?: boolean } = {}) => [
-    billed('late', '4', { start: Date.UTC(2026, 9, 31), end: Date.UTC(2026, 10, 1) }, { ...NOVEMBER, ...over }),
+    billed(
+      'late',
+      '4',
+      { start: Date.UTC(2026, 9, 31), end: Date.UTC(2026, 10, 1), gpuParts: 56_000 },
+      { ...NOVEMBER, ...over },
+    ),
     billed(
       'own',
       '9',
@@ -379,6 +384,19 @@ describe('a line outside of its period', () => {
     await bursar.take([meter], { source: 'meter' });
     await bursar.take([billed('b', '100', { sku: 'b' }), ...late({ isFinal: true })], { source: 'cur' });
     expect(await actual(bursar)).toBe('113');
+  });
+
+  it('leaves the metered hours of a month without a bill, but those of the GPUs that it is for', async () => {
+    const bursar = await world(AFTER);
+    const day = Date.UTC(2026, 9, 31);
+    await bursar.take([metered('m', { start: day, end: day + 24 * HOUR })], { source: 'meter' });
+    const over = { ...NOVEMBER, isFinal: true };
+    const storage = billed('s3', '5', { start: day, end: day + 24 * HOUR, sku: 's3' }, over);
+    await bursar.take([storage], { source: 'cur' });
+    expect(await actual(bursar)).toBe('245');
+    const gpus = { start: day + 22 * HOUR, end: day + 23 * HOUR, gpuParts: 56_000 };
+    await bursar.take([storage, billed('late', '7', gpus, over)], { source: 'cur' });
+    expect(await actual(bursar)).toBe('242');
   });
 
   it('leaves the metered hours of days that are paid ahead', async () => {

@@ -250,6 +250,7 @@ class Company {
         region,
         term,
         subAccount,
+        gpuParts: sku === 'disk' ? null : GPU_PARTS,
         start,
         // A line of the period ends with it at the latest; one that begins after it was sold ahead.
         end: start < periodEnd ? Math.min(start + length, periodEnd) : start + length,
@@ -504,17 +505,18 @@ function isFinalAt({ lines, hasRejects, deliveredAt, end }: SentBill, now: numbe
 const isOfUsage = ({ charge }: UsageRecord): boolean => charge?.category === 'Usage' && charge.billed.unscaled >= 0n;
 
 /**
- * The time that a usage line speaks of; of a line shorter than a day the whole UTC day, as far as that lies in the
- * period as the line does, or out of it as the line does. Days that go on after the period are paid ahead.
+ * The time that a usage line speaks of: of a line shorter than a day within the period the whole UTC day, as far as that
+ * lies in it; else its own, out of the period where it is about GPUs. Days that go on after it are paid ahead.
  */
 function reaches(one: UsageRecord, period: SentBill, at: number): boolean {
-  const { start, end } = one;
-  if (!isOfUsage(one)) return false;
+  const { start, end, gpuParts } = one;
+  if (!isOfUsage(one) || (gpuParts === null && !isWithin(period, at))) return false;
   if (end - start > DAY) return isWithin({ start, end: Math.min(end, period.end) }, at);
-  const isStraddling = isWithin(period, start) !== isWithin(period, end - 1);
-  if (end - start === DAY || isStraddling) return isWithin({ start, end }, at);
-  const isOfDay = isWithin({ start: Math.floor(start / DAY) * DAY, end: Math.ceil(end / DAY) * DAY }, at);
-  return isOfDay && isWithin(period, at) === isWithin(period, start);
+  const isOwn = isWithin(period, start) && isWithin(period, end - 1);
+  if (end - start === DAY || !isOwn) return isWithin({ start, end }, at);
+  return (
+    isWithin({ start: Math.floor(start / DAY) * DAY, end: Math.ceil(end / DAY) * DAY }, at) && isWithin(period, at)
+  );
 }
 
 /** A bill is about its period, and about what its usage lines speak of beside it. */

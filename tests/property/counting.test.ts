@@ -115,16 +115,21 @@ describe('a bill', () => {
     );
   });
 
-  it('reaches the days of its usage lines and no other, within its period and outside, whatever their order', () => {
+  it('reaches the days of its usage lines, of others the hours of GPUs, and no other time, whatever their order', () => {
     const period = { start: MONDAY + 40 * HOUR, end: MONDAY + 160 * HOUR };
-    const line = fc.record({ from: fc.nat(200), hours: fc.constantFrom(0, 1, 5, 24, 30, 72), isUsage: fc.boolean() });
+    const line = fc.record({
+      from: fc.nat(200),
+      hours: fc.constantFrom(0, 1, 5, 24, 30, 72),
+      isUsage: fc.boolean(),
+      gpus: fc.boolean(),
+    });
     fc.assert(
       fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
-        const records = lines.map(({ from, hours, isUsage }, n) =>
+        const records = lines.map(({ from, hours, isUsage, gpus }, n) =>
           billed(
             String(n),
             '1',
-            { start: MONDAY + from * HOUR, end: MONDAY + (from + hours) * HOUR },
+            { start: MONDAY + from * HOUR, end: MONDAY + (from + hours) * HOUR, gpuParts: gpus ? 7000 : null },
             { category: isUsage ? 'Usage' : 'Tax', periodStart: period.start, periodEnd: period.end },
           ),
         );
@@ -138,14 +143,13 @@ describe('a bill', () => {
         expect(reachOf([...records].reverse())).toEqual(reach);
         for (let hour = 0; hour < 300; hour++) {
           const at = MONDAY + hour * HOUR;
-          const isReached = records.some(({ start, end, charge }) => {
-            if (charge?.category !== 'Usage') return false;
+          const isReached = records.some(({ start, end, charge, gpuParts }) => {
+            if (charge?.category !== 'Usage' || (gpuParts === null && !isWithin(at))) return false;
             // What goes on for days after the period says nothing of the other usage of that time.
             if (end - start > DAY_MS) return start <= at && at < Math.min(end, period.end);
             const last = Math.max(start, end - 1);
-            if (end - start === DAY_MS || isWithin(start) !== isWithin(last)) return start <= at && at <= last;
-            const isOfItsDays = dayOf(start) <= dayOf(at) && dayOf(at) <= dayOf(last);
-            return isOfItsDays && isWithin(at) === isWithin(start);
+            if (end - start === DAY_MS || !isWithin(start) || !isWithin(last)) return start <= at && at <= last;
+            return dayOf(start) <= dayOf(at) && dayOf(at) <= dayOf(last) && isWithin(at);
           });
           expect(reach.some(({ start, end }) => start <= at && at < end)).toBe(isReached);
         }

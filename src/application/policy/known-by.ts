@@ -4,8 +4,9 @@
  * Reads only. What could be several is said to be, with each of them: it is never taken for one, and never for nothing.
  */
 import { missing } from '../../core/errors.js';
-import { groupOf } from '../../core/fleet/membership.js';
+import { groupOf, isMember } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
+import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import { DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
@@ -146,6 +147,8 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
   if (members.length > 0)
     known.push(`it has ${members.length} machine(s), and ${gpusOf(parts)} of their GPUs were measured within a day`);
   else if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
+  if (seen.kind === 'instance' && !isMember(seen) && seen.labels[WORKLOAD_LABELS.kind] === undefined)
+    known.push(`policies of workloads, as spot-shift, do not look at it: it has no label ${WORKLOAD_LABELS.kind}`);
   return {
     kind: 'target',
     target: seen.target,

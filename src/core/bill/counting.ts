@@ -13,7 +13,7 @@
  * So every dollar of a bill, and every metered hour without one, is in `actual` exactly once. This file decides from
  * facts that are handed in; the view `hour_line` (migrations/0034) applies what is decided here to the rows.
  */
-import { DAY_MS, dayOf, hourOf, type Interval } from '../time.js';
+import { DAY_MS, hourOf, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
 /** Open: its period runs. Settling: its period is over, and it may still change. Final: it stands for its usage. */
@@ -60,10 +60,11 @@ export class BillOutline {
   private period: Interval = { start: -Infinity, end: Infinity };
   private saysFinal = false;
   private isUnsettled = false;
-  private last: Interval = { start: Number.NaN, end: Number.NaN };
+  private last = { start: Number.NaN, end: Number.NaN, ofGpus: false };
   private lastSubAccount: string | null = null;
 
-  add({ charge, subAccount, start, end }: UsageRecord): void {
+  add(record: UsageRecord): void {
+    const { charge, subAccount, start, end } = record;
     if (charge === null) return;
     if (subAccount !== this.lastSubAccount && subAccount !== null && subAccount !== '')
       this.subAccounts.add(subAccount);
@@ -73,18 +74,14 @@ export class BillOutline {
     // A line below zero gives back what another has charged: it stands in for no usage.
     if (charge.category !== 'Usage' || charge.billed.unscaled < 0n) return;
     this.hasUsage = true;
-    if (this.last.start === start && this.last.end === end) return;
-    this.last = { start, end };
+    const ofGpus = record.gpuParts !== null || record.gpuModel !== null;
+    if (this.last.start === start && this.last.end === end && this.last.ofGpus === ofGpus) return;
+    this.last = { start, end, ofGpus };
     this.period = { start: charge.periodStart, end: charge.periodEnd };
     const { start: from, end: to } = this.period;
-    if (end - start >= DAY_MS) {
-      // What goes on after the period for days is paid ahead: it says nothing of the other usage of that time.
-      const until = end - start > DAY_MS ? Math.min(end, to) : end;
-      if (until > start) this.spans.set(`${start} ${until}`, { start, end: until });
-    } else if (start >= from && end <= to && start < to) this.addDays(start, end);
-    else if (end <= from) this.addSpan(dayOf(start), Math.min(nextDay(start, end), from));
-    else if (start >= to) this.addSpan(Math.max(dayOf(start), to), nextDay(start, end));
-    else this.addSpan(hourOf(start), end);
+    if (end - start < DAY_MS && start >= from && end <= to && start < to) this.addDays(start, end);
+    // What goes on after the period for days is paid ahead: it says nothing of the other usage of that time.
+    else this.addSpan(hourOf(start), end - start > DAY_MS ? Math.min(end, to) : Math.max(end, start + 1), ofGpus);
   }
 
   private addDays(start: number, end: number): void {
@@ -92,8 +89,11 @@ export class BillOutline {
       this.days.add(day);
   }
 
-  private addSpan(start: number, end: number): void {
-    this.spans.set(`${start} ${end}`, { start, end });
+  /** Outside of the period only what GPUs cost: that storage of then is charged late says nothing of them. */
+  private addSpan(lineStart: number, lineEnd: number, ofGpus: boolean): void {
+    const start = ofGpus ? lineStart : Math.max(lineStart, this.period.start);
+    const end = ofGpus ? lineEnd : Math.min(lineEnd, this.period.end);
+    if (end > start) this.spans.set(`${start} ${end}`, { start, end });
   }
 
   get isFinalBySource(): boolean {
@@ -101,8 +101,8 @@ export class BillOutline {
   }
 
   /**
-   * The time that its usage lines speak of: each line's own, and of one shorter than a day all of its UTC days, as far
-   * as they lie within the period as the line does, or outside of it as the line does. Ascending, apart from each
+   * The time that its usage lines speak of: each line's own hours, and of one shorter than a day that lies within the
+   * period all of its UTC days, as far as they do. Outside of the period only lines of GPUs. Ascending, apart from each
    * other.
    */
   reach(): Interval[] {
@@ -122,8 +122,6 @@ export class BillOutline {
     return merged;
   }
 }
-
-const nextDay = (start: number, end: number): number => dayOf(Math.max(start, end - 1)) + DAY_MS;
 
 const RESOURCE_PATH = /^\/(?:subscriptions|providers\/microsoft\.billing\/billingaccounts)\//;
 
