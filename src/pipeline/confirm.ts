@@ -52,7 +52,11 @@ async function settle(
       at: now,
       actor: action.connection,
       detail: { billing: look.seen?.billing ?? null },
-      set: { after: look.seen, afterAt: now, reasons: [] },
+      set: {
+        after: look.seen,
+        afterAt: now,
+        reasons: look.message === '' ? [] : [{ code: 'successor', message: look.message }],
+      },
     });
     return [...wakings, ...(isVerified ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
   }
@@ -89,11 +93,14 @@ async function lookFor(
   try {
     const seen = effect.kind === 'purchase' || connection.target === undefined ? null : await connection.target(target);
     const progress = progressOf(effect, seen);
-    if (progress !== 'not-told') return { progress, seen, message: `${name} does not show it yet` };
+    const isReplaced = progress === 'done' && effect.kind === 'replace';
+    if (progress !== 'not-told' && !isReplaced)
+      return { progress, seen, message: progress === 'done' ? '' : `${name} does not show it yet` };
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
-    return outcome?.kind === 'taken'
-      ? { progress: 'done', seen, message: '' }
-      : waiting(`${name} does not say that it was done`);
+    // That the old one is gone proves nothing of what is to run in its place.
+    if (outcome?.kind === 'taken' || (isReplaced && outcome === undefined))
+      return { progress: 'done', seen, message: isReplaced ? (outcome?.detail ?? '') : '' };
+    return waiting(outcome?.kind === 'unknown' ? outcome.detail : `${name} does not say that it was done`);
   } catch (error) {
     return waiting(error instanceof Error ? error.message : 'no reason given');
   }

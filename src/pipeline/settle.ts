@@ -5,7 +5,7 @@
  *
  * Decides nothing itself and asks no provider. The same look again changes nothing.
  */
-import { asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/action/acting.js';
+import { asksForOther, asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/action/acting.js';
 import {
   isApprovedByPolicy,
   isSameEffect,
@@ -247,7 +247,12 @@ function mayAskAgain(last: Action | undefined, recommendation: Recommendation): 
   )
     return true;
   return opensAgain(
-    { status: 'approved', hasLapsed: false, action: { endedAt: last.endedAt } },
+    {
+      status: 'approved',
+      hasLapsed: false,
+      action: { endedAt: last.endedAt },
+      asksForOther: asksForOther(last, recommendation),
+    },
     newestEvidence(recommendation),
   );
 }

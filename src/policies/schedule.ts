@@ -218,7 +218,9 @@ class Looking {
     const runs = state === 'running' || state === 'starting';
     if (!runs && state !== 'stopped')
       return left(target, saw, 'state-unknown', `it is ${state}`, 'that it runs, or stands still');
-    const stop = runs ? null : this.stopOf(names);
+    const last = runs ? null : this.stopOf(names);
+    // A cloud that dates the newest start tells that somebody has started it since, and stopped it again.
+    const stop = last !== null && (machine.launchedAt ?? 0) > last.at ? null : last;
     const stays = this.limits.running === false ? !runs : runs || stop === null;
     if (stays) return this.asItShould(target, saw, !runs, stop);
     if (runs && stopSaving?.saves === 'nothing')

@@ -68,7 +68,7 @@ const group = (over: Partial<FleetTarget> = {}): FleetTarget =>
 const stop: Effect = { kind: 'stop', target: TRAIN };
 
 /** The state of i-0train1 as the server tells it from now on. */
-function trainIs(state: string, code: number): void {
+function trainIs(state: string, code: number, own = ''): void {
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
   server.on(
     call('DescribeInstances', { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' }),
@@ -80,7 +80,9 @@ function trainIs(state: string, code: number): void {
         whole.slice(whole.indexOf('  </reservationSet>'));
       return {
         headers: { 'content-type': 'text/xml' },
-        body: first.replace('<code>16</code><name>running', `<code>${code}</code><name>${state}`),
+        body: first
+          .replace('<code>16</code><name>running', `<code>${code}</code><name>${state}`)
+          .replace('<tagSet>', `${own}<tagSet>`),
       };
     },
   );
@@ -245,14 +247,19 @@ describe('what is refused', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it('a start for want of capacity, although AWS calls it an error of its own', async () => {
+  it('a start for want of capacity, which may come back: it was surely not taken', async () => {
     server.on(
       call('StartInstances'),
       ec2Error('InsufficientInstanceCapacity', 'There is no Spot capacity available.', 500),
     );
     expect(
-      await connect(acting(server)).apply({ kind: 'start', target: TRAIN }, 'token-1', target({ state: 'stopped' })),
-    ).toMatchObject({ kind: 'refused', code: 'InsufficientInstanceCapacity' });
+      await failure(
+        connect(acting(server)).apply({ kind: 'start', target: TRAIN }, 'token-1', target({ state: 'stopped' })),
+      ),
+    ).toMatchObject({
+      kind: 'unavailable',
+      message: 'AWS has no capacity now for ec2:StartInstances (InsufficientInstanceCapacity)',
+    });
   });
 
   it("a capacity outside of the group's bounds, and one that waits for another update", async () => {
@@ -334,14 +341,29 @@ describe('a lost answer', () => {
 describe('a replacement without a group', () => {
   const replace: Effect = { kind: 'replace', target: TRAIN, group: null };
   const rehearsal = { 'InstanceId.1': 'i-0train1', DryRun: 'true' };
+  const dryRun = ec2Error('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412);
+  const templateIs = (more: string): unknown =>
+    server.on(
+      call('DescribeLaunchTemplateVersions', { LaunchTemplateId: 'lt-0train' }),
+      reply('describe-launch-template-versions.xml', { '</launchTemplateData>': `${more}</launchTemplateData>` }),
+    );
+  /** What another is asked for where the old one has something of its own. */
+  async function requestFor(own: string, template = ''): Promise<Record<string, unknown>> {
+    server.reset();
+    trainIs('running', 16, own);
+    templateIs(template);
+    server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
+    server.on(call('TerminateInstances', rehearsal), dryRun);
+    server.on(call('RunInstances'), reply('run-instances.xml'));
+    const outcome = await connect(acting(server)).apply(replace, 'token-1', target());
+    return sent(server, 'RunInstances')[0] ?? { ...outcome };
+  }
 
   it('rehearses the end, starts one from the same template under the token, then ends the old one', async () => {
     trainIs('running', 16);
+    templateIs('');
     server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
-    server.on(
-      call('TerminateInstances', rehearsal),
-      ec2Error('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412),
-    );
+    server.on(call('TerminateInstances', rehearsal), dryRun);
     server.on(call('RunInstances'), reply('run-instances.xml'));
     const aws = connect(acting(server));
     expect(await aws.apply(replace, 'token-1', target())).toEqual({
@@ -351,6 +373,7 @@ describe('a replacement without a group', () => {
     });
     expect(server.requests.map(parametersOf).map(({ Action }) => Action)).toEqual([
       'DescribeInstances',
+      'DescribeLaunchTemplateVersions',
       'TerminateInstances',
       'RunInstances',
       'TerminateInstances',
@@ -361,6 +384,7 @@ describe('a replacement without a group', () => {
         ClientToken: 'token-1',
         MinCount: '1',
         MaxCount: '1',
+        ImageId: 'ami-0abcdef1234567890',
         InstanceType: 'p4d.24xlarge',
         SubnetId: 'subnet-0a1b2c3d',
         'LaunchTemplate.LaunchTemplateId': 'lt-0train',
@@ -376,8 +400,64 @@ describe('a replacement without a group', () => {
     ]);
   });
 
+  it('is like the machine where that was launched with more than its template', async () => {
+    const own =
+      '<groupSet><item><groupId>sg-own</groupId></item></groupSet><keyName>ops</keyName>' +
+      '<iamInstanceProfile><arn>arn:aws:iam::123456789012:instance-profile/train</arn></iamInstanceProfile>';
+    expect(await requestFor(own)).toMatchObject({
+      'SecurityGroupId.1': 'sg-own',
+      KeyName: 'ops',
+      'IamInstanceProfile.Arn': 'arn:aws:iam::123456789012:instance-profile/train',
+    });
+    const efa =
+      '<networkInterfaceSet><item><deviceIndex>0</deviceIndex><interfaceType>efa</interfaceType>' +
+      '<groupSet><groupId>sg-template</groupId></groupSet></item></networkInterfaceSet>';
+    const request = await requestFor(own, efa);
+    expect(request).toMatchObject({
+      'NetworkInterface.1.DeviceIndex': '0',
+      'NetworkInterface.1.InterfaceType': 'efa',
+      'NetworkInterface.1.SubnetId': 'subnet-0a1b2c3d',
+      'NetworkInterface.1.SecurityGroupId.1': 'sg-own',
+    });
+    expect(Object.keys(request).filter((name) => /^(SubnetId|SecurityGroupId)/.test(name))).toEqual([]);
+  });
+
+  it('says which volumes outlive the old one', async () => {
+    const own =
+      '<blockDeviceMapping><item><deviceName>/dev/sdf</deviceName><ebs><volumeId>vol-data</volumeId>' +
+      '<deleteOnTermination>false</deleteOnTermination></ebs></item></blockDeviceMapping>';
+    await requestFor(own);
+    expect(await connect(acting(server)).apply(replace, 'token-1', target())).toMatchObject({
+      detail: expect.stringContaining('its volumes vol-data are kept'),
+    });
+  });
+
+  it('keeps the market of the machine, and is refused where the template makes another', async () => {
+    const spot = '<instanceMarketOptions><marketType>spot</marketType></instanceMarketOptions>';
+    expect(await requestFor('', spot)).toMatchObject({ kind: 'refused', code: 'template-is-spot' });
+    const own = '<instanceLifecycle>spot</instanceLifecycle>';
+    expect(await requestFor(own)).toMatchObject({ 'InstanceMarketOptions.MarketType': 'spot' });
+    expect(Object.keys(await requestFor(own, spot)).filter((name) => name.startsWith('InstanceMarket'))).toEqual([]);
+  });
+
+  it('stands where the machine was last seen, and is refused where nobody knows that', async () => {
+    const aws = connect(acting(server));
+    const ofTrain = { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' };
+    const noNetwork = { '<subnetId>subnet-0a1b2c3d</subnetId>': '', '<nextToken>page-2</nextToken>': '' };
+    playFleet(server);
+    server.on(call('DescribeInstances', ofTrain), reply('describe-instances-1.xml', noNetwork));
+    server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
+    server.on(call('TerminateInstances', rehearsal), dryRun);
+    server.on(call('RunInstances'), reply('run-instances.xml'));
+    expect(await aws.apply(replace, 'token-1', target())).toMatchObject({ kind: 'refused', code: 'network-unknown' });
+    await aws.fleet?.();
+    expect(await aws.apply(replace, 'token-2', target())).toMatchObject({ kind: 'taken' });
+    expect(sent(server, 'RunInstances')).toMatchObject([{ SubnetId: 'subnet-0a1b2c3d' }]);
+  });
+
   it('starts nothing where the old one may not be ended, or no template is known', async () => {
     trainIs('running', 16);
+    templateIs('');
     server.on(call('TerminateInstances', rehearsal), ec2Error('UnauthorizedOperation', 'You are not authorized.', 403));
     const aws = connect(acting(server));
     expect(await failure(aws.apply(replace, 'token-1', target()))).toMatchObject({

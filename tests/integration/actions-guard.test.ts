@@ -415,6 +415,18 @@ describe('a rollback', async () => {
     await w.limits({});
   });
 
+  it('by a person stands until the situation has passed and comes again', async () => {
+    const { length } = await w.all();
+    await w.look(24 * HOUR_MS);
+    expect(await w.all()).toHaveLength(length);
+    const { wants } = w.script;
+    w.script.wants = [];
+    await w.look();
+    w.script.wants = wants;
+    await w.look();
+    expect(await w.all()).toHaveLength(length + 1);
+  });
+
   it('overwrites nothing that somebody has changed since', async () => {
     await w.look(2 * HOUR_MS);
     const original = (await w.all()).at(-1)!;

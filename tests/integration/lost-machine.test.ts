@@ -224,8 +224,22 @@ describe('a machine that dies with its exporter', () => {
     expect(cloud.targets.get('instance/node-9')?.state).toBe('running');
   });
 
-  it('is itself replaced where there is no hot spare', async () => {
-    const { run, actions, cloud } = await world(targets(15, dies(31)), none, { spares: false });
+  it('is not ended for its silence alone: it may be rebooting, and nothing else is at hand', async () => {
+    for (const fleet of [none, () => [instance('host-1')]]) {
+      const { run, actions, stores } = await world(targets(15, dies(31)), fleet, { spares: false });
+      await run(120);
+      expect(await actions()).toEqual([]);
+      const [found] = await stores.healthFindings.list(stores.db, 'default', { teams: null }, null, 10);
+      expect(found).toMatchObject({ rule: 'gone', onlySilent: true });
+    }
+  });
+
+  it('is itself replaced where its cloud does not call it running, and there is no hot spare', async () => {
+    const { run, actions, cloud } = await world(
+      targets(15, dies(31)),
+      (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'unknown' })],
+      { spares: false },
+    );
     await run(90);
     const [action, ...others] = await actions();
     expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);

@@ -7,7 +7,7 @@ import { missing } from '../../core/errors.js';
 import { groupOf, isMember } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
 import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
-import { DAY_MS } from '../../core/time.js';
+import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
@@ -78,6 +78,8 @@ export async function knownBy(
       names: [asked],
       known: [`no connection knows it; ${proposed.policy} proposes something of it`],
     };
+  const gone = await fleet.goneNamed(db, organisation, asked, now - MEASURED_MS);
+  if (gone !== null) return ofGone(gone);
   const own = all.filter((each) => each.team === asked);
   if (own.length === 0 && (await organisations.team(db, organisation, asked)) === null)
     throw missing(`nothing is known by the name ${asked}: no team, budget or target, and no GPU measured within a day`);
@@ -90,6 +92,26 @@ export async function knownBy(
     known: [
       `${gpusOf(own)} of its GPUs are measured`,
       ...own.flatMap(({ resource, detail }) => (detail === null ? [] : [`${resource}: ${detail}`])),
+    ],
+  };
+}
+
+/** What has left the fleet lately: by whom, and what follows. */
+function ofGone({ seen, connection, team, goneAt }: SeenTarget): Known {
+  const { ended, target } = seen;
+  const by =
+    ended === undefined
+      ? 'its cloud does not say by whom'
+      : `${ended.by === 'cloud' ? 'its cloud took it away' : 'somebody ended it, and what somebody ends is not replaced'} (${ended.because})`;
+  return {
+    kind: 'target',
+    target,
+    team,
+    teams: [team],
+    names: [target, `${connection}/${target}`, seen.name],
+    known: [
+      `${connection} knew it as ${target}, ${seen.sku ?? 'unknown SKU'} in ${seen.region ?? 'an unknown region'}`,
+      `it is gone${goneAt === null ? '' : ` since ${formatInstant(goneAt)}`}: ${by}`,
     ],
   };
 }

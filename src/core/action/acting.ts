@@ -382,21 +382,37 @@ export interface Decided {
   readonly action: { readonly endedAt: number | null } | null;
   /** When it was decided; absent: not known. */
   readonly decidedAt?: number;
+  /** Its newest action was done, and another number is proposed now (`asksForOther`). */
+  readonly asksForOther?: boolean;
 }
+
+/** Whether a recommendation asks for another number of replicas than the action that was done last has set. */
+export const asksForOther = (
+  { state, effect }: Pick<Action, 'state' | 'effect'>,
+  { change }: Pick<Recommendation, 'change'>,
+): boolean =>
+  (state === 'confirmed' || state === 'measured') &&
+  effect.kind === 'scale' &&
+  typeof change['replicas'] === 'number' &&
+  change['replicas'] !== effect.replicas;
 
 /** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
 export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
 
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
- * not. After the action it is one when evidence from half an hour after the action's end proposes it. A decision that
+ * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
+ * replicas is one with the first evidence after the action, and the cooldown paces it. A decision that
  * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: a look did not
  * propose it, and a later one does; after a rejection half an hour later at the earliest. A look that saw nothing, as
  * readings were missing, lets nothing pass.
  */
-export function opensAgain({ status, hasLapsed, action, decidedAt }: Decided, evidenceAt: number | null): boolean {
+export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
+  const { status, hasLapsed, action, decidedAt, asksForOther: isOther } = decided;
   if (action !== null && action.endedAt === null) return false;
   if (status === 'approved' && (action === null || action.endedAt === null)) return hasLapsed;
+  if (isOther === true && status === 'approved')
+    return evidenceAt !== null && evidenceAt > (action?.endedAt ?? Infinity);
   const rests = Math.max(action?.endedAt ?? -Infinity, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
   if (status === 'rejected') return hasLapsed && (evidenceAt ?? Infinity) >= rests;
   return evidenceAt !== null && evidenceAt >= rests;

@@ -120,7 +120,7 @@ export interface Action {
   /** The proof: the target as the provider reported it when the effect was confirmed. */
   readonly after: FleetTarget | null;
   readonly afterAt: number | null;
-  /** Why it ended without an effect, or what it waits for; empty: nothing to say. */
+  /** Why it ended without an effect, what it waits for, or what came of it; empty: nothing to say. */
   readonly reasons: readonly Reason[];
   /** What follows it; null or absent: nothing. */
   readonly next?: Next | null;

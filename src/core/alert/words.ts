@@ -78,7 +78,7 @@ export function effectWords(effect: EffectJson): string {
     case 'set-bounds':
       return `keep ${effect.target} between ${effect.min} and ${effect.max}`;
     case 'set-spot-ratio':
-      return `run ${Math.round(effect.spotRatio * 100)} % of ${effect.target} on spot`;
+      return `have ${effect.target} launch ${Math.round(effect.spotRatio * 100)} % of what is above its base on spot`;
     case 'resize':
       return `resize ${effect.target} to ${effect.sku}`;
     case 'cordon':

@@ -119,6 +119,8 @@ export interface HealthFinding {
   readonly team: string;
   readonly workload: string | null;
   readonly title: string;
+  /** Nothing but silence says so: it may be rebooting, or out of reach. */
+  readonly onlySilent?: true;
   /** The numbers, by name with unit. */
   readonly numbers: Readonly<Record<string, number>>;
   readonly evidence: Evidence;
@@ -131,6 +133,7 @@ export type Verdict =
 
 interface Found {
   readonly title: string;
+  readonly onlySilent?: boolean;
   readonly numbers: Readonly<Record<string, number>>;
   readonly what: string;
   readonly from: number;
@@ -255,6 +258,7 @@ function goneWithMachine(
   const { since, until, failures, othersSilent } = silence;
   return {
     title: `gone: its machine is silent, and ${verdict.witness}`,
+    onlySilent: verdict.onlySilent,
     numbers: { silentSeconds: (until - since) / 1000, failedScrapes: failures, otherTargetsSilent: othersSilent },
     what: 'failed scrapes of its exporter and its machine',
     from: since,
@@ -354,6 +358,7 @@ export function assess(device: DeviceHistory, now: number, params: HealthParams 
         team,
         workload,
         title: judged.title,
+        ...(judged.onlySilent === true ? { onlySilent: true as const } : {}),
         numbers: judged.numbers,
         evidence,
       },

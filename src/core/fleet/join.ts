@@ -2,9 +2,9 @@
  * Which target of the fleet a GPU reading is of: found by the ids, host names, addresses and pods that exporters and
  * clouds set by themselves.
  *
- * Pure. The invariant: a reading of which two targets could be meant is joined to none, and the reason is said. The
- * same private address in two networks is two machines, until a label on the series or the model of the card tells them
- * apart. A pod's reading belongs to the workload that owns the pod, never to the machine under it.
+ * Pure. The invariant: a reading of which two targets could be meant is joined to none, and the reason is said; nor is
+ * one to a machine of another card, region, network or account. The same private address in two networks is two
+ * machines, until a label on the series or the model of the card tells them apart. A pod's reading belongs to the workload that owns the pod, never to the machine under it.
  *
  * Sources: dcgm-exporter writes `Hostname` (the machine's host name, or NODE_NAME on Kubernetes) and, on Kubernetes,
  * `namespace`, `pod` and `container`; Prometheus adds the target's own `instance` (host and port) and renames what
@@ -222,8 +222,13 @@ export class FleetJoin<One extends Candidate = Candidate> {
       clues,
     );
     const [one, ...others] = agreed;
-    if (one !== undefined && others.length === 0) return { found: one, machine: one };
     const named = [...new Set([...ids, ...hosts, ...addresses])];
+    if (one !== undefined && others.length === 0) {
+      const against = ids.some((id) => this.byId.has(id)) ? null : contradiction(one, clues);
+      return against === null
+        ? { found: one, machine: one }
+        : nothing('contradictory', `${named.join(', ')} is a name of ${listed([one])}, which ${against}`, [one]);
+    }
     if (one !== undefined)
       return nothing(
         'ambiguous',
@@ -274,6 +279,26 @@ function toldApart<One extends Candidate>(
   narrow(account, (seen) => seen.account);
   narrow(gpuModel, (seen) => seen.gpuModel);
   return left;
+}
+
+const shape = (text: string): string => text.replace(/[a-z]+/gi, 'a').replace(/\d+/g, '0');
+
+/**
+ * What speaks against the machine that a name or an address found, since names and private addresses come twice in the
+ * world; null: nothing. A label in words of the user's own (`region="lab"`) says nothing of a cloud's regions.
+ */
+function contradiction({ seen }: Candidate, { network, region, account, gpuModel }: Clues): string | null {
+  const isVpc = (text: string): boolean => text.startsWith('vpc-');
+  const differ = (said: string | null, known: string | null | undefined, isAlike: boolean): boolean =>
+    said !== null && typeof known === 'string' && isAlike && !said.startsWith(known) && !known.startsWith(said);
+  const likeRegion = region !== null && /\d/.test(region) && shape(region) === shape(seen.region ?? '');
+  if (differ(gpuModel, seen.gpuModel, true)) return `has ${seen.gpuModel}, not ${gpuModel}`;
+  if (differ(region, seen.region, likeRegion)) return `is in ${seen.region}, not in ${region}`;
+  if (differ(network, seen.network, isVpc(network ?? '') && isVpc(seen.network ?? '')))
+    return `is in the network ${seen.network}, not in ${network}`;
+  return differ(account, seen.account, /^\d+$/.test(account ?? '') && /^\d+$/.test(seen.account ?? ''))
+    ? `is of the account ${seen.account}, not of ${account}`
+    : null;
 }
 
 const nothing = <One>(because: NotJoined, detail: string, among: readonly One[] = []) =>

@@ -77,17 +77,18 @@ export interface Silence extends SilentExporter {
 }
 
 /**
- * `lost` with the witness, in words; `undecided`: it may turn out to be, so look again soon; `none`: something speaks
+ * `lost` with the witness, in words, and whether scrapes alone say so; `undecided`: it may turn out to be, so look again soon; `none`: something speaks
  * against it.
  */
 export type SilenceVerdict =
-  | { readonly kind: 'lost'; readonly witness: string }
+  | { readonly kind: 'lost'; readonly witness: string; readonly onlySilent: boolean }
   | { readonly kind: 'undecided' | 'none' };
 
 /**
  * Lost is a machine whose exporter has failed so many scrapes over `silentAfterSeconds` (those of the machine's other
- * targets count), and of which an independent witness says the same: everything else that is scraped on it fell silent
- * too, or its provider, asked since, does not call it running. Against it speak: any target of the machine that answers
+ * targets count), and of which a witness says the same: everything else that is scraped on it fell silent too, or its
+ * provider, asked since, does not call it running. The first alone looks the same where a machine reboots or its network
+ * fails: it is enough to start another beside it, and not to end it. Against it speak: any target of the machine that answers
  * (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped (somebody stopped it) or
  * whose group is whole without it, or that says that somebody ended it, and a monitor that misses more machines than it reaches. The
  * last is the rule of Kubernetes' node controller, which stops evictions where most nodes of a small cluster are silent
@@ -109,6 +110,7 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
   if (missed)
     return {
       kind: 'lost',
+      onlySilent: false,
       witness:
         machine.state === 'unknown'
           ? 'its provider does not call it running any more'
@@ -116,12 +118,14 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
             ? `its cloud has taken it away (${machine.ended.because})`
             : 'its provider does not list it any more',
     };
-  if (othersSilent > 0)
-    return {
-      kind: 'lost',
-      witness: `${othersSilent === 1 ? 'the other target' : `all ${othersSilent} other targets`} of its machine fell silent too`,
-    };
+  if (othersSilent > 0) return { kind: 'lost', onlySilent: true, witness: sayOthers(othersSilent, machine) };
   return { kind: 'undecided' };
+}
+
+function sayOthers(silent: number, machine: MachineReading | null): string {
+  const others = silent === 1 ? 'the other target' : `all ${silent} other targets`;
+  const provider = machine === null ? '' : `, while its provider calls it ${machine.state}`;
+  return `${others} of its machine fell silent too${provider}`;
 }
 
 /**

@@ -19,13 +19,15 @@ export const lookAt = (target: string, saw: readonly string[], judged: object): 
 export const PROTECTED = left('protected', 'its owner protects it', 'that the protection is taken away');
 
 /** What is known of a workload, in the words of all policies. */
-export function sawOf({ kind, fleet, gpusPerReplica, gpuModel, term, provider, region }: WorkloadView): string[] {
+export function sawOf(one: WorkloadView): string[] {
+  const { kind, fleet, gpusPerReplica, gpuModel, term, provider, region, health = [] } = one;
   const size =
     fleet === null
       ? 'an unknown number of replicas'
       : `${fleet.ready} replicas ready, ${fleet.booting} booting, ${fleet.minReplicas} to ${fleet.maxReplicas} allowed`;
   return [
     `${kind ?? 'a workload of an unknown kind'}: ${size}`,
-    `${gpusPerReplica ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'} each, ${term ?? 'of an unknown term'}, at ${[provider, region].filter((one) => one !== null).join(' ') || 'an unknown place'}`,
+    `${gpusPerReplica ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'} each, ${term ?? 'of an unknown term'}, at ${[provider, region].filter((part) => part !== null).join(' ') || 'an unknown place'}`,
+    ...health.map(({ resource, gpu, title }) => `${gpu} of ${resource}: ${title}`),
   ];
 }

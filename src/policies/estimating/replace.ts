@@ -2,9 +2,10 @@
  * What replaces a GPU that has failed or vanished: one proposal per resource that held it, for the policies that keep a
  * workload running.
  *
- * It acts only on findings that are fatal and open; a warning, silence or a stale reading replaces nothing. It saves
- * nothing by itself: it keeps the capacity that is paid for. Hot spares that the fleet declares are started first, each
- * for one resource; what failed is replaced after that.
+ * It acts only on findings that are fatal and open; a warning or a stale reading replaces nothing. It saves nothing by
+ * itself: it keeps the capacity that is paid for. Hot spares that the fleet declares are started first, each for one
+ * resource; what failed is replaced after that. The invariant: what is only silent is never ended, since it may be
+ * rebooting; a spare is started for it.
  */
 import type { HealthFinding } from '../../core/fleet/health.js';
 import type { Proposal, WorkloadView } from '../../core/policy/policy.js';
@@ -20,7 +21,9 @@ export function replacements(one: WorkloadView): Proposal[] {
   // In the order of their names: the same view gives a resource the same spare.
   return [...lost]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([resource, findings]) => replacement(one, resource, findings, spares.shift() ?? null));
+    .map(([resource, findings]) => [resource, findings, spares.shift() ?? null] as const)
+    .filter(([, findings, spare]) => spare !== null || !findings.every(({ onlySilent }) => onlySilent === true))
+    .map((found) => replacement(one, ...found));
 }
 
 function replacement(

@@ -224,9 +224,20 @@ export class Effects {
       return { kind: 'taken', reference: null, detail: 'it has ended, and its group brings another' };
     const named = parseTarget(effect.target);
     const successor = named?.kind === 'instance' ? await successorOf(this.clients, named.region, token) : null;
-    if (ended && successor !== null)
-      return { kind: 'taken', reference: successor, detail: `${successor} runs in its place` };
-    if (ended) return { kind: 'unknown', detail: 'it has ended, and nothing shows what runs in its place' };
+    if (ended && successor?.State?.Name === 'running')
+      return {
+        kind: 'taken',
+        reference: successor.InstanceId ?? null,
+        detail: `${successor.InstanceId} runs in its place`,
+      };
+    if (ended)
+      return {
+        kind: 'unknown',
+        detail:
+          successor === null
+            ? 'it has ended, and nothing shows what runs in its place'
+            : `it has ended, and ${successor.InstanceId}, started in its place, is ${successor.State?.Name ?? 'unknown'}`,
+      };
     // Sent again under the same token, RunInstances starts no second one, and the old instance is ended.
     return seen.state === 'stopping' || seen.state === 'unknown'
       ? { kind: 'unknown', detail: `it is ${seen.state}` }

@@ -10,7 +10,8 @@ import { denied, Failure, invalid, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
 
 /**
- * AWS took nothing, and a later attempt may go through. Resource contention is Auto Scaling's word for a pending
+ * AWS took nothing, and a later attempt may go through. EC2's codes for want of capacity all say so: capacity comes back
+ * (Amazon EC2 User Guide, "Troubleshoot instance launch issues"). Resource contention is Auto Scaling's word for a pending
  * update.
  */
 const BUSY: ReadonlySet<string> = new Set([
@@ -27,6 +28,12 @@ const BUSY: ReadonlySet<string> = new Set([
   'SlowDown',
   'ResourceContention',
   'ResourceContentionFault',
+]);
+const NO_CAPACITY: ReadonlySet<string> = new Set([
+  'InsufficientInstanceCapacity',
+  'InsufficientHostCapacity',
+  'InsufficientCapacityOnHost',
+  'InsufficientCapacity',
 ]);
 const NO_PERMISSION: ReadonlySet<string> = new Set([
   'UnauthorizedOperation',
@@ -79,7 +86,7 @@ export function meaningOf(error: unknown): Meaning {
   } = (typeof error === 'object' && error !== null ? error : {}) as SdkError;
   const code = textOf(name);
   const status = $metadata?.httpStatusCode;
-  if (BUSY.has(code) || status === 429) return { kind: 'busy', code };
+  if (BUSY.has(code) || status === 429 || NO_CAPACITY.has(code)) return { kind: 'busy', code };
   if (NO_PERMISSION.has(code)) return { kind: 'denied', code, credentials: false };
   if (NO_CREDENTIALS.has(code)) return { kind: 'denied', code, credentials: true };
   if (typeof status === 'number' && status !== 408) {
@@ -103,7 +110,9 @@ export const codeOf = (error: unknown): string => meaningOf(error).code;
 function failureOf(meaning: Meaning, permission: string): Failure {
   switch (meaning.kind) {
     case 'busy':
-      return unavailable(`AWS throttled ${permission} (${meaning.code})`);
+      return unavailable(
+        `AWS ${NO_CAPACITY.has(meaning.code) ? 'has no capacity now for' : 'throttled'} ${permission} (${meaning.code})`,
+      );
     case 'unsent':
       return unavailable(`AWS could not be reached for ${permission} (${meaning.code})`);
     case 'lost':

@@ -9,7 +9,7 @@ import {
   type AutoScalingGroup,
   type LaunchTemplateSpecification,
 } from '@aws-sdk/client-auto-scaling';
-import { DescribeLaunchTemplateVersionsCommand } from '@aws-sdk/client-ec2';
+import { DescribeLaunchTemplateVersionsCommand, type ResponseLaunchTemplateData } from '@aws-sdk/client-ec2';
 import type { BillingState, FleetTarget, Replicas, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
@@ -99,6 +99,18 @@ async function readLaunch(
   region: string,
   template: LaunchTemplateSpecification,
 ): Promise<Launch | null> {
+  const data = await readTemplate(clients, region, template);
+  return data === null
+    ? null
+    : { type: data.InstanceType ?? null, spot: data.InstanceMarketOptions?.MarketType === 'spot' };
+}
+
+/** What a version of a template says; null where it is gone. @throws Failure */
+export async function readTemplate(
+  clients: Clients,
+  region: string,
+  template: LaunchTemplateSpecification,
+): Promise<ResponseLaunchTemplateData | null> {
   const named =
     template.LaunchTemplateId === undefined
       ? { LaunchTemplateName: template.LaunchTemplateName }
@@ -113,10 +125,7 @@ async function readLaunch(
         throw error;
       }),
   );
-  const data = answer?.LaunchTemplateVersions?.[0]?.LaunchTemplateData;
-  return data === undefined
-    ? null
-    : { type: data.InstanceType ?? null, spot: data.InstanceMarketOptions?.MarketType === 'spot' };
+  return answer?.LaunchTemplateVersions?.[0]?.LaunchTemplateData ?? null;
 }
 
 /**

@@ -46,6 +46,7 @@ export async function gpuInstances(clients: Clients, types: InstanceTypes, regio
     Filters: [{ Name: 'instance-state-name', Values: states }],
     MaxResults: 1000,
   });
+  clients.remember(found.map(({ instance }) => instance));
   const gpus = await types.of(
     region,
     found.flatMap(({ instance }) => instance.InstanceType ?? []),

@@ -172,7 +172,9 @@ export class Permissions {
     const passesNone = permission === 'iam:PassRole' && instance.IamInstanceProfile === undefined;
     return from === null || passesNone
       ? null
-      : ec2.send(new RunInstancesCommand({ ...likeIt(instance, labels, from, 'bursar-rehearsal'), ...DRY }));
+      : ec2.send(
+          new RunInstancesCommand({ ...likeIt(instance, labels, { ...from, data: {} }, 'bursar-rehearsal'), ...DRY }),
+        );
   }
 
   /**

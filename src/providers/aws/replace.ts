@@ -6,11 +6,18 @@
  * before the old one is ended, and under one token at most one is started (RunInstances, ClientToken).
  * Source: Amazon EC2 Developer Guide, "Ensuring idempotency in Amazon EC2 API requests".
  */
-import { RunInstancesCommand, TerminateInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
+import {
+  RunInstancesCommand,
+  TerminateInstancesCommand,
+  type Instance,
+  type ResponseLaunchTemplateData,
+  type RunInstancesCommandInput,
+} from '@aws-sdk/client-ec2';
 import { Failure, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import type { Clients } from './clients.js';
 import { acting, refused } from './failures.js';
+import { readTemplate } from './groups.js';
 import { readInstances } from './instances.js';
 import { labelsOf, TOKEN_TAG } from './targets.js';
 
@@ -35,6 +42,13 @@ export async function startAnother(
   const from = templateOf(labels);
   if (from === null)
     return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
+  const template = await readTemplate(clients, region, { LaunchTemplateId: from.template, Version: from.version });
+  if (template === null)
+    return refused('no-launch-template', `the launch template ${from.template}, version ${from.version}, is gone`);
+  // EC2 forgets the network of what is terminated.
+  const instance = { ...clients.lastSeen.get(id), ...withoutBlanks(found.instance) };
+  const why = whyNotLike(instance, template);
+  if (why !== null) return refused(...why);
   const ec2 = clients.ec2(region, 'act');
   const ending = { InstanceIds: [id] };
   // A rehearsal: where ending the old one is denied, the new one is not started.
@@ -48,10 +62,10 @@ export async function startAnother(
   let successor = '';
   const started = await acting(
     RUN,
-    () => ec2.send(new RunInstancesCommand(likeIt(found.instance, labels, from, token))),
+    () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token))),
     (answer) => {
       successor = answer.Instances?.[0]?.InstanceId ?? 'another';
-      return `${successor} runs in the place of ${id}`;
+      return `${successor} runs in the place of ${id}${leftBehind(instance)}`;
     },
   );
   if (started.kind !== 'taken') return started;
@@ -83,17 +97,69 @@ export function templateOf(labels: Readonly<Record<string, string>>): Template |
   return template === undefined || version === undefined ? null : { template, version };
 }
 
-/** The request for another instance like one, under a token. */
-export function likeIt(instance: Instance, labels: Readonly<Record<string, string>>, from: Template, token: string) {
+const withoutBlanks = (instance: Instance): Instance =>
+  Object.fromEntries(
+    Object.entries(instance).filter(([, value]) => value !== undefined && (!Array.isArray(value) || value.length > 0)),
+  );
+
+/** Why another could not be like it, as a code and a sentence; null: it can. */
+function whyNotLike(instance: Instance, data: ResponseLaunchTemplateData): readonly [string, string] | null {
+  if (instance.InstanceLifecycle !== 'spot' && data.InstanceMarketOptions?.MarketType === 'spot')
+    return ['template-is-spot', 'it is on demand, and its launch template makes spot instances'];
+  const hasNetwork = (data.NetworkInterfaces ?? []).some(({ SubnetId }) => SubnetId !== undefined);
+  return instance.SubnetId === undefined && !hasNetwork
+    ? ['network-unknown', 'EC2 no longer tells its subnet, and its launch template names none']
+    : null;
+}
+
+/** Volumes that outlive it, and are on no other then. */
+function leftBehind({ BlockDeviceMappings = [] }: Instance): string {
+  const volumes = BlockDeviceMappings.flatMap(({ Ebs }) =>
+    Ebs?.DeleteOnTermination === false && Ebs.VolumeId !== undefined ? [Ebs.VolumeId] : [],
+  );
+  return volumes.length === 0
+    ? ''
+    : `; its volumes ${volumes.join(', ')} are kept, and are not attached to the new one`;
+}
+
+/**
+ * The request for another instance like one, under a token: by its template, and by what it was launched with beside
+ * the template (network, security groups, image, profile, key pair, placement). An interface of the template takes the
+ * place of the subnet and the groups, which may not be named beside it (Amazon EC2 API Reference, "RunInstances").
+ * What no reading tells is the template's: user data, credits, options of the market.
+ */
+export function likeIt(
+  instance: Instance,
+  labels: Readonly<Record<string, string>>,
+  from: Template & { readonly data: ResponseLaunchTemplateData },
+  token: string,
+): RunInstancesCommandInput {
   const kept = Object.entries(labels).filter(([key]) => !key.startsWith('aws:') && key !== TOKEN_TAG);
+  const { ImageId, InstanceType, KeyName, IamInstanceProfile, EbsOptimized, Placement, SubnetId } = instance;
+  const groups = (instance.SecurityGroups ?? []).flatMap(({ GroupId }) => GroupId ?? []);
+  const interfaces = from.data.NetworkInterfaces ?? [];
+  const isSpot = instance.InstanceLifecycle === 'spot' && from.data.InstanceMarketOptions?.MarketType !== 'spot';
   return {
     LaunchTemplate: { LaunchTemplateId: from.template, Version: from.version },
     MinCount: 1,
     MaxCount: 1,
     ClientToken: token,
-    InstanceType: instance.InstanceType,
-    SubnetId: instance.SubnetId,
-    ...(instance.InstanceLifecycle === 'spot' ? { InstanceMarketOptions: { MarketType: 'spot' as const } } : {}),
+    ImageId,
+    InstanceType,
+    KeyName,
+    EbsOptimized: EbsOptimized === true ? true : undefined,
+    IamInstanceProfile: IamInstanceProfile?.Arn === undefined ? undefined : { Arn: IamInstanceProfile.Arn },
+    Placement: placed(Placement),
+    ...(interfaces.length === 0
+      ? { SubnetId, SecurityGroupIds: groups.length === 0 ? undefined : groups }
+      : {
+          NetworkInterfaces: interfaces.map((one) => ({
+            ...one,
+            SubnetId: SubnetId ?? one.SubnetId,
+            Groups: groups.length === 0 ? one.Groups : groups,
+          })) as RunInstancesCommandInput['NetworkInterfaces'],
+        }),
+    InstanceMarketOptions: isSpot ? { MarketType: 'spot' } : undefined,
     TagSpecifications: [
       {
         ResourceType: 'instance' as const,
@@ -103,8 +169,15 @@ export function likeIt(instance: Instance, labels: Readonly<Record<string, strin
   };
 }
 
+/** Where it stands beside its zone, which the subnet says: a group, and hardware of its own. */
+function placed(placement: Instance['Placement']): RunInstancesCommandInput['Placement'] {
+  const { GroupName = '', Tenancy = 'default' } = placement ?? {};
+  if (GroupName === '' && Tenancy === 'default') return undefined;
+  return { ...(GroupName === '' ? {} : { GroupName }), ...(Tenancy === 'default' ? {} : { Tenancy }) };
+}
+
 /** The instance that was started under the token, or null where none shows. @throws Failure */
-export async function successorOf(clients: Clients, region: string, token: string): Promise<string | null> {
+export async function successorOf(clients: Clients, region: string, token: string): Promise<Instance | null> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'client-token', Values: [token] }] });
-  return found?.instance.InstanceId ?? null;
+  return found?.instance ?? null;
 }

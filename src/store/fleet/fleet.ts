@@ -262,6 +262,17 @@ export class FleetStore implements TargetFinder {
     return rows.filter(({ rank }) => rank === rows[0]?.rank).map(seenOf);
   }
 
+  /** What went by a name and is gone since an instant (epoch milliseconds); the newest, null: nothing did. */
+  async goneNamed(db: Queryable, organisation: string, name: string, since: number): Promise<SeenTarget | null> {
+    const [row] = await db.query<Row>(
+      `select ${COLUMNS} from fleet_target where organisation = $1 and gone_at >= $3
+         and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2)
+       order by gone_at desc limit 1`,
+      [organisation, name, formatInstant(since)],
+    );
+    return row === undefined ? null : seenOf(row);
+  }
+
   /** A team's groups, their machines, and what stands still or is gone, by every name that is one target's alone. */
   async sightings(db: Queryable, organisation: string, team: string): Promise<Record<string, Sighting>> {
     const rows = await db.query<Row & { resource: string }>(

@@ -7,7 +7,8 @@
  * is in the audit for ever.
  * An unknown saving is null, never zero.
  */
-import { newestEvidence, opensAgain, type Decided } from '../../core/action/acting.js';
+import { asksForOther, newestEvidence, opensAgain, type Decided } from '../../core/action/acting.js';
+import { effectFromJson, type ActionState, type EffectJson } from '../../core/action/action.js';
 import type { Reason } from '../../core/action/action.js';
 import { conflict, missing } from '../../core/errors.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
@@ -51,6 +52,11 @@ interface Row {
 const COLUMNS = `body, status, made_at, decided_by, obstacle, obstacles,
   (select a.id from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1) as action_id`;
 
+/** Of a recommendation `r`: when a person took back what it had led to; null: nobody did. */
+const UNDONE = `(select max(b.ended_at) from action a
+  join action b on b.organisation = a.organisation and b.rollback_of = a.id and b.proposed_by not like 'policy:%'
+  where a.organisation = r.organisation and a.recommendation = r.id and a.state = 'rolled-back')`;
+
 export class RecommendationStore {
   constructor(private readonly db: Queryable) {}
 
@@ -91,8 +97,9 @@ export class RecommendationStore {
       [organisation, team, policies, kept, new Date(now)],
     );
     await tx.query(
-      `update recommendation set lapsed_at = $5
-       where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('approved', 'rejected') and lapsed_at is null and not (id = any($4::text[]))`,
+      `update recommendation r set lapsed_at = $5
+       where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('approved', 'rejected') and not (id = any($4::text[]))
+         and (lapsed_at is null or lapsed_at < ${UNDONE})`,
       [organisation, team, policies, kept, new Date(now)],
     );
     await this.reopen(tx, organisation, [...made, ...observed]);
@@ -156,26 +163,35 @@ export class RecommendationStore {
     const rows = await tx.query<{
       id: string;
       status: Decided['status'];
-      lapsed: boolean;
+      lapsed: Date | null;
       action: string | null;
       ended: Date | null;
       decided: Date | null;
+      state: ActionState | null;
+      effect: EffectJson | null;
+      undone: Date | null;
     }>(
-      `select r.id, r.status, r.lapsed_at is not null as lapsed, r.decided_at as decided, a.id as action, a.ended_at as ended from recommendation r
-       left join lateral (select id, ended_at from action where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
+      `select r.id, r.status, r.lapsed_at as lapsed, r.decided_at as decided, a.id as action, a.ended_at as ended, a.state, a.effect,
+         ${UNDONE} as undone
+       from recommendation r
+       left join lateral (select id, ended_at, state, effect from action where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
        where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`,
       [organisation, made.map(({ id }) => id)],
     );
-    const again = rows.filter(({ id, status, lapsed, action, ended, decided }) => {
+    const again = rows.filter(({ id, status, lapsed, action, ended, decided, state, effect, undone }) => {
       const found = made.find((one) => one.id === id);
       return (
         found !== undefined &&
         opensAgain(
           {
-            status,
-            hasLapsed: lapsed,
+            // What a person has taken back is as if it had been rejected.
+            status: undone === null ? status : 'rejected',
+            hasLapsed: lapsed !== null && (undone === null || lapsed > undone),
             action: action === null ? null : { endedAt: ended?.getTime() ?? null },
-            ...(decided === null ? {} : { decidedAt: decided.getTime() }),
+            ...(decided === null ? {} : { decidedAt: (undone ?? decided).getTime() }),
+            ...(state === null || effect === null
+              ? {}
+              : { asksForOther: asksForOther({ state, effect: effectFromJson(effect) }, found) }),
           },
           newestEvidence(found),
         )

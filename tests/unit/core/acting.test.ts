@@ -9,12 +9,14 @@ import {
   followingEffect,
   newestEvidence,
   opensAgain,
+  asksForOther,
   purchaseOf,
   reachOf,
   sizeAfter,
   subjectOf,
   type OfferOnSale,
 } from '../../../src/core/action/acting.js';
+import type { ActionState } from '../../../src/core/action/action.js';
 import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
 import { viewOf, type ResourceView, type WorkloadView } from '../../../src/core/policy/view.js';
 import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
@@ -440,6 +442,18 @@ describe('a decided question', () => {
       T + HALF_HOUR - 1,
       false,
     ],
+    [
+      'another number of replicas, with newer evidence',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, asksForOther: true },
+      T + 1,
+      true,
+    ],
+    [
+      'another number of replicas, on what was seen before',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, asksForOther: true },
+      T,
+      false,
+    ],
     ['no evidence', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, null, false],
     [
       'rejected, and the situation goes on',
@@ -469,6 +483,15 @@ describe('a decided question', () => {
     ],
   ] as const)('%s', (_, decided, evidenceAt, again) => {
     expect(opensAgain(decided, evidenceAt)).toBe(again);
+  });
+
+  it('asks for another number only where the last was done', () => {
+    const to = (replicas: number) => ({ change: { replicas } });
+    const scale = (state: ActionState) => ({ state, effect: { kind: 'scale', target: 'asg/a', replicas: 5 } as const });
+    expect(asksForOther(scale('confirmed'), to(6))).toBe(true);
+    expect(asksForOther(scale('measured'), to(5))).toBe(false);
+    expect(asksForOther(scale('refused'), to(6))).toBe(false);
+    expect(asksForOther({ state: 'confirmed', effect: { kind: 'stop', target: 'instance/a' } }, to(0))).toBe(false);
   });
 
   it('is as old as its newest evidence', () => {

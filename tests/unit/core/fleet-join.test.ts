@@ -103,6 +103,26 @@ describe('one machine', () => {
     expect(joined(all, called({}, { Hostname: 'ip-10-0-1-23.eu-west-1.compute.internal' }))).toBe('unknown-machine');
   });
 
+  it.each([
+    ['another card', called({ gpuModel: 'T4' }, stock), 'has A100-40GB, not T4'],
+    ['another region', called({}, { ...stock, region: 'ap-south-1' }), 'is in us-east-1, not in ap-south-1'],
+    ['another network', called({}, { ...stock, vpc_id: 'vpc-foreign' }), 'is in the network vpc-a, not in vpc-foreign'],
+    ['another account', called({}, { ...stock, account_id: '2' }), 'is of the account 1, not of 2'],
+  ])('is not found by its name and address where the reading says %s', (_, one, why) => {
+    const result = new FleetJoin(all).of(cluesOf(one));
+    expect(result).toMatchObject({ found: null, because: 'contradictory' });
+    expect('detail' in result ? result.detail : '').toContain(why);
+    const byId = { ...one, labels: { ...one.labels, instance_id: 'i-0a' } };
+    expect(joined(all, byId)).toBe(FOUND);
+  });
+  it.each([
+    ['a region in words of the user’s own', called({}, { ...stock, region: 'lab' })],
+    ['the zone for the region', called({}, { ...stock, region: 'us-east-1a' })],
+    ['a network in words of the user’s own', called({}, { ...stock, vpc: 'prod' })],
+    ['an account by its name', called({}, { ...stock, account: 'research' })],
+    ['the card without its memory', called({ gpuModel: 'A100' }, stock)],
+  ])('is found where the reading says %s', (_, one) => expect(joined(all, one)).toBe(FOUND));
+
   it('is none where the name and the address say two', () =>
     expect(joined(all, called({}, { Hostname: 'ip-10-0-1-23', instance: '10.0.1.24:9400' }))).toBe('contradictory'));
 });

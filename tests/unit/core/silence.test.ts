@@ -33,12 +33,21 @@ describe('a machine', () => {
   it('is lost when everything on it is silent, and says by which witness', () => {
     expect(judgeSilence(silence(), NOW)).toEqual({
       kind: 'lost',
+      onlySilent: true,
       witness: 'the other target of its machine fell silent too',
     });
     expect(judgeSilence(silence({ othersSilent: 3 }), NOW)).toEqual({
       kind: 'lost',
+      onlySilent: true,
       witness: 'all 3 other targets of its machine fell silent too',
     });
+    // A reboot looks the same.
+    expect(judgeSilence(silence({ machine: read() }), NOW)).toEqual({
+      kind: 'lost',
+      onlySilent: true,
+      witness: 'the other target of its machine fell silent too, while its provider calls it running',
+    });
+    expect(judgeSilence(silence({ machine: read({ state: 'unknown' }) }), NOW)).toMatchObject({ onlySilent: false });
   });
 
   it.each([
