@@ -38,6 +38,7 @@ import { StartedTargets1764000000038 } from './0038-started-targets.js';
 import { AccountKeys1764000000040 } from './0040-account-keys.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
 import { AuditChain1764000000043 } from './0043-audit-chain.js';
+import { PackedSamples1764000000044 } from './0044-packed-samples.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -79,4 +80,5 @@ export const migrations = [
   AccountKeys1764000000040,
   Scopes1764000000042,
   AuditChain1764000000043,
+  PackedSamples1764000000044,
 ];

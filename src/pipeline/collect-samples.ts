@@ -53,6 +53,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
         ...(read === null || read.isBehind ? [] : lookAt(read.teams)),
         ...lost,
         ...(isWokenAgain ? [{ stage: 'sample.collect', lane: source, key: source, notBefore }] : []),
+        { stage: 'sample.pack', lane: source, key: source, notBefore: stores.samples.nextPack(now) },
         { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS },
       ];
     };
@@ -168,6 +169,21 @@ async function settleHealth(
     lost: [...asked, ...[...ended, ...lost].filter(({ key }) => !isShared(key))],
     stillOpen: settled.opened.length + open.length > settled.cleared.length,
     inDoubt: doubtful.length > 0,
+  };
+}
+
+/**
+ * sample.pack (source): once an hour brings what was saved of the hours before into the form in which it is kept, and
+ * rows of the version before with it. A source that brings nothing more is left alone.
+ */
+export function packStage({ samples }: Pick<Stores, 'samples'>): Stage {
+  return {
+    name: 'sample.pack',
+    most: 1,
+    async run({ organisation, lane: source, now, tx }) {
+      const isBehind = await samples.pack(tx, organisation, source, now);
+      return isBehind ? [{ stage: 'sample.pack', lane: source, key: source, notBefore: now }] : [];
+    },
   };
 }
 

@@ -2,7 +2,11 @@
  * The line: what happens between a usage record and a recommendation, in order. This is its table of contents.
  *
  *   sample.collect       collect-samples.ts   reads GPU evidence, settles its health findings
- *                                             wakes fleet.collect, recommendation.make, itself, sample.purge
+ *                                             wakes fleet.collect, recommendation.make, itself, sample.pack,
+ *                                             sample.purge
+ *   sample.pack          collect-samples.ts   packs the hours of a source that are over
+ *                                             wakes itself, while there are rows of the version before
+ *   sample.purge         collect-samples.ts   forgets what is older than it is kept
  *   fleet.collect        collect-fleet.ts     reads what runs at a provider
  *                                             wakes recommendation.make
  *   fleet.allocate       collect-fleet.ts     gives what runs to teams anew when the rules change
@@ -71,7 +75,7 @@ import { backtestStage } from './backtest.js';
 import { allocateFleetStage, collectFleetStage } from './collect-fleet.js';
 import { collectPricesStage } from './collect-prices.js';
 import { collectUsageStage } from './collect-usage.js';
-import { purgeStage, sampleStage } from './collect-samples.js';
+import { packStage, purgeStage, sampleStage } from './collect-samples.js';
 import { confirmStage } from './confirm.js';
 import { creditStage } from './credit.js';
 import { executeStage, type Connections } from './execute.js';
@@ -119,6 +123,7 @@ export function makeLine(
   } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
+    packStage(stores),
     purgeStage(stores),
     collectFleetStage(stores, connections),
     allocateFleetStage(stores),

@@ -18,6 +18,7 @@ import { policy as shift } from '../../src/policies/spot-shift.js';
 import { wake, type DueLane } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
+import { readSamplesOf } from '../support/samples.js';
 import { NOW as API_NOW, testApi } from '../support/web.js';
 
 const START = Date.UTC(2026, 10, 21, 8);
@@ -73,17 +74,15 @@ describe('a source that is read', async () => {
     script = next;
     await runner.drain();
   };
-  const rows = (where = 'true') =>
-    db.query<{
-      gpu: string;
-      at: Date;
-      util: number | null;
-      team: string;
-      workload_id: string | null;
-      workload: string | null;
-    }>(
-      `select gpu, at, gpu_utilisation_ratio as util, team, workload_id, workload from sample where ${where} order by at, gpu`,
-    );
+  const rows = async () =>
+    (await readSamplesOf(db)).map(({ gpu, at, gpuUtilisationRatio: util, team, workload, workloadKind }) => ({
+      gpu,
+      at,
+      util,
+      team,
+      workload,
+      workloadKind,
+    }));
   const findings = async (status: 'open' | 'cleared' = 'open'): Promise<string[]> =>
     (await stores.healthFindings.list(db, 'default', { status, teams: null }, null, 50))
       .map((one) => `${one.rule} ${one.gpu}${one.clearedBecause === null ? '' : ` ${one.clearedBecause}`}`)
@@ -141,8 +140,8 @@ describe('a source that is read', async () => {
   });
 
   it('gives a row per GPU and minute, with team, workload and kind; the newest look of a minute stays, and again changes nothing', async () => {
-    expect(await rows(`at = '${new Date(START).toISOString()}'`)).toMatchObject([
-      { gpu: 'GPU-0', team: 'lab', workload_id: 'train', workload: 'training' },
+    expect((await rows()).filter(({ at }) => at.getTime() === START)).toMatchObject([
+      { gpu: 'GPU-0', team: 'lab', workload: 'train', workloadKind: 'training' },
       { gpu: 'GPU-1' },
     ]);
     const look = [
@@ -380,11 +379,12 @@ describe('pushed samples', async () => {
       }),
     ).toMatchObject({ status: 200, body: { accepted: 2, teams: ['lab'] } });
     expect((await push({ source: 'cron', samples: [card] })).body).toEqual({ accepted: 1, teams: ['lab'] });
+    const kept = await readSamplesOf(api.stores.db);
     expect(
-      await api.stores.db.query(`select gpu, gpu_model, temperature_celsius as c, seen_at from sample order by gpu`),
+      kept.map(({ gpu, gpuModel, temperatureCelsius, seenAt }) => [gpu, gpuModel, temperatureCelsius, seenAt]),
     ).toEqual([
-      { gpu: 'GPU-0', gpu_model: 'H100', c: 91, seen_at: new Date(at) },
-      { gpu: 'GPU-1', gpu_model: 'H100', c: null, seen_at: new Date(at) },
+      ['GPU-0', 'H100', 91, new Date(at)],
+      ['GPU-1', 'H100', null, new Date(at)],
     ]);
     await new Runner(api.stores.db, api.stores.work, { now: () => API_NOW }, makeLine(api.stores, [])).drain();
     const { body } = await api.call<{ items: Record<string, unknown>[] }>('GET', '/v1/health-findings?status=open');
@@ -425,7 +425,7 @@ describe('pushed samples', async () => {
       status: 400,
       body: { problems: [{ path: 'samples/1/at', message: 'lies in the future' }] },
     });
-    expect(await api.stores.db.query(`select 1 from sample where gpu = 'GPU-9'`)).toEqual([]);
+    expect((await readSamplesOf(api.stores.db)).filter(({ gpu }) => gpu === 'GPU-9')).toEqual([]);
   });
 
   it('need a key of all teams that may write; findings are shown to their team alone', async () => {

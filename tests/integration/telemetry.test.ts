@@ -22,6 +22,7 @@ import {
   type PrometheusServer,
 } from '../support/exporter.js';
 import { describeWith } from '../support/programs.js';
+import { readSamplesOf } from '../support/samples.js';
 
 const NOT_SUPPORTED = '9223372036854775794';
 type Labels = Readonly<Record<string, string>>;
@@ -358,8 +359,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
         };
       };
       await until(async () =>
-        (await db.query(`select 1 from sample where gpu = 'GPU-7'`)).length > 0 &&
-        (await look()).state?.exportersUp?.length === 1
+        (await readSamplesOf(db)).some(({ gpu }) => gpu === 'GPU-7') && (await look()).state?.exportersUp?.length === 1
           ? true
           : (await look(), null),
       );

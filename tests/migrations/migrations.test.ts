@@ -149,6 +149,8 @@ describe('the schema', async () => {
       block: 'source',
       usage_id: 'source',
       sample: 'source',
+      sample_recent: 'source',
+      sample_hour: 'source',
     };
     const all = await keys();
     for (const [table, column] of Object.entries(distributed)) {

@@ -392,6 +392,13 @@ type Place = Pick<OpenFinding, 'rule' | 'resource' | 'gpu' | 'migInstance'>;
 const keyOf = ({ rule, resource, gpu, migInstance }: Place): string =>
   JSON.stringify([rule, resource, gpu, migInstance]);
 
+const placeOf = ({ resource, gpu, migInstance }: DeviceHistory, rule: HealthRule): Place => ({
+  rule,
+  resource,
+  gpu,
+  migInstance,
+});
+
 /** What becomes of the open findings of a source, given all its devices. */
 export function settle(
   open: readonly OpenFinding[],
@@ -400,8 +407,9 @@ export function settle(
   params: HealthParams = HEALTH_DEFAULTS,
 ): Settlement {
   const verdicts = new Map(
+    // A copy, for the readings may be made as they are asked for, and every rule asks.
     devices.flatMap((device) =>
-      assess(device, now, params).map((verdict) => [keyOf({ ...device, rule: verdict.rule }), verdict]),
+      assess({ ...device }, now, params).map((verdict) => [keyOf(placeOf(device, verdict.rule)), verdict]),
     ),
   );
   const opened = new Map(

@@ -89,38 +89,44 @@ export class HealthFindingStore {
     now: number,
   ): Promise<void> {
     const at = formatInstant(now);
-    for (const finding of opened) {
-      await tx.query(
-        `insert into health_finding (organisation, source, team, rule, severity, resource, gpu, mig_instance, workload, body, opened_at, seen_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
-         on conflict (organisation, source, rule, resource, gpu, mig_instance) where cleared_at is null do update set body = excluded.body, seen_at = excluded.seen_at`,
-        [
-          organisation,
-          source,
-          finding.team,
-          finding.rule,
-          finding.severity,
-          finding.resource,
-          finding.gpu,
-          finding.migInstance ?? '',
-          finding.workload,
-          JSON.stringify(finding),
-          at,
-        ],
-      );
-    }
-    for (const { open, finding } of renewed) {
-      await tx.query(
-        `update health_finding set body = $3, team = $4, workload = $5, seen_at = $6 where organisation = $1 and id = $2`,
-        [organisation, open.id, JSON.stringify(finding), finding.team, finding.workload, at],
-      );
-    }
-    for (const { open, because } of cleared) {
-      await tx.query(
-        `update health_finding set cleared_at = $3, cleared_because = $4 where organisation = $1 and id = $2`,
-        [organisation, open.id, at, because],
-      );
-    }
+    await tx.query(
+      `insert into health_finding (organisation, source, team, rule, severity, resource, gpu, mig_instance, workload, body, opened_at, seen_at)
+       select $1, $2, team, rule, severity, resource, gpu, mig, workload, body, $11, $11
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::jsonb[])
+         as o(team, rule, severity, resource, gpu, mig, workload, body)
+       on conflict (organisation, source, rule, resource, gpu, mig_instance) where cleared_at is null do update set body = excluded.body, seen_at = excluded.seen_at`,
+      [
+        organisation,
+        source,
+        opened.map(({ team }) => team),
+        opened.map(({ rule }) => rule),
+        opened.map(({ severity }) => severity),
+        opened.map(({ resource }) => resource),
+        opened.map(({ gpu }) => gpu),
+        opened.map(({ migInstance }) => migInstance ?? ''),
+        opened.map(({ workload }) => workload),
+        opened.map((finding) => JSON.stringify(finding)),
+        at,
+      ],
+    );
+    await tx.query(
+      `update health_finding h set body = r.body, team = r.team, workload = r.workload, seen_at = $6
+       from unnest($2::bigint[], $3::jsonb[], $4::text[], $5::text[]) as r(id, body, team, workload)
+       where h.organisation = $1 and h.id = r.id`,
+      [
+        organisation,
+        renewed.map(({ open }) => open.id),
+        renewed.map(({ finding }) => JSON.stringify(finding)),
+        renewed.map(({ finding }) => finding.team),
+        renewed.map(({ finding }) => finding.workload),
+        at,
+      ],
+    );
+    await tx.query(
+      `update health_finding h set cleared_at = $4, cleared_because = c.because
+       from unnest($2::bigint[], $3::text[]) as c(id, because) where h.organisation = $1 and h.id = c.id`,
+      [organisation, cleared.map(({ open }) => open.id), cleared.map(({ because }) => because), at],
+    );
   }
 
   /** A team's findings that were open at an instant, for what policies see. */

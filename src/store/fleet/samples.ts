@@ -1,41 +1,23 @@
 /**
- * Evidence about GPUs as it was sampled: one row per GPU (or MIG instance), resource and minute, how far each source
- * was read, and how long it all is kept.
+ * Evidence about GPUs as it was sampled: one value per GPU (or MIG instance), resource and minute, how far each source
+ * was read, and how long it all is kept. How samples are kept is said in sample-hours.ts.
  *
  * The newest look of a minute replaces an older one and nothing else: sent again, or twice, it changes nothing. What
  * was not measured is null. It decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
  */
 import type { SilentExporter } from '../../core/fleet/silence.js';
-import type { DeviceHistory, DeviceReading } from '../../core/fleet/health.js';
-import type { GpuSample } from '../../core/ports.js';
+import type { DeviceHistory } from '../../core/fleet/health.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
-import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
-import type { Term } from '../../core/usage.js';
+import { DAY_MS, formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { silencesOf, type Silences } from './machines.js';
+import { silencesOf } from './machines.js';
+import { RecentDevices, seenOf } from './recent-devices.js';
+import { entryOf, type Place, type PlacedSample } from './sample-entries.js';
+import { addRecent, carryOver, packHours, placeHours } from './sample-hours.js';
+import { minuteAfter, minuteAt, samplesOfWorkloads } from './sample-reading.js';
+import { workloadMinutes } from './workload-minutes.js';
 
-/**
- * What a sample is of, as the fleet knows it; what the fleet does not know is as the series' own labels say, or null.
- */
-export interface Place {
-  readonly team: string;
-  readonly workload: string | null;
-  /** The connection and its target; null: the fleet knows none, and then nothing can be done to it. */
-  readonly connection: string | null;
-  readonly target: string | null;
-  readonly provider: string | null;
-  readonly sku: string | null;
-  readonly region: string | null;
-  readonly term: Term | null;
-}
-
-/** A sample with what it is of. */
-export interface PlacedSample extends GpuSample, Place {
-  /** `training`, `inference`, ...; null: nobody said. */
-  readonly workloadKind: string | null;
-  /** A card whose MIG instances have samples of their own: it is no device to count beside them. */
-  readonly isPartitioned: boolean;
-}
+export type { Place, PlacedSample } from './sample-entries.js';
 
 /** How far a source was read, and what its newest reading said of itself. */
 export interface SourceState {
@@ -53,8 +35,8 @@ export interface SourceState {
   readonly problems: readonly string[];
 }
 
-const ROWS_PER_STATEMENT = 5000;
 const MOST_PROBLEMS = 50;
+const MINUTES_PER_STATEMENT = 5000;
 
 /**
  * Days that samples are kept, unless the organisation says otherwise: policies look at READINGS_DAYS of them, a
@@ -64,80 +46,31 @@ export const DEFAULT_RETENTION_DAYS = 90;
 export const LEAST_RETENTION_DAYS = READINGS_DAYS;
 export const RETENTION_SETTING = 'sample-retention-days';
 
-/** Columns and how they are cast. */
-const COLUMNS: readonly (readonly [
-  name: string,
-  type: string,
-  of: (sample: PlacedSample) => string | number | boolean | null,
-])[] = [
-  ['resource', 'text', (s) => s.resource],
-  ['at', 'timestamptz', (s) => formatInstant(Math.floor(s.at / MINUTE_MS) * MINUTE_MS)],
-  ['gpu', 'text', (s) => s.gpu],
-  ['mig_instance', 'text', (s) => s.migInstance ?? ''],
-  ['seen_at', 'timestamptz', (s) => formatInstant(s.at)],
-  ['team', 'text', (s) => s.team],
-  ['workload_id', 'text', (s) => s.workload],
-  ['workload', 'text', (s) => s.workloadKind],
-  ['partitioned', 'boolean', (s) => s.isPartitioned],
-  ['connection', 'text', (s) => s.connection],
-  ['target', 'text', (s) => s.target],
-  ['provider', 'text', (s) => s.provider],
-  ['sku', 'text', (s) => s.sku],
-  ['region', 'text', (s) => s.region],
-  ['term', 'text', (s) => s.term],
-  ['gpu_model', 'text', (s) => s.gpuModel],
-  ['gpus', 'int', (s) => (s.migInstance === null ? 1 : null)],
-  ['namespace', 'text', (s) => s.namespace],
-  ['pod', 'text', (s) => s.pod],
-  ['exporter', 'text', (s) => s.exporter ?? null],
-  ['gpu_utilisation_ratio', 'real', (s) => s.gpuUtilisationRatio],
-  ['memory_used_ratio', 'real', (s) => s.memoryUsedRatio],
-  ['memory_used_mib', 'real', (s) => s.memoryUsedMib],
-  ['temperature_celsius', 'real', (s) => s.temperatureCelsius],
-  ['power_watts', 'real', (s) => s.powerWatts],
-  ['pcie_replays', 'bigint', (s) => (s.pcieReplays === null ? null : Math.round(s.pcieReplays))],
-  ['requests_per_second', 'real', (s) => s.requestsPerSecond],
-  ['network_latency_seconds', 'double precision', (s) => s.networkLatencySeconds],
-  ['fault', 'text', (s) => s.fault ?? null],
-];
-const KEY = ['resource', 'at', 'gpu', 'mig_instance'];
-
-const NAMES = COLUMNS.map(([name]) => name).join(', ');
-const UPSERT = `insert into sample (organisation, source, ${NAMES})
-  select $1, $2, ${NAMES} from unnest(${COLUMNS.map(([, type], at) => `$${at + 3}::${type}[]`).join(', ')}) as s(${NAMES})
-  on conflict (organisation, source, ${KEY.join(', ')}) do update set ${COLUMNS.filter(([name]) => !KEY.includes(name))
-    .map(([name]) => `${name} = excluded.${name}`)
-    .join(', ')}
-  where sample.seen_at is null or sample.seen_at <= excluded.seen_at`;
-
-interface HistoryRow {
-  resource: string;
-  gpu: string;
-  mig: string;
-  team: string;
-  workload: string | null;
-  exporter: string | null;
-  seen: Date;
-  util: number | null;
-  celsius: number | null;
-  replays: string | null;
-  latency: number | null;
-  fault: string | null;
-}
+/** An hour is packed when it has been over for so long: what comes later is packed with the next. */
+const SETTLED_MS = 5 * MINUTE_MS;
 
 export class SampleStore {
+  /** What health looks at, by organisation and source. */
+  private readonly recent = new Map<string, RecentDevices>();
+
   /** Adds samples; of two of one GPU, resource and minute the newer stays. */
   async save(tx: Queryable, organisation: string, source: string, samples: readonly PlacedSample[]): Promise<void> {
-    const newest = new Map<string, PlacedSample>();
-    for (const sample of samples) {
-      const key = JSON.stringify([sample.resource, Math.floor(sample.at / MINUTE_MS), sample.gpu, sample.migInstance]);
-      if ((newest.get(key)?.at ?? -Infinity) <= sample.at) newest.set(key, sample);
-    }
-    const all = [...newest.values()];
-    for (let first = 0; first < all.length; first += ROWS_PER_STATEMENT) {
-      const rows = all.slice(first, first + ROWS_PER_STATEMENT);
-      await tx.query(UPSERT, [organisation, source, ...COLUMNS.map(([, , of]) => rows.map(of))]);
-    }
+    await addRecent(tx, organisation, source, samples.map(entryOf));
+  }
+
+  /**
+   * Packs the hours of a source that are over, and carries over rows of the version before. Returns whether there is
+   * more to carry over.
+   */
+  async pack(tx: Queryable, organisation: string, source: string, now: number): Promise<boolean> {
+    const isBehind = await carryOver(tx, organisation, source, now);
+    await packHours(tx, organisation, source, hourOf(now - SETTLED_MS));
+    return isBehind;
+  }
+
+  /** When a source is to be packed next. */
+  nextPack(now: number): number {
+    return hourOf(now - SETTLED_MS) + HOUR_MS + SETTLED_MS;
   }
 
   /**
@@ -153,23 +86,24 @@ export class SampleStore {
     to: number,
   ): Promise<void> {
     if (workloads.length === 0) return;
-    const measured = ['gpu_utilisation_ratio', 'memory_used_ratio'].map(
-      (name) =>
-        `select workload, '${name}' as name, at, avg(${name})::double precision as value from minute group by workload, at having count(*) = count(${name})`,
-    );
-    await tx.query(
-      `with minute as (
-         select workload_id as workload, at, resource, gpu_utilisation_ratio, memory_used_ratio, requests_per_second from sample
-         where organisation = $1 and workload_id = any($2::text[]) and at >= $3 and at <= $4 and not partitioned
-       ), requests as (
-         select workload, at, sum(requests) as value from (select workload, at, resource, max(requests_per_second)::double precision as requests from minute group by 1, 2, 3) r
-         group by workload, at having count(*) = count(requests)
-       )
-       insert into workload_metric (organisation, workload, name, at, value)
-       select $1, workload, name, at, value from (${measured.join(' union all ')} union all select workload, 'requests_per_second', at, value from requests) m
-       on conflict (organisation, workload, name, at) do update set value = excluded.value`,
-      [organisation, workloads, formatInstant(Math.floor(from / MINUTE_MS) * MINUTE_MS), formatInstant(to)],
-    );
+    const span = { first: minuteAt(from), last: minuteAt(to) };
+    const minutes = workloadMinutes(await samplesOfWorkloads(tx, organisation, workloads, span));
+    for (let first = 0; first < minutes.length; first += MINUTES_PER_STATEMENT) {
+      const some = minutes.slice(first, first + MINUTES_PER_STATEMENT);
+      await tx.query(
+        `insert into workload_metric (organisation, workload, name, at, value)
+         select $1, workload, name, at, value
+         from unnest($2::text[], $3::text[], $4::timestamptz[], $5::float8[]) as m(workload, name, at, value)
+         on conflict (organisation, workload, name, at) do update set value = excluded.value`,
+        [
+          organisation,
+          some.map(({ workload }) => workload),
+          some.map(({ name }) => name),
+          some.map(({ at }) => formatInstant(at)),
+          some.map(({ value }) => value),
+        ],
+      );
+    }
   }
 
   /** Every device of a source that was seen within `minutes` before `now`, as each resource held it. */
@@ -180,15 +114,35 @@ export class SampleStore {
     now: number,
     minutes: number,
   ): Promise<DeviceHistory[]> {
-    const rows = await tx.query<HistoryRow>(
-      `select resource, gpu, mig_instance as mig, team, workload_id as workload, exporter, coalesce(seen_at, at) as seen, gpu_utilisation_ratio as util, temperature_celsius as celsius,
-         pcie_replays::text as replays, network_latency_seconds as latency, fault
-       from sample where organisation = $1 and source = $2 and at > $3 and at <= $4 order by seen`,
-      [organisation, source, formatInstant(now - minutes * MINUTE_MS), formatInstant(now)],
-    );
+    const key = JSON.stringify([organisation, source]);
+    let recent = this.recent.get(key);
+    if (recent === undefined) this.recent.set(key, (recent = new RecentDevices(organisation, source)));
+    const devices = await recent.devices(tx, minuteAfter(now - minutes * MINUTE_MS), minuteAt(now));
     const state = await this.state(tx, organisation, source);
-    const silences = await silencesOf(tx, organisation, state?.silent ?? [], rows);
-    return historiesOf(rows, state, silences);
+    const silences = await silencesOf(
+      tx,
+      organisation,
+      state?.silent ?? [],
+      devices.map(({ group }) => group),
+    );
+    const { cards, exporters } = seenOf(devices);
+    const up = new Set(state?.exportersUp ?? []);
+    return devices.map(({ group, seenAt, readings }) => ({
+      resource: group.resource,
+      gpu: group.gpu,
+      migInstance: group.migInstance,
+      team: group.team,
+      workload: group.workload,
+      // An hour of every device at once would take a hundred times the memory.
+      get readings() {
+        return readings();
+      },
+      cardSeenAt: cards.get(group.gpu) ?? seenAt,
+      ...(group.exporter === null || state === null || !up.has(group.exporter)
+        ? { exporterUpAt: null, exporterNamesCards: false }
+        : answerOf(group.exporter, exporters, state)),
+      ...silences(group.exporter, group.workload),
+    }));
   }
 
   async state(db: Queryable, organisation: string, source: string): Promise<SourceState | null> {
@@ -244,8 +198,11 @@ export class SampleStore {
     source: string,
     resource: string,
     since: number,
-    { team, workload, connection, target, provider, sku, region, term }: Place,
+    place: Place,
   ): Promise<void> {
+    await placeHours(tx, organisation, source, resource, since, place);
+    const { team, workload, connection, target, provider, sku, region, term } = place;
+    // What the version before wrote.
     await tx.query(
       `update sample set team = $5, workload_id = $6, connection = $7, target = $8, provider = $9, sku = $10,
          region = $11, term = $12
@@ -271,58 +228,32 @@ export class SampleStore {
 
   /**
    * Forgets what is older than so many days before `now`: samples, workloads' minutes, and findings that were cleared.
+   * Packed samples go by whole days: one that no organisation keeps is dropped, of another only what is this one's goes.
    */
   async purge(tx: Queryable, organisation: string, days: number, now: number): Promise<void> {
     const before = formatInstant(now - Math.max(LEAST_RETENTION_DAYS, days) * DAY_MS);
+    await tx.query(
+      `select drop_sample_hours($1::timestamptz - make_interval(days => max(greatest($2, coalesce((s.value #>> '{}')::int, $3)))))
+       from organisation o left join setting s on s.organisation = o.id and s.key = $4`,
+      [formatInstant(now), LEAST_RETENTION_DAYS, DEFAULT_RETENTION_DAYS, RETENTION_SETTING],
+    );
+    await tx.query(
+      `delete from sample_hour where organisation = $1 and hour < date_trunc('day', $2::timestamptz at time zone 'UTC') at time zone 'UTC'`,
+      [organisation, before],
+    );
+    await tx.query(`delete from sample_recent where organisation = $1 and last_at < $2`, [organisation, before]);
     await tx.query(`delete from sample where organisation = $1 and at < $2`, [organisation, before]);
     await tx.query(`delete from workload_metric where organisation = $1 and at < $2`, [organisation, before]);
     await tx.query(`delete from health_finding where organisation = $1 and cleared_at < $2`, [organisation, before]);
   }
 }
 
-/** @param rows in the order in which they were seen */
-function historiesOf(rows: readonly HistoryRow[], state: SourceState | null, silences: Silences): DeviceHistory[] {
-  const cards = new Map<string, number>();
-  const exporters = new Map<string, number>();
-  const devices = new Map<string, { last: HistoryRow; readings: DeviceReading[] }>();
-  for (const row of rows) {
-    const seen = row.seen.getTime();
-    cards.set(row.gpu, seen);
-    if (row.exporter !== null) exporters.set(row.exporter, seen);
-    const key = JSON.stringify([row.resource, row.gpu, row.mig]);
-    const device = devices.get(key) ?? { last: row, readings: [] };
-    device.last = row;
-    device.readings.push({
-      at: seen,
-      gpuUtilisationRatio: row.util,
-      temperatureCelsius: row.celsius,
-      pcieReplays: row.replays === null ? null : Number(row.replays),
-      networkLatencySeconds: row.latency,
-      fault: row.fault,
-    });
-    devices.set(key, device);
-  }
-  return [...devices.values()].map(({ last, readings }) => ({
-    resource: last.resource,
-    gpu: last.gpu,
-    migInstance: last.mig === '' ? null : last.mig,
-    team: last.team,
-    workload: last.workload,
-    readings,
-    cardSeenAt: cards.get(last.gpu) ?? last.seen.getTime(),
-    ...answerOf(last.exporter, exporters, state),
-    ...silences(last.exporter, last.workload),
-  }));
-}
-
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
 function answerOf(
-  exporter: string | null,
+  exporter: string,
   newest: ReadonlyMap<string, number>,
-  state: SourceState | null,
+  state: SourceState,
 ): Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'> {
-  if (exporter === null || state?.exportersUp?.includes(exporter) !== true)
-    return { exporterUpAt: null, exporterNamesCards: false };
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
   // One that names none and runs since before has surely looked for them.

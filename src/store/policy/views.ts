@@ -34,6 +34,7 @@ import { JobUsage } from '../workload/job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
 import { FLEET_STALE_MS, FleetStore, type SeenTarget } from '../fleet/fleet.js';
 import { MeasuredStore } from '../fleet/measured.js';
+import { resourceMinutes, type NewestOfResource, type ResourceMinute } from '../fleet/resource-minutes.js';
 import { MeasurementStore } from '../workload/measurements.js';
 import type { CurrentPrices } from '../price/prices.js';
 import { SavingStore } from '../saving/savings.js';
@@ -55,28 +56,6 @@ interface DemandRow {
   term: Term | null;
   hours: Date[];
   parts: string[];
-}
-
-interface SampleRow {
-  resource: string;
-  connection: string | null;
-  target: string | null;
-  /** As its series call it, which findings about its health do. */
-  called: string[];
-  term: Term | null;
-  workload: string | null;
-  at: Date;
-  gpu: number | null;
-  memory: number | null;
-  watts: number | null;
-  mib: number | null;
-  rps: number | null;
-  gpus: number | null;
-  gpu_model: string | null;
-  provider: string | null;
-  sku: string | null;
-  region: string | null;
-  devices: number;
 }
 
 /** A resource with what its series call it. */
@@ -229,57 +208,22 @@ export class ViewStore {
     prices: CurrentPrices,
   ): Promise<MeasuredResourceView[]> {
     const { organisation, team, currency, asOf } = request;
-    const rows = await db.query<SampleRow>(
-      `select coalesce(s.target, s.resource) as resource, s.at, count(distinct (s.gpu, s.mig_instance))::int as devices,
-         max(s.workload) as workload, max(s.requests_per_second) as rps, max(s.connection) as connection,
-         max(s.target) as target, array_agg(distinct s.resource) as called, max(s.term) as term,
-         case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu,
-         case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
-         max(s.power_watts) as watts, max(s.memory_used_mib) as mib,
-         case when count(*) = count(s.gpus) then count(distinct s.gpu)::int end as gpus, max(s.gpu_model) as gpu_model,
-         max(s.provider) as provider, max(s.sku) as sku, max(s.region) as region
-       from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 and not s.partitioned
-       group by 1, s.at order by 1, s.at`,
-      [organisation, team, formatInstant(after), formatInstant(asOf)],
-    );
-    const resources = new Map<string, MeasuredResourceView & { readings: Reading[]; newest: SampleRow }>();
-    let lately: { resource: string; at: number; devices: number }[] = [];
-    for (const row of rows) {
-      let resource = resources.get(row.resource);
-      if (resource === undefined) {
-        resource = {
-          ...NOTHING_MEASURED,
-          resource: row.resource,
-          observedFrom: row.at.getTime(),
-          readings: [],
-          newest: row,
-        };
-        resources.set(row.resource, resource);
-      }
-      resource.newest = row;
-      const at = row.at.getTime();
-      lately = [
-        ...lately.filter((one) => one.resource === row.resource && one.at >= at - HOUR_MS && one.devices > row.devices),
-        { resource: row.resource, at, devices: row.devices },
-      ];
-      const isWhole = lately.length === 1;
-      resource.readings.push({
-        at,
-        gpuUtilisationRatio: isWhole ? row.gpu : null,
-        memoryUsedRatio: isWhole ? row.memory : null,
-        requestsPerSecond: row.rps,
-        ...(row.watts === null ? {} : { powerWatts: row.watts }),
-        ...(row.mib === null ? {} : { memoryUsedMib: row.mib }),
-      });
-    }
+    const found = await resourceMinutes(db, organisation, team, after, asOf);
+    const resources = found.map(({ newest, minutes }) => ({
+      ...NOTHING_MEASURED,
+      resource: newest.resource,
+      observedFrom: minutes[0]?.at ?? null,
+      readings: readingsOf(minutes),
+      newest,
+    }));
     const machines = await this.machines(
       db,
       request,
-      [...resources.values()].map(({ newest }) => newest),
+      resources.map(({ newest }) => newest),
     );
     const measured = await this.measured.list(db, organisation, after, [team]);
     const unjoined = new Map(measured.map(({ resource, detail }) => [resource, detail]));
-    return [...resources.values()].map(({ newest, ...resource }) => {
+    return resources.map(({ newest, ...resource }) => {
       const { workload, gpus, gpu_model: gpuModel, provider, sku, region, term, called } = newest;
       const machine = machines.get(newest.resource);
       const held = machine?.gpus ?? gpus;
@@ -319,7 +263,7 @@ export class ViewStore {
   private async machines(
     db: Queryable,
     { organisation, asOf }: ViewRequest,
-    rows: readonly SampleRow[],
+    rows: readonly NewestOfResource[],
   ): Promise<Map<string, MachineView>> {
     const names = rows.flatMap(({ connection, target }) =>
       connection === null || target === null ? [] : [{ connection, target }],
@@ -379,6 +323,24 @@ export class ViewStore {
       ];
     });
   }
+}
+
+/** Where fewer devices were reported than within the hour before, how busy and how full the resource was is unknown. */
+function readingsOf(minutes: readonly ResourceMinute[]): Reading[] {
+  let lately: ResourceMinute[] = [];
+  return minutes.map((minute) => {
+    const { at, devices, gpu, memory, rps, watts, mib } = minute;
+    lately = [...lately.filter((one) => one.at >= at - HOUR_MS && one.devices > devices), minute];
+    const isWhole = lately.length === 1;
+    return {
+      at,
+      gpuUtilisationRatio: isWhole ? gpu : null,
+      memoryUsedRatio: isWhole ? memory : null,
+      requestsPerSecond: rps,
+      ...(watts === null ? {} : { powerWatts: watts }),
+      ...(mib === null ? {} : { memoryUsedMib: mib }),
+    };
+  });
 }
 
 const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjoined'> =>

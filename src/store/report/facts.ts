@@ -23,9 +23,19 @@ import type {
 import type { Recommendation } from '../../core/policy/recommendation.js';
 import { told, untold, type ChanceState, type Told, type VarianceLine } from '../../core/report/report.js';
 import { amountText, ratioOf } from '../../core/report/spend.js';
-import { formatInstant, hourOf, HOUR_MS, parseDay, startOfLocalDay, type Interval } from '../../core/time.js';
+import {
+  formatInstant,
+  hourOf,
+  HOUR_MS,
+  MINUTE_MS,
+  parseDay,
+  startOfLocalDay,
+  type Interval,
+} from '../../core/time.js';
 import { GPU_PARTS, type ChargeCategory, type Term } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
+import { placeOf } from '../fleet/sample-block.js';
+import { minuteAfter, samplesByResource, type MinuteSample } from '../fleet/sample-reading.js';
 import { pricesOf } from '../price/offers.js';
 import type { CurrentPrices } from '../price/prices.js';
 
@@ -299,21 +309,39 @@ export async function sampleFacts(
   { start, end }: Interval,
   low: number,
 ): Promise<SampleFacts[]> {
-  const rows = await db.query<{
-    gpu_model: string | null;
-    sampled: number;
-    measured: number;
-    low: number;
-    utilisation: number;
-  }>(
-    `select gpu_model, sum(gpus)::float8 as sampled, coalesce(sum(gpus) filter (where ratio is not null), 0)::float8 as measured, coalesce(sum(gpus) filter (where ratio < $5), 0)::float8 as low,
-       coalesce(sum(gpus * ratio), 0)::float8 as utilisation
-     from (select distinct on (resource, gpu, at) gpu_model, gpus, gpu_utilisation_ratio::float8 as ratio from sample
-       where organisation = $1 and team = any($2::text[]) and at >= $3 and at < $4 and not partitioned and gpus is not null order by resource, gpu, at, source) as minute
-     group by gpu_model order by gpu_model nulls last`,
-    [organisation, teams, formatInstant(start), formatInstant(end), low],
-  );
-  return rows.map(({ gpu_model: gpuModel, ...sums }) => ({ gpuModel, ...sums }));
+  const filter = { teams, first: minuteAfter(start - 1), last: minuteAfter(end - 1) - MINUTE_MS };
+  const kinds = new Map<string | null, { sampled: number; measured: number; low: number; utilisation: number }>();
+  for await (const { samples } of samplesByResource(db, organisation, filter)) {
+    for (const { device, minute, group } of onePerMinute(samples)) {
+      const kind = kinds.get(group.gpuModel) ?? { sampled: 0, measured: 0, low: 0, utilisation: 0 };
+      kinds.set(group.gpuModel, kind);
+      const ratio = device.value(UTILISATION, minute);
+      kind.sampled += 1;
+      if (Number.isNaN(ratio)) continue;
+      kind.measured += 1;
+      kind.utilisation += ratio;
+      if (ratio < low) kind.low += 1;
+    }
+  }
+  return [...kinds]
+    .map(([gpuModel, sums]) => ({ gpuModel, ...sums }))
+    .sort(({ gpuModel: a }, { gpuModel: b }) => (a === null ? 1 : b === null || a < b ? -1 : 1));
+}
+
+const UTILISATION = placeOf('gpuUtilisationRatio');
+
+/** Of a resource's samples those of whole GPUs, of what several sources tell the first. */
+function onePerMinute(samples: readonly MinuteSample[]): Iterable<MinuteSample> {
+  const found = new Map<string, Map<number, MinuteSample>>();
+  for (const sample of samples) {
+    const { group, at, device } = sample;
+    if (group.isPartitioned || group.migInstance !== null) continue;
+    const minutes = found.get(group.gpu) ?? new Map<number, MinuteSample>();
+    found.set(group.gpu, minutes);
+    const before = minutes.get(at);
+    if (before === undefined || device.source < before.device.source) minutes.set(at, sample);
+  }
+  return [...found.values()].flatMap((minutes) => [...minutes.values()]);
 }
 
 /**

@@ -1,0 +1,166 @@
+/**
+ * What health looks at: the last hour of every device of a source, held in memory and brought up to date by what was
+ * saved since the last look.
+ *
+ * It is a copy that the database can make again at any time: a process that starts reads an hour once, one that goes on
+ * reads only blocks that it has not read. Blocks are told by their numbers, of which one that was given out early may
+ * come late; rows of packed hours are written under the lock of their source, so that their numbers come in order.
+ */
+import type { DeviceReading } from '../../core/fleet/health.js';
+import { formatInstant, hourOf, MINUTE_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import { DeviceHours, MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
+import { placeOf, readSamples, type SampleGroup } from './sample-block.js';
+import { wideEntries } from './sample-entries.js';
+
+const [UTILISATION, CELSIUS, REPLAYS, LATENCY] = [
+  placeOf('gpuUtilisationRatio'),
+  placeOf('temperatureCelsius'),
+  placeOf('pcieReplays'),
+  placeOf('networkLatencySeconds'),
+];
+
+/** A device as it was seen last, with its readings; when its card and what reported it were seen is told beside it. */
+export interface RecentDevice {
+  readonly group: SampleGroup;
+  readonly seenAt: number;
+  /** Who reported it within the time, and when last. */
+  readonly exporters: readonly (readonly [exporter: string, seenAt: number])[];
+  readings(): DeviceReading[];
+}
+
+interface Block {
+  readonly id: string;
+  readonly hour: Date;
+  readonly isPacked: boolean;
+  readonly payload: Buffer;
+}
+
+export class RecentDevices {
+  private readonly hours = new DeviceHours(new Set([UTILISATION, CELSIUS, REPLAYS, LATENCY]));
+  /** Numbers of blocks of what was saved lately that were read, by hour. */
+  private readonly read = new Map<number, string[]>();
+  private lastPacked = '0';
+  private from = Infinity;
+
+  constructor(
+    private readonly organisation: string,
+    private readonly source: string,
+  ) {}
+
+  /** Devices that were sampled in minutes from the first to the last. */
+  async devices(db: Queryable, first: number, last: number): Promise<RecentDevice[]> {
+    // What was forgotten, or was never read, lies before.
+    if (first < this.from) this.clear();
+    this.from = hourOf(first);
+    await this.catchUp(db);
+    this.hours.forget(this.from);
+    for (const hour of this.read.keys()) if (hour < this.from) this.read.delete(hour);
+    const wide = await wideEntries(db, this.organisation, [first, last], 'source = $4', [this.source]);
+    for (const { entry } of wide) this.hours.add(this.source, entry);
+    return this.hours.names.flatMap((resource) => recentOf(this.hours.of(resource), first, last));
+  }
+
+  private clear(): void {
+    this.hours.forget(Infinity);
+    this.read.clear();
+    this.lastPacked = '0';
+  }
+
+  private async catchUp(db: Queryable): Promise<void> {
+    const recent = await db.query<Block>(
+      `select id::text as id, hour, false as "isPacked", payload from sample_recent
+       where organisation = $1 and source = $2 and hour >= $3 and id <> all($4::bigint[]) order by id`,
+      [this.organisation, this.source, formatInstant(this.from), [...this.read.values()].flat()],
+    );
+    const packed = await db.query<Block>(
+      `select id::text as id, hour, true as "isPacked", payload from sample_hour
+       where organisation = $1 and source = $2 and hour >= $3 and id > $4 order by sample_hour.id`,
+      [this.organisation, this.source, formatInstant(this.from), this.lastPacked],
+    );
+    // What was saved after an hour was packed is newer than it.
+    for (const { id, hour, isPacked, payload } of [...packed, ...recent]) {
+      this.hours.addBlock(this.source, readSamples(payload), () => true);
+      if (isPacked) this.lastPacked = id;
+      else this.read.set(hour.getTime(), [...(this.read.get(hour.getTime()) ?? []), id]);
+    }
+  }
+}
+
+/** The devices of one resource, each with its hours in the order of time. */
+function recentOf(hours: readonly DeviceHour[], first: number, last: number): RecentDevice[] {
+  const devices = new Map<string, DeviceHour[]>();
+  for (const hour of hours) {
+    const [group] = hour.held;
+    if (group === undefined) continue;
+    const key = `${group.gpu}\0${group.migInstance ?? ''}`;
+    const own = devices.get(key);
+    if (own === undefined) devices.set(key, [hour]);
+    else own.push(hour);
+  }
+  return [...devices.values()].flatMap((own): RecentDevice[] => {
+    const newest = newestOf(own, first, last, () => true);
+    if (newest === null) return [];
+    const names = new Set(own.flatMap(({ held }) => held.map(({ exporter }) => exporter)));
+    const exporters = [...names].flatMap((exporter): [string, number][] => {
+      if (exporter === null) return [];
+      const seen = exporter === newest.group.exporter ? newest : newestOf(own, first, last, (one) => one === exporter);
+      return seen === null ? [] : [[exporter, seen.seenAt]];
+    });
+    return [{ ...newest, exporters, readings: () => readingsOf(own, first, last) }];
+  });
+}
+
+function newestOf(
+  hours: readonly DeviceHour[],
+  first: number,
+  last: number,
+  includes: (exporter: string | null) => boolean,
+): Pick<RecentDevice, 'group' | 'seenAt'> | null {
+  for (const device of hours.toReversed()) {
+    for (let minute = MINUTES_PER_HOUR - 1; minute >= 0; minute -= 1) {
+      const at = device.hour + minute * MINUTE_MS;
+      const group = at < first || at > last ? null : device.group(minute);
+      if (group !== null && includes(group.exporter)) return { group, seenAt: device.seenAt[minute] ?? at };
+    }
+  }
+  return null;
+}
+
+const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
+
+function readingsOf(hours: readonly DeviceHour[], first: number, last: number): DeviceReading[] {
+  const readings: DeviceReading[] = [];
+  for (const device of hours) {
+    for (let minute = 0; minute < MINUTES_PER_HOUR; minute += 1) {
+      const at = device.hour + minute * MINUTE_MS;
+      const seenAt = device.seenAt[minute] ?? Number.NaN;
+      if (at < first || at > last || Number.isNaN(seenAt)) continue;
+      readings.push({
+        at: seenAt,
+        gpuUtilisationRatio: known(device.value(UTILISATION, minute)),
+        temperatureCelsius: known(device.value(CELSIUS, minute)),
+        pcieReplays: known(device.value(REPLAYS, minute)),
+        networkLatencySeconds: known(device.value(LATENCY, minute)),
+        fault: device.fault(minute),
+      });
+    }
+  }
+  return readings;
+}
+
+/** When each card and each exporter was seen last. */
+export function seenOf(devices: readonly RecentDevice[]): {
+  readonly cards: ReadonlyMap<string, number>;
+  readonly exporters: ReadonlyMap<string, number>;
+} {
+  const [cards, exporters] = [new Map<string, number>(), new Map<string, number>()];
+  const note = (seen: Map<string, number>, name: string, at: number): void => {
+    if (at > (seen.get(name) ?? -Infinity)) seen.set(name, at);
+  };
+  for (const { group, seenAt, exporters: own } of devices) {
+    note(cards, group.gpu, seenAt);
+    for (const [exporter, at] of own) note(exporters, exporter, at);
+  }
+  return { cards, exporters };
+}

@@ -1,0 +1,329 @@
+/**
+ * The form in which samples are kept: many samples as one compressed value, by column.
+ *
+ * A block is a table of groups (what samples of a device have in common, once), the instants that occur in it, and per
+ * sample a group, an instant and its measures. A measure is kept as the decimal number that it is: a whole number with a
+ * scale for the column, as differences of variable length (protobuf.dev, "Encoding", the ZigZag form of signed
+ * numbers); where that would not give the same number back, as the eight bytes of a double. What was not measured has no
+ * value, never zero. Reading a block gives back what was put in exactly. Knows no SQL.
+ */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { assert } from '../../core/errors.js';
+import type { Term } from '../../core/usage.js';
+
+/** What samples of one device have in common. */
+export interface SampleGroup {
+  readonly resource: string;
+  readonly gpu: string;
+  readonly migInstance: string | null;
+  readonly gpuModel: string | null;
+  readonly namespace: string | null;
+  readonly pod: string | null;
+  readonly exporter: string | null;
+  readonly team: string;
+  readonly workload: string | null;
+  readonly workloadKind: string | null;
+  readonly isPartitioned: boolean;
+  readonly connection: string | null;
+  readonly target: string | null;
+  readonly provider: string | null;
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly term: Term | null;
+}
+
+export const GROUP_FIELDS = [
+  'resource',
+  'gpu',
+  'migInstance',
+  'gpuModel',
+  'namespace',
+  'pod',
+  'exporter',
+  'team',
+  'workload',
+  'workloadKind',
+  'isPartitioned',
+  'connection',
+  'target',
+  'provider',
+  'sku',
+  'region',
+  'term',
+] as const satisfies readonly (keyof SampleGroup)[];
+
+export const MEASURES = [
+  'gpuUtilisationRatio',
+  'memoryUsedRatio',
+  'memoryUsedMib',
+  'temperatureCelsius',
+  'powerWatts',
+  'pcieReplays',
+  'requestsPerSecond',
+  'networkLatencySeconds',
+] as const;
+export type Measure = (typeof MEASURES)[number];
+/** The place of a measure in a sample's values. */
+export const placeOf = (measure: Measure): number => MEASURES.indexOf(measure);
+
+/** What a block gives back; a value that is NaN was not measured, as a column that is null was in none. */
+export interface SampleColumns {
+  readonly groups: readonly SampleGroup[];
+  /** Of each sample its group and its instant, epoch milliseconds. */
+  readonly groupOf: Uint32Array;
+  readonly seenAt: Float64Array;
+  readonly values: readonly (Float64Array | null)[];
+  readonly faults: ReadonlyMap<number, string>;
+}
+
+interface Head {
+  /** By field; one value where all groups have the same. */
+  readonly groups: readonly (readonly unknown[])[];
+  readonly groupCount: number;
+  readonly count: number;
+  readonly faults: readonly (readonly [sample: number, fault: string])[];
+}
+
+const VERSION = 1;
+const MOST_SCALE = 12;
+/** Whole numbers up to here, and their differences doubled, are exact. */
+const MOST_WHOLE = 2 ** 50;
+const TENS = Array.from({ length: MOST_SCALE + 1 }, (_, power) => 10 ** power);
+
+const EMPTY = 0;
+const WHOLE = 1;
+const WHOLE_WITH_GAPS = 2;
+const DOUBLES = 3;
+
+/** Collects samples; those of one group and in the order of time take the least room. */
+export class SampleBlockBuilder {
+  private readonly numberOf = new Map<SampleGroup, number>();
+  private readonly groupOf: number[] = [];
+  private readonly seenAt: number[] = [];
+  private readonly values: number[][] = MEASURES.map(() => []);
+  private readonly faults: [number, string][] = [];
+
+  get count(): number {
+    return this.seenAt.length;
+  }
+
+  get groups(): number {
+    return this.numberOf.size;
+  }
+
+  /** @param values in the order of MEASURES; NaN: not measured */
+  add(group: SampleGroup, seenAt: number, values: ArrayLike<number>, fault: string | null): void {
+    let number = this.numberOf.get(group);
+    if (number === undefined) this.numberOf.set(group, (number = this.numberOf.size));
+    if (fault !== null) this.faults.push([this.seenAt.length, fault]);
+    this.groupOf.push(number);
+    this.seenAt.push(seenAt);
+    this.values.forEach((column, measure) => column.push(values[measure] ?? Number.NaN));
+  }
+
+  /** @param level of compression, 1 to 9 */
+  encode(level: number): Buffer {
+    const groups = [...this.numberOf.keys()];
+    const head: Head = {
+      groups: GROUP_FIELDS.map((field) => {
+        const [first] = groups;
+        const all = groups.map((group) => group[field]);
+        return all.every((value) => value === first?.[field]) ? all.slice(0, 1) : all;
+      }),
+      groupCount: groups.length,
+      count: this.count,
+      faults: this.faults,
+    };
+    const text = Buffer.from(JSON.stringify(head));
+    const instants = [...new Set(this.seenAt)].sort((a, b) => a - b);
+    const order = new Map(instants.map((instant, place) => [instant, place]));
+    const bytes = new Bytes();
+    bytes.unsigned(text.length);
+    bytes.raw(text);
+    bytes.unsigned(instants.length);
+    bytes.differences(instants);
+    bytes.differences(this.groupOf);
+    bytes.differences(this.seenAt.map((instant) => order.get(instant) ?? 0));
+    for (const column of this.values) writeColumn(bytes, column);
+    return Buffer.concat([Buffer.from([VERSION]), deflateRawSync(bytes.written(), { level })]);
+  }
+}
+
+/** @throws where the block is not one that was written here: a broken invariant */
+export function readSamples(payload: Uint8Array): SampleColumns {
+  assert(payload[0] === VERSION, `a block of samples of form ${VERSION} was expected, not ${payload[0]}`);
+  const bytes = new Reading(inflateRawSync(payload.subarray(1)));
+  const head = JSON.parse(bytes.text(bytes.unsigned())) as Head;
+  const groups = Array.from({ length: head.groupCount }, (_, group) =>
+    Object.fromEntries(
+      GROUP_FIELDS.map((field, place) => {
+        const values = head.groups[place] ?? [];
+        return [field, values.length === 1 ? values[0] : values[group]];
+      }),
+    ),
+  ) as unknown as SampleGroup[];
+  const instants = bytes.differences(new Float64Array(bytes.unsigned()));
+  const groupOf = bytes.differences(new Uint32Array(head.count));
+  const seenAt = bytes.differences(new Float64Array(head.count));
+  for (let sample = 0; sample < head.count; sample += 1) seenAt[sample] = instants[seenAt[sample] ?? 0] ?? Number.NaN;
+  return {
+    groups,
+    groupOf,
+    seenAt,
+    values: MEASURES.map(() => readColumn(bytes, head.count)),
+    faults: new Map(head.faults),
+  };
+}
+
+/** The scale at which every value is a whole number; null: there is none. */
+function scaleOf(column: readonly number[]): number | null {
+  let scale = 0;
+  for (const value of column) {
+    if (Number.isNaN(value)) continue;
+    while (Math.round(value * (TENS[scale] ?? 1)) / (TENS[scale] ?? 1) !== value) if (++scale > MOST_SCALE) return null;
+  }
+  const tens = TENS[scale] ?? 1;
+  const isExact = column.every((value) => {
+    const whole = Math.round(value * tens);
+    return Number.isNaN(value) || (Math.abs(whole) < MOST_WHOLE && whole / tens === value && !Object.is(value, -0));
+  });
+  return isExact ? scale : null;
+}
+
+function writeColumn(bytes: Bytes, column: readonly number[]): void {
+  const known = column.filter((value) => !Number.isNaN(value));
+  if (known.length === 0) return bytes.byte(EMPTY);
+  const scale = scaleOf(known);
+  if (scale === null) {
+    bytes.byte(DOUBLES);
+    return bytes.raw(Buffer.from(Float64Array.from(column).buffer));
+  }
+  bytes.byte(known.length === column.length ? WHOLE : WHOLE_WITH_GAPS);
+  bytes.byte(scale);
+  if (known.length < column.length) {
+    const gaps = Buffer.alloc(Math.ceil(column.length / 8));
+    column.forEach((value, sample) => {
+      if (Number.isNaN(value)) gaps[sample >> 3] = (gaps[sample >> 3] ?? 0) | (1 << (sample & 7));
+    });
+    bytes.raw(gaps);
+  }
+  const tens = TENS[scale] ?? 1;
+  bytes.differences(known.map((value) => Math.round(value * tens)));
+}
+
+function readColumn(bytes: Reading, count: number): Float64Array | null {
+  const how = bytes.byte();
+  if (how === EMPTY) return null;
+  const column = new Float64Array(count);
+  if (how === DOUBLES) {
+    const doubles = bytes.raw(8 * count);
+    for (let sample = 0; sample < count; sample += 1) column[sample] = doubles.readDoubleLE(8 * sample);
+    return column;
+  }
+  assert(how === WHOLE || how === WHOLE_WITH_GAPS, `a column of samples is written in a form of its own (${how})`);
+  const tens = TENS[bytes.byte()] ?? 1;
+  const gaps = how === WHOLE ? null : bytes.raw(Math.ceil(count / 8));
+  let whole = 0;
+  for (let sample = 0; sample < count; sample += 1) {
+    if (gaps !== null && ((gaps[sample >> 3] ?? 0) & (1 << (sample & 7))) !== 0) column[sample] = Number.NaN;
+    else {
+      whole += bytes.signed();
+      column[sample] = whole / tens;
+    }
+  }
+  return column;
+}
+
+/** Bytes that grow as they are written. */
+class Bytes {
+  private bytes = Buffer.allocUnsafe(4096);
+  private length = 0;
+
+  written(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+
+  byte(value: number): void {
+    this.room(1);
+    this.bytes[this.length++] = value;
+  }
+
+  raw(value: Buffer): void {
+    this.room(value.length);
+    value.copy(this.bytes, this.length);
+    this.length += value.length;
+  }
+
+  unsigned(value: number): void {
+    this.room(8);
+    let rest = value;
+    while (rest >= 128) {
+      this.bytes[this.length++] = (rest % 128) + 128;
+      rest = Math.floor(rest / 128);
+    }
+    this.bytes[this.length++] = rest;
+  }
+
+  differences(values: readonly number[]): void {
+    let before = 0;
+    for (const value of values) {
+      const more = value - before;
+      this.unsigned(more < 0 ? -2 * more - 1 : 2 * more);
+      before = value;
+    }
+  }
+
+  private room(more: number): void {
+    if (this.length + more <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.bytes.length, this.length + more));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+}
+
+class Reading {
+  private place = 0;
+
+  constructor(private readonly bytes: Buffer) {}
+
+  byte(): number {
+    const value = this.bytes[this.place++];
+    assert(value !== undefined, 'a block of samples ends too early');
+    return value;
+  }
+
+  raw(length: number): Buffer {
+    const value = this.bytes.subarray(this.place, this.place + length);
+    assert(value.length === length, 'a block of samples ends too early');
+    this.place += length;
+    return value;
+  }
+
+  text(length: number): string {
+    return this.raw(length).toString('utf8');
+  }
+
+  unsigned(): number {
+    let [value, factor, next] = [0, 1, this.byte()];
+    while (next >= 128) {
+      value += (next - 128) * factor;
+      factor *= 128;
+      next = this.byte();
+    }
+    return value + next * factor;
+  }
+
+  signed(): number {
+    const value = this.unsigned();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  differences<Numbers extends Uint32Array | Float64Array>(into: Numbers): Numbers {
+    let before = 0;
+    for (let place = 0; place < into.length; place += 1) {
+      before += this.signed();
+      into[place] = before;
+    }
+    return into;
+  }
+}

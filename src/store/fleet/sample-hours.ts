@@ -1,0 +1,372 @@
+/**
+ * Hours of samples as rows: writes what was saved lately, packs it into one row for a resource, team and hour, reads
+ * both back, and gives what was sampled of a resource another place.
+ *
+ * Saving only ever adds rows, so that whoever saves at once, late or twice disturbs nobody; which sample of a minute
+ * stays is decided where they are read and packed (device-hours.ts). Whoever packs a source or places its samples holds
+ * its lock. A reader asks for what was saved lately first and for packed hours after that: what is packed between the
+ * two it finds twice, never not at all.
+ */
+import { formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import {
+  deviceOf,
+  DeviceHours,
+  MINUTES_PER_HOUR,
+  SampleGroups,
+  type DeviceHour,
+  type SampleEntry,
+} from './device-hours.js';
+import { readSamples, SampleBlockBuilder, type SampleGroup } from './sample-block.js';
+import { takeWideEntries, type Place } from './sample-entries.js';
+
+/** Of a block of what was saved lately: fewer are read in vain, more take less room. */
+const MOST_GROUPS = 1000;
+const MOST_SAMPLES = 20_000;
+/** Samples of a source's hour that are packed at a time, and blocks and rows of one statement. */
+const SAMPLES_AT_ONCE = 2_400_000;
+const BLOCKS_PER_STATEMENT = 100;
+const ROWS_PER_STATEMENT = 500;
+/** How hard blocks are compressed that live for an hour, and those that are kept. */
+const FAST = 1;
+const TIGHT = 6;
+/** Rows of the version before are carried over when they are so old: until then it reads them as well. */
+const CARRIED_AFTER_MS = 24 * HOUR_MS;
+const CARRIED_AT_ONCE_MS = 10 * MINUTE_MS;
+
+/** Samples, and the team that they are looked for under. */
+interface Stretch {
+  readonly team: string;
+  readonly hour: number;
+  readonly entries: SampleEntry[];
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** As PostgreSQL's collation "C" orders texts. */
+const isBefore = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+
+/** Adds samples of a source as they came. */
+export async function addRecent(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  entries: readonly SampleEntry[],
+): Promise<void> {
+  const newest = new Map<string, SampleEntry>();
+  for (const entry of entries) {
+    const key = `${deviceOf(entry.group)}\0${Math.floor(entry.seenAt / MINUTE_MS)}`;
+    if ((newest.get(key)?.seenAt ?? -Infinity) <= entry.seenAt) newest.set(key, entry);
+  }
+  const known = new SampleGroups();
+  const stretches = new Map<string, Stretch>();
+  for (const { group, ...entry } of newest.values()) {
+    const hour = hourOf(entry.seenAt);
+    const key = `${hour}\0${group.team}`;
+    let stretch = stretches.get(key);
+    if (stretch === undefined) stretches.set(key, (stretch = { team: group.team, hour, entries: [] }));
+    stretch.entries.push({ ...entry, group: known.of(group) });
+  }
+  const blocks = [...stretches.values()].flatMap(blocksOf);
+  for (let first = 0; first < blocks.length; first += BLOCKS_PER_STATEMENT) {
+    const some = blocks.slice(first, first + BLOCKS_PER_STATEMENT);
+    await tx.query(
+      `insert into sample_recent (organisation, source, team, hour, first_at, last_at, first_resource, last_resource,
+         workloads, samples, payload)
+       select $1, $2, team, hour, first_at, last_at, first_resource, last_resource,
+         (select coalesce(array_agg(w), '{}') from json_array_elements_text(workloads) w), samples, payload
+       from unnest($3::text[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[],
+         $9::json[], $10::int[], $11::bytea[])
+         as b(team, hour, first_at, last_at, first_resource, last_resource, workloads, samples, payload)`,
+      [
+        organisation,
+        source,
+        some.map(({ team }) => team),
+        some.map(({ hour }) => formatInstant(hour)),
+        some.map(({ ats }) => formatInstant(Math.min(...ats))),
+        some.map(({ ats }) => formatInstant(Math.max(...ats))),
+        some.map(({ first: resource }) => resource),
+        some.map(({ last: resource }) => resource),
+        some.map(({ workloads }) => JSON.stringify(workloads)),
+        some.map(({ samples }) => samples),
+        some.map(({ payload }) => payload),
+      ],
+    );
+  }
+}
+
+interface NewBlock {
+  readonly team: string;
+  readonly hour: number;
+  readonly ats: readonly [number, number];
+  readonly first: string;
+  readonly last: string;
+  readonly workloads: readonly string[];
+  readonly samples: number;
+  readonly payload: Buffer;
+}
+
+function blocksOf({ team, hour, entries }: Stretch): NewBlock[] {
+  entries.sort(
+    ({ group: a, seenAt: x }, { group: b, seenAt: y }) =>
+      compare(a.resource, b.resource) ||
+      compare(a.gpu, b.gpu) ||
+      compare(a.migInstance ?? '', b.migInstance ?? '') ||
+      x - y,
+  );
+  const blocks: NewBlock[] = [];
+  let builder = new SampleBlockBuilder();
+  let from = 0;
+  const end = (to: number): void => {
+    const own = entries.slice(from, to);
+    const resources = own.map(({ group }) => group.resource);
+    blocks.push({
+      team,
+      hour,
+      ats: own.reduce<readonly [number, number]>(
+        ([least, most], { seenAt }) => [Math.min(least, seenAt), Math.max(most, seenAt)],
+        [Infinity, -Infinity],
+      ),
+      first: resources.reduce((least, one) => (isBefore(one, least) ? one : least)),
+      last: resources.reduce((most, one) => (isBefore(most, one) ? one : most)),
+      workloads: workloadsOf(own.map(({ group }) => group)),
+      samples: builder.count,
+      payload: builder.encode(FAST),
+    });
+    builder = new SampleBlockBuilder();
+    from = to;
+  };
+  entries.forEach(({ group, seenAt, values, fault }, place) => {
+    if (builder.groups >= MOST_GROUPS || builder.count >= MOST_SAMPLES) end(place);
+    builder.add(group, seenAt, values, fault);
+  });
+  if (builder.count > 0) end(entries.length);
+  return blocks;
+}
+
+const workloadsOf = (groups: readonly SampleGroup[]): string[] => [
+  ...new Set(groups.flatMap(({ workload }) => (workload === null ? [] : [workload]))),
+];
+
+const lock = (tx: Queryable, organisation: string, source: string): Promise<unknown> =>
+  tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+    `bursar.sample\u0001${organisation}\u0001${source}`,
+  ]);
+
+/** Packs what was saved lately of a source, of hours before one; null: all of it. */
+export async function packHours(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  before: number | null,
+): Promise<void> {
+  await lock(tx, organisation, source);
+  const hours = await tx.query<{ hour: Date; samples: number }>(
+    `select hour, sum(samples)::float8 as samples from sample_recent
+     where organisation = $1 and source = $2 and ($3::timestamptz is null or hour < $3) group by hour order by hour`,
+    [organisation, source, before === null ? null : formatInstant(before)],
+  );
+  for (const { hour, samples } of hours) await packHour(tx, organisation, source, hour.getTime(), samples);
+}
+
+/**
+ * Brings the oldest hour of rows that the version before wrote into the form of what was saved lately, once it is a day
+ * old. Returns whether there was one.
+ */
+export async function carryOver(tx: Queryable, organisation: string, source: string, now: number): Promise<boolean> {
+  const [oldest] = await tx.query<{ at: Date | null }>(
+    `select min(at) as at from sample where organisation = $1 and source = $2 and at < $3`,
+    [organisation, source, formatInstant(now - CARRIED_AFTER_MS)],
+  );
+  const first = oldest?.at?.getTime();
+  if (first === undefined) return false;
+  const hour = hourOf(first);
+  for (let from = hour; from < hour + HOUR_MS; from += CARRIED_AT_ONCE_MS)
+    await addRecent(
+      tx,
+      organisation,
+      source,
+      await takeWideEntries(tx, organisation, source, from, from + CARRIED_AT_ONCE_MS),
+    );
+  return true;
+}
+
+async function packHour(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  hour: number,
+  samples: number,
+): Promise<void> {
+  const of = [organisation, source, formatInstant(hour)];
+  const blocks = await tx.query<{ id: string; first: string; last: string }>(
+    `select id::text as id, first_resource as first, last_resource as last from sample_recent
+     where organisation = $1 and source = $2 and hour = $3 order by id`,
+    of,
+  );
+  const parts = Math.max(1, Math.ceil(samples / SAMPLES_AT_ONCE));
+  const firsts = blocks.map(({ first }) => first).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const bounds = [
+    ...new Set(
+      Array.from({ length: parts - 1 }, (_, n) => firsts[Math.floor(((n + 1) * firsts.length) / parts)] ?? ''),
+    ),
+  ];
+  for (let part = 0; part <= bounds.length; part += 1) {
+    const [low, high] = [part === 0 ? null : (bounds[part - 1] ?? null), bounds[part] ?? null];
+    const includes = ({ resource }: SampleGroup): boolean =>
+      (low === null || !isBefore(resource, low)) && (high === null || isBefore(resource, high));
+    const hours = new DeviceHours();
+    const before = await tx.query<{ id: string; payload: Buffer }>(
+      `select id::text as id, payload from sample_hour where organisation = $1 and source = $2 and hour = $3
+         and ($4::text is null or resource >= $4) and ($5::text is null or resource < $5)`,
+      [...of, low, high],
+    );
+    for (const { payload } of before) hours.addBlock(source, readSamples(payload), () => true);
+    const own = blocks.filter(
+      ({ first, last }) => (low === null || !isBefore(last, low)) && (high === null || isBefore(first, high)),
+    );
+    for (let n = 0; n < own.length; n += BLOCKS_PER_STATEMENT) {
+      const rows = await tx.query<{ payload: Buffer }>(
+        `select payload from sample_recent where organisation = $1 and source = $2 and id = any($3::bigint[]) order by id`,
+        [organisation, source, own.slice(n, n + BLOCKS_PER_STATEMENT).map(({ id }) => id)],
+      );
+      for (const { payload } of rows) hours.addBlock(source, readSamples(payload), includes);
+    }
+    await replaceHours(
+      tx,
+      organisation,
+      source,
+      before.map(({ id }) => id),
+      hours,
+    );
+  }
+  await tx.query(`delete from sample_recent where organisation = $1 and source = $2 and id = any($3::bigint[])`, [
+    organisation,
+    source,
+    blocks.map(({ id }) => id),
+  ]);
+}
+
+/** Writes whole hours of a source in the stead of rows that they were made of. */
+async function replaceHours(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  ids: readonly string[],
+  hours: DeviceHours,
+): Promise<void> {
+  if (ids.length > 0)
+    await tx.query(`delete from sample_hour where organisation = $1 and source = $2 and id = any($3::bigint[])`, [
+      organisation,
+      source,
+      ids,
+    ]);
+  const days = new Set<string>();
+  let pending: PackedRow[] = [];
+  const write = async (): Promise<void> => {
+    for (const day of new Set(pending.map(({ hour }) => formatInstant(hour).slice(0, 10)))) {
+      if (!days.has(day)) await tx.query(`select sample_hour_day($1::date)`, [day]);
+      days.add(day);
+    }
+    await insertPacked(tx, organisation, source, pending);
+    pending = [];
+  };
+  for (const resource of hours.names) {
+    pending.push(...packedRows(resource, hours.of(resource)));
+    if (pending.length >= ROWS_PER_STATEMENT) await write();
+  }
+  await write();
+}
+
+interface PackedRow {
+  readonly resource: string;
+  readonly hour: number;
+  readonly team: string;
+  readonly workloads: readonly string[];
+  readonly samples: number;
+  readonly payload: Buffer;
+}
+
+function packedRows(resource: string, devices: readonly DeviceHour[]): PackedRow[] {
+  const byHour = new Map<number, DeviceHour[]>();
+  for (const device of devices) byHour.set(device.hour, [...(byHour.get(device.hour) ?? []), device]);
+  return [...byHour].flatMap(([hour, own]) => {
+    const teams = new Set(own.flatMap(({ held }) => held.map(({ team }) => team)));
+    return [...teams].flatMap((team): PackedRow[] => {
+      const block = new SampleBlockBuilder();
+      for (const device of own) device.addTo(block, (group) => group.team === team);
+      const workloads = workloadsOf(own.flatMap(({ held }) => held.filter((group) => group.team === team)));
+      return block.count === 0
+        ? []
+        : [{ resource, hour, team, workloads, samples: block.count, payload: block.encode(TIGHT) }];
+    });
+  });
+}
+
+async function insertPacked(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  rows: readonly PackedRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await tx.query(
+    `insert into sample_hour (organisation, source, resource, hour, team, id, workloads, samples, payload)
+     select $1, $2, resource, hour, team, nextval(pg_get_serial_sequence('sample_recent', 'id')),
+       (select coalesce(array_agg(w), '{}') from json_array_elements_text(workloads) w), samples, payload
+     from unnest($3::text[], $4::timestamptz[], $5::text[], $6::json[], $7::int[], $8::bytea[])
+       as h(resource, hour, team, workloads, samples, payload)`,
+    [
+      organisation,
+      source,
+      rows.map(({ resource }) => resource),
+      rows.map(({ hour }) => formatInstant(hour)),
+      rows.map(({ team }) => team),
+      rows.map(({ workloads }) => JSON.stringify(workloads)),
+      rows.map(({ samples }) => samples),
+      rows.map(({ payload }) => payload),
+    ],
+  );
+}
+
+/** Gives what was sampled of a resource in minutes since an instant its place anew, where that is another. */
+export async function placeHours(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  resource: string,
+  since: number,
+  place: Place,
+): Promise<void> {
+  await packHours(tx, organisation, source, null);
+  const rows = await tx.query<{ id: string; hour: Date; payload: Buffer }>(
+    `select id::text as id, hour, payload from sample_hour
+     where organisation = $1 and source = $2 and resource = $3 and hour >= $4 order by hour`,
+    [organisation, source, resource, formatInstant(hourOf(since))],
+  );
+  const hours = new DeviceHours();
+  for (const { payload } of rows) hours.addBlock(source, readSamples(payload), () => true);
+  const placed = new SampleGroups();
+  const changed = new Set<number>();
+  for (const device of hours.of(resource)) {
+    for (let minute = 0; minute < MINUTES_PER_HOUR; minute += 1) {
+      const group = device.group(minute);
+      if (group === null || device.hour + minute * MINUTE_MS < since || isAt(group, place)) continue;
+      device.hold(minute, placed.of({ ...group, ...place }));
+      changed.add(device.hour);
+    }
+  }
+  const anew = new DeviceHours();
+  anew.merge(hours.of(resource).filter(({ hour }) => changed.has(hour)));
+  const old = rows.filter(({ hour }) => changed.has(hour.getTime())).map(({ id }) => id);
+  await replaceHours(tx, organisation, source, old, anew);
+}
+
+const isAt = (group: SampleGroup, place: Place): boolean =>
+  group.team === place.team &&
+  group.workload === place.workload &&
+  group.connection === place.connection &&
+  group.target === place.target &&
+  group.provider === place.provider &&
+  group.sku === place.sku &&
+  group.region === place.region &&
+  group.term === place.term;

@@ -1,0 +1,143 @@
+/**
+ * Reads samples back, wherever they are: packed hours, what was saved lately, and rows of the version before. Reads
+ * only.
+ */
+import { formatInstant, MINUTE_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import { DeviceHours, MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
+import { readSamples, type SampleGroup } from './sample-block.js';
+import { wideEntries } from './sample-entries.js';
+
+/** Minutes of teams, from the first to the last, epoch milliseconds of where each begins. */
+export interface SampleFilter {
+  readonly teams: readonly string[];
+  readonly first: number;
+  readonly last: number;
+}
+
+/** A sample of a minute, as whoever reads minutes needs it. */
+export interface MinuteSample {
+  /** Where the minute begins. */
+  readonly at: number;
+  readonly device: DeviceHour;
+  /** The device's minute, 0 to 59. */
+  readonly minute: number;
+  readonly group: SampleGroup;
+}
+
+const RESOURCES_AT_ONCE = 16;
+
+interface Block {
+  readonly source: string;
+  readonly payload: Buffer;
+}
+
+/** Samples of teams, a resource at a time, with those that all sources have of it. */
+export async function* samplesByResource(
+  db: Queryable,
+  organisation: string,
+  filter: SampleFilter,
+): AsyncGenerator<{ readonly resource: string; readonly samples: readonly MinuteSample[] }> {
+  const given = [organisation, filter.teams, formatInstant(filter.first), formatInstant(filter.last)];
+  const recent = await recentOf(db, organisation, filter, `team = any($4::text[])`, [filter.teams]);
+  const kept = await db.query<{ source: string; resource: string }>(
+    `select source, resource from sample_hour
+       where organisation = $1 and team = any($2::text[]) and hour > $3::timestamptz - interval '1 hour' and hour <= $4
+     union
+     select source, resource from sample where organisation = $1 and team = any($2::text[]) and at >= $3 and at <= $4`,
+    given,
+  );
+  const names = [...new Set([...recent.names, ...kept.map(({ resource }) => resource)])].sort();
+  const sources = [...new Set(kept.map(({ source }) => source))];
+  const teams = new Set(filter.teams);
+  for (let from = 0; from < names.length; from += RESOURCES_AT_ONCE) {
+    const own = names.slice(from, from + RESOURCES_AT_ONCE);
+    const hours = new DeviceHours();
+    const packed = await db.query<Block>(
+      `select source, payload from sample_hour where organisation = $1 and team = any($2::text[])
+         and hour > $3::timestamptz - interval '1 hour' and hour <= $4 and source = any($5::text[])
+         and resource = any($6::text[])`,
+      [...given, sources, own],
+    );
+    for (const { source, payload } of packed) hours.addBlock(source, readSamples(payload), () => true);
+    const wide = await wideEntries(
+      db,
+      organisation,
+      [filter.first, filter.last],
+      `team = any($4::text[]) and source = any($5::text[]) and resource = any($6::text[])`,
+      [filter.teams, sources, own],
+    );
+    for (const { source, entry } of wide) hours.add(source, entry);
+    for (const resource of own) {
+      hours.merge(recent.of(resource));
+      yield { resource, samples: minutesOf(hours.of(resource), filter, (group) => teams.has(group.team)) };
+    }
+  }
+}
+
+/** Samples of workloads, of all sources: a few minutes of them. */
+export async function samplesOfWorkloads(
+  db: Queryable,
+  organisation: string,
+  workloads: readonly string[],
+  filter: Pick<SampleFilter, 'first' | 'last'>,
+): Promise<MinuteSample[]> {
+  const recent = await recentOf(db, organisation, filter, `workloads && $4::text[]`, [workloads]);
+  const hours = new DeviceHours();
+  const packed = await db.query<Block>(
+    `select source, payload from sample_hour where organisation = $1 and hour > $2::timestamptz - interval '1 hour'
+       and hour <= $3 and workloads && $4::text[]`,
+    [organisation, formatInstant(filter.first), formatInstant(filter.last), workloads],
+  );
+  for (const { source, payload } of packed) hours.addBlock(source, readSamples(payload), () => true);
+  const wide = await wideEntries(db, organisation, [filter.first, filter.last], `workload_id = any($4::text[])`, [
+    workloads,
+  ]);
+  for (const { source, entry } of wide) hours.add(source, entry);
+  for (const resource of recent.names) hours.merge(recent.of(resource));
+  const own = new Set(workloads);
+  return hours.names.flatMap((resource) =>
+    minutesOf(hours.of(resource), filter, ({ workload }) => workload !== null && own.has(workload)),
+  );
+}
+
+/** What was saved lately, by a condition on its blocks. */
+async function recentOf(
+  db: Queryable,
+  organisation: string,
+  { first, last }: Pick<SampleFilter, 'first' | 'last'>,
+  condition: string,
+  given: readonly unknown[],
+): Promise<DeviceHours> {
+  const end = last + MINUTE_MS - 1;
+  const rows = await db.query<Block>(
+    `select source, payload from sample_recent where organisation = $1 and hour >= date_trunc('hour', $2::timestamptz)
+       and hour <= $3 and last_at >= $2 and first_at <= $3 and ${condition} order by id`,
+    [organisation, formatInstant(first), formatInstant(end), ...given],
+  );
+  const hours = new DeviceHours();
+  for (const { source, payload } of rows)
+    hours.addBlock(source, readSamples(payload), (_, seenAt) => seenAt >= first && seenAt <= end);
+  return hours;
+}
+
+function minutesOf(
+  devices: readonly DeviceHour[],
+  { first, last }: Pick<SampleFilter, 'first' | 'last'>,
+  includes: (group: SampleGroup) => boolean,
+): MinuteSample[] {
+  const samples: MinuteSample[] = [];
+  for (const device of devices) {
+    for (let minute = 0; minute < MINUTES_PER_HOUR; minute += 1) {
+      const at = device.hour + minute * MINUTE_MS;
+      const group = at < first || at > last ? null : device.group(minute);
+      if (group !== null && includes(group)) samples.push({ at, device, minute, group });
+    }
+  }
+  return samples;
+}
+
+/** The first minute that begins after an instant. */
+export const minuteAfter = (instant: number): number => (Math.floor(instant / MINUTE_MS) + 1) * MINUTE_MS;
+/** The last minute that has begun at an instant. */
+export const minuteAt = (instant: number): number => Math.floor(instant / MINUTE_MS) * MINUTE_MS;
