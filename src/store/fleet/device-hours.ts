@@ -6,6 +6,7 @@ import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import { MEASURES, type SampleBlockBuilder, type SampleColumns, type SampleGroup } from './sample-block.js';
 
 export const MINUTES_PER_HOUR = 60;
+const MOST_FOUND = 500_000;
 
 /** A sample outside of a block. */
 export interface SampleEntry {
@@ -95,8 +96,18 @@ export const deviceOf = ({ resource, gpu, migInstance }: SampleGroup): string =>
 /** Groups that are equal become one, so that a device does not hold the same thing many times. */
 export class SampleGroups {
   private readonly known = new Map<string, SampleGroup[]>();
+  /** So that one that was looked for is not compared again. */
+  private readonly same = new Map<SampleGroup, SampleGroup>();
 
   of(group: SampleGroup): SampleGroup {
+    let same = this.same.get(group);
+    if (same !== undefined) return same;
+    if (this.same.size >= MOST_FOUND) this.same.clear();
+    this.same.set(group, (same = this.find(group)));
+    return same;
+  }
+
+  private find(group: SampleGroup): SampleGroup {
     const key = deviceOf(group);
     const before = this.known.get(key);
     const found = before?.find((one) => isSame(one, group));
@@ -112,6 +123,10 @@ export class DeviceHours {
   /** By resource; then by hour, source and device. */
   private readonly resources = new Map<string, Map<string, DeviceHour>>();
   private known = new SampleGroups();
+  /** Where the sample before of a group went. */
+  private last = new Map<SampleGroup, DeviceHour>();
+  /** The oldest hour. */
+  private first = Infinity;
 
   /** @param wanted measures, by place; null: all */
   constructor(private readonly wanted: ReadonlySet<number> | null = null) {}
@@ -163,19 +178,34 @@ export class DeviceHours {
 
   /** Forgets hours before one. */
   forget(before: number): void {
+    if (this.first >= before) return;
+    this.first = Infinity;
     for (const [resource, devices] of this.resources) {
-      for (const [key, { hour }] of devices) if (hour < before) devices.delete(key);
+      for (const [key, { hour }] of devices) {
+        if (hour < before) devices.delete(key);
+        else this.first = Math.min(this.first, hour);
+      }
       if (devices.size === 0) this.resources.delete(resource);
     }
     this.known = new SampleGroups();
+    this.last = new Map();
   }
 
   private device(source: string, group: SampleGroup, hour: number): DeviceHour {
+    const last = this.last.get(group);
+    if (last?.source === source && last.hour === hour) return last;
+    const found = this.find(source, group, hour);
+    this.last.set(group, found);
+    return found;
+  }
+
+  private find(source: string, group: SampleGroup, hour: number): DeviceHour {
     let devices = this.resources.get(group.resource);
     if (devices === undefined) this.resources.set(group.resource, (devices = new Map<string, DeviceHour>()));
     const key = `${hour / HOUR_MS}\0${deviceOf(group)}\0${source}`;
     let device = devices.get(key);
     if (device === undefined) devices.set(key, (device = new DeviceHour(source, hour)));
+    this.first = Math.min(this.first, hour);
     return device;
   }
 }

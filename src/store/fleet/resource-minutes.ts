@@ -1,7 +1,7 @@
 /**
  * Minutes of a team's resources, as policies see them: by the fleet's target where it is known, of a workload all its
- * pods are one resource. A resource is as busy, and as full, as its busiest and fullest GPU; where a GPU was blank, that
- * is unknown. A card that two sources tell of is one. Reads only.
+ * pods are one resource. A resource is as busy, and as full, as its busiest and fullest GPU; where a GPU was blank,
+ * that is unknown. A card that two sources tell of is one. Reads only.
  */
 import type { Term } from '../../core/usage.js';
 import type { Queryable } from '../database.js';

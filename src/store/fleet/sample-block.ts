@@ -2,10 +2,10 @@
  * The form in which samples are kept: many samples as one compressed value, by column.
  *
  * A block is a table of groups (what samples of a device have in common, once), the instants that occur in it, and per
- * sample a group, an instant and its measures. A measure is kept as the decimal number that it is: a whole number with a
- * scale for the column, as differences of variable length (protobuf.dev, "Encoding", the ZigZag form of signed
- * numbers); where that would not give the same number back, as the eight bytes of a double. What was not measured has no
- * value, never zero. Reading a block gives back what was put in exactly. Knows no SQL.
+ * sample a group, an instant and its measures. A measure is kept as the decimal number that it is: a whole number with
+ * a scale for the column, as differences of variable length (protobuf.dev, "Encoding", the ZigZag form of signed
+ * numbers); where that would not give the same number back, as the eight bytes of a double. What was not measured has
+ * no value, never zero. Reading a block gives back what was put in exactly. Knows no SQL.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { assert } from '../../core/errors.js';
@@ -76,12 +76,11 @@ export interface SampleColumns {
   readonly faults: ReadonlyMap<number, string>;
 }
 
-interface Head {
-  /** By field; one value where all groups have the same. */
-  readonly groups: readonly (readonly unknown[])[];
-  readonly groupCount: number;
+/** What samples have in common, as text. */
+interface GroupTable {
   readonly count: number;
-  readonly faults: readonly (readonly [sample: number, fault: string])[];
+  /** By field; one value where all groups have the same. */
+  readonly fields: readonly (readonly unknown[])[];
 }
 
 const VERSION = 1;
@@ -124,22 +123,20 @@ export class SampleBlockBuilder {
   /** @param level of compression, 1 to 9 */
   encode(level: number): Buffer {
     const groups = [...this.numberOf.keys()];
-    const head: Head = {
-      groups: GROUP_FIELDS.map((field) => {
+    const table: GroupTable = {
+      count: groups.length,
+      fields: GROUP_FIELDS.map((field) => {
         const [first] = groups;
         const all = groups.map((group) => group[field]);
         return all.every((value) => value === first?.[field]) ? all.slice(0, 1) : all;
       }),
-      groupCount: groups.length,
-      count: this.count,
-      faults: this.faults,
     };
-    const text = Buffer.from(JSON.stringify(head));
     const instants = [...new Set(this.seenAt)].sort((a, b) => a - b);
     const order = new Map(instants.map((instant, place) => [instant, place]));
     const bytes = new Bytes();
-    bytes.unsigned(text.length);
-    bytes.raw(text);
+    bytes.text(JSON.stringify(table));
+    bytes.text(this.faults.length === 0 ? '' : JSON.stringify(this.faults));
+    bytes.unsigned(this.count);
     bytes.unsigned(instants.length);
     bytes.differences(instants);
     bytes.differences(this.groupOf);
@@ -153,26 +150,50 @@ export class SampleBlockBuilder {
 export function readSamples(payload: Uint8Array): SampleColumns {
   assert(payload[0] === VERSION, `a block of samples of form ${VERSION} was expected, not ${payload[0]}`);
   const bytes = new Reading(inflateRawSync(payload.subarray(1)));
-  const head = JSON.parse(bytes.text(bytes.unsigned())) as Head;
-  const groups = Array.from({ length: head.groupCount }, (_, group) =>
-    Object.fromEntries(
-      GROUP_FIELDS.map((field, place) => {
-        const values = head.groups[place] ?? [];
-        return [field, values.length === 1 ? values[0] : values[group]];
-      }),
-    ),
-  ) as unknown as SampleGroup[];
+  const groups = groupsOf(bytes.text());
+  const faults = bytes.text();
+  const count = bytes.unsigned();
   const instants = bytes.differences(new Float64Array(bytes.unsigned()));
-  const groupOf = bytes.differences(new Uint32Array(head.count));
-  const seenAt = bytes.differences(new Float64Array(head.count));
-  for (let sample = 0; sample < head.count; sample += 1) seenAt[sample] = instants[seenAt[sample] ?? 0] ?? Number.NaN;
+  const groupOf = bytes.differences(new Uint32Array(count));
+  const seenAt = bytes.differences(new Float64Array(count));
+  for (let sample = 0; sample < count; sample += 1) seenAt[sample] = instants[seenAt[sample] ?? 0] ?? Number.NaN;
   return {
     groups,
     groupOf,
     seenAt,
-    values: MEASURES.map(() => readColumn(bytes, head.count)),
-    faults: new Map(head.faults),
+    values: MEASURES.map(() => readColumn(bytes, count)),
+    faults: new Map(faults === '' ? [] : (JSON.parse(faults) as [number, string][])),
   };
+}
+
+/**
+ * Tables of groups that were read lately: those of the same GPUs are mostly the same from minute to minute and from
+ * hour to hour, and reading them is most of the work. The oldest goes.
+ */
+const READ = new Map<string, readonly SampleGroup[]>();
+const MOST_READ = 200_000;
+let readGroups = 0;
+
+function groupsOf(text: string): readonly SampleGroup[] {
+  const known = READ.get(text);
+  if (known !== undefined) return known;
+  const { count, fields } = JSON.parse(text) as GroupTable;
+  const groups = Array.from({ length: count }, (_, group) =>
+    Object.fromEntries(
+      GROUP_FIELDS.map((field, place) => {
+        const values = fields[place] ?? [];
+        return [field, values.length === 1 ? values[0] : values[group]];
+      }),
+    ),
+  ) as unknown as SampleGroup[];
+  READ.set(text, groups);
+  readGroups += count;
+  for (const [oldest, { length }] of READ) {
+    if (readGroups <= MOST_READ || READ.size === 1) break;
+    READ.delete(oldest);
+    readGroups -= length;
+  }
+  return groups;
 }
 
 /** The scale at which every value is a whole number; null: there is none. */
@@ -254,6 +275,12 @@ class Bytes {
     this.length += value.length;
   }
 
+  text(value: string): void {
+    const bytes = Buffer.from(value);
+    this.unsigned(bytes.length);
+    this.raw(bytes);
+  }
+
   unsigned(value: number): void {
     this.room(8);
     let rest = value;
@@ -299,8 +326,8 @@ class Reading {
     return value;
   }
 
-  text(length: number): string {
-    return this.raw(length).toString('utf8');
+  text(): string {
+    return this.raw(this.unsigned()).toString('utf8');
   }
 
   unsigned(): number {

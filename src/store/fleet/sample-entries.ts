@@ -51,6 +51,8 @@ export function asReal(value: number): number {
 
 /** Of two decimals that are equally near PostgreSQL takes the one that ends evenly, JavaScript the larger one. */
 function evenOf(real: number, short: number, digits: number): number {
+  // Ten digits that end in 5 hold no smaller part of two than this.
+  if (!Number.isInteger(real * 2 ** 14)) return short;
   const [mantissa = '', exponent = ''] = real.toExponential(digits).split('e');
   if (!mantissa.endsWith('5') || Number(`${mantissa}e${exponent}`) !== real) return short;
   const smaller = mantissa.slice(0, -1);
@@ -103,8 +105,8 @@ interface WideRow extends Omit<SampleGroup, 'term'> {
   readonly values: readonly (number | string | null)[];
 }
 
-const WIDE = `source, resource, at, seen_at as seen, gpu, nullif(mig_instance, '') as "migInstance", gpu_model as "gpuModel",
-  namespace, pod, exporter, team, workload_id as workload, workload as "workloadKind", partitioned as "isPartitioned",
+const WIDE = `source, resource, at, seen_at as seen, gpu, nullif(mig_instance, '') as "migInstance",
+  gpu_model as "gpuModel", namespace, pod, exporter, team, workload_id as workload, workload as "workloadKind", partitioned as "isPartitioned",
   connection, target, provider, sku, region, term, fault,
   json_build_array(gpu_utilisation_ratio, memory_used_ratio, memory_used_mib, temperature_celsius, power_watts,
     pcie_replays, requests_per_second, network_latency_seconds) as values`;

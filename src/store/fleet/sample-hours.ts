@@ -226,7 +226,8 @@ async function packHour(
     );
     for (let n = 0; n < own.length; n += BLOCKS_PER_STATEMENT) {
       const rows = await tx.query<{ payload: Buffer }>(
-        `select payload from sample_recent where organisation = $1 and source = $2 and id = any($3::bigint[]) order by id`,
+        `select payload from sample_recent where organisation = $1 and source = $2 and id = any($3::bigint[])
+         order by id`,
         [organisation, source, own.slice(n, n + BLOCKS_PER_STATEMENT).map(({ id }) => id)],
       );
       for (const { payload } of rows) hours.addBlock(source, readSamples(payload), includes);

@@ -228,12 +228,13 @@ export class SampleStore {
 
   /**
    * Forgets what is older than so many days before `now`: samples, workloads' minutes, and findings that were cleared.
-   * Packed samples go by whole days: one that no organisation keeps is dropped, of another only what is this one's goes.
+   * Packed samples go by whole days: one that no organisation keeps is dropped, of another what is this one's goes.
    */
   async purge(tx: Queryable, organisation: string, days: number, now: number): Promise<void> {
     const before = formatInstant(now - Math.max(LEAST_RETENTION_DAYS, days) * DAY_MS);
     await tx.query(
-      `select drop_sample_hours($1::timestamptz - make_interval(days => max(greatest($2, coalesce((s.value #>> '{}')::int, $3)))))
+      `select drop_sample_hours($1::timestamptz
+         - make_interval(days => max(greatest($2, coalesce((s.value #>> '{}')::int, $3)))))
        from organisation o left join setting s on s.organisation = o.id and s.key = $4`,
       [formatInstant(now), LEAST_RETENTION_DAYS, DEFAULT_RETENTION_DAYS, RETENTION_SETTING],
     );

@@ -1,0 +1,181 @@
+/**
+ * What samples cost: bytes of each as the version before kept them and as they are kept, a minute of 100,000 GPUs
+ * saved, an hour packed, and a look at the health of 2,000 and 20,000 GPUs. Machines of eight cards that all report at
+ * once, every fifteen seconds, as a Prometheus source reads them; the measures move as those of cards at work do.
+ */
+import { HEALTH_DEFAULTS, settle } from '../../dist/src/core/fleet/health.js';
+import { seconds, seeded, withBursar } from './server.mjs';
+
+const START = Date.UTC(2026, 10, 22, 12);
+const MINUTE = 60_000;
+const LOOK = 15_000;
+const TEAMS = 20;
+const CARDS = 8;
+const TOTAL_MIB = 81_559;
+
+/** Cards that drift; the same in every run. */
+function fleet(gpus) {
+  const random = seeded(7);
+  return Array.from({ length: gpus }, (_, n) => {
+    const machine = Math.floor(n / CARDS);
+    const hex = (machine * 2_654_435_761 + n).toString(16).padStart(12, '0').slice(-12);
+    return {
+      base: {
+        resource: `i-0${(machine * 40_503 + 7_919).toString(16).padStart(15, '0')}`,
+        gpu: `GPU-${hex.slice(0, 8)}-${hex.slice(2, 6)}-4${hex.slice(1, 4)}-a${hex.slice(5, 8)}-${hex}`,
+        migInstance: null,
+        gpuModel: 'NVIDIA H100 80GB HBM3',
+        namespace: null,
+        pod: null,
+        networkLatencySeconds: null,
+        requestsPerSecond: null,
+        labels: {},
+        exporter: `dcgm/10.0.${machine >> 8}.${machine & 255}:9400`,
+        team: `team-${machine % TEAMS}`,
+        workload: null,
+        workloadKind: 'training',
+        isPartitioned: false,
+        connection: 'aws',
+        target: `i-0${(machine * 40_503 + 7_919).toString(16).padStart(15, '0')}`,
+        provider: 'AWS',
+        sku: 'p5.48xlarge',
+        region: 'us-east-1',
+        term: 'on-demand',
+      },
+      state: { utilisation: 60 + Math.floor(40 * random()), mib: 20_000 + Math.floor(60_000 * random()), celsius: 45 },
+      replays: Math.floor(3 * random()),
+      random,
+    };
+  });
+}
+
+function look(cards, at) {
+  return cards.map(({ base, state, replays, random }) => {
+    const drift = (value, by, least, most) =>
+      Math.min(most, Math.max(least, value + Math.round(by * (2 * random() - 1))));
+    state.utilisation = drift(state.utilisation, 6, 0, 100);
+    state.celsius = drift(state.celsius, 2, 30, 84);
+    if (random() < 0.2) state.mib = drift(state.mib, 500, 500, 80_000);
+    return {
+      ...base,
+      at,
+      gpuUtilisationRatio: state.utilisation / 100,
+      memoryUsedRatio: state.mib / TOTAL_MIB,
+      memoryUsedMib: state.mib,
+      temperatureCelsius: state.celsius,
+      powerWatts: Math.round(1000 * (90 + 6 * state.utilisation + 10 * random())) / 1000,
+      pcieReplays: replays,
+    };
+  });
+}
+
+const save = (stores, samples) => stores.db.transaction((tx) => stores.samples.save(tx, 'default', 'bench', samples));
+
+async function bytes(db, pattern) {
+  const [{ size }] = await db.query(
+    `select sum(pg_total_relation_size(oid))::float8 as size from pg_class where relkind = 'r' and relname ~ $1`,
+    [pattern],
+  );
+  return size;
+}
+
+/** An hour of a fleet, minute by minute, as the version before wrote it. */
+async function wide(stores, gpus, minutes, log) {
+  const cards = fleet(gpus);
+  let time = 0;
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const rows = look(cards, START + minute * MINUTE);
+    const began = performance.now();
+    await stores.db.query(
+      `insert into sample (organisation, source, resource, at, gpu, mig_instance, seen_at, team, workload, partitioned,
+         connection, target, provider, sku, region, term, gpu_model, gpus, exporter, gpu_utilisation_ratio,
+         memory_used_ratio, memory_used_mib, temperature_celsius, power_watts, pcie_replays)
+       select 'default', 'bench', r ->> 'resource', $2, r ->> 'gpu', '', $2, r ->> 'team', r ->> 'workloadKind', false,
+         r ->> 'connection', r ->> 'target', r ->> 'provider', r ->> 'sku', r ->> 'region', r ->> 'term',
+         r ->> 'gpuModel', 1, r ->> 'exporter', (r ->> 'gpuUtilisationRatio')::real, (r ->> 'memoryUsedRatio')::real,
+         (r ->> 'memoryUsedMib')::real, (r ->> 'temperatureCelsius')::real, (r ->> 'powerWatts')::real,
+         (r ->> 'pcieReplays')::bigint
+       from jsonb_array_elements($1::jsonb) r`,
+      [JSON.stringify(rows), new Date(START + minute * MINUTE)],
+    );
+    time += seconds(began);
+  }
+  const each = (await bytes(stores.db, '^sample$')) / (gpus * minutes);
+  log(`rows of the version before: ${each.toFixed(0)} bytes a sample`);
+  await stores.db.query('truncate sample');
+  return { name: 'samples/as rows', gpus, minutes, bytesPerSample: Math.round(each), secondsPerMinute: time / minutes };
+}
+
+/** The hour before and the one at hand of a fleet, with a look at its health at the end. */
+async function packed(stores, gpus, log) {
+  const cards = fleet(gpus);
+  const end = START + 70 * MINUTE;
+  let [saving, looks] = [0, 0];
+  for (let at = START; at < end; at += LOOK) {
+    const samples = look(cards, at);
+    const began = performance.now();
+    await save(stores, samples);
+    saving += seconds(began);
+    looks += 1;
+  }
+  const recent = await bytes(stores.db, '^sample_recent$');
+  const health = async (now) => {
+    const began = performance.now();
+    await stores.db.transaction(async (tx) => {
+      const devices = await stores.samples.histories(tx, 'default', 'bench', now, HEALTH_DEFAULTS.replayMinutes);
+      const open = await stores.healthFindings.open(tx, 'default', 'bench');
+      await stores.healthFindings.keep(tx, 'default', 'bench', settle(open, devices, now), now);
+    });
+    return seconds(began);
+  };
+  const first = await health(end - 1);
+  const next = [];
+  for (let n = 0; n < 4; n += 1) {
+    const at = end + n * LOOK;
+    await save(stores, look(cards, at));
+    next.push(await health(at));
+  }
+  const began = performance.now();
+  await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', end));
+  const packing = seconds(began);
+  const each = (await bytes(stores.db, '^sample_hour_')) / (gpus * 60);
+  const memoryMib = process.memoryUsage().rss / 2 ** 20;
+  log(`${gpus} GPUs: ${each.toFixed(1)} bytes a sample, a look in ${next.map((time) => time.toFixed(2)).join(', ')} s`);
+  await stores.db.query('truncate sample_hour');
+  await stores.db.query('truncate sample_recent, health_finding');
+  return {
+    name: `samples/packed, ${gpus} GPUs`,
+    bytesPerSample: each,
+    bytesPerLookOfTheLastHour: recent / (gpus * looks),
+    secondsPerSavedMinute: (saving / looks) * (MINUTE / LOOK),
+    secondsPerPackedHour: packing,
+    firstLookAtHealthSeconds: first,
+    nextLookAtHealthSeconds: Math.max(...next),
+    memoryMib,
+  };
+}
+
+/** A minute of 100,000 GPUs: four looks. */
+async function oneMinute(stores, gpus) {
+  const cards = fleet(gpus);
+  const times = [];
+  for (let n = 0; n < 4; n += 1) {
+    const samples = look(cards, START + n * LOOK);
+    const [cpu, began] = [process.cpuUsage(), performance.now()];
+    for (let from = 0; from < samples.length; from += 20_000) await save(stores, samples.slice(from, from + 20_000));
+    const { user, system } = process.cpuUsage(cpu);
+    times.push([seconds(began), (user + system) / 1e6]);
+  }
+  await stores.db.query('truncate sample_recent');
+  const sum = (at) => times.reduce((total, time) => total + time[at], 0);
+  return { name: `samples/a minute of ${gpus} GPUs, four looks`, seconds: sum(0), workerCpuSeconds: sum(1) };
+}
+
+export function run({ rows = 20_000, log }) {
+  return withBursar(async ({ stores }) => [
+    await wide(stores, 2000, 30, log),
+    await packed(stores, 2000, log),
+    await packed(stores, rows, log),
+    await oneMinute(stores, 100_000),
+  ]);
+}
