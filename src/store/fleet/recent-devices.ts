@@ -12,6 +12,7 @@ import type { Queryable } from '../database.js';
 import { DeviceHours, MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
 import { placeOf, readSamples, type SampleGroup } from './sample-block.js';
 import { wideEntries } from './sample-entries.js';
+import { recentBlocks } from './sample-hours.js';
 
 const [UTILISATION, CELSIUS, REPLAYS, LATENCY] = [
   placeOf('gpuUtilisationRatio'),
@@ -29,12 +30,7 @@ export interface RecentDevice {
   readings(): DeviceReading[];
 }
 
-interface Block {
-  readonly id: string;
-  readonly hour: Date;
-  readonly isPacked: boolean;
-  readonly payload: Buffer;
-}
+const ROWS_PER_STATEMENT = 1000;
 
 export class RecentDevices {
   private readonly hours = new DeviceHours(new Set([UTILISATION, CELSIUS, REPLAYS, LATENCY]));
@@ -67,22 +63,35 @@ export class RecentDevices {
     this.lastPacked = '0';
   }
 
+  /** What is packed while blocks are read may be missed among them: then it is among what is packed. */
   private async catchUp(db: Queryable): Promise<void> {
-    const recent = await db.query<Block>(
-      `select id::text as id, hour, false as "isPacked", payload from sample_recent
-       where organisation = $1 and source = $2 and hour >= $3 and id <> all($4::bigint[]) order by id`,
-      [this.organisation, this.source, formatInstant(this.from), [...this.read.values()].flat()],
-    );
-    const packed = await db.query<Block>(
-      `select id::text as id, hour, true as "isPacked", payload from sample_hour
-       where organisation = $1 and source = $2 and hour >= $3 and id > $4 order by sample_hour.id`,
-      [this.organisation, this.source, formatInstant(this.from), this.lastPacked],
-    );
-    // What was saved after an hour was packed is newer than it.
-    for (const { id, hour, isPacked, payload } of [...packed, ...recent]) {
+    await this.readPacked(db);
+    const blocks = recentBlocks(db, this.organisation, 'source = $2 and hour >= $3 and id <> all($4::bigint[])', [
+      this.source,
+      formatInstant(this.from),
+      [...this.read.values()].flat(),
+    ]);
+    for await (const { id, hour, payload } of blocks) {
       this.hours.addBlock(this.source, readSamples(payload), () => true);
-      if (isPacked) this.lastPacked = id;
-      else this.read.set(hour.getTime(), [...(this.read.get(hour.getTime()) ?? []), id]);
+      const read = this.read.get(hour);
+      if (read === undefined) this.read.set(hour, [id]);
+      else read.push(id);
+    }
+    await this.readPacked(db);
+  }
+
+  private async readPacked(db: Queryable): Promise<void> {
+    for (;;) {
+      const rows = await db.query<{ id: string; payload: Buffer }>(
+        `select id::text as id, payload from sample_hour
+         where organisation = $1 and source = $2 and hour >= $3 and id > $4 order by sample_hour.id limit $5`,
+        [this.organisation, this.source, formatInstant(this.from), this.lastPacked, ROWS_PER_STATEMENT],
+      );
+      for (const { id, payload } of rows) {
+        this.hours.addBlock(this.source, readSamples(payload), () => true);
+        this.lastPacked = id;
+      }
+      if (rows.length < ROWS_PER_STATEMENT) return;
     }
   }
 }

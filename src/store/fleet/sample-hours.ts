@@ -152,6 +152,39 @@ const lock = (tx: Queryable, organisation: string, source: string): Promise<unkn
     `bursar.sample\u0001${organisation}\u0001${source}`,
   ]);
 
+export interface RecentBlock {
+  readonly id: string;
+  readonly source: string;
+  /** Epoch milliseconds. */
+  readonly hour: number;
+  readonly payload: Buffer;
+}
+
+/**
+ * Blocks of what was saved lately, by a condition on them, in the order in which they were saved. Some at a time: an
+ * hour of a large fleet would fill the memory. What is packed meanwhile is left out.
+ */
+export async function* recentBlocks(
+  db: Queryable,
+  organisation: string,
+  condition: string,
+  given: readonly unknown[],
+): AsyncGenerator<RecentBlock> {
+  const ids = await db.query<{ id: string; source: string }>(
+    `select id::text as id, source from sample_recent where organisation = $1 and ${condition} order by sample_recent.id`,
+    [organisation, ...given],
+  );
+  for (let first = 0; first < ids.length; first += BLOCKS_PER_STATEMENT) {
+    const some = ids.slice(first, first + BLOCKS_PER_STATEMENT);
+    const rows = await db.query<Omit<RecentBlock, 'hour'> & { hour: Date }>(
+      `select id::text as id, source, hour, payload from sample_recent
+       where organisation = $1 and source = any($2::text[]) and id = any($3::bigint[]) order by sample_recent.id`,
+      [organisation, [...new Set(some.map(({ source }) => source))], some.map(({ id }) => id)],
+    );
+    for (const row of rows) yield { ...row, hour: row.hour.getTime() };
+  }
+}
+
 /** Packs what was saved lately of a source, of hours before one; null: all of it. */
 export async function packHours(
   tx: Queryable,
@@ -200,7 +233,7 @@ async function packHour(
   const of = [organisation, source, formatInstant(hour)];
   const blocks = await tx.query<{ id: string; first: string; last: string }>(
     `select id::text as id, first_resource as first, last_resource as last from sample_recent
-     where organisation = $1 and source = $2 and hour = $3 order by id`,
+     where organisation = $1 and source = $2 and hour = $3 order by sample_recent.id`,
     of,
   );
   const parts = Math.max(1, Math.ceil(samples / SAMPLES_AT_ONCE));

@@ -7,6 +7,7 @@ import type { Queryable } from '../database.js';
 import { DeviceHours, MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
 import { readSamples, type SampleGroup } from './sample-block.js';
 import { wideEntries } from './sample-entries.js';
+import { recentBlocks } from './sample-hours.js';
 
 /** Minutes of teams, from the first to the last, epoch milliseconds of where each begins. */
 export interface SampleFilter {
@@ -110,13 +111,14 @@ async function recentOf(
   given: readonly unknown[],
 ): Promise<DeviceHours> {
   const end = last + MINUTE_MS - 1;
-  const rows = await db.query<Block>(
-    `select source, payload from sample_recent where organisation = $1 and hour >= date_trunc('hour', $2::timestamptz)
-       and hour <= $3 and last_at >= $2 and first_at <= $3 and ${condition} order by id`,
-    [organisation, formatInstant(first), formatInstant(end), ...given],
+  const blocks = recentBlocks(
+    db,
+    organisation,
+    `hour >= date_trunc('hour', $2::timestamptz) and hour <= $3 and last_at >= $2 and first_at <= $3 and ${condition}`,
+    [formatInstant(first), formatInstant(end), ...given],
   );
   const hours = new DeviceHours();
-  for (const { source, payload } of rows)
+  for await (const { source, payload } of blocks)
     hours.addBlock(source, readSamples(payload), (_, seenAt) => seenAt >= first && seenAt <= end);
   return hours;
 }
