@@ -1,7 +1,8 @@
 /**
  * What samples cost: bytes of each as the version before kept them and as they are kept, a minute of 100,000 GPUs
  * saved, an hour packed, and a look at the health of 2,000 and 20,000 GPUs. Machines of eight cards that all report at
- * once, every fifteen seconds, as a Prometheus source reads them; the measures move as those of cards at work do.
+ * once, every fifteen seconds as a Prometheus source reads them, or every minute; the measures move as those of cards
+ * at work do.
  */
 import { HEALTH_DEFAULTS, settle } from '../../dist/src/core/fleet/health.js';
 import { seconds, seeded, withBursar } from './server.mjs';
@@ -107,11 +108,11 @@ async function wide(stores, gpus, minutes, log) {
 }
 
 /** The hour before and the one at hand of a fleet, with a look at its health at the end. */
-async function packed(stores, gpus, log) {
+async function packed(stores, gpus, every, log) {
   const cards = fleet(gpus);
   const end = START + 70 * MINUTE;
   let [saving, looks] = [0, 0];
-  for (let at = START; at < end; at += LOOK) {
+  for (let at = START; at < end; at += every) {
     const samples = look(cards, at);
     const began = performance.now();
     await save(stores, samples);
@@ -120,13 +121,14 @@ async function packed(stores, gpus, log) {
   }
   const recent = await bytes(stores.db, '^sample_recent$');
   const health = async (now) => {
-    const began = performance.now();
+    const [cpu, began] = [process.cpuUsage(), performance.now()];
     await stores.db.transaction(async (tx) => {
       const devices = await stores.samples.histories(tx, 'default', 'bench', now, HEALTH_DEFAULTS.replayMinutes);
       const open = await stores.healthFindings.open(tx, 'default', 'bench');
       await stores.healthFindings.keep(tx, 'default', 'bench', settle(open, devices, now), now);
     });
-    return seconds(began);
+    const { user, system } = process.cpuUsage(cpu);
+    return { time: seconds(began), workerCpu: (user + system) / 1e6 };
   };
   const first = await health(end - 1);
   const next = [];
@@ -140,17 +142,20 @@ async function packed(stores, gpus, log) {
   const packing = seconds(began);
   const each = (await bytes(stores.db, '^sample_hour_')) / (gpus * 60);
   const memoryMib = process.memoryUsage().rss / 2 ** 20;
-  log(`${gpus} GPUs: ${each.toFixed(1)} bytes a sample, a look in ${next.map((time) => time.toFixed(2)).join(', ')} s`);
+  log(
+    `${gpus} GPUs: ${each.toFixed(1)} bytes a sample, a look in ${next.map(({ time }) => time.toFixed(2)).join(', ')} s`,
+  );
   await stores.db.query('truncate sample_hour');
   await stores.db.query('truncate sample_recent, health_finding');
   return {
-    name: `samples/packed, ${gpus} GPUs`,
+    name: `samples/packed, ${gpus} GPUs, a look every ${every / 1000} s`,
     bytesPerSample: each,
     bytesPerLookOfTheLastHour: recent / (gpus * looks),
-    secondsPerSavedMinute: (saving / looks) * (MINUTE / LOOK),
+    secondsPerSavedMinute: (saving / looks) * (MINUTE / every),
     secondsPerPackedHour: packing,
-    firstLookAtHealthSeconds: first,
-    nextLookAtHealthSeconds: Math.max(...next),
+    firstLookAtHealthSeconds: first.time,
+    nextLookAtHealthSeconds: Math.max(...next.map(({ time }) => time)),
+    nextLookWorkerCpuSeconds: Math.max(...next.map(({ workerCpu }) => workerCpu)),
     memoryMib,
   };
 }
@@ -174,8 +179,8 @@ async function oneMinute(stores, gpus) {
 export function run({ rows = 20_000, log }) {
   return withBursar(async ({ stores }) => [
     await wide(stores, 2000, 30, log),
-    await packed(stores, 2000, log),
-    await packed(stores, rows, log),
+    await packed(stores, 2000, LOOK, log),
+    await packed(stores, rows, MINUTE, log),
     await oneMinute(stores, 100_000),
   ]);
 }

@@ -151,10 +151,16 @@ function known(
   measure: Measure,
   from: number,
 ): { readonly at: number; readonly value: number }[] {
-  return device.readings.flatMap((reading) => {
-    const value = reading[measure];
-    return value !== null && Number.isFinite(value) && reading.at > from ? [{ at: reading.at, value }] : [];
-  });
+  const { readings } = device;
+  let first = readings.length;
+  while (first > 0 && (readings[first - 1]?.at ?? from) > from) first -= 1;
+  const values: { readonly at: number; readonly value: number }[] = [];
+  for (; first < readings.length; first += 1) {
+    const reading = readings[first];
+    const value = reading?.[measure] ?? null;
+    if (reading !== undefined && value !== null && Number.isFinite(value)) values.push({ at: reading.at, value });
+  }
+  return values;
 }
 
 /** The newest value where it is fresh, else null. */
