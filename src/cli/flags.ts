@@ -55,6 +55,28 @@ export function aboveZeroList(text: string, before: readonly number[] | undefine
   return [...(before ?? []), ...text.split(',').map(aboveZero)];
 }
 
+/** Several names: `a,b`. */
+export function list(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes('')) throw new InvalidArgumentError('It is not a list of names such as a,b.');
+  return names;
+}
+
+/** Several whole numbers of 0 or more: `0,288`. */
+export function wholeList(text: string): number[] {
+  const values = text.split(',').map(whole);
+  if (values.some((value) => value < 0)) throw new InvalidArgumentError('A number is below 0.');
+  return values;
+}
+
+/** How often something was read, in seconds: 0 for `full` (always), null for `none` (never). */
+export function readEvery(text: string): number | null {
+  if (text === 'full') return 0;
+  if (text === 'none') return null;
+  if (!/^[1-9]\d{0,8}s$/.test(text)) throw new InvalidArgumentError('It is not full, none or seconds such as 7200s.');
+  return Number(text.slice(0, -1));
+}
+
 /** A decimal of 0 or more, kept as it was written. */
 export function amount(text: string): string {
   const value = parseDecimal(text);

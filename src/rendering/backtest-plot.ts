@@ -44,6 +44,12 @@ export function backtestPlot(report: BacktestReport): Plot {
         subtitle: `${settingsText(report, ['jobHours', 'restartHours', 'onDemandPrice', 'spotPrice'])}${leftOut(report)}`,
         panels: [sharePanel(report)],
       };
+    case 'spot-regions':
+      return {
+        title: 'Spot under a deadline, over many zones',
+        subtitle: settingsText(report, ['jobHours', 'deadlineHours', 'restartHours', 'checkpointGb', 'gang']),
+        panels: [sharePanel(report)],
+      };
     case 'commitment':
       return {
         title: 'Reserve or pay on demand',

@@ -43,6 +43,10 @@ beforeAll(async () => {
     `${JSON.stringify({ available: Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? '0' : '1')).join(''), gap_seconds: 600 })}\n`,
   );
   await writeFile(
+    file('zone.jsonl'),
+    `${JSON.stringify({ zone: 'a', region: 'a', cloud: 'aws', available: '1110'.repeat(15), gap_seconds: 600, spot_price: [[0, 1]], on_demand_price: 3, egress_usd_per_gb: { a: 0 } })}\n`,
+  );
+  await writeFile(
     file('throughput.jsonl'),
     `${Array.from({ length: 14 }, (_, n) => JSON.stringify({ model: 'net', gpu: 'H200', gpu_count: 1, batch: 2 ** (n % 7), samples_per_s: ((900 * 2 ** (n % 7)) / (2 ** (n % 7) + 8)) * (n < 7 ? 1 : 1.6), precision: n < 7 ? 'fp32' : 'bf16' })).join('\n')}\n`,
   );
@@ -72,6 +76,8 @@ async function bursar(
 
 const PROBLEMS: Readonly<Record<string, () => string[]>> = {
   spot: () => ['--traces', file('a.jsonl'), '--job-hours', '4', '--deadline-hours', '6', '8'],
+  'spot-regions': () =>
+    `--traces ${file('zone.jsonl')} --job-hours 4 --deadline-hours 6 --restart-hours 0.1 --checkpoint-gb 10`.split(' '),
   commitment: () => ['--demand', file('demand.csv'), '--term-hours', '24'],
   scaling: () => ['--arrivals', file('arrivals.csv')],
   idle: () => ['--samples', file('samples.csv')],

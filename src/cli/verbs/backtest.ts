@@ -7,7 +7,7 @@
 import type { Command } from 'commander';
 import type { BacktestProblem, BacktestReport } from '../../core/policy/backtest.js';
 import { Failure } from '../../core/errors.js';
-import { aboveZero, aboveZeroList, count, notNegative, whole } from '../flags.js';
+import { aboveZero, aboveZeroList, count, list, notNegative, readEvery, whole, wholeList } from '../flags.js';
 import { plotFile } from '../plot-file.js';
 import { Progress } from '../progress.js';
 import { actor, type Session } from '../session.js';
@@ -19,6 +19,7 @@ type RunBacktest = (options: never) => Promise<BacktestReport>;
 
 const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = {
   spot: async () => (await import('../../lab/spot/run.js')).runSpotBacktest,
+  'spot-regions': async () => (await import('../../lab/spot-regions/run.js')).runSpotRegionsBacktest,
   commitment: async () => (await import('../../lab/commitment/run.js')).runCommitmentBacktest,
   scaling: async () => (await import('../../lab/scaling/run.js')).runScalingBacktest,
   idle: async () => (await import('../../lab/idle/run.js')).runIdleBacktest,
@@ -40,6 +41,7 @@ Example:
   bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72 --plot spot.svg`,
     );
   addSpot(backtest, session);
+  addSpotRegions(backtest, session);
   addOthers(backtest, session);
   addPolicy(backtest, session);
   for (const problem of backtest.commands) problem.option('--plot <file>', 'a picture of the result, .svg or .png');
@@ -67,6 +69,36 @@ function addSpot(backtest: Command, session: Session): void {
     .action(({ deadlineHours, ...flags }: Flags) =>
       answer(session, 'spot', { ...flags, deadlineHours: deadlineHours ?? [60] }),
     );
+}
+
+function addSpotRegions(backtest: Command, session: Session): void {
+  backtest
+    .command('spot-regions')
+    .description('A job with a deadline on spot capacity of many zones, regions and clouds.')
+    .requiredOption('--traces <file>', 'a recording of many zones: JSON lines, gzip or not')
+    .option('--past <file>', 'earlier ticks of the same recording')
+    .option('--train <file...>', 'other recordings to learn from', [])
+    .requiredOption('--job-hours <h>', 'work of the job', aboveZero)
+    .requiredOption('--deadline-hours <h>', 'time until it must be done', aboveZero)
+    .requiredOption('--restart-hours <h>', 'lost at each start', notNegative)
+    .requiredOption('--checkpoint-gb <g>', 'sent at each change of region', notNegative)
+    .option('--gang <n>', 'instances that must be there at once; the price is that of all', count, 1)
+    .option('--zones <names>', 'only these zones: a,b', list)
+    .option('--probe-seconds <s>', 'spot time that a probe that succeeds costs', notNegative, 60)
+    .option('--past-every <t>', 'how often the past was read: full, none, or seconds such as 7200s', readEvery, 0)
+    .option('--starts <ticks>', 'ticks at which a window starts: 0,288', wholeList)
+    .option('--windows <n>', 'windows that start evenly over the recording, where no starts are given', count, 12)
+    .option('--policies <names>', 'only these policies: bursar,skynomad', list)
+    .option('--decisions <file>', 'what bursar did in each tick, as JSON lines')
+    .addHelpText(
+      'after',
+      `
+overOptimum is the cost over that of the optimum: 1.05 is 5 % dearer; worstWindow is the largest of a window.
+
+Example:
+  bursar backtest spot-regions --traces h100.jsonl.gz --job-hours 36 --deadline-hours 48 --restart-hours 0.2 --checkpoint-gb 50`,
+    )
+    .action((flags: Flags) => answer(session, 'spot-regions', flags));
 }
 
 function addOthers(backtest: Command, session: Session): void {

@@ -1,0 +1,211 @@
+/**
+ * A model of spot availability in many zones: spells of availability and of absence alternate, and each spell is of
+ * one of a few classes of mean length. Zones differ in how often they draw which class.
+ *
+ * Within a class the end comes with the same chance in every tick, so that a spell that has lasted long is probably of
+ * a class that lasts: the chance to go on grows with age, as measured lifetimes have it. All is a hidden Markov chain,
+ * so that a reading in every tick, one every two hours and none at all are the same case: a tick without a reading is
+ * stepped over. A zone's shares are learned by Baum-Welch from its readings beside a prior that leans to its region and
+ * to all zones that were seen (a Dirichlet prior: counts of spells).
+ *
+ * It is handed readings and never sees a window. The invariant: every share is above zero, so no future is ruled out.
+ */
+
+/** Mean length of a spell by class, in hours. */
+export const CLASS_HOURS: readonly number[] = [0.2, 0.7, 2.5, 9, 32, 110];
+export const CLASSES = CLASS_HOURS.length;
+const STATES = 2 * CLASSES;
+
+/** A tick of which nothing is known. */
+export const UNREAD = 2;
+
+/** By class, those of absence first, then those of availability; each half sums to one. */
+export type Shares = Float64Array;
+
+/** Readings of one zone: 1 available, 0 absent, UNREAD; one per tick, oldest first. */
+export interface Readings {
+  readonly tickSeconds: number;
+  readonly states: Uint8Array;
+}
+
+/** The chance that a spell ends with a tick, by class. */
+export const endChances = (tickSeconds: number): Float64Array =>
+  Float64Array.from({ length: STATES }, (_, k) => 1 - Math.exp(-tickSeconds / 3600 / (CLASS_HOURS[k % CLASSES] ?? 1)));
+
+/** What is believed about one zone: the chance of each class of the present spell. */
+export class ZoneBelief {
+  readonly weights: Float64Array;
+
+  constructor(
+    readonly shares: Shares,
+    private readonly ends: Float64Array,
+  ) {
+    this.weights = longRun(shares);
+  }
+
+  /** Lets a tick pass. */
+  advance(): void {
+    const { weights, shares, ends } = this;
+    const gone: [number, number] = [0, 0];
+    for (let k = 0; k < STATES; k += 1) {
+      const leaves = (weights[k] ?? 0) * (ends[k] ?? 0);
+      weights[k] = (weights[k] ?? 0) - leaves;
+      gone[k < CLASSES ? 0 : 1] += leaves;
+    }
+    for (let k = 0; k < STATES; k += 1)
+      weights[k] = (weights[k] ?? 0) + (shares[k] ?? 0) * (k < CLASSES ? gone[1] : gone[0]);
+  }
+
+  /** Takes in that spot can be had now (1), or cannot (0). */
+  observe(state: number): void {
+    const { weights } = this;
+    const from = state === 1 ? CLASSES : 0;
+    let total = 0;
+    for (let k = from; k < from + CLASSES; k += 1) total += weights[k] ?? 0;
+    for (let k = 0; k < STATES; k += 1) weights[k] = k >= from && k < from + CLASSES ? (weights[k] ?? 0) / total : 0;
+  }
+
+  /** The chance that spot can be had now. */
+  chance(): number {
+    return this.weights.reduce((sum, weight, k) => sum + (k < CLASSES ? 0 : weight), 0);
+  }
+
+  /** The same belief, on its own. */
+  copy(): ZoneBelief {
+    const other = new ZoneBelief(this.shares, this.ends);
+    other.weights.set(this.weights);
+    return other;
+  }
+}
+
+/** The chance of each class at a time of which nothing is known: long spells are met more often. */
+function longRun(shares: Shares): Float64Array {
+  const weights = shares.map((share, k) => share * (CLASS_HOURS[k % CLASSES] ?? 1));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => weight / total);
+}
+
+/** Puts each half of counts of spells to a sum of one. */
+function normalised(counts: Float64Array): Shares {
+  const sums: [number, number] = [0, 0];
+  counts.forEach((count, k) => (sums[k < CLASSES ? 0 : 1] += count));
+  return counts.map((count, k) => count / sums[k < CLASSES ? 0 : 1]);
+}
+
+/** Expected spells by class in the readings of a zone of the given shares (forward-backward). */
+function spellsOf({ states, tickSeconds }: Readings, shares: Shares): Float64Array {
+  const ends = endChances(tickSeconds);
+  const belief = new ZoneBelief(shares, ends);
+  const before: Float64Array[] = [];
+  for (const state of states) {
+    if (before.length > 0) belief.advance();
+    if (state !== UNREAD) belief.observe(state);
+    before.push(Float64Array.from(belief.weights));
+  }
+  const spells = new Float64Array(STATES);
+  let after: Float64Array = new Float64Array(STATES).fill(1);
+  for (let t = states.length - 1; t >= 0; t -= 1) {
+    const now = before[t] ?? after;
+    if (t === 0) {
+      const total = now.reduce((sum, weight, k) => sum + weight * (after[k] ?? 0), 0);
+      now.forEach((weight, k) => (spells[k] = (spells[k] ?? 0) + (weight * (after[k] ?? 0)) / total));
+      break;
+    }
+    const state = states[t] ?? UNREAD;
+    const seen = after.map((value, k) => (state === UNREAD || (k < CLASSES ? 0 : 1) === state ? value : 0));
+    after = stepBack(before[t - 1] ?? now, seen, shares, ends, spells);
+  }
+  return spells;
+}
+
+/** One step of the backward pass: adds the spells that began, and returns the values of the tick before, scaled. */
+function stepBack(
+  earlier: Float64Array,
+  seen: Float64Array,
+  shares: Shares,
+  ends: Float64Array,
+  spells: Float64Array,
+): Float64Array {
+  const fresh: [number, number] = [0, 0];
+  for (let k = 0; k < STATES; k += 1) fresh[k < CLASSES ? 0 : 1] += (shares[k] ?? 0) * (seen[k] ?? 0);
+  const values = new Float64Array(STATES);
+  const leaving: [number, number] = [0, 0];
+  let total = 0;
+  for (let k = 0; k < STATES; k += 1) {
+    const end = ends[k] ?? 0;
+    values[k] = (1 - end) * (seen[k] ?? 0) + end * fresh[k < CLASSES ? 1 : 0];
+    total += (earlier[k] ?? 0) * (values[k] ?? 0);
+    leaving[k < CLASSES ? 0 : 1] += (earlier[k] ?? 0) * end;
+  }
+  for (let k = 0; k < STATES; k += 1) {
+    const began = leaving[k < CLASSES ? 1 : 0] * (shares[k] ?? 0) * (seen[k] ?? 0);
+    spells[k] = (spells[k] ?? 0) + began / total;
+    values[k] = (values[k] ?? 0) / total;
+  }
+  return values;
+}
+
+const ROUNDS = 12;
+
+/** Counts of spells by class: the prior's and those of the readings (expectation maximisation). */
+function learn(readings: readonly Readings[], prior: Float64Array): Float64Array {
+  let counts = prior;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const next = Float64Array.from(prior);
+    for (const one of readings) {
+      if (one.states.length < 2) continue;
+      spellsOf(one, normalised(counts)).forEach((count, k) => (next[k] = (next[k] ?? 0) + count));
+    }
+    counts = next;
+  }
+  return counts;
+}
+
+/** How spells were shared among the classes in the recordings that docs/decisions-quality/spot-regions.md names. */
+const BUILT_IN: readonly number[] = [0.3, 0.25, 0.2, 0.12, 0.08, 0.05, 0.25, 0.2, 0.2, 0.15, 0.12, 0.08];
+/** Spells for which a prior stands, and the most for which one zone's own count where others are told of them. */
+const PRIOR_SPELLS = 4;
+const MOST_TOLD = 10;
+
+/** What may be learned from for one zone of the problem. */
+export interface ZoneLesson {
+  readonly region: number;
+  readonly past: Readings;
+}
+
+/**
+ * The shares of each zone, from its own past, its region's, that of all zones and of other recordings, in falling
+ * weight. Deterministic.
+ */
+export function learnZones(zones: readonly ZoneLesson[], others: readonly Readings[]): Shares[] {
+  const base = Float64Array.from(BUILT_IN, (share) => share * PRIOR_SPELLS);
+  const told = (readings: Readings): Float64Array => {
+    const spells = learn([readings], base).map((count, k) => count - (base[k] ?? 0));
+    const total = spells.reduce((sum, count) => sum + count, 0);
+    return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_TOLD) / total : 1));
+  };
+  const own = zones.map(({ past }) => told(past));
+  const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_TOLD), ...own, ...others.map(told)]);
+  const common = normalised(all).map((share) => share * MOST_TOLD);
+  return zones.map(({ region, past }, zone) => {
+    const siblings = own.filter((_, other) => other !== zone && zones[other]?.region === region);
+    const prior = normalised(addUp([common, ...siblings])).map((share) => share * PRIOR_SPELLS);
+    return normalised(learn([past], prior));
+  });
+}
+
+function addUp(counts: readonly Float64Array[]): Float64Array {
+  const sum = new Float64Array(STATES);
+  for (const one of counts) one.forEach((count, k) => (sum[k] = (sum[k] ?? 0) + count));
+  return sum;
+}
+
+/** What is believed of a zone after its past, at the first tick that follows. */
+export function beliefAfter(shares: Shares, { states, tickSeconds }: Readings): ZoneBelief {
+  const belief = new ZoneBelief(shares, endChances(tickSeconds));
+  for (const state of states) {
+    if (state !== UNREAD) belief.observe(state);
+    belief.advance();
+  }
+  return belief;
+}

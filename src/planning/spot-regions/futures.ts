@@ -1,0 +1,82 @@
+/**
+ * Futures of many zones, drawn from what is believed: by sample and zone whether spot can be had, from this tick on.
+ *
+ * Each zone is drawn twice with every sample: as it is believed, and given that spot can be had there now, for weighing
+ * a launch that succeeds. Random numbers are handed in. Nothing here decides.
+ */
+import { CLASSES, endChances, type ZoneBelief } from './availability.js';
+
+export type Random = () => number;
+
+export interface Future {
+  /** By zone: 1 where spot can be had, by tick from now. */
+  readonly believed: Uint8Array[];
+  readonly givenNow: Uint8Array[];
+}
+
+/** A class by its weights, which need not sum to one; from..to is the half that counts. */
+function drawn(weights: Float64Array, from: number, to: number, random: Random): number {
+  let total = 0;
+  for (let k = from; k < to; k += 1) total += weights[k] ?? 0;
+  let left = random() * total;
+  for (let k = from; k < to; k += 1) {
+    left -= weights[k] ?? 0;
+    if (left < 0) return k;
+  }
+  return to - 1;
+}
+
+/** Fills `states` with spells, the first of class `first`. */
+function fillSpells(
+  states: Uint8Array,
+  first: number,
+  belief: ZoneBelief,
+  logStay: Float64Array,
+  random: Random,
+): void {
+  let [tick, k] = [0, first];
+  while (tick < states.length) {
+    const ticks = 1 + Math.floor(Math.log(1 - random()) / (logStay[k] ?? -1));
+    const end = Math.min(states.length, tick + ticks);
+    states.fill(k < CLASSES ? 0 : 1, tick, end);
+    tick = end;
+    k = k < CLASSES ? drawn(belief.shares, CLASSES, 2 * CLASSES, random) : drawn(belief.shares, 0, CLASSES, random);
+  }
+}
+
+/** Buffers that are filled again and again. */
+export class Futures {
+  private readonly samples: Future[];
+  private readonly logStay: Float64Array;
+
+  constructor(
+    zones: number,
+    private readonly ticks: number,
+    count: number,
+    tickSeconds: number,
+    private readonly random: Random,
+  ) {
+    const rows = (): Uint8Array[] => Array.from({ length: zones }, () => new Uint8Array(ticks));
+    this.samples = Array.from({ length: count }, () => ({ believed: rows(), givenNow: rows() }));
+    this.logStay = endChances(tickSeconds).map((end) => Math.log(1 - end));
+  }
+
+  /** Draws anew, `ticks` far; what was handed out before is overwritten. */
+  draw(beliefs: readonly ZoneBelief[], ticks: number): readonly Future[] {
+    const length = Math.min(ticks, this.ticks);
+    for (const { believed, givenNow } of this.samples) {
+      beliefs.forEach((belief, zone) => {
+        const [plain, given] = [believed[zone], givenNow[zone]];
+        if (plain === undefined || given === undefined) return;
+        const first = drawn(belief.weights, 0, 2 * CLASSES, this.random);
+        fillSpells(plain.subarray(0, length), first, belief, this.logStay, this.random);
+        if (first >= CLASSES) given.set(plain);
+        else {
+          const up = drawn(belief.weights, CLASSES, 2 * CLASSES, this.random);
+          fillSpells(given.subarray(0, length), up, belief, this.logStay, this.random);
+        }
+      });
+    }
+    return this.samples;
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Rules that could run the rest of the job, and what one of them would cost in one drawn future.
+ *
+ * A rule is a pace and an order of zones. Spot is taken in the first zone of the order that has it, and left for one
+ * that is worth the move. Without spot it waits while the slack (time left beyond work and one restart) is above a line
+ * that falls to zero at the deadline, and takes on-demand below it: pace 0 waits until the last safe tick, pace 1 keeps
+ * the present share of slack as Uniform Progress does (Wu et al., NSDI 2024, section 5.2), more hurries. The invariant:
+ * no rule ever leaves too little time for on-demand.
+ */
+import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem } from './problem.js';
+
+export interface Rule {
+  /** Share of the present slack's line below which on-demand is taken; Infinity: on-demand whenever there is no spot. */
+  readonly pace: number;
+  /** Zones where spot is taken, best first. */
+  readonly order: readonly number[];
+  /** By zone held: the zones that it is left for, best first. */
+  readonly better: readonly (readonly number[])[];
+  /** The on-demand zone, by region of the checkpoint; the last: it lies nowhere. */
+  readonly onDemandFrom: readonly number[];
+}
+
+/** Where a job stands, in units of the problem. */
+export interface Standing {
+  readonly mode: Mode;
+  readonly zone: number;
+  readonly restartLeft: number;
+  readonly workLeft: number;
+  readonly timeLeft: number;
+  readonly region: number;
+}
+
+/** What stays the same over all futures of a look. */
+export interface RolloutTerms {
+  readonly problem: RegionsProblem;
+  /** Per unit of time, by zone. */
+  readonly spotPrice: Float64Array;
+  readonly onDemandPrice: Float64Array;
+}
+
+export interface FirstStep {
+  readonly mode: Mode;
+  readonly zone: number;
+}
+
+/** Plays rules out. One object serves any number of futures, one after the other. */
+export class Rollout {
+  private mode: Mode = IDLE;
+  private zone = NOWHERE;
+  private restartLeft = 0;
+  private workLeft = 0;
+  private timeLeft = 0;
+  private region = NOWHERE;
+  private nextMode: Mode = IDLE;
+  private nextZone = NOWHERE;
+  /** Of the slack line: units of slack by unit of time left. */
+  private line = 0;
+
+  constructor(private readonly terms: RolloutTerms) {}
+
+  /** What it costs to go on from `now` with `first` in this tick and `rule` after it, in one future. */
+  cost(now: Standing, first: FirstStep, rule: Rule, available: readonly Uint8Array[]): number {
+    const { restartUnits, tickUnits } = this.terms.problem;
+    this.mode = now.mode;
+    this.zone = now.zone;
+    this.restartLeft = now.restartLeft;
+    this.workLeft = now.workLeft;
+    this.timeLeft = now.timeLeft;
+    this.region = now.region;
+    this.line = rule.pace * (Math.max(0, now.timeLeft - now.workLeft - restartUnits) / now.timeLeft + 1e-9);
+    this.nextMode = first.mode;
+    this.nextZone = first.zone;
+    let cost = this.spend();
+    for (let tick = 1; this.workLeft > 0; tick += 1) {
+      // A choice of this tick that is not safe is refused before it is weighed; later ones are safe by the rule.
+      if (this.timeLeft < tickUnits) return Infinity;
+      this.choose(tick, rule, available);
+      cost += this.spend();
+    }
+    return cost;
+  }
+
+  private choose(tick: number, rule: Rule, available: readonly Uint8Array[]): void {
+    const { tickUnits, restartUnits } = this.terms.problem;
+    const { timeLeft, workLeft } = this;
+    if (this.mode === SPOT && available[this.zone]?.[tick] !== 1) this.mode = IDLE;
+    this.nextMode = this.mode;
+    this.nextZone = this.zone;
+    const room = timeLeft - tickUnits - workLeft - restartUnits;
+    const launchable = room + Math.max(0, tickUnits - restartUnits) >= 0 || workLeft + restartUnits <= tickUnits;
+    const zones = this.mode === SPOT ? rule.better[this.zone] : rule.order;
+    const target = launchable ? firstAvailable(zones, available, tick) : NOWHERE;
+    if (target !== NOWHERE) {
+      this.nextMode = SPOT;
+      this.nextZone = target;
+    } else if (this.mode === SPOT) {
+      const left = this.restartLeft;
+      const kept = room + Math.max(0, tickUnits - left) >= 0 || workLeft + left <= tickUnits;
+      if (!kept) this.takeOnDemand(rule);
+    } else if (this.mode === ON_DEMAND) {
+      if (room >= 0 && timeLeft - workLeft - 3 * restartUnits > this.line * timeLeft) this.nextMode = IDLE;
+    } else if (room < 0 || timeLeft - workLeft - restartUnits <= this.line * timeLeft) this.takeOnDemand(rule);
+  }
+
+  private takeOnDemand({ onDemandFrom }: Rule): void {
+    this.nextMode = ON_DEMAND;
+    this.nextZone = onDemandFrom.at(this.region) ?? 0;
+  }
+
+  /** Spends a tick as chosen, and returns what it costs. */
+  private spend(): number {
+    const { problem, spotPrice, onDemandPrice } = this.terms;
+    const { tickUnits, regionOf, egress } = problem;
+    const { nextMode, nextZone } = this;
+    let cost = 0;
+    this.timeLeft -= tickUnits;
+    if (nextMode === IDLE) {
+      this.mode = IDLE;
+      return 0;
+    }
+    if (nextMode !== this.mode || nextZone !== this.zone) {
+      const to = regionOf[nextZone] ?? 0;
+      if (this.region !== NOWHERE && this.region !== to) cost = egress[this.region]?.[to] ?? 0;
+      this.region = to;
+      this.restartLeft = problem.restartUnits;
+      this.mode = nextMode;
+      this.zone = nextZone;
+    }
+    const price = (nextMode === SPOT ? spotPrice[nextZone] : onDemandPrice[nextZone]) ?? 0;
+    const occupied = Math.min(tickUnits, this.restartLeft + this.workLeft);
+    const restarting = Math.min(occupied, this.restartLeft);
+    this.restartLeft -= restarting;
+    this.workLeft -= occupied - restarting;
+    return cost + occupied * price;
+  }
+}
+
+function firstAvailable(zones: readonly number[] | undefined, available: readonly Uint8Array[], tick: number): number {
+  if (zones === undefined) return NOWHERE;
+  for (const zone of zones) if (available[zone]?.[tick] === 1) return zone;
+  return NOWHERE;
+}
