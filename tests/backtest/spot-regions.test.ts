@@ -293,6 +293,15 @@ describe('bursar backtest spot-regions', () => {
     expect(await problemsOf(options(path.join(folder, 'absent.jsonl')))).toContain('cannot be read');
   });
 
+  it('runs SkyNomad that is told every lifetime only where it is asked for, and within the rules', async () => {
+    const traces = await file('p.jsonl', lines);
+    const { summary } = await runSpotRegionsBacktest(options(traces, { policies: ['skynomad', 'skynomad-told'] }));
+    expect(Object.keys(summary)).toEqual(['skynomad', 'skynomad-told']);
+    expect(summary['skynomad-told']).toMatchObject({ misses: 0 });
+    expect(summary['skynomad-told']!.overOptimum).toBeGreaterThanOrEqual(1);
+    expect(summary['skynomad-told']!.meanCost).not.toBe(summary['skynomad']!.meanCost);
+  });
+
   it('gives an opponent the better of both orders of zones of equal price', async () => {
     // The first zone is lost again and again, the second never: only one order of the two finds it.
     const flicker = { ...lines[0]!, available: '1110'.repeat(50), spot_price: [[0, 10]] };

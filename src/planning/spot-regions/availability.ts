@@ -11,10 +11,15 @@
  * It is handed readings and never sees a window. The invariant: every share is above zero, so no future is ruled out.
  */
 
-/** Mean length of a spell by class, in hours. */
-export const CLASS_HOURS: readonly number[] = [0.2, 0.7, 2.5, 9, 32, 110];
-export const CLASSES = CLASS_HOURS.length;
+/**
+ * Mean length of a spell by class, in hours. The longest of availability is short beside what was measured, because a
+ * zone's character changes: what lasted for days until now ends sooner than its own past says.
+ */
+const ABSENT_HOURS: readonly number[] = [0.2, 0.6, 2, 8, 40];
+export const AVAILABLE_HOURS: readonly number[] = [0.2, 0.6, 2, 6, 18];
+export const CLASSES = AVAILABLE_HOURS.length;
 const STATES = 2 * CLASSES;
+const hoursOf = (k: number): number => (k < CLASSES ? ABSENT_HOURS[k] : AVAILABLE_HOURS[k - CLASSES]) ?? 1;
 
 /** A tick of which nothing is known. */
 export const UNREAD = 2;
@@ -30,7 +35,7 @@ export interface Readings {
 
 /** The chance that a spell ends with a tick, by class. */
 export const endChances = (tickSeconds: number): Float64Array =>
-  Float64Array.from({ length: STATES }, (_, k) => 1 - Math.exp(-tickSeconds / 3600 / (CLASS_HOURS[k % CLASSES] ?? 1)));
+  Float64Array.from({ length: STATES }, (_, k) => 1 - Math.exp(-tickSeconds / 3600 / hoursOf(k)));
 
 /** What is believed about one zone: the chance of each class of the present spell. */
 export class ZoneBelief {
@@ -80,7 +85,7 @@ export class ZoneBelief {
 
 /** The chance of each class at a time of which nothing is known: long spells are met more often. */
 function longRun(shares: Shares): Float64Array {
-  const weights = shares.map((share, k) => share * (CLASS_HOURS[k % CLASSES] ?? 1));
+  const weights = shares.map((share, k) => share * hoursOf(k));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   return weights.map((weight) => weight / total);
 }
@@ -161,8 +166,8 @@ function learn(readings: readonly Readings[], prior: Float64Array): Float64Array
   return counts;
 }
 
-/** How spells were shared among the classes in the recordings that docs/decisions-quality/spot-regions.md names. */
-const BUILT_IN: readonly number[] = [0.3, 0.25, 0.2, 0.12, 0.08, 0.05, 0.25, 0.2, 0.2, 0.15, 0.12, 0.08];
+/** Broad, by hand: what is believed of a zone of which nothing is known, nor of any other. */
+const BUILT_IN: readonly number[] = [0.35, 0.25, 0.2, 0.14, 0.06, 0.3, 0.2, 0.2, 0.16, 0.14];
 /** Spells for which a prior stands, and the most for which one zone's own count where others are told of them. */
 const PRIOR_SPELLS = 4;
 const MOST_TOLD = 10;

@@ -10,7 +10,7 @@
  * It learns from readings before the job and from what it holds and tries, never from what lies ahead. The invariant is
  * `keepsDeadline`: a choice that could cost the deadline is never made, whatever the model believes.
  */
-import { CLASSES, CLASS_HOURS, type ZoneBelief } from './availability.js';
+import { CLASSES, AVAILABLE_HOURS, type ZoneBelief } from './availability.js';
 import { Futures, type Future, type Random } from './futures.js';
 import { IDLE, moveCost, NOWHERE, ON_DEMAND, onDemandZone, SPOT, type RegionsProblem } from './problem.js';
 import { Rollout, type RolloutTerms, type Rule, type Standing } from './rules.js';
@@ -25,20 +25,25 @@ export interface BursarRegionsOptions {
   readonly samples?: number;
 }
 
-const SAMPLES = 48;
-const PACES: readonly number[] = [0, 0.5, 0.9, 1.3, Infinity];
-/** Zones up to this many times the best effective price make the narrow order. */
-const NARROW = 1.25;
-/** Rules that are kept for weighing launches. */
+const SAMPLES = 40;
+const PACES: readonly number[] = [0, 0.5, 1, Infinity];
+/** What an hour of slack may be worth, in hours of on-demand: each makes its own order and its own moves. */
+const SLACK_PRICES: readonly number[] = [0, 2, 8];
+/** Each order takes the zones up to so many times the best effective price. */
+const CAPS: readonly number[] = [1.25, 2, Infinity];
+/** Futures on which all rules run, and how many of the rules go on to the rest and to weighing launches. */
+const HEAT_SAMPLES = 12;
 const FINALISTS = 3;
-/** Time between two looks while nothing happens. */
+/** Time between two looks while nothing happens, on spot and without. */
+const SPOT_LOOK_SECONDS = 1800;
 const LOOK_SECONDS = 600;
 /** What leaving spot for other spot must save, as a share of a restart at the new zone's price. */
 const MARGIN = 0.1;
 /** What a launch may seem to lose against waiting and still be tried, likewise. */
 const IDLE_MARGIN = 0.1;
-/** Standard errors by which a change must be better. */
-const CHANGE_ERRORS = 1;
+/** Standard errors, over the same futures, by which a change must be better. */
+const CHANGE_ERRORS = 2;
+const EARLY_ERRORS = 4;
 
 /** The policy of one window's beliefs. */
 export function bursarRegions(problem: RegionsProblem, options: BursarRegionsOptions): RegionsPolicy {
@@ -63,6 +68,7 @@ class Planner {
   private readonly futures: Futures;
   private readonly samples: number;
   private readonly lookTicks: number;
+  private readonly spotLookTicks: number;
   private look: Look = { fallback: STAY_IDLE, tries: [] };
   private lookedAt = -Infinity;
   private before: Place = STAY_IDLE;
@@ -74,8 +80,9 @@ class Planner {
     const tickSeconds = problem.tickUnits * problem.unitSeconds;
     this.beliefs = options.beliefs.map((belief) => belief.copy());
     this.samples = options.samples ?? SAMPLES;
-    this.futures = new Futures(problem.names.length, problem.ticks, this.samples, tickSeconds, options.random());
-    this.lookTicks = Math.max(1, Math.round(LOOK_SECONDS / tickSeconds));
+    this.futures = new Futures(problem.regionOf, problem.ticks, this.samples, tickSeconds, options.random());
+    const ticksOf = (seconds: number): number => Math.max(1, Math.round(seconds / tickSeconds));
+    [this.lookTicks, this.spotLookTicks] = [ticksOf(LOOK_SECONDS), ticksOf(SPOT_LOOK_SECONDS)];
   }
 
   decide(view: RegionsView): Place {
@@ -83,7 +90,8 @@ class Planner {
     if (view.lost !== NOWHERE) this.beliefs[view.lost]?.observe(0);
     if (view.mode === SPOT) this.beliefs[view.zone]?.observe(1);
     const happened = view.mode !== this.before.mode || view.zone !== this.before.zone;
-    if (happened || view.tick - this.lookedAt >= this.lookTicks) this.plan(view);
+    const due = view.mode === SPOT ? this.spotLookTicks : this.lookTicks;
+    if (happened || view.tick - this.lookedAt >= due) this.plan(view);
     const place = this.tried(view);
     this.before = place;
     return place;
@@ -97,7 +105,8 @@ class Planner {
   /** Tries what the look names, and falls back in the light of what failed. */
   private tried(view: RegionsView): Place {
     let failed = 0;
-    for (const zone of this.look.tries) {
+    const { tries } = this.look;
+    for (const zone of tries) {
       const launch: Place = { mode: SPOT, zone };
       if (!keepsDeadline(this.problem, view, launch)) continue;
       const ok = view.tryLaunch(zone);
@@ -107,6 +116,8 @@ class Planner {
         return launch;
       }
       failed += 1;
+      // What was absent just now and comes back is a new spell, which the next look weighs as such.
+      this.look = { ...this.look, tries: this.look.tries.filter((other) => other !== zone) };
     }
     const held: Place = { mode: view.mode, zone: view.zone };
     if (view.mode === SPOT && keepsDeadline(this.problem, view, held)) return held;
@@ -127,6 +138,13 @@ const workHours = ({ restartUnits, unitSeconds }: RegionsProblem, workLeft: numb
 /** The on-demand zone for the work that is left, or for a spell. */
 const cheapestFrom = (problem: RegionsProblem, view: RegionsView, most = Infinity): number =>
   onDemandZone(problem, view.region, Math.min(most, workHours(problem, view.workLeft)));
+
+/** Whether less work is done than an even pace asks for now, or so many units from now (as Uniform Progress counts). */
+const behindPace = (
+  { jobUnits, tickUnits, ticks }: RegionsProblem,
+  { workLeft, tick }: RegionsView,
+  units = 0,
+): boolean => (jobUnits - workLeft) * ticks * tickUnits < (tick * tickUnits + units) * jobUnits;
 
 /** One look: the rules, the futures and what each choice costs on them. */
 class Weighing {
@@ -156,8 +174,8 @@ class Weighing {
   }
 
   /**
-   * What is done without a launch, with the rules that follow it best. Going on as before stands unless another choice
-   * is better by more than its standard error: what the futures cannot tell apart is not worth a change.
+   * What is done without a launch, with the rules that follow it best. Going on as before, or where nothing is held what
+   * Uniform Progress would do, stands unless another choice is better by more than the futures could show by chance.
    */
   private best(): { readonly place: Place; readonly rules: readonly Rule[] } {
     const { view } = this;
@@ -166,20 +184,32 @@ class Weighing {
     if (view.mode === ON_DEMAND) choices.push(STAY_IDLE);
     if (view.mode === IDLE) {
       const zones = new Set([cheapestFrom(this.problem, view), cheapestFrom(this.problem, view, ON_DEMAND_HOURS)]);
-      choices.push(...[...zones].map((zone): Place => ({ mode: ON_DEMAND, zone })));
+      const onDemand = [...zones].map((zone): Place => ({ mode: ON_DEMAND, zone }));
+      if (behindPace(this.problem, view)) choices.unshift(...onDemand);
+      else choices.push(...onDemand);
     }
     let found: { readonly place: Place; readonly ranked: readonly Weighed[] } | null = null;
     for (const place of choices) {
       if (!keepsDeadline(this.problem, view, place)) continue;
-      const ranked = this.rules.map((rule) => this.weigh(place, rule)).sort((a, b) => a.mean - b.mean);
+      const ranked = this.ranked(place);
       const [first] = ranked;
       const stands = found?.ranked[0];
       if (first === undefined) continue;
       if (stands === undefined || lowerBy(first, stands) > CHANGE_ERRORS * errorOf(first, stands))
         found = { place, ranked };
     }
-    const rules = found?.ranked.slice(0, FINALISTS).map(({ rule }) => rule) ?? this.rules;
+    const rules = found?.ranked.map(({ rule }) => rule) ?? this.rules;
     return { place: found?.place ?? held, rules };
+  }
+
+  /** The rules that follow a choice best: all on some of the futures, the best of them on all. */
+  private ranked(place: Place): Weighed[] {
+    const byMean = (a: Weighed, b: Weighed): number => a.mean - b.mean;
+    const heats = this.rules.map((rule) => this.weigh(place, rule, NOWHERE, HEAT_SAMPLES)).sort(byMean);
+    return heats
+      .slice(0, FINALISTS)
+      .map(({ rule }) => this.weigh(place, rule))
+      .sort(byMean);
   }
 
   fallback(): Place {
@@ -199,10 +229,19 @@ class Weighing {
       const without = least(rules.map((rule) => this.weigh(place, rule, zone)));
       const restart = problem.restartUnits * (this.terms.spotPrice[zone] ?? 0);
       const needed =
-        view.mode === SPOT ? MARGIN * restart + CHANGE_ERRORS * errorOf(launched, without) : -IDLE_MARGIN * restart;
+        view.mode === IDLE
+          ? -IDLE_MARGIN * restart
+          : MARGIN * restart + this.changeErrors() * errorOf(launched, without);
       if (lowerBy(launched, without) > needed) worth.push({ zone, cost: launched.mean - without.mean });
     }
     return { fallback: place, tries: worth.sort((a, b) => a.cost - b.cost).map(({ zone }) => zone) };
+  }
+
+  /** Uniform Progress does not leave on-demand before it is ahead by two restarts: against that, more must speak. */
+  private changeErrors(): number {
+    const { problem, view } = this;
+    const early = view.mode === ON_DEMAND && behindPace(problem, view, 2 * problem.restartUnits);
+    return early ? EARLY_ERRORS : CHANGE_ERRORS;
   }
 
   /** Whether a launch there might be worth leaving the spot that is held. */
@@ -212,15 +251,16 @@ class Weighing {
   }
 
   /** The cost in each future; `up`: a zone of which it is given that spot can be had there now. */
-  private weigh(first: Place, rule: Rule, up = NOWHERE): Weighed {
-    const costs = new Float64Array(this.futures.length);
-    this.futures.forEach(({ believed, givenNow }, i) => {
+  private weigh(first: Place, rule: Rule, up = NOWHERE, count = this.futures.length): Weighed {
+    const costs = new Float64Array(Math.min(count, this.futures.length));
+    for (let i = 0; i < costs.length; i += 1) {
+      const { believed, givenNow } = this.futures[i] ?? { believed: [], givenNow: [] };
       const given = up === NOWHERE ? undefined : givenNow[up];
       const plain = believed[up];
       if (given !== undefined) believed[up] = given;
       costs[i] = this.rollout.cost(this.now, first, rule, believed);
       if (given !== undefined && plain !== undefined) believed[up] = plain;
-    });
+    }
     return { rule, costs, mean: costs.reduce((sum, cost) => sum + cost, 0) / costs.length };
   }
 }
@@ -244,45 +284,66 @@ function errorOf(one: Weighed, other: Weighed): number {
 
 /** The family of rules at this tick. */
 function rulesOf(problem: RegionsProblem, beliefs: readonly ZoneBelief[], view: RegionsView): Rule[] {
-  const prices = problem.names.map((_, zone) => view.spotPrice(zone));
-  const effective = (zone: number, region: number): number =>
-    effectivePrice(problem, beliefs[zone], prices[zone] ?? Infinity, zone, region, view.workLeft);
-  const fromHere = problem.names.map((_, zone) => effective(zone, view.region));
-  const dearest = Math.min(...problem.onDemandPerHour);
-  const all = [...problem.names.keys()]
-    .filter((zone) => (fromHere[zone] ?? Infinity) < dearest)
-    .sort((a, b) => (fromHere[a] ?? 0) - (fromHere[b] ?? 0));
-  const lowest = fromHere[all[0] ?? 0] ?? Infinity;
-  const narrow = all.filter((zone) => (fromHere[zone] ?? Infinity) <= NARROW * lowest);
   const spell = Math.min(ON_DEMAND_HOURS, workHours(problem, view.workLeft));
   const onDemandFrom = [...problem.egress.keys(), NOWHERE].map((region) => onDemandZone(problem, region, spell));
-  const better = problem.names.map((_, held) => {
-    const region = problem.regionOf[held] ?? 0;
-    return all.filter((zone) => zone !== held && effective(zone, region) < (prices[held] ?? 0));
+  const cheapest = Math.min(...problem.onDemandPerHour);
+  const zones = [...problem.names.keys()];
+  const paces = [...PACES, evenPace(problem, view)];
+  const rules = SLACK_PRICES.flatMap((times) => {
+    const effective = (zone: number, region: number): number =>
+      effectivePrice(problem, beliefs[zone], view, { zone, region, slackPrice: times * cheapest });
+    const fromHere = zones.map((zone) => effective(zone, view.region));
+    const by = (zone: number): number => fromHere[zone] ?? Infinity;
+    const all = zones.filter(
+      (zone) => effectivePrice(problem, beliefs[zone], view, { zone, region: view.region }) < cheapest,
+    );
+    all.sort((a, b) => by(a) - by(b));
+    const better = zones.map((held) => {
+      const region = problem.regionOf[held] ?? 0;
+      return all.filter((zone) => zone !== held && effective(zone, region) < view.spotPrice(held));
+    });
+    const orders = CAPS.map((cap) => all.filter((zone) => by(zone) <= cap * by(all[0] ?? 0)));
+    const unlike = orders.filter((order, i) => i === 0 || order.length > (orders[i - 1]?.length ?? 0));
+    return unlike.flatMap((order) => paces.map((pace): Rule => ({ pace, order, late: all, better, onDemandFrom })));
   });
-  const orders = narrow.length < all.length ? [all, narrow] : [all];
-  const rules = orders.flatMap((order) => PACES.map((pace): Rule => ({ pace, order, better, onDemandFrom })));
-  return [...rules, { pace: Infinity, order: [], better: problem.names.map(() => []), onDemandFrom }];
+  const none = problem.names.map(() => []);
+  return [...rules, { pace: Infinity, order: [], late: [], better: none, onDemandFrom }];
 }
 
-/** Price of an hour of work in a zone that is found available: with the restart, and the way there, of its spell. */
+/** The pace whose line is that of an even pace over the whole job: behind it, slack is won back by on-demand. */
+function evenPace({ ticks, tickUnits, jobUnits, restartUnits }: RegionsProblem, view: RegionsView): number {
+  const slack = Math.max(1, view.timeLeft - view.workLeft - restartUnits);
+  return ((1 - jobUnits / (ticks * tickUnits)) * view.timeLeft) / slack;
+}
+
+interface Asked {
+  readonly zone: number;
+  /** Where the checkpoint lies. */
+  readonly region: number;
+  /** What an hour of slack is worth, which every start uses up. */
+  readonly slackPrice?: number;
+}
+
+/**
+ * Price of an hour of work in a zone that is found available: with the restart, the way there and the slack that a
+ * spell of it costs.
+ */
 function effectivePrice(
   problem: RegionsProblem,
   belief: ZoneBelief | undefined,
-  price: number,
-  zone: number,
-  region: number,
-  workLeft: number,
+  view: RegionsView,
+  { zone, region, slackPrice = 0 }: Asked,
 ): number {
   const restart = (problem.restartUnits * problem.unitSeconds) / 3600;
-  const most = workHours(problem, workLeft);
+  const most = workHours(problem, view.workLeft);
   let [spells, paid, useful] = [0, 0, 0];
-  CLASS_HOURS.forEach((mean, k) => {
+  AVAILABLE_HOURS.forEach((mean, k) => {
     const hours = Math.min(mean, most);
     const weight = (belief?.shares[CLASSES + k] ?? 0) * mean;
     spells += weight;
     paid += weight * hours;
     useful += weight * hours * Math.exp(-restart / hours);
   });
-  return (price * paid + moveCost(problem, region, zone) * spells) / useful;
+  const start = moveCost(problem, region, zone) + slackPrice * restart;
+  return (view.spotPrice(zone) * paid + start * spells) / useful;
 }

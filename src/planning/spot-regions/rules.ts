@@ -3,17 +3,20 @@
  *
  * A rule is a pace and an order of zones. Spot is taken in the first zone of the order that has it, and left for one
  * that is worth the move. Without spot it waits while the slack (time left beyond work and one restart) is above a line
- * that falls to zero at the deadline, and takes on-demand below it: pace 0 waits until the last safe tick, pace 1 keeps
- * the present share of slack as Uniform Progress does (Wu et al., NSDI 2024, section 5.2), more hurries. The invariant:
- * no rule ever leaves too little time for on-demand.
+ * that falls to zero at the deadline; below it dearer spot is taken, or else on-demand: pace 0 waits until the last
+ * safe tick, pace 1 keeps the present share of slack as Uniform Progress does (Wu et al., NSDI 2024, section 5.2), and
+ * as it does on-demand is kept until it is ahead by two restarts. The invariant: no rule ever leaves too little time
+ * for on-demand.
  */
 import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem } from './problem.js';
 
 export interface Rule {
   /** Share of the present slack's line below which on-demand is taken; Infinity: on-demand whenever there is no spot. */
   readonly pace: number;
-  /** Zones where spot is taken, best first. */
+  /** Zones where spot is taken above the line, best first. */
   readonly order: readonly number[];
+  /** Zones where it is taken below the line, before on-demand. */
+  readonly late: readonly number[];
   /** By zone held: the zones that it is left for, best first. */
   readonly better: readonly (readonly number[])[];
   /** The on-demand zone, by region of the checkpoint; the last: it lies nowhere. */
@@ -86,9 +89,13 @@ export class Rollout {
     if (this.mode === SPOT && available[this.zone]?.[tick] !== 1) this.mode = IDLE;
     this.nextMode = this.mode;
     this.nextZone = this.zone;
-    const room = timeLeft - tickUnits - workLeft - restartUnits;
+    const slack = timeLeft - workLeft - restartUnits;
+    const room = slack - tickUnits;
+    const behind = room < 0 || slack <= this.line * timeLeft;
     const launchable = room + Math.max(0, tickUnits - restartUnits) >= 0 || workLeft + restartUnits <= tickUnits;
-    const zones = this.mode === SPOT ? rule.better[this.zone] : rule.order;
+    const caughtUp = room >= 0 && slack - 2 * restartUnits > this.line * timeLeft;
+    if (this.mode === ON_DEMAND && !caughtUp && rule.pace !== Infinity) return;
+    const zones = this.mode === SPOT ? rule.better[this.zone] : behind ? rule.late : rule.order;
     const target = launchable ? firstAvailable(zones, available, tick) : NOWHERE;
     if (target !== NOWHERE) {
       this.nextMode = SPOT;
@@ -98,8 +105,8 @@ export class Rollout {
       const kept = room + Math.max(0, tickUnits - left) >= 0 || workLeft + left <= tickUnits;
       if (!kept) this.takeOnDemand(rule);
     } else if (this.mode === ON_DEMAND) {
-      if (room >= 0 && timeLeft - workLeft - 3 * restartUnits > this.line * timeLeft) this.nextMode = IDLE;
-    } else if (room < 0 || timeLeft - workLeft - restartUnits <= this.line * timeLeft) this.takeOnDemand(rule);
+      if (caughtUp) this.nextMode = IDLE;
+    } else if (behind) this.takeOnDemand(rule);
   }
 
   private takeOnDemand({ onDemandFrom }: Rule): void {
