@@ -3,7 +3,7 @@
  *
  * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
  */
-import type { Clock } from '../core/time.js';
+import { formatInstant, type Clock } from '../core/time.js';
 import { invalid, type Problem } from '../core/errors.js';
 import type {
   ImportedFile,
@@ -14,7 +14,7 @@ import type {
   PriceFormat,
   UsageFormat,
 } from '../core/ports.js';
-import { checkComplete, manifestFiles } from '../core/bill/manifest.js';
+import { checkFiles, manifestOf, periodsOf, type Manifest } from '../core/bill/manifest.js';
 import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
@@ -65,14 +65,19 @@ export class Collector implements Importer {
     options: ImportOptions,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
-    const bills = await completeBills(inputs);
+    const { bills, manifests } = await withoutManifests(inputs);
     const chosen = chooseAll(this.parts.usageFormats, bills, options.format);
+    checkFiles(
+      manifests,
+      chosen.map(({ input, format }) => ({ name: input.name, format: format.name })),
+    );
     const files = chosen.map(
       ({ input, format }): FileToImport => ({
         name: input.name,
         format: format.name,
         ...(format.increments === true ? { increment: input.name } : {}),
-        batches: (onUnknownColumns) => format.read(input, { onUnknownColumns }),
+        batches: (onUnknownColumns) =>
+          ofPeriods(input.name, periodsOf(manifests, input.name), format.read(input, { onUnknownColumns })),
       }),
     );
     return this.stores.intake.import({ ...(await this.request(options)), urgent: true }, files, progress);
@@ -221,32 +226,46 @@ function valuesOf(body: unknown): readonly unknown[] {
 /** A manifest is small; a larger JSON file is no manifest. */
 const MOST_MANIFEST_BYTES = 16 << 20;
 
-/** The inputs without manifests. @throws Failure invalid where a file that a manifest names is not among them. */
-async function completeBills(inputs: readonly Input[]): Promise<readonly Input[]> {
+async function withoutManifests(
+  inputs: readonly Input[],
+): Promise<{ readonly bills: readonly Input[]; readonly manifests: readonly Manifest[] }> {
   const bills: Input[] = [];
-  const manifests: { readonly name: string; readonly files: readonly string[] }[] = [];
+  const manifests: Manifest[] = [];
   for (const input of inputs) {
-    const files = await filesOfManifest(input);
-    if (files === null) bills.push(input);
-    else manifests.push({ name: input.name, files });
+    const manifest = await readManifest(input);
+    if (manifest === null) bills.push(input);
+    else manifests.push(manifest);
   }
-  for (const { name, files } of manifests)
-    checkComplete(
-      name,
-      files,
-      bills.map((bill) => bill.name),
-    );
-  return bills;
+  return { bills, manifests };
 }
 
-async function filesOfManifest(input: Input): Promise<readonly string[] | null> {
+async function readManifest(input: Input): Promise<Manifest | null> {
   if (!/\.json$/i.test(input.name) || input.size > MOST_MANIFEST_BYTES) return null;
   const parts: Uint8Array[] = [];
   for await (const part of input.stream()) parts.push(part);
   try {
-    return manifestFiles(JSON.parse(Buffer.concat(parts).toString('utf8')));
+    return manifestOf(input.name, JSON.parse(Buffer.concat(parts).toString('utf8')));
   } catch {
     return null;
+  }
+}
+
+/** @throws Failure invalid: a line is of a billing period that the file's manifest does not state */
+async function* ofPeriods(
+  file: string,
+  periods: ReadonlySet<number> | null,
+  batches: AsyncIterable<RecordBatch>,
+): AsyncGenerator<RecordBatch> {
+  for await (const batch of batches) {
+    const other = batch.records.find(({ charge }) => charge !== null && periods?.has(charge.periodStart) === false);
+    if (other?.charge != null) {
+      const stated = [...(periods ?? [])].map((period) => formatInstant(period).slice(0, 10)).join(', ');
+      throw invalid(
+        `${file}: its manifest is of the billing period from ${stated}, and it has lines of the one from ` +
+          `${formatInstant(other.charge.periodStart).slice(0, 10)}: nothing was imported`,
+      );
+    }
+    yield batch;
   }
 }
 

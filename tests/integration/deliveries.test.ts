@@ -99,6 +99,41 @@ describe('a delivery', () => {
     expect(Number((await held('cur')).billed)).toBe(49.54034);
   });
 
+  it('of a report with a manifest takes no part that it does not name, and none of another period', async () => {
+    await open('stale', 'stale');
+    const billingPeriod = { start: '20261101T000000.000Z', end: '20261201T000000.000Z' };
+    const manifest = { reportKeys: ['p/cur-00001.csv.gz'], billingPeriod };
+    await send('stale', 'cur-Manifest.json', JSON.stringify(manifest));
+    await send('stale', 'cur-00001.csv', half('cur2_net_split.csv', 0));
+    await send('stale', 'cur-00002.csv', half('cur2_net_split.csv', 1));
+    const stale = await api.call('POST', '/v1/deliveries/stale/commit');
+    expect([stale.status, stale.text]).toEqual([400, expect.stringContaining('cur-00002.csv is not named')]);
+    await api.call('DELETE', '/v1/deliveries/stale');
+    await open('stale', 'stale');
+    await send('stale', 'cur-Manifest.json', JSON.stringify(manifest));
+    await send('stale', 'cur-00001.csv', half('cur2_net_split.csv', 0));
+    const month = await api.call('POST', '/v1/deliveries/stale/commit');
+    expect([month.status, month.text]).toEqual([400, expect.stringContaining('period from 2026-11-01')]);
+    expect((await held('stale')).deliveries).toBe('0');
+    await api.call('DELETE', '/v1/deliveries/stale');
+  });
+
+  it('keeps a file against another one of its name, unless that is to take its place', async () => {
+    await open('twice', 'twice');
+    await send('twice', 'cur-00001.csv', half('focus_1_3.csv', 0));
+    const other = await send('twice', 'cur-00001.csv', half('focus_1_3.csv', 1));
+    expect([other.status, other.text]).toEqual([
+      409,
+      expect.stringContaining('another file of the name cur-00001.csv'),
+    ]);
+    const files = async () => (await api.call<OpenDelivery>('DELETE', '/v1/deliveries/twice')).body.files;
+    expect(await files()).toMatchObject([{ bytes: Buffer.byteLength(half('focus_1_3.csv', 0)) }]);
+    await open('twice', 'twice');
+    await send('twice', 'cur-00001.csv', half('focus_1_3.csv', 0));
+    expect((await send('twice', 'cur-00001.csv&replace=true', half('focus_1_3.csv', 1))).status).toBe(200);
+    expect(await files()).toMatchObject([{ bytes: Buffer.byteLength(half('focus_1_3.csv', 1)) }]);
+  });
+
   it('is of one source, needs a file, and is for those who may import', async () => {
     await open('mine', 'a');
     expect((await open('mine', 'b')).status).toBe(409);

@@ -2,7 +2,8 @@
  * Deliveries that are open: files of one bill that come one after another, kept until all are there.
  *
  * Nothing of them counts before the delivery is committed; then all of it is imported at once, and what lay here is
- * gone. The same file again changes nothing; another one of its name takes its place. Never reads a file's content.
+ * gone. The same file again changes nothing; another one of its name is a conflict, unless it is to take its place:
+ * sources call the parts of every month alike. Never reads a file's content.
  */
 import { createHash } from 'node:crypto';
 import { conflict, missing } from '../../core/errors.js';
@@ -85,7 +86,8 @@ export class DeliveryStore {
 
   /**
    * Takes a file in, whole or not at all.
-   * @throws Failure missing where no such delivery is open.
+   * @param replace another file of this name is there: this one takes its place
+   * @throws Failure missing where no such delivery is open, conflict where another file of this name is there.
    */
   async add(
     organisation: string,
@@ -93,6 +95,7 @@ export class DeliveryStore {
     file: string,
     content: AsyncIterable<Uint8Array>,
     now: number,
+    replace = false,
   ): Promise<DeliveredFile> {
     return this.db.transaction(async (tx) => {
       const [open] = await tx.query(`select 1 from open_delivery where organisation = $1 and name = $2 for key share`, [
@@ -100,6 +103,10 @@ export class DeliveryStore {
         name,
       ]);
       if (open === undefined) throw missing(`no delivery ${name} is open`);
+      const [there] = await tx.query<{ digest: Buffer }>(
+        `select digest from open_delivery_file where organisation = $1 and delivery = $2 and file = $3`,
+        [organisation, name, file],
+      );
       await this.dropFile(tx, organisation, name, file);
       const digest = createHash('sha256');
       let [bytes, no] = [0, 0];
@@ -112,6 +119,12 @@ export class DeliveryStore {
         );
       }
       const sum = digest.digest();
+      if (there !== undefined && !there.digest.equals(sum) && !replace)
+        throw conflict(
+          `the delivery ${name} has another file of the name ${file}: give each file a name of its own ` +
+            '(a report of each month has parts of the same names: a delivery for each), or replace it ' +
+            '(through the API replace=true)',
+        );
       await tx.query(
         `insert into open_delivery_file (organisation, delivery, file, digest, bytes, taken_at) values ($1, $2, $3, $4, $5, $6)`,
         [organisation, name, file, sum, bytes, new Date(now)],

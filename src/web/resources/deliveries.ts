@@ -34,7 +34,13 @@ const deliverySchema = z
 const openSchema = z
   .strictObject({ format: uploadQuerySchema.shape.format, source: uploadQuerySchema.shape.source })
   .meta({ id: 'DeliveryTerms' });
-const fileQuery = z.strictObject({ filename: uploadQuerySchema.shape.filename });
+const fileQuery = z.strictObject({
+  filename: uploadQuerySchema.shape.filename,
+  replace: z
+    .stringbool()
+    .default(false)
+    .describe('true: takes the place of another file of this name, which is a conflict otherwise'),
+});
 const commitQuery = z.strictObject({ ...importQuery, replace: billQuerySchema.shape.replace });
 const importedFiles = z.strictObject({ files: z.array(importedSchema) });
 
@@ -87,14 +93,15 @@ export class DeliveriesController {
   async add(
     @Calling() caller: Caller,
     @PathInput('name', deliveryName) name: string,
-    @QueryInput(fileQuery) { filename }: z.infer<typeof fileQuery>,
+    @QueryInput(fileQuery) { filename, replace }: z.infer<typeof fileQuery>,
   ): Promise<DeliveredFile> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     return withUpload(caller.request.body as Readable, filename, ({ path, digest }) => {
       caller.request.bodyDigest = digest;
       return repeatable(stores, caller, async () => {
-        const file = await stores.deliveries.add(organisation, name, filename, createReadStream(path), clock.now());
+        const content = createReadStream(path);
+        const file = await stores.deliveries.add(organisation, name, filename, content, clock.now(), replace);
         await stores.audit.audit(stores.db, organisation, actorOf(caller), 'delivery.add', name, { ...file });
         return file;
       });

@@ -1,7 +1,7 @@
 /** Utilisation and coverage of commitments: counted by hand, and unknown where a line does not say. */
 import { describe, expect, it } from 'vitest';
 import { CommitmentSums, commitmentReport } from '../../../src/core/bill/commitments.js';
-import { checkComplete, manifestFiles } from '../../../src/core/bill/manifest.js';
+import { checkFiles, manifestOf, periodsOf } from '../../../src/core/bill/manifest.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { Failure } from '../../../src/core/errors.js';
 import type { Charge, Commitment, Term, UsageRecord } from '../../../src/core/usage.js';
@@ -133,22 +133,45 @@ describe('a report on commitments', () => {
 });
 
 describe('a manifest', () => {
-  it('names the files of a report or of an export, without folders and gzip', () => {
-    expect(manifestFiles({ reportKeys: ['cur/20261001-20261101/x-00001.csv.gz'] })).toEqual(['x-00001.csv']);
-    expect(manifestFiles({ dataFiles: ['s3://b/x-00001.snappy.parquet'] })).toEqual(['x-00001.snappy.parquet']);
+  const OCTOBER = Date.UTC(2026, 9, 1);
+  const keys = (...names: string[]): object => ({ reportKeys: names });
+  const cur = (...names: string[]) => names.map((name) => ({ name, format: 'aws-cur' }));
+  const check = (manifests: readonly object[], files: ReturnType<typeof cur>): void =>
+    checkFiles(
+      manifests.map((value) => manifestOf('m.json', value)!),
+      files,
+    );
+
+  it('names the files of a report or of an export, and their billing period', () => {
+    const billingPeriod = { start: '20261001T000000.000Z', end: '20261101T000000.000Z' };
+    const report = manifestOf('m.json', { ...keys('cur/20261001-20261101/x-00001.csv.gz'), billingPeriod });
+    expect([...(periodsOf([report!], 'x-00001.csv') ?? [])]).toEqual([OCTOBER]);
+    const month = manifestOf('m.json', { dataFiles: ['s3://b/data/BILLING_PERIOD=2026-10/x-00001.snappy.parquet'] });
+    expect([...(periodsOf([month!], 'x-00001.snappy.parquet') ?? [])]).toEqual([OCTOBER]);
+    expect(periodsOf([report!, manifestOf('n.json', keys('y/x-00001.csv'))!], 'x-00001.csv')).toBeNull();
+    expect(periodsOf([report!], 'other.csv')).toBeNull();
     for (const value of [null, [], {}, { reportKeys: [] }, { reportKeys: [1] }])
-      expect(manifestFiles(value)).toBeNull();
+      expect(manifestOf('m.json', value)).toBeNull();
   });
 
   it('refuses a set that is not complete, naming every missing file', () => {
-    expect(() => checkComplete('m.json', ['a.csv', 'b.csv'], ['b.csv.gz', 'a.csv', 'c.csv'])).not.toThrow();
-    const refused = (): void => checkComplete('m.json', ['a.csv', 'b.csv', 'c.csv'], ['b.csv']);
+    expect(() => check([keys('p/a.csv', 'p/b.csv.gz')], cur('b.csv.gz', 'a.csv'))).not.toThrow();
+    const refused = (): void => check([keys('a.csv', 'b.csv', 'c.csv')], cur('b.csv'));
     expect(refused).toThrow(Failure);
-    expect(refused).toThrow(/m\.json names 3 file\(s\), and 2 of them are missing/);
+    expect(refused).toThrow(/m\.json names 3 file\(s\).*a\.csv is missing; c\.csv is missing/);
     try {
       refused();
     } catch (error) {
       expect((error as Failure).problems.map(({ path }) => path)).toEqual(['a.csv', 'c.csv']);
     }
+  });
+
+  it('refuses a part that it does not name, and one that is there twice: both would count twice', () => {
+    expect(() => check([keys('p/a.csv')], cur('a.csv', 'b.csv'))).toThrow(/b\.csv is not named/);
+    expect(() => check([keys('p/a.csv')], [...cur('a.csv'), { name: 'azure.csv', format: 'azure-ea' }])).not.toThrow();
+    expect(() => check([keys('p/a.csv')], cur('a.csv', 'a.csv.gz'))).toThrow(/a\.csv is there 2 times/);
+    // Parts of two months have the same names; a report's manifest lies in two folders.
+    expect(() => check([keys('oct/a.csv'), keys('nov/a.csv')], cur('a.csv', 'a.csv'))).not.toThrow();
+    expect(() => check([keys('oct/a.csv'), keys('oct/a.csv')], cur('a.csv', 'a.csv'))).toThrow(/2 times/);
   });
 });
