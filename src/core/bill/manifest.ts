@@ -7,6 +7,7 @@
  * that a longer report of before left in the folder would count beside those of the report that replaced it.
  */
 import { invalid, type Problem } from '../errors.js';
+import { DAY_MS, parseDay } from '../time.js';
 
 export interface Manifest {
   readonly name: string;
@@ -74,12 +75,17 @@ function startOf(billingPeriod: unknown): number | null {
   if (typeof billingPeriod !== 'object' || billingPeriod === null) return null;
   const { start } = billingPeriod as { readonly start?: unknown };
   const match = typeof start === 'string' ? /^(\d{4})(\d{2})(\d{2})T0{6}(?:\.0+)?Z$/.exec(start) : null;
-  return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3]));
+  return match === null ? null : dayStart(`${match[1]}-${match[2]}-${match[3]}`);
 }
 
 function monthOfFolder(key: string): number | null {
   const match = /(?:^|\/)BILLING_PERIOD=(\d{4})-(\d{2})\//.exec(key);
-  return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, 1);
+  return match === null ? null : dayStart(`${match[1]}-${match[2]}-01`);
+}
+
+function dayStart(text: string): number | null {
+  const days = parseDay(text);
+  return days === null ? null : days * DAY_MS;
 }
 
 function countOf(names: readonly string[]): ReadonlyMap<string, number> {
