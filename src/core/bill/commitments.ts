@@ -28,6 +28,7 @@ export interface CommitmentUse {
   readonly name: string | null;
   /** Null: on-demand usage, the purchase of a commitment, or a bill that does not say. */
   readonly status: 'Used' | 'Unused' | null;
+  /** What it cost, or was given back of that: fees, purchases and their refunds, in whichever status. */
   readonly purchase: boolean;
   readonly lines: number;
   readonly billed: Decimal;
@@ -50,8 +51,9 @@ export class CommitmentSums {
     const { charge } = record;
     if (charge === null) return;
     const commitment = charge.commitment ?? null;
-    const purchase = charge.category === 'Purchase' && commitment?.status !== 'Unused';
-    if (commitment === null && (record.term !== 'on-demand' || charge.category !== 'Usage')) return;
+    const { category } = charge;
+    if (commitment === null ? record.term !== 'on-demand' || category !== 'Usage' : isBeside(category)) return;
+    const purchase = category !== 'Usage';
     const day = Math.floor(record.start / DAY_MS);
     const known = this.recent.get(record.service);
     const sum =
@@ -97,6 +99,9 @@ export class CommitmentSums {
   }
 }
 
+/** What is billed of a commitment without being its cost. */
+const isBeside = (category: Charge['category']): boolean => category === 'Tax' || category === 'Credit';
+
 /** Whether a sum is that of a line of its day and service. */
 const isOf = (sum: Sums, { provider, account }: UsageRecord, charge: Charge, purchase: boolean): boolean =>
   sum.commitment === (charge.commitment?.id ?? null) &&
@@ -120,7 +125,7 @@ export interface CommitmentUtilisation {
   readonly type: string | null;
   readonly name: string | null;
   readonly currency: string;
-  /** Billed for its purchase, fees included. */
+  /** Billed for its purchase, fees and refunds included; neither tax nor credits. */
   readonly purchased: string;
   readonly used: string;
   readonly unused: string;
@@ -165,11 +170,12 @@ export function commitmentReport(
 
 function utilisationOf(uses: readonly [CommitmentUse, ...CommitmentUse[]]): CommitmentUtilisation {
   const [{ provider, account, currency }] = uses;
-  const parts = uses.filter(({ purchase }) => !purchase);
-  const used = sumOf(parts, ({ status, effective }) => (status === 'Used' ? effective : ZERO));
-  const unused = sumOf(parts, ({ status, effective }) => (status === 'Unused' ? effective : ZERO));
-  const unknownLines = parts.reduce(
-    (count, { status, lines, withoutEffective }) => count + (status === null ? lines : withoutEffective),
+  const used = sumOf(uses, ({ status, effective }) => (status === 'Used' ? effective : ZERO));
+  // AWS states what a reservation left unused on the lines of its fees.
+  const unused = sumOf(uses, ({ status, effective }) => (status === 'Unused' ? effective : ZERO));
+  const unknownLines = uses.reduce(
+    (count, { status, purchase, lines, withoutEffective }) =>
+      count + (status !== null ? withoutEffective : purchase ? 0 : lines),
     0,
   );
   const last = uses.at(-1) ?? uses[0];

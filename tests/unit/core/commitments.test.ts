@@ -124,6 +124,22 @@ describe('a report on commitments', () => {
     expect(one).toMatchObject({ covered: '20', onDemand: '60', unknownLines: 1, coverage: null });
   });
 
+  it('counts fees as purchased in whichever status, less what was given back, and neither tax nor credits', () => {
+    // AWS states on a reservation's fee what of it was not used.
+    const fee = line({
+      billed: '600',
+      effective: '580',
+      category: 'Purchase',
+      commitment: { ...PLAN, status: 'Unused' },
+    });
+    const beside = (billed: string, category: Charge['category']): UsageRecord =>
+      line({ billed, category, commitment: { ...PLAN, status: null } });
+    const lines = [USED, fee, beside('-40', 'Adjustment'), beside('9', 'Tax'), beside('-5', 'Credit')];
+    expect(reportOf(lines).commitments).toMatchObject([
+      { purchased: '560', used: '15.0', unused: '580', unknownLines: 0, utilisation: '0.025210' },
+    ]);
+  });
+
   it('is open where nothing was committed, and the same whatever the order of the lines', () => {
     expect(reportOf([BOUGHT]).commitments).toMatchObject([{ used: '0', unused: '0', utilisation: null }]);
     expect(reportOf([SPOT])).toEqual({ contracts: [], commitments: [], coverage: [] });
