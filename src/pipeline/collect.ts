@@ -3,6 +3,7 @@
  *
  * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
  */
+import { createHash } from 'node:crypto';
 import { formatInstant, type Clock } from '../core/time.js';
 import { invalid, type Problem } from '../core/errors.js';
 import type {
@@ -71,13 +72,17 @@ export class Collector implements Importer {
       manifests,
       chosen.map(({ input, format }) => ({ name: input.name, format: format.name })),
     );
+    const twins = await twinsOf(bills);
     const files = chosen.map(
       ({ input, format }): FileToImport => ({
         name: input.name,
         format: format.name,
         ...(format.increments === true ? { increment: input.name } : {}),
         batches: (onUnknownColumns) =>
-          ofPeriods(input.name, periodsOf(manifests, input.name), format.read(input, { onUnknownColumns })),
+          checked(
+            { name: input.name, periods: periodsOf(manifests, input.name), twin: twins.get(input) ?? null },
+            format.read(input, { onUnknownColumns }),
+          ),
       }),
     );
     return this.stores.intake.import({ ...(await this.request(options)), urgent: true }, files, progress);
@@ -98,7 +103,7 @@ export class Collector implements Importer {
       if (dryRun) return imported;
       // Should this fail, the delivery is open still, and committing it again changes nothing.
       await db.transaction(async (tx) => {
-        await deliveries.close(tx, organisation, delivery);
+        await deliveries.close(tx, organisation, delivery, files);
         await audit.audit(tx, organisation, by, 'delivery.commit', delivery, {
           files: imported.map(({ file, import: id, accepted, rejected }) => ({ file, import: id, accepted, rejected })),
         });
@@ -250,13 +255,45 @@ async function readManifest(input: Input): Promise<Manifest | null> {
   }
 }
 
-/** @throws Failure invalid: a line is of a billing period that the file's manifest does not state */
-async function* ofPeriods(
-  file: string,
-  periods: ReadonlySet<number> | null,
+/** Of inputs that are byte for byte the same as one before them: its name. Only those of one size are read for it. */
+async function twinsOf(inputs: readonly Input[]): Promise<ReadonlyMap<Input, string>> {
+  const twins = new Map<Input, string>();
+  const sizes = new Map<number, Map<string, Input>>();
+  for (const input of inputs) {
+    const same = inputs.filter(({ size }) => size === input.size);
+    if (same.length < 2) continue;
+    const digest = createHash('sha256');
+    for await (const part of input.stream()) digest.update(part);
+    const key = digest.digest('hex');
+    const known = sizes.get(input.size) ?? new Map<string, Input>();
+    sizes.set(input.size, known);
+    const first = known.get(key);
+    if (first === undefined) known.set(key, input);
+    else twins.set(input, first.name);
+  }
+  return twins;
+}
+
+/** What is asked of a bill's file before its lines count. */
+interface Expected {
+  readonly name: string;
+  /** Of its manifest; null: any. */
+  readonly periods: ReadonlySet<number> | null;
+  /** Another file of the call with the same content. */
+  readonly twin: string | null;
+}
+
+/**
+ * @throws Failure invalid: lines of a bill are there twice (metered records are told apart by their ids), or of a
+ * billing period that the file's manifest does not state
+ */
+async function* checked(
+  { name: file, periods, twin }: Expected,
   batches: AsyncIterable<RecordBatch>,
 ): AsyncGenerator<RecordBatch> {
   for await (const batch of batches) {
+    if (twin !== null && batch.records.some(({ charge }) => charge !== null))
+      throw invalid(`${file} has the same content as ${twin}: its lines would count twice; nothing was imported`);
     const other = batch.records.find(({ charge }) => charge !== null && periods?.has(charge.periodStart) === false);
     if (other?.charge != null) {
       const stated = [...(periods ?? [])].map((period) => formatInstant(period).slice(0, 10)).join(', ');

@@ -134,6 +134,24 @@ describe('a delivery', () => {
     expect(await files()).toMatchObject([{ bytes: Buffer.byteLength(half('focus_1_3.csv', 1)) }]);
   });
 
+  it('refuses a part that is there under two names, and keeps one that comes while it is imported', async () => {
+    await open('copied', 'copied');
+    await send('copied', 'a.csv', half('focus_1_3.csv', 0));
+    await send('copied', 'b.csv', half('focus_1_3.csv', 0));
+    const copied = await api.call('POST', '/v1/deliveries/copied/commit');
+    expect([copied.status, copied.text]).toEqual([400, expect.stringContaining('b.csv has the same content as a.csv')]);
+    const { db, deliveries } = api.stores;
+    const { files } = await deliveries.get(db, 'default', 'copied');
+    const before = files.slice(0, 1);
+    await expect(db.transaction((tx) => deliveries.close(tx, 'default', 'copied', before))).rejects.toThrow(
+      /^b\.csv came while the delivery copied was imported/,
+    );
+    expect((await deliveries.get(db, 'default', 'copied')).files).toHaveLength(2);
+    await db.transaction((tx) => deliveries.close(tx, 'default', 'copied', files));
+    await db.transaction((tx) => deliveries.close(tx, 'default', 'copied', files));
+    expect((await api.call('POST', '/v1/deliveries/copied/commit')).status).toBe(404);
+  });
+
   it('is of one source, needs a file, and is for those who may import', async () => {
     await open('mine', 'a');
     expect((await open('mine', 'b')).status).toBe(409);
@@ -162,6 +180,13 @@ describe('increments and supplements', () => {
     expect(again.body['files']).toMatchObject([{ accepted: 0, unchanged: 1 }]);
     await load('0001.csv', 'oci', oci('r1', 1, '1.75'));
     expect(await held('oci')).toMatchObject({ billed: '4.25', lines: '2', deliveries: '2' });
+    // A copy under another name is the same report; another file with its name is not.
+    const copy = await load('0002 (1).csv', 'oci', oci('r2', 2, '2.50'));
+    expect(copy.body['files']).toMatchObject([
+      { accepted: 0, unchanged: 1, warnings: [expect.stringContaining('those of 0002.csv')] },
+    ]);
+    await load('0002.csv', 'oci', oci('r2', 2, '3.50'));
+    expect(await held('oci')).toMatchObject({ billed: '5.25', lines: '2', deliveries: '2' });
   });
 
   it('an amortised export beside the actual one adds effective cost, and nothing that is billed', async () => {
@@ -190,12 +215,12 @@ describe('commitments', () => {
       unknownLines: 0,
       utilisation: '0.800000',
     });
-    // The actual export does not state what the covered line cost, the amortised one does: one line stays unknown.
+    // The actual export does not state what the covered line cost, the amortised one beside it does.
     expect(body.commitments.find(({ provider }) => provider === 'Microsoft')).toMatchObject({
       used: '39.6684',
       unused: '0.33160',
-      unknownLines: 1,
-      utilisation: null,
+      unknownLines: 0,
+      utilisation: '0.991710',
     });
     const later = await api.call<CommitmentReport>('GET', '/v1/commitments?from=2026-11-01');
     expect(later.body).toMatchObject({ commitments: [], coverage: [] });

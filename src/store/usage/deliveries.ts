@@ -144,8 +144,28 @@ export class DeliveryStore {
     }
   }
 
-  /** Forgets it and its files: it was imported, or it is discarded. */
-  async close(tx: Transaction, organisation: string, name: string): Promise<void> {
+  /**
+   * Forgets it and its files: it was imported, or it is discarded.
+   * @param imported what it had when it was imported; another file that came meanwhile keeps all of it open
+   * @throws Failure conflict naming those files
+   */
+  async close(tx: Transaction, organisation: string, name: string, imported?: readonly DeliveredFile[]): Promise<void> {
+    if (imported !== undefined) {
+      // Files that are being taken in are waited for. Gone: another commit of the same files was faster.
+      const [open] = await tx.query(`select 1 from open_delivery where organisation = $1 and name = $2 for update`, [
+        organisation,
+        name,
+      ]);
+      if (open === undefined) return;
+      const { files } = await this.get(tx, organisation, name);
+      const late = files.filter(({ file, sha256 }) => !imported.some((o) => o.file === file && o.sha256 === sha256));
+      if (late.length > 0)
+        throw conflict(
+          `${late.map(({ file }) => file).join(', ')} came while the delivery ${name} was imported: what it had before ` +
+            'counts, and it is still open with all of its files; commit it again',
+          late.map(({ file }) => ({ path: file, message: 'came while the delivery was imported' })),
+        );
+    }
     for (const table of ['open_delivery_chunk', 'open_delivery_file'])
       await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, name]);
     await tx.query(`delete from open_delivery where organisation = $1 and name = $2`, [organisation, name]);
