@@ -107,7 +107,7 @@ const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
 
 class AlibabaReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow(parseBeijing);
+  private readonly row = new BillRow([], parseBeijing);
   private readonly cells = new PlainCells();
   private readonly tags = new Memo((text) => ({ tags: tagsOf(text) }));
   private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));

@@ -160,7 +160,7 @@ function tagKeyOf(column: string): string | null {
 
 class CurReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow();
+  private readonly row: BillRow;
   private readonly tagColumns: readonly { key: string; column: number; name: string }[];
   private readonly planTags = new Memo((text) => ({ tags: parseTags(text) }));
   private readonly skus = new Memo(storageOrTrafficSku);
@@ -171,6 +171,7 @@ class CurReader {
     private readonly splits: SplitCosts | null,
   ) {
     this.columns = columnsOf(header);
+    this.row = new BillRow(header.columns);
     this.tagColumns = header.columns.flatMap((name) => {
       const key = tagKeyOf(name);
       return key === null ? [] : [{ key, column: header.optional(name), name }];
@@ -234,7 +235,7 @@ class CurReader {
     const parent = cells.text(columns.parent);
     const stated = this.billed();
     if (stated === null && parent === '' && cells.text(columns.billed) === '')
-      row.problem('lineItem/UnblendedCost', 'the value is missing');
+      row.problem(row.named(columns.billed, 'lineItem/UnblendedCost'), 'the value is missing');
     const billed = stated ?? ZERO;
     const costs = { billed, effective: this.effective(cells, type, billed) };
     if (splits === null) return costs;
@@ -249,13 +250,13 @@ class CurReader {
     const type = row.requiredKey(columns.type, 'lineItem/LineItemType');
     const category = categoryOf(type);
     if (category === null && type !== '')
-      row.problem('lineItem/LineItemType', `${shown(type)} is not a line item type`);
+      row.problem(row.named(columns.type, 'lineItem/LineItemType'), `${shown(type)} is not a line item type`);
     const start = row.instant(columns.start, 'lineItem/UsageStartDate');
     const end = row.instant(columns.end, 'lineItem/UsageEndDate');
     const periodStart = row.instant(columns.periodStart, 'bill/BillingPeriodStartDate');
     const periodEnd = row.instant(columns.periodEnd, 'bill/BillingPeriodEndDate');
-    row.interval(start, end, 'lineItem/UsageEndDate', false);
-    row.interval(periodStart, periodEnd, 'bill/BillingPeriodEndDate', true);
+    row.interval(start, end, row.named(columns.end, 'lineItem/UsageEndDate'), false);
+    row.interval(periodStart, periodEnd, row.named(columns.periodEnd, 'bill/BillingPeriodEndDate'), true);
     const { billed, effective } = this.costs(cells, type);
     const tags = this.tags(cells);
     const instanceType = row.key(columns.instanceType, 'product/instanceType');

@@ -91,10 +91,11 @@ function columnsOf(header: Header) {
 
 class ContractReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow();
+  private readonly row: BillRow;
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
+    this.row = new BillRow(header.columns);
   }
 
   read(cells: Cells, problems: Problem[]): ContractCommitment {

@@ -199,7 +199,7 @@ const NO_DETAILS: SkuDetails = { instanceType: null, gpuModel: null, gpus: null 
 
 class FocusReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow();
+  private readonly row: BillRow;
   private readonly details = new Memo(skuDetailsOf);
   private readonly machines = new Memo(awsMachineOf);
   private readonly skus = new Memo(storageOrTrafficSku);
@@ -207,6 +207,7 @@ class FocusReader {
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
+    this.row = new BillRow(header.columns);
   }
 
   read(cells: Cells, problems: { path: string | null; message: string }[]): UsageRecord {

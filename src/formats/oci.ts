@@ -52,12 +52,13 @@ function columnsOf(header: Header) {
 
 class OciReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow();
+  private readonly row: BillRow;
   private readonly tagColumns: readonly { key: string; column: number }[];
   private lastMonth = { start: Number.NaN, end: Number.NaN };
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
+    this.row = new BillRow(header.columns);
     this.tagColumns = header.columns
       .filter((name) => name.startsWith('tags/'))
       .map((name) => ({ key: name.slice(5), column: header.optional(name) }));

@@ -105,7 +105,7 @@ const SECOND_MS = 1000;
 
 class TencentReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow(parseBeijing);
+  private readonly row = new BillRow([], parseBeijing);
   private readonly cells = new PlainCells();
   private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
   private readonly actions = new Memo((text) => ACTIONS.find(([words]) => words.test(text))?.[1] ?? null);

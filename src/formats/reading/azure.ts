@@ -14,11 +14,13 @@
  * the actual file states at zero.
  * Amortised: the lines that a commitment covers, and what is left of it unused, have their effective cost and are billed
  * nothing: their purchase was. All other lines are the same as in the actual export and are passed over.
+ * Their list cost is in the actual export: a line of covered usage adds none.
  * The invariant: the two are told apart by their lines; a file that has lines of the other kind is refused whole.
  */
 import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
+import type { Interval } from '../../core/time.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { BillRow, shown } from './bill.js';
 import { CsvTokenizer } from './csv.js';
@@ -133,7 +135,7 @@ function dayOf(text: string): number {
 
 class AzureReader {
   private readonly columns: ReturnType<typeof columnsOf>;
-  private readonly row = new BillRow(dayOf);
+  private readonly row: BillRow;
   private readonly machines = new Memo((text) => ({ size: machineSizeOf(text) }));
 
   constructor(
@@ -142,6 +144,7 @@ class AzureReader {
     private readonly file: string,
   ) {
     this.columns = columnsOf(header);
+    this.row = new BillRow(header.columns, dayOf);
   }
 
   /** Null where the line is none of this kind of export's own. */
@@ -151,12 +154,13 @@ class AzureReader {
     const start = row.instant(columns.date, 'Date');
     const periodStart = row.instant(columns.periodStart, 'BillingPeriodStartDate');
     const periodEnd = plusDays(row.instant(columns.periodEnd, 'BillingPeriodEndDate'), 1);
-    row.interval(periodStart, periodEnd, 'BillingPeriodEndDate', true);
+    row.interval(periodStart, periodEnd, row.named(columns.periodEnd, 'BillingPeriodEndDate'), true);
+    this.checkOrder(cells.repeated(columns.date), start, { start: periodStart, end: periodEnd });
     const cost = row.requiredAmount(columns.billed, 'Cost') ?? ZERO;
     const chargeType = row.requiredKey(columns.chargeType, 'ChargeType');
     const category = CATEGORIES[chargeType.toLowerCase()];
     if (category === undefined && chargeType !== '')
-      row.problem('ChargeType', `${shown(chargeType)} is not a charge type`);
+      row.problem(row.named(columns.chargeType, 'ChargeType'), `${shown(chargeType)} is not a charge type`);
     const pricing = cells.repeated(columns.pricing).toLowerCase();
     const nature = natureOfLine(chargeType, pricing, cost);
     if (nature !== null && nature !== this.nature) throw this.otherNature(cells.line, chargeType, nature);
@@ -186,13 +190,32 @@ class AzureReader {
         currency: row.currency(columns.currency, 'BillingCurrency'),
         billed: amortised ? ZERO : cost,
         effective: amortised ? cost : effectiveOf(cost, category ?? 'Usage', pricing),
-        list: row.amount(columns.list, 'PaygCostInBillingCurrency'),
+        list: this.list(amortised && !chargeType.toLowerCase().startsWith('unused')),
         periodStart,
         periodEnd,
         ...(amortised ? { supplement: true } : {}),
         commitment: covered ? this.commitment(chargeType, category ?? 'Usage', pricing) : null,
       },
     };
+  }
+
+  /** The actual export's line of covered usage has the list cost: the amortised one adds nothing to it. */
+  private list(stated: boolean): Decimal | null {
+    const list = this.row.amount(this.columns.list, 'PaygCostInBillingCurrency');
+    return stated ? ZERO : list;
+  }
+
+  /** A spreadsheet may have written day and month in its own order, which is another date up to the 12th. */
+  private checkOrder(text: string, start: number, period: Interval): void {
+    if (Number.isNaN(start) || (start >= period.start && start < period.end)) return;
+    const [first = '', second = '', year = ''] = text.split('/');
+    const turned = parseUsDate(`${second}/${first}/${year}`);
+    if (!(turned >= period.start && turned < period.end)) return;
+    this.row.problem(
+      this.row.named(this.columns.date, 'Date'),
+      `${shown(text)} is outside of the billing period with the month first, as Azure writes it, and within it with ` +
+        'the day first: a spreadsheet may have changed the dates; import the file as it was exported',
+    );
   }
 
   private commitment(chargeType: string, category: ChargeCategory, pricing: string): Commitment | null {

@@ -55,8 +55,14 @@ export class BillRow {
     return tags === null ? 'none' : (tags ?? 'bad');
   });
 
-  /** `instantOf` reads the bill's own form of times and gives NaN for what is none. */
-  constructor(instantOf: (text: string) => number = parseInstant) {
+  /**
+   * @param columns the file's own names, by which problems name a field: formats spell them in several ways
+   * @param instantOf reads the bill's own form of times and gives NaN for what is none
+   */
+  constructor(
+    private readonly columns: readonly string[] = [],
+    instantOf: (text: string) => number = parseInstant,
+  ) {
     this.instants = new Memo(instantOf);
   }
 
@@ -70,19 +76,24 @@ export class BillRow {
     this.problems.push({ path, message });
   }
 
+  /** A column as the file calls it; `name` where it has none. */
+  named(column: number, name: string): string {
+    return this.columns[column] ?? name;
+  }
+
   /** A short text that repeats; null where it is empty. */
   key(column: number, name: string): string | null {
     const text = this.cells.repeated(column);
     if (text === '') return null;
     if (text.length > MOST_KEY_CHARACTERS)
-      this.problem(name, `the text has more than ${MOST_KEY_CHARACTERS} characters`);
+      this.problem(this.named(column, name), `the text has more than ${MOST_KEY_CHARACTERS} characters`);
     return text;
   }
 
   /** As `key`, where the column must not be empty. */
   requiredKey(column: number, name: string): string {
     const text = this.key(column, name);
-    if (text === null) this.problem(name, 'the value is missing');
+    if (text === null) this.problem(this.named(column, name), 'the value is missing');
     return text ?? '';
   }
 
@@ -91,7 +102,7 @@ export class BillRow {
     const text = this.cells.text(column);
     if (text === '') return null;
     if (text.length > MOST_RESOURCE_CHARACTERS)
-      this.problem(name, `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
+      this.problem(this.named(column, name), `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
     return text;
   }
 
@@ -105,24 +116,29 @@ export class BillRow {
     const text = this.cells.repeated(column);
     const instant = this.instants.of(text);
     if (Number.isNaN(instant))
-      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`);
+      this.problem(
+        this.named(column, name),
+        text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`,
+      );
     else if (instant < EARLIEST || instant > LATEST)
-      this.problem(name, `${shown(text)} is not in the years 2000 to 2099`);
+      this.problem(this.named(column, name), `${shown(text)} is not in the years 2000 to 2099`);
     return instant;
   }
 
   /** An exact amount; null where the field is empty or has a problem. */
   amount(column: number, name: string): Decimal | null {
     const amount = this.cells.decimal(column);
-    if (amount === undefined) this.problem(name, `${shown(this.cells.text(column))} is not a decimal`);
+    if (amount === undefined)
+      this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
     return amount ?? null;
   }
 
   /** As `amount`, where the field must not be empty. */
   requiredAmount(column: number, name: string): Decimal | null {
     const amount = this.cells.decimal(column);
-    if (amount === null) this.problem(name, 'the value is missing');
-    if (amount === undefined) this.problem(name, `${shown(this.cells.text(column))} is not a decimal`);
+    if (amount === null) this.problem(this.named(column, name), 'the value is missing');
+    if (amount === undefined)
+      this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
     return amount ?? null;
   }
 
@@ -130,7 +146,10 @@ export class BillRow {
   currency(column: number, name: string): string {
     const text = this.cells.repeated(column);
     if (!this.currencies.of(text))
-      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`);
+      this.problem(
+        this.named(column, name),
+        text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`,
+      );
     return text;
   }
 
@@ -138,7 +157,10 @@ export class BillRow {
     const text = this.cells.repeated(column);
     const category = this.categories.of(text);
     if (category === null)
-      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`);
+      this.problem(
+        this.named(column, name),
+        text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`,
+      );
     return category ?? 'Usage';
   }
 
@@ -146,7 +168,7 @@ export class BillRow {
     const text = this.cells.repeated(column);
     if (text === '') return null;
     const tags = this.tagTexts.of(text);
-    if (tags === 'bad') this.problem(name, `${shown(text)} is not a JSON object of tags`);
+    if (tags === 'bad') this.problem(this.named(column, name), `${shown(text)} is not a JSON object of tags`);
     return typeof tags === 'string' ? null : tags;
   }
 

@@ -67,7 +67,7 @@ export class Header {
   /** As `optional`; where none is there, `check` will name them. */
   required(...names: string[]): number {
     const position = this.optional(...names);
-    if (position < 0) this.missing.push(names.join(' or '));
+    if (position < 0) this.missing.push([...new Set(names)].join(' or '));
     return position;
   }
 
@@ -195,7 +195,12 @@ class CsvTable<T> {
   private readHeader(): void {
     const { csv } = this;
     if (csv.malformed !== null) throw invalid(`${this.name}: the header cannot be read: ${csv.malformed}`);
-    this.header = new Header(fieldsOf(csv), this.name);
+    const columns = fieldsOf(csv);
+    if (columns.some((column) => column.includes('\r')))
+      throw invalid(
+        `${this.name}: its lines end in a carriage return alone; save it with line feeds (CSV, not CSV for Macintosh)`,
+      );
+    this.header = new Header(columns, this.name);
     this.readRecord = this.prepare(this.header);
     this.header.check();
     this.used = this.header.used;

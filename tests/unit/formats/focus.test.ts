@@ -243,6 +243,7 @@ describe('a file', () => {
 
   it('that is empty, or in which a needed column is twice, fails', async () => {
     await expect(usageOfText(format, '')).rejects.toThrow('the file is empty');
+    await expect(usageOfText(format, bill({}).replaceAll('\n', '\r'))).rejects.toThrow('a carriage return alone');
     await expect(usageOfText(format, bill({}).replace(/^BilledCost,/, 'BilledCost,BilledCost,'))).rejects.toThrow(
       'BilledCost: the column is there twice',
     );

@@ -186,7 +186,7 @@ describe('aws-cur', () => {
       ['p4d.24xlarge', { team: 'a' }, hour(1).getTime(), '0.1', 'Usage'],
       [null, null, hour(3).getTime(), '0.0000001', 'Tax'],
     ]);
-    expect(rejects).toMatchObject([{ line: 2, column: 'lineItem/LineItemType' }]);
+    expect(rejects).toMatchObject([{ line: 2, column: 'line_item_line_item_type' }]);
     await expect(usageOf(aws, await openBytes('cur.parquet', bytes), { mostRowGroupBytes: 10 })).rejects.toThrow(
       /more than the limit of 10/,
     );
