@@ -65,8 +65,15 @@ const JOINED = {
  * @param lookup what of the bills is looked at for it
  * @param meant which lines are looked for among those that are set aside
  * @param bill how a line's bill is found
+ * @param effective the amortised cost of a line
  */
-export const lines = (reaches: string, lookup: string, meant: string, bill = JOINED): string => `
+export const lines = (
+  reaches: string,
+  lookup: string,
+  meant: string,
+  bill = JOINED,
+  effective = 'u.effective',
+): string => `
 create or replace view hour_line as
 select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
   0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
@@ -75,7 +82,7 @@ select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu
         and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
         and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
     ) is null) then u.billed end as actual,
-  u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
+  u.billed, ${effective} as effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
 from usage_hour u
 join dimension d on d.organisation = u.organisation and d.id = u.dimension${bill.from}
 union all

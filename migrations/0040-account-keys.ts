@@ -17,7 +17,7 @@ create function account_key(name text) returns text language sql immutable paral
     '^/(subscriptions|providers/microsoft\\.billing/billingaccounts)/(.*/)?', '') as id) t
 $$`;
 
-const LOOKED_UP = {
+export const LOOKED_UP = {
   from: '',
   closed: '(select v.closed from delivery v where v.organisation = u.organisation and v.id = u.delivery)',
 };

@@ -39,6 +39,7 @@ import { AccountKeys1764000000040 } from './0040-account-keys.js';
 import { Scopes1764000000042 } from './0042-scopes.js';
 import { AuditChain1764000000043 } from './0043-audit-chain.js';
 import { PackedSamples1764000000044 } from './0044-packed-samples.js';
+import { Supplements1764000000047 } from './0047-supplements.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -81,4 +82,5 @@ export const migrations = [
   Scopes1764000000042,
   AuditChain1764000000043,
   PackedSamples1764000000044,
+  Supplements1764000000047,
 ];

@@ -95,7 +95,7 @@ export interface ImportedFile {
   readonly removed: readonly BillOfPeriod[];
   /** Records that count in the stead of an earlier statement of the same id; among the accepted. */
   readonly restated: number;
-  /** What should be looked at, for people: records of one GPU that overlap. */
+  /** What should be looked at, for people: records of one GPU that overlap, what waits for its bill. */
   readonly warnings: readonly string[];
   readonly unknownColumns: readonly string[];
 }

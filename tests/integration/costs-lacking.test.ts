@@ -26,7 +26,7 @@ describe('a sum', async () => {
     await bursar.runner.drain();
     const spend = await bursar.spend({ basis: 'effective', groupBy: 'category', currency: 'USD' });
     expect(spend.lacking).toEqual({
-      unstated: [{ currency: 'USD', cost: '238000.00' }],
+      unstated: [{ currency: 'USD', cost: '238000.00', lines: 1 }],
       unbilled: [{ currency: 'USD', cost: '10.000000000' }],
       setAside: [],
       unconverted: [{ currency: 'EUR', cost: '6.00' }],
@@ -39,8 +39,8 @@ describe('a sum', async () => {
     ]);
     // A list price is stated by none of them.
     expect((await bursar.spend({ basis: 'list' })).lacking.unstated).toEqual([
-      { currency: 'EUR', cost: '7.00' },
-      { currency: 'USD', cost: '238600.00' },
+      { currency: 'EUR', cost: '7.00', lines: 1 },
+      { currency: 'USD', cost: '238600.00', lines: 2 },
     ]);
     const { lacking } = await bursar.spend({});
     expect(lacking).toEqual({ unstated: [], unbilled: [], setAside: [], unconverted: [], unpriced: [] });

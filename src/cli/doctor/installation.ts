@@ -14,6 +14,7 @@ import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
 import { storedOverlaps } from '../../store/usage/overlaps.js';
 import { parseSpendQuery } from '../../store/cost/spend.js';
+import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
 import { attend, ok, reasonOf, wrong, type Finding } from './finding.js';
@@ -265,6 +266,13 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
         'bills twice',
         `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${period} counts from ${sources.join(' and ')}`,
         'import it once more as the source that is right, with --replace',
+      ),
+    ),
+    ...(await waitingSupplements(stores.db, organisation)).map(({ source, provider, account, period }) =>
+      attend(
+        'amortised costs',
+        `those of ${provider}${account === null ? '' : ` account ${account}`} from ${period}, of the source "${source}", do not count: the bill that they add to did not come from it`,
+        'import the export of actual cost as the same source, or undo the import of the amortised one',
       ),
     ),
     ...(unknown.length === 0 ? [ok('unknown accounts', `none in ${DOUBT_DAYS} days`)] : []),

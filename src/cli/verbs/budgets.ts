@@ -15,7 +15,7 @@ import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.j
 import type { BudgetView, Door } from '../door.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { percent, printable, shortAmount, table } from '../table.js';
+import { grouped, percent, printable, shortAmount, table } from '../table.js';
 import { typed } from '../usage-error.js';
 
 interface BudgetFlags extends BudgetFilters {
@@ -201,8 +201,10 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
   const note = (text: string): string => `${printable(name)}: ${text}, and is not counted\n`;
   return [
     ...(state?.unconverted.length ? [note(`spend in ${state.unconverted.join(', ')} has no exchange rate`)] : []),
-    ...(state?.unstated ?? []).map(({ currency, amount: billed }) =>
-      note(`${shortAmount(billed)} ${currency} of bills has no amortised cost stated`),
+    ...(state?.unstated ?? []).map(({ currency, amount: billed, lines }) =>
+      note(
+        `${shortAmount(billed)} ${currency} of bills${lines === undefined ? '' : ` in ${grouped(lines)} line(s)`} has no amortised cost stated`,
+      ),
     ),
   ];
 }

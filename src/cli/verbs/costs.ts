@@ -4,7 +4,7 @@ import type { CostsAnswer } from '../../store/usage/doubts.js';
 import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/cost/spend.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { printable, shortAmount, table } from '../table.js';
+import { grouped, printable, shortAmount, table } from '../table.js';
 import { typed } from '../usage-error.js';
 
 type Unpriced = CostsAnswer['lacking']['unpriced'][number];
@@ -61,7 +61,8 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   const { unstated, unbilled, setAside, unconverted, unpriced: beside } = spend.lacking;
   const lacking = [
     ...unstated.map(
-      ({ currency, cost }) => `${shortAmount(cost)} ${currency} billed without a stated ${spend.basis} cost`,
+      ({ currency, cost, lines }) =>
+        `${shortAmount(cost)} ${currency} billed in ${grouped(lines)} line(s) without a stated ${spend.basis} cost`,
     ),
     ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
     ...setAside.map(

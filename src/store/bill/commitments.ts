@@ -7,6 +7,7 @@ import { commitmentReport, type CommitmentReport, type CommitmentUse } from '../
 import { contractReport } from '../../core/bill/contracts.js';
 import { formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
 import { contractTerms, contractUses } from './contracts.js';
+import { isBillOf } from '../usage/scopes.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 
 const COLUMNS = [
@@ -86,6 +87,12 @@ export async function commitmentsOf(
   return commitmentReport(await commitmentUses(db, organisation, from, to), contracts);
 }
 
+/** The same use as the supplement beside a bill states it: its effective cost is there, though not on the bill's line. */
+const TOLD = `select 1 from delivery s join commitment_use w on w.organisation = s.organisation and w.delivery = s.id
+  where s.organisation = v.organisation and ${isBillOf('v', 's')} and w.day = c.day and w.commitment = c.commitment
+    and w.status = c.status and w.service is not distinct from c.service and w.currency = c.currency
+    and w.without_effective = 0 and w.lines >= c.without_effective`;
+
 /** Of charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no bound */
 export async function commitmentUses(
   db: Queryable,
@@ -96,10 +103,13 @@ export async function commitmentUses(
   const rows = await db.query<Row>(
     `select to_char(max(day), 'YYYY-MM-DD') as day, provider, account, service, currency, commitment, category, type,
        (array_agg(name order by day desc))[1] as name, status, purchase, sum(lines)::text as lines, sum(billed)::text as billed,
-       sum(effective)::text as effective, sum(without_effective)::text as without_effective, sum(list)::text as list,
-       sum(without_list)::text as without_list
-     from commitment_use c where organisation = $1 and ($2::date is null or day >= $2::date) and ($3::date is null or day < $3::date)
-       and exists (select 1 from delivery d where d.organisation = c.organisation and d.id = c.delivery)
+       sum(effective)::text as effective, sum(case when told then 0 else without_effective end)::text as without_effective,
+       sum(list)::text as list, sum(without_list)::text as without_list
+     from (select c.*, c.without_effective > 0 and exists (${TOLD}) as told
+       from commitment_use c join delivery v on v.organisation = c.organisation and v.id = c.delivery
+       where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+         and (v.supplement is null
+           or exists (select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}))) c
      group by provider, account, service, currency, commitment, category, type, status, purchase
      order by provider, account, service, currency, commitment, status, purchase`,
     [organisation, from, to],

@@ -88,7 +88,7 @@ export interface BudgetStateJson {
    * Billed amounts of a budget on the basis `effective` whose bill states no amortised cost: they are not in `spent`.
    * Absent in states of before there were any.
    */
-  readonly unstated?: readonly CurrencyAmount[];
+  readonly unstated?: readonly UnstatedAmount[];
 }
 
 /** A decimal string. */
@@ -97,11 +97,16 @@ export interface CurrencyAmount {
   readonly amount: string;
 }
 
+export interface UnstatedAmount extends CurrencyAmount {
+  /** Lines of bills, which may bill nothing; absent in states of before they were counted. */
+  readonly lines?: number;
+}
+
 export interface BudgetSpend {
   readonly points: SpendPoint[];
   /** Of the period alone, as the next. */
   readonly unconverted: string[];
-  readonly unstated: readonly CurrencyAmount[];
+  readonly unstated: readonly UnstatedAmount[];
 }
 
 interface PointRow {
@@ -113,6 +118,7 @@ interface PointRow {
   amount: string | null;
   unpriced: string;
   unstated: string | null;
+  lines: string;
 }
 
 /** Days of history before a period that its forecast may use. */
@@ -187,7 +193,7 @@ export class BudgetStore {
       filterParameter(budget.filters),
     ]);
     const unconverted = new Set<string>();
-    const unstated = new Map<string, Decimal>();
+    const unstated = new Map<string, { amount: Decimal; lines: number }>();
     const points = rows.map((row): SpendPoint => {
       const at = row.at?.getTime() ?? startOfLocalDay(zone, parseDay(row.day ?? '') ?? 0);
       const amount = row.amount === null ? null : parseDecimal(row.amount);
@@ -196,7 +202,13 @@ export class BudgetStore {
       if (at >= period.start) {
         if (nanos === null) unconverted.add(row.currency);
         const without = row.unstated === null ? null : parseDecimal(row.unstated);
-        if (without !== null) unstated.set(row.currency, addDecimal(unstated.get(row.currency) ?? ZERO, without));
+        if (without !== null) {
+          const known = unstated.get(row.currency) ?? { amount: ZERO, lines: 0 };
+          unstated.set(row.currency, {
+            amount: addDecimal(known.amount, without),
+            lines: known.lines + Number(row.lines),
+          });
+        }
       }
       const credit = row.category === 'Credit';
       return {
@@ -209,7 +221,11 @@ export class BudgetStore {
     return {
       points,
       unconverted: [...unconverted],
-      unstated: [...unstated].map(([currency, amount]) => ({ currency, amount: formatDecimal(amount) })),
+      unstated: [...unstated].map(([currency, { amount, lines }]) => ({
+        currency,
+        amount: formatDecimal(amount),
+        lines,
+      })),
     };
   }
 
@@ -432,7 +448,7 @@ const AMOUNTS: Readonly<Record<BudgetBasis, (row: string) => { readonly amount: 
   };
 
 /** Of the teams, a day to each side. An offset keeps a planner from reading all lines once for each dimension. */
-const LINES = `(select organisation, hour, dimension, currency, accrued, actual, effective, unpriced_part_ms, stated_part_ms
+const LINES = `(select organisation, hour, dimension, currency, records, accrued, actual, effective, unpriced_part_ms, stated_part_ms
     from hour_line where organisation = $1 and team = any($2::text[])
       and hour >= $3::timestamptz - interval '1 day' and hour < $4::timestamptz + interval '1 day' offset 0)`;
 
@@ -441,7 +457,7 @@ function spendQuery(zone: string, basis: BudgetBasis): string {
   const select = (row: string, at: string, day: string): string => {
     const { amount, unstated } = AMOUNTS[basis](row);
     return `select ${at} as at, ${day} as day, coalesce(${row}.currency, '') as currency, d.category, ${amount} as amount,
-       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated`;
+       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated, case when ${unstated} is null then 0 else ${row}.records end as lines`;
   };
   const days = `${select('c', 'null::timestamptz', 'c.day')}
   from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
@@ -457,7 +473,8 @@ function spendQuery(zone: string, basis: BudgetBasis): string {
   union all
   ${days} and c.shared_from <> ''`;
   return `
-select at, day::text as day, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced, sum(unstated)::text as unstated
+select at, day::text as day, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced, sum(unstated)::text as unstated,
+  sum(lines)::text as lines
 from (${lines}) as point group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 }
 

@@ -81,8 +81,8 @@ export interface Sums {
   /** Per currency, over all sums. */
   readonly totals: ReadonlyMap<string, Figure>;
   readonly unpriced: bigint;
-  /** Per currency: billed amounts of which the bill does not state what is asked for. */
-  readonly unstated: ReadonlyMap<string, Figure>;
+  /** Per currency: billed amounts of which the bill does not state what is asked for, and in how many lines. */
+  readonly unstated: ReadonlyMap<string, { readonly cost: Figure; readonly lines: number }>;
 }
 
 /**
@@ -103,6 +103,8 @@ interface Pack {
   readonly without: string | null;
   /** The same of amounts that are billed, of which the bill does not state what is asked for. */
   readonly unstated: string | null;
+  /** Lines of bills that do not state it, whatever they bill: what a commitment covers is often billed nothing. */
+  readonly unstated_lines: string;
   readonly total: string | null;
 }
 
@@ -126,11 +128,14 @@ export async function readSums(
   const adding = new Adding(query.groupBy, named, apart);
   for (const pack of packs) adding.addPack(pack);
   const totals = new Map<string, Figure>();
-  const unstated = new Map<string, Figure>();
+  const unstated = new Map<string, { cost: Figure; lines: number }>();
   let unpriced = 0n;
-  for (const { currency, total, without, unstated: billed } of packs) {
-    for (const more of byLine(billed)?.values() ?? [])
-      unstated.set(currency, plus(unstated.get(currency) ?? null, more) ?? more);
+  for (const { currency, total, without, unstated: billed, unstated_lines: lines } of packs) {
+    if (lines !== '0') {
+      const known = unstated.get(currency) ?? { cost: '0', lines: 0 };
+      for (const more of byLine(billed)?.values() ?? []) known.cost = plus(known.cost, more) ?? more;
+      unstated.set(currency, { cost: known.cost, lines: known.lines + Number(lines) });
+    }
     for (const more of byLine(without)?.values() ?? []) unpriced += BigInt(more);
     const sum = plus(totals.get(currency) ?? null, total ?? '');
     if (sum !== null) totals.set(currency, sum);
@@ -173,7 +178,17 @@ const UNSTATED: Readonly<Record<Basis, string>> = {
   list: 'case when c.list is null then c.billed end',
 };
 
+/** Of the amounts that a bill may leave out: the lines that do. */
+const UNSTATED_LINES: Readonly<Record<Basis, string>> = {
+  actual: '0',
+  accrued: '0',
+  billed: '0',
+  effective: 'case when c.effective is null then c.records else 0 end',
+  list: 'case when c.list is null then c.records else 0 end',
+};
+
 const COLUMNS = [
+  'records',
   'gpu_part_ms',
   'unpriced_part_ms',
   'unpriced_lines',
@@ -226,16 +241,17 @@ function fetchPacks(
   const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
   const beside = (line: string): string =>
     `string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without,
-         string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated`;
+         string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated,
+         sum(unstated_lines)::text as unstated_lines`;
   return db.query<Pack>(
     byDay
       ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${beside('day')}
          from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, ${unpriced} as unpriced,
-                 ${UNSTATED[basis]} as unstated ${lines}) l
+                 ${UNSTATED[basis]} as unstated, ${UNSTATED_LINES[basis]} as unstated_lines ${lines}) l
          group by team, currency, shared_from, dimension`
       : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${beside('dimension')}
          from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(${unpriced}) as unpriced,
-                 sum(${UNSTATED[basis]}) as unstated ${lines}
+                 sum(${UNSTATED[basis]}) as unstated, sum(${UNSTATED_LINES[basis]}) as unstated_lines ${lines}
                group by c.team, c.currency, c.shared_from, c.dimension) l
          group by team, currency, shared_from`,
     zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],

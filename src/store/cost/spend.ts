@@ -64,10 +64,16 @@ export interface CurrencyCost {
   readonly cost: string;
 }
 
+/** What bills leave open. */
+export interface UnstatedCost extends CurrencyCost {
+  /** Lines of bills: what a commitment covers is often billed nothing. */
+  readonly lines: number;
+}
+
 /** What is in no total, besides GPU-hours without a price. */
 export interface Lacking {
   /** Billed amounts of which the bill does not state what the basis asks for. */
-  readonly unstated: readonly CurrencyCost[];
+  readonly unstated: readonly UnstatedCost[];
   /** Of a basis of bills: the actual cost of metered usage that no bill has taken the place of. */
   readonly unbilled: readonly CurrencyCost[];
   /** On actual: what bills that are not final state of usage that meters stand for until they are. */
@@ -179,7 +185,9 @@ export class SpendStore {
       unstated,
     } = await readSums(db, this.dimensions, organisation, query, wanted !== null);
     const lacking = {
-      unstated: [...unstated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency),
+      unstated: [...unstated]
+        .map(([currency, { cost, lines }]) => ({ currency, cost: textOf(cost), lines }))
+        .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
       setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
       unpriced: await unpricedBeside(db, organisation, query),

@@ -249,7 +249,10 @@ export class ReportStore {
         forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
         exhaustionAt,
         unpricedGpuHours,
-        lacking: [...state.unconverted.map((one) => ({ currency: one, amount: null })), ...(state.unstated ?? [])],
+        lacking: [
+          ...state.unconverted.map((one) => ({ currency: one, amount: null })),
+          ...(state.unstated ?? []).map(({ currency: of, amount }) => ({ currency: of, amount })),
+        ],
         crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
       });
     }

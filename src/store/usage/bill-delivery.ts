@@ -10,6 +10,7 @@ import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
 import type { Decimal } from '../../core/decimal.js';
 import { conflict, type Problem } from '../../core/errors.js';
+import { formatInstant } from '../../core/time.js';
 import type { BillOfPeriod } from '../../core/ports.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
@@ -19,7 +20,7 @@ import type { Waking } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
-import { adopted, deliveryOf } from './scopes.js';
+import { adopted, counts, deliveryOf, supplementWakings, twinOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
 
@@ -32,6 +33,8 @@ export interface FileCount {
   readonly replaced: BillOfPeriod[];
   readonly removed: BillOfPeriod[];
   readonly overlaps: Overlaps;
+  /** What else should be looked at, for people. */
+  readonly warnings: string[];
   restated: number;
   id: string;
 }
@@ -61,6 +64,7 @@ export interface Scope {
 interface Overlapping {
   readonly id: string;
   readonly source: string;
+  readonly scope: string;
   /** Empty: it names none. */
   readonly account: string;
   readonly records: string;
@@ -99,19 +103,29 @@ export class BillDelivery {
     const { organisation } = this.request;
     if (delivered.size === 0) return [];
     const wakings: Waking[] = [];
-    for (const [key, scope] of delivered) {
-      scope.digest = await scope.writer.finish();
-      if (scope.supplement) wakings.push(...(await this.finishSupplement(key, scope)));
-    }
-    const scopes = [...delivered].filter(([, { supplement }]) => !supplement);
-    if (scopes.length === 0) return wakings;
+    for (const scope of delivered.values()) scope.digest = await scope.writer.finish();
     await this.counting.lock(this.tx, organisation);
-    const touched = await this.replaceOthers(new Map(scopes));
+    const scopes = [...delivered].filter(([, { supplement }]) => !supplement);
+    if (scopes.length > 0) wakings.push(...(await this.finishBills(scopes, counts)));
+    for (const [key, scope] of delivered)
+      if (scope.supplement) wakings.push(...(await this.finishSupplement(key, scope)));
+    return wakings;
+  }
+
+  private async finishBills(
+    scopes: readonly (readonly [string, Scope])[],
+    counts: readonly FileCount[],
+  ): Promise<Waking[]> {
+    const { organisation } = this.request;
+    const wakings: Waking[] = [];
+    const touched = await this.replaceOthers(new Map(scopes), wakings);
     const settling = await this.counting.settling(this.tx, organisation);
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
     for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
-    if (!hasRejects)
-      touched.push(...(await this.dropLost(scopes.map(([, scope]) => scope).filter(({ increment }) => !increment))));
+    if (!hasRejects) {
+      const whole = scopes.map(([, scope]) => scope).filter(({ increment }) => !increment);
+      touched.push(...(await this.dropLost(whole, wakings)));
+    }
     const providers = scopes.map(([, { provider }]) => provider);
     wakings.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
     return wakings;
@@ -123,7 +137,7 @@ export class BillDelivery {
    * bills; the payer's bill that names an account holds that account's own.
    * @throws Failure conflict naming each bill and its source
    */
-  private async replaceOthers(delivered: ReadonlyMap<string, Scope>): Promise<TeamDay[]> {
+  private async replaceOthers(delivered: ReadonlyMap<string, Scope>, wakings: Waking[]): Promise<TeamDay[]> {
     const { organisation, replace } = this.request;
     const problems: Problem[] = [];
     const touched: TeamDay[] = [];
@@ -133,6 +147,7 @@ export class BillDelivery {
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
         await keepReplaced(this.tx, organisation, other.source, other.id, scope.id);
+        wakings.push(...(await supplementWakings(this.tx, organisation, other.source, other.scope)));
         noteReplaced(scope, Number(other.records));
       }
     }
@@ -150,7 +165,7 @@ export class BillDelivery {
   private overlapping(key: string, scope: Scope, keys: readonly string[]): Promise<Overlapping[]> {
     const { organisation, source } = this.request;
     return this.tx.query<Overlapping>(
-      `select v.id::text as id, v.source, coalesce(v.account, '') as account, v.records::text as records,
+      `select v.id::text as id, v.source, v.scope, coalesce(v.account, '') as account, v.records::text as records,
          v.period_start as start, v.period_end as until, v.delivered_at as at,
          case when n.sub_accounts = '{}' then '{}'::text[] else array(
            select name from unnest(v.sub_accounts) name
@@ -180,20 +195,21 @@ export class BillDelivery {
    * Takes back what was delivered together with a bill that is restated here without it: accounts that the bill has
    * lost. What was delivered alone is another bill.
    */
-  private async dropLost(scopes: readonly Scope[]): Promise<TeamDay[]> {
+  private async dropLost(scopes: readonly Scope[], wakings: Waking[]): Promise<TeamDay[]> {
     const { organisation, source } = this.request;
     const touched: TeamDay[] = [];
     const bundle = scopes[0]?.bundle ?? null;
     for (const { id: replacedBy, oldBundle, provider, periodStart, perFile } of scopes) {
       if (oldBundle === null || oldBundle === bundle) continue;
-      const lost = await this.tx.query<{ id: string; account: string | null; records: string }>(
-        `select id::text as id, account, records::text as records from delivery
+      const lost = await this.tx.query<{ id: string; scope: string; account: string | null; records: string }>(
+        `select id::text as id, scope, account, records::text as records from delivery
          where organisation = $1 and source = $2 and scope is not null and bundle = $3 and provider = $4 and period_start = $5`,
         [organisation, source, oldBundle, provider, new Date(periodStart)],
       );
-      for (const { id, account, records } of lost) {
+      for (const { id, scope, account, records } of lost) {
         touched.push(...(await this.daysOf(id)));
         await keepReplaced(this.tx, organisation, source, id, replacedBy);
+        wakings.push(...(await supplementWakings(this.tx, organisation, source, scope)));
         const removed = {
           provider,
           account,
@@ -211,7 +227,9 @@ export class BillDelivery {
     const { organisation, source, now } = this.request;
     const { outline } = scope.writer;
     const place = { ...scope, organisation, source, key };
-    const old = (await deliveryOf(this.tx, place)) ?? (await adopted(this.tx, place, scope.digest));
+    const own = (await deliveryOf(this.tx, place)) ?? (await adopted(this.tx, place, scope.digest));
+    const twin = own === undefined ? await twinOf(this.tx, place, scope.digest) : undefined;
+    const old = own ?? twin;
     const isFinal =
       stateOf(
         {
@@ -242,16 +260,23 @@ export class BillDelivery {
       await keepReplaced(this.tx, organisation, source, old.id, scope.id);
       noteReplaced(scope, Number(old.records));
     }
-    await this.describe(isUnchanged ? old.id : scope.id, key, scope, { isFinal, hasRejects });
+    await this.describe(isUnchanged ? old.id : scope.id, twin?.key ?? key, scope, { isFinal, hasRejects });
+    if (twin !== undefined)
+      for (const { warnings } of scope.perFile.keys())
+        warnings.push(`its lines are those of ${fileOf(twin.key)}, which is there already: they count once`);
+    const beside = old === undefined ? await supplementWakings(this.tx, organisation, source, key) : [];
     if (isUnchanged && old.closed === isFinal) return [];
     const month = monthOfPeriod(scope.periodStart, scope.periodEnd);
-    return [...[...touched.values()].map(rollupOf), reconcileWaking(source, month)];
+    return [...[...touched.values()].map(rollupOf), reconcileWaking(source, month), ...beside];
   }
 
-  /** What a bill lacks lies beside it: it replaces what it said before, and neither closes a period nor is a bill. */
+  /**
+   * What a bill lacks lies beside it: it replaces what it said before, and neither closes a period nor is a bill. Where
+   * its bill is not there it waits for it.
+   */
   private async finishSupplement(key: string, scope: Scope): Promise<Waking[]> {
     const { organisation, source } = this.request;
-    const { id, provider, account, periodStart, periodEnd, digest, writer } = scope;
+    const { id, provider, account, periodStart, periodEnd, digest, writer, perFile } = scope;
     const old = await deliveryOf(this.tx, { ...scope, organisation, source, key });
     if (old !== undefined && old.digest.equals(digest)) {
       await dropDelivery(this.tx, organisation, source, id);
@@ -272,7 +297,26 @@ export class BillDelivery {
        where organisation = $1 and id = $2`,
       [organisation, id, key, provider, account, new Date(periodStart), new Date(periodEnd), digest, writer.records],
     );
+    if (!(await counts(this.tx, organisation, id))) {
+      await dropDerived(this.tx, organisation, id);
+      for (const { warnings } of perFile.keys()) warnings.push(await this.sayWaiting(scope));
+    }
     return touched.map(rollupOf);
+  }
+
+  private async sayWaiting({ provider, account, periodStart }: Scope): Promise<string> {
+    const { organisation, source } = this.request;
+    const others = await this.tx.query<{ source: string }>(
+      `select distinct source from delivery where organisation = $1 and scope is not null and provider = $2
+         and account_key(coalesce(account, '')) = account_key($3) and period_start = $4 order by 1`,
+      [organisation, provider, account ?? '', new Date(periodStart)],
+    );
+    const where = others.length === 0 ? '' : `, but from ${others.map((one) => `"${one.source}"`).join(', ')}`;
+    return (
+      `it adds to the bill of ${provider}${account === null ? '' : ` account ${account}`} from ` +
+      `${formatInstant(periodStart).slice(0, 10)}, which did not come from the source "${source}"${where}: it counts once ` +
+      'that bill comes from the same source'
+    );
   }
 
   /** Writes what a bill's delivery says of itself into its row. */
@@ -317,6 +361,9 @@ export class BillDelivery {
     );
   }
 }
+
+/** The file of an increment, of its scope's key. */
+const fileOf = (key: string): string => key.split('|').slice(3).join('|');
 
 function noteReplaced({ perFile, provider, account, periodStart }: Scope, records: number): void {
   const replaced = { provider, account, periodStart: new Date(periodStart).toISOString(), records };

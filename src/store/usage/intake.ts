@@ -263,6 +263,7 @@ class ImportRun {
       replaced: [],
       removed: [],
       overlaps: new Overlaps(),
+      warnings: [],
       restated: 0,
       id: row?.id ?? '',
     };
@@ -518,7 +519,7 @@ class ImportRun {
         JSON.stringify(billed),
         [...count.unknownColumns],
         JSON.stringify([...count.replaced, ...count.removed.map((bill) => ({ ...bill, removed: true }))]),
-        JSON.stringify(count.overlaps.warnings),
+        JSON.stringify([...count.warnings, ...count.overlaps.warnings]),
         this.takenWith,
       ],
     );
@@ -534,7 +535,7 @@ class ImportRun {
       replaced: count.replaced,
       removed: count.removed,
       restated: count.restated,
-      warnings: count.overlaps.warnings,
+      warnings: [...count.warnings, ...count.overlaps.warnings],
       unknownColumns: [...count.unknownColumns],
     };
   }

@@ -3,6 +3,7 @@
  *
  * Streams blocks; never holds a delivery whole.
  */
+import { ZERO } from '../../core/decimal.js';
 import { Grouping } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { countedRecords, type StoredBlock } from './block.js';
@@ -10,6 +11,7 @@ import type { Queryable, Transaction } from '../database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import type { RuleSet } from '../access/organisation.js';
+import { counts, isBillOf } from './scopes.js';
 
 export interface TeamDay {
   readonly team: string;
@@ -31,11 +33,14 @@ export class RawStore {
     }
   }
 
-  /** Every delivery, for a recount. */
+  /** Every delivery that counts, for a recount. */
   async deliveries(db: Queryable, organisation: string): Promise<{ source: string; id: string }[]> {
-    return db.query(`select source, id::text as id from delivery where organisation = $1 order by delivery.id`, [
-      organisation,
-    ]);
+    return db.query(
+      `select v.source, v.id::text as id from delivery v where v.organisation = $1 and (v.supplement is null
+         or exists (select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}))
+       order by v.id`,
+      [organisation],
+    );
   }
 
   /**
@@ -51,8 +56,8 @@ export class RawStore {
     rules: RuleSet,
     trackedTags: readonly string[],
   ): Promise<{ days: TeamDay[]; metered: boolean; provider: string | null } | null> {
-    const [row] = await tx.query<{ scope: string | null; provider: string | null }>(
-      `select scope, provider from delivery where organisation = $1 and id = $2 for update`,
+    const [row] = await tx.query<{ scope: string | null; supplement: string | null; provider: string | null }>(
+      `select scope, supplement, provider from delivery where organisation = $1 and id = $2 for update`,
       [organisation, delivery],
     );
     if (row === undefined) return null;
@@ -66,8 +71,10 @@ export class RawStore {
       { organisation, source, id: delivery, tx, dimensions: this.dimensions },
       { sumsOnly: true },
     );
-    for await (const records of this.records(tx, organisation, source, delivery)) {
-      for (const record of records) {
+    const counting = row.supplement === null || (await counts(tx, organisation, delivery));
+    for await (const records of counting ? this.records(tx, organisation, source, delivery) : []) {
+      for (const one of records) {
+        const record = row.supplement === null ? one : withoutList(one);
         writer.add(grouping.groupOf(record), record);
         if (writer.full) await writer.flush();
       }
@@ -80,9 +87,15 @@ export class RawStore {
     ]);
     if (row.scope !== null) await describe(tx, organisation, delivery, writer);
     const days = new Map([...before, ...writer.touched.values()].map((d) => [`${d.team}/${d.day}`, d]));
-    return { days: [...days.values()], metered: row.scope === null, provider: row.provider };
+    return { days: [...days.values()], metered: row.scope === null && row.supplement === null, provider: row.provider };
   }
 }
+
+/** The bill's own lines have the list cost of what a supplement states; one taken in before that was known repeats it. */
+const withoutList = (record: UsageRecord): UsageRecord =>
+  record.charge === null || record.charge.list === null
+    ? record
+    : { ...record, charge: { ...record.charge, list: ZERO } };
 
 /** Writes into a bill's row what its lines are about. */
 export async function describe(

@@ -5,7 +5,8 @@
  * Never writes a line. The invariant: two bills of one period of one source are one delivery or replace each other.
  */
 import type { Charge, UsageRecord } from '../../core/usage.js';
-import type { Transaction } from '../database.js';
+import type { Queryable, Transaction } from '../database.js';
+import type { Waking } from '../work.js';
 
 export interface KnownDelivery {
   readonly id: string;
@@ -27,6 +28,13 @@ export interface ScopePlace {
   readonly increment: boolean;
 }
 
+/** Ends the key of what lies beside a bill, after the bill's own. */
+export const SUPPLEMENT = '|supplement';
+
+/** A condition over two rows of `delivery` of one organisation: a supplement, and the bill that it lies beside. */
+export const isBillOf = (bill: string, supplement: string): string =>
+  `${bill}.source = ${supplement}.source and ${bill}.scope || '${SUPPLEMENT}' = ${supplement}.supplement`;
+
 const periodKey = ({
   provider,
   account,
@@ -35,7 +43,7 @@ const periodKey = ({
 
 export function scopeKey(record: UsageRecord, increment: string | undefined): string {
   const key = periodKey({ ...record, periodStart: record.charge?.periodStart ?? 0 });
-  if (record.charge?.supplement === true) return `${key}|supplement`;
+  if (record.charge?.supplement === true) return `${key}${SUPPLEMENT}`;
   return increment === undefined ? key : `${key}|${increment}`;
 }
 
@@ -57,6 +65,62 @@ export async function deliveryOf(tx: Transaction, place: ScopePlace): Promise<Kn
     [place.organisation, place.source, place.key],
   );
   return known;
+}
+
+/**
+ * Whether a delivery counts: a supplement does beside its bill only. Alone its lines wait, out of every sum, for the
+ * bill to come from the same source.
+ */
+export async function counts(tx: Queryable, organisation: string, delivery: string): Promise<boolean> {
+  const [row] = await tx.query<{ counts: boolean }>(
+    `select v.supplement is null or exists (
+       select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}) as counts
+     from delivery v where v.organisation = $1 and v.id = $2`,
+    [organisation, delivery],
+  );
+  return row?.counts === true;
+}
+
+/** Supplements without their bill, for people. */
+export async function waitingSupplements(
+  db: Queryable,
+  organisation: string,
+): Promise<{ source: string; provider: string; account: string | null; period: string }[]> {
+  return db.query(
+    `select v.source, v.provider, v.account, to_char(v.period_start at time zone 'UTC', 'YYYY-MM-DD') as period
+     from delivery v where v.organisation = $1 and v.supplement is not null and not exists (
+       select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}) order by 4, 2, 3, 1`,
+    [organisation],
+  );
+}
+
+/** What a bill that came or went wakes: whether the supplement beside it counts is seen anew. */
+export async function supplementWakings(
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  bill: string,
+): Promise<Waking[]> {
+  const rows = await tx.query<{ id: string }>(
+    `select id::text as id from delivery where organisation = $1 and source = $2 and supplement = $3`,
+    [organisation, source, `${bill}${SUPPLEMENT}`],
+  );
+  return rows.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
+}
+
+/** Another file of the period with the same lines: the same increment under another name. */
+export async function twinOf(
+  tx: Queryable,
+  place: ScopePlace,
+  digest: Buffer,
+): Promise<(KnownDelivery & { readonly key: string }) | undefined> {
+  if (!place.increment) return undefined;
+  const [twin] = await tx.query<KnownDelivery & { key: string }>(
+    `select id::text as id, digest, records::text as records, closed, bundle::text as bundle, scope as key from delivery
+     where organisation = $1 and source = $2 and starts_with(scope, $3) and digest = $4 order by delivery.id limit 1`,
+    [place.organisation, place.source, `${periodKey(place)}|`, digest],
+  );
+  return twin;
 }
 
 /** A file that was taken in before files of its format added up stands for its whole period: it becomes its own. */

@@ -20,6 +20,7 @@ import { dropDelivery } from './bill-delivery.js';
 import type { TeamDay } from './raw.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { idWords, wordsKey } from './seen.js';
+import { supplementWakings } from './scopes.js';
 import { keyBytes, Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'raw' | 'reconciliation'>;
@@ -135,12 +136,14 @@ class Undoing {
     const days = await this.daysOf(delivery.id);
     await dropDelivery(tx, organisation, source, delivery.id);
     const restored = await restoreReplaced(tx, organisation, delivery.id);
+    this.wakings.push(...(await supplementWakings(tx, organisation, source, delivery.scope ?? '')));
     const rules = await stores.organisations.rules(tx, organisation);
     const tags = await stores.organisations.trackedTags(tx, organisation);
     for (const { id, source: from } of restored) {
       const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
       days.push(...(made?.days ?? []));
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
+      this.wakings.push(...(await supplementWakings(tx, organisation, from, bill?.scope ?? '')));
       this.restored.push({
         provider: bill?.provider ?? '',
         account: bill?.account ?? null,

@@ -80,7 +80,7 @@ export interface BudgetState {
   readonly ratio: number | null;
   readonly unconverted: readonly string[];
   /** On the basis effective: billed amounts whose bill states no amortised cost. */
-  readonly unstated?: readonly { readonly currency: string; readonly amount: string }[];
+  readonly unstated?: readonly { readonly currency: string; readonly amount: string; readonly lines?: number }[];
 }
 
 export interface Standing {

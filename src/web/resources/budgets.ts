@@ -99,10 +99,16 @@ export const budgetStateFields = z.strictObject({
     .readonly()
     .describe('Currencies whose spend could not be converted and is not in spent'),
   unstated: z
-    .array(z.strictObject({ currency: z.string(), amount }))
+    .array(
+      z.strictObject({
+        currency: z.string(),
+        amount,
+        lines: z.int().optional().describe('Of bills; what a commitment covers is often billed nothing'),
+      }),
+    )
     .readonly()
     .optional()
-    .describe('On the basis effective: billed amounts whose bill states no amortised cost; they are not in spent'),
+    .describe('On the basis effective: what is billed without a stated amortised cost; that is not in spent'),
 });
 const crossingSchema = z.strictObject({
   budget: z.string(),

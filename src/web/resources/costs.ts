@@ -71,7 +71,16 @@ const answerSchema = z
     unpricedQuantity: decimal,
     lacking: z
       .strictObject({
-        unstated: amounts.describe('Billed amounts of which the bill does not state what the basis asks for'),
+        unstated: z
+          .array(
+            z.strictObject({
+              currency: z.string(),
+              cost: decimal,
+              lines: z.int().describe('Of bills; what a commitment covers is often billed nothing'),
+            }),
+          )
+          .readonly()
+          .describe('What is billed without the amount that the basis asks for'),
         unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
         setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
         unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),

@@ -71,7 +71,9 @@ export const importedSchema = z
       .array(billOfPeriod)
       .describe('Bill periods that came together with one that is restated here, and that are in none of the files'),
     restated: count.describe('Records that count in the stead of an earlier statement of their id'),
-    warnings: z.array(z.string()).describe('Records of one GPU that overlap'),
+    warnings: z
+      .array(z.string())
+      .describe('Records of one GPU that overlap, and what waits for its bill or is there already'),
     unknownColumns: z.array(z.string()),
   })
   .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged' });

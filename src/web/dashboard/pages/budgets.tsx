@@ -205,7 +205,9 @@ function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): 
         <p class="warning">{say('budget.unconverted', { currencies: joined(unconverted) })}</p>
       )}
       {(unstated ?? []).map((one) => (
-        <p class="warning">{say('budget.unstated', { amount: money(one.amount, one.currency) })}</p>
+        <p class="warning">
+          {say('budget.unstated', { amount: money(one.amount, one.currency), lines: String(one.lines ?? '?') })}
+        </p>
       ))}
       <p class="note">{say('budget.weighed', { at: instant(weighed.weighedAt) })}</p>
     </>

@@ -335,7 +335,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'budget.periods': '各期间',
   'period.running': '进行中',
   'period.not-in-it': '未计入',
-  'budget.unstated': '账单中有 {amount} 未列出摊销成本，未计入这些数字。',
+  'budget.unstated': '账单中有 {amount}（{lines} 行）未列出摊销成本，未计入这些数字。',
   'budget.basis': '口径',
   'budget.basis-actual': '有账单时按账单，否则按计量',
   'budget.basis-effective': '账单的摊销成本，否则按计量',

@@ -342,7 +342,7 @@ export const ENGLISH = {
   'budget.periods': 'Its periods',
   'period.running': 'running',
   'period.not-in-it': 'Not in it',
-  'budget.unstated': '{amount} of bills states no amortised cost and is not in these figures.',
+  'budget.unstated': '{amount} of bills (lines: {lines}) states no amortised cost and is not in these figures.',
   'budget.basis': 'Basis',
   'budget.basis-actual': 'the bill where it counts, else the accrual',
   'budget.basis-effective': "the bill's amortised cost, else the accrual",
