@@ -295,7 +295,7 @@ async function* checked(
     if (twin !== null && batch.records.some(({ charge }) => charge !== null))
       throw invalid(`${file} has the same content as ${twin}: its lines would count twice; nothing was imported`);
     const other = batch.records.find(({ charge }) => charge !== null && periods?.has(charge.periodStart) === false);
-    if (other?.charge != null) {
+    if (other !== undefined && other.charge !== null) {
       const stated = [...(periods ?? [])].map((period) => formatInstant(period).slice(0, 10)).join(', ');
       throw invalid(
         `${file}: its manifest is of the billing period from ${stated}, and it has lines of the one from ` +

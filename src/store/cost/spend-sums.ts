@@ -132,9 +132,9 @@ export async function readSums(
   let unpriced = 0n;
   for (const { currency, total, without, unstated: billed, unstated_lines: lines } of packs) {
     if (lines !== '0') {
-      const known = unstated.get(currency) ?? { cost: '0', lines: 0 };
-      for (const more of byLine(billed)?.values() ?? []) known.cost = plus(known.cost, more) ?? more;
-      unstated.set(currency, { cost: known.cost, lines: known.lines + Number(lines) });
+      const before = unstated.get(currency) ?? { cost: '0', lines: 0 };
+      for (const more of byLine(billed)?.values() ?? []) before.cost = plus(before.cost, more) ?? more;
+      unstated.set(currency, { cost: before.cost, lines: before.lines + Number(lines) });
     }
     for (const more of byLine(without)?.values() ?? []) unpriced += BigInt(more);
     const sum = plus(totals.get(currency) ?? null, total ?? '');

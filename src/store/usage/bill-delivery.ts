@@ -20,7 +20,7 @@ import type { Waking } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
-import { adopted, counts, deliveryOf, supplementWakings, twinOf } from './scopes.js';
+import { adopted, deliveryOf, hasItsBill, supplementWakings, twinOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
 
@@ -297,7 +297,7 @@ export class BillDelivery {
        where organisation = $1 and id = $2`,
       [organisation, id, key, provider, account, new Date(periodStart), new Date(periodEnd), digest, writer.records],
     );
-    if (!(await counts(this.tx, organisation, id))) {
+    if (!(await hasItsBill(this.tx, organisation, id))) {
       await dropDerived(this.tx, organisation, id);
       for (const { warnings } of perFile.keys()) warnings.push(await this.sayWaiting(scope));
     }

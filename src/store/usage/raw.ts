@@ -11,7 +11,7 @@ import type { Queryable, Transaction } from '../database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import type { RuleSet } from '../access/organisation.js';
-import { counts, isBillOf } from './scopes.js';
+import { hasItsBill, isBillOf } from './scopes.js';
 
 export interface TeamDay {
   readonly team: string;
@@ -71,7 +71,7 @@ export class RawStore {
       { organisation, source, id: delivery, tx, dimensions: this.dimensions },
       { sumsOnly: true },
     );
-    const counting = row.supplement === null || (await counts(tx, organisation, delivery));
+    const counting = row.supplement === null || (await hasItsBill(tx, organisation, delivery));
     for await (const records of counting ? this.records(tx, organisation, source, delivery) : []) {
       for (const one of records) {
         const record = row.supplement === null ? one : withoutList(one);

@@ -68,10 +68,10 @@ export async function deliveryOf(tx: Transaction, place: ScopePlace): Promise<Kn
 }
 
 /**
- * Whether a delivery counts: a supplement does beside its bill only. Alone its lines wait, out of every sum, for the
+ * Whether a delivery counts, as all do but a supplement: that does beside its bill only. Alone its lines wait, out of every sum, for the
  * bill to come from the same source.
  */
-export async function counts(tx: Queryable, organisation: string, delivery: string): Promise<boolean> {
+export async function hasItsBill(tx: Queryable, organisation: string, delivery: string): Promise<boolean> {
   const [row] = await tx.query<{ counts: boolean }>(
     `select v.supplement is null or exists (
        select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}) as counts
