@@ -41,6 +41,8 @@ import { FleetStore } from './store/fleet/fleet.js';
 import { DEFAULT_ORGANISATION } from './store/access/organisation.js';
 import { Stores } from './store/stores.js';
 import { WebModule } from './web/web.module.js';
+import { openExample } from './example.module.js';
+import type { ExampleCompany } from './example/welcome.js';
 
 export type Role = 'all' | 'api' | 'worker';
 
@@ -60,6 +62,8 @@ export interface Bursar {
   readonly telemetry: readonly TelemetryConnection[];
   /** Ways to tell people whose settings are there, by name; the log is always among them. */
   readonly channels: ReadonlyMap<string, ChannelConnection>;
+  /** The company of the bundled example; null: this database has none. */
+  readonly example: ExampleCompany | null;
   /** By which requests from Slack are known; null: none is taken. */
   readonly slackSigningSecret: string | null;
   close(): Promise<void>;
@@ -138,6 +142,8 @@ export interface ComposeOptions {
   readonly reachesOut?: boolean;
   /** Where the providers' settings are; absent: no connection is opened. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Whether the bundled example's company is there, where the database has it or gets it. */
+  readonly example?: boolean;
   /** Absent: as the settings' defaults are. */
   readonly limits?: Pick<Config, 'databaseConnections' | 'statementSeconds' | 'stallSeconds'>;
 }
@@ -146,11 +152,16 @@ export interface ComposeOptions {
 export async function compose(
   databaseUrl: string,
   clock: Clock,
-  { migrate = true, environment = {}, watch, reachesOut = true, limits = parseConfig({}) }: ComposeOptions = {},
+  {
+    migrate = true,
+    environment = {},
+    watch,
+    reachesOut = true,
+    example = false,
+    limits = parseConfig({}),
+  }: ComposeOptions = {},
 ): Promise<Bursar> {
-  const connections: ReadonlyMap<string, ProviderConnection> = reachesOut
-    ? await openConnections(environment, clock)
-    : new Map();
+  const connections = reachesOut ? await openConnections(environment, clock) : new Map<string, ProviderConnection>();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
   const telling = {
@@ -180,6 +191,11 @@ export async function compose(
     },
     clock,
   );
+  const company = example && reachesOut ? await openExample(stores, DEFAULT_ORGANISATION, clock) : null;
+  if (company !== null) {
+    connections.set(company.cloud.name, company.cloud);
+    telemetry.push(company.evidence);
+  }
   const line = makeLine(stores, policies, telemetry, connections, channels, telling);
   const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
   const runner = new Runner(
@@ -201,6 +217,7 @@ export async function compose(
     connections,
     telemetry,
     channels,
+    example: company,
     slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
       await Promise.allSettled([...telemetry, ...channels.values()].map((part) => part.close?.()));

@@ -10,9 +10,10 @@ import { AppModule, compose, openQueue, type Bursar, type ComposeOptions, type R
 import type { Examination } from './cli/context.js';
 import { run } from './cli/program.js';
 import { typed } from './cli/usage-error.js';
-import { wallClock } from './clock.js';
+import { SettableClock, wallClock } from './clock.js';
 import { parseConfig, SETTING_NAMES, type Config } from './config.js';
 import { Failure, unavailable, type Problem } from './core/errors.js';
+import type { Clock } from './core/time.js';
 import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
 import { ProcessLog } from './log.js';
@@ -51,11 +52,12 @@ const say = (text: string): void => log.say(text);
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
 async function openDatabase(
   config: Config,
-  given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut'> = {},
+  given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut' | 'example'> = {},
+  clock: Clock = wallClock,
 ): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   const options = { ...given, environment: config.environment, limits: config };
   if (config.databaseUrl !== null) {
-    const bursar = await compose(config.databaseUrl, wallClock, options);
+    const bursar = await compose(config.databaseUrl, clock, options);
     return { bursar, leave: () => bursar.close() };
   }
   const embedded = await startEmbedded({
@@ -63,7 +65,7 @@ async function openDatabase(
     log: config.logLevel === 'debug' ? say : () => undefined,
   });
   try {
-    const bursar = await compose(embedded.url, wallClock, options);
+    const bursar = await compose(embedded.url, clock, options);
     return {
       bursar,
       async leave() {
@@ -106,12 +108,13 @@ async function serve(role: Role): Promise<void> {
   const config = typed(() => parseConfig(process.env));
   const stop = stopped();
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
-  const { bursar, leave } = await openDatabase(config, { watch: tellLog(new Logger('line')) }).catch(
-    async (error: unknown) => {
-      await lock?.release();
-      throw error;
-    },
-  );
+  const clock = new SettableClock();
+  const example = role === 'all' && config.databaseUrl === null && config.example;
+  const watch = tellLog(new Logger('line'));
+  const { bursar, leave } = await openDatabase(config, { watch, example }, clock).catch(async (error: unknown) => {
+    await lock?.release();
+    throw error;
+  });
   let told = '';
   // The same trouble again and again (a database that is away) is told once.
   const failed = ({ message }: Error): void => {
@@ -121,10 +124,10 @@ async function serve(role: Role): Promise<void> {
   try {
     const welcomed = welcome({
       bursar,
-      example: role === 'all' && config.databaseUrl === null && config.example,
+      example: bursar.example,
       firstKey: config.firstKey,
       pods: openbPods,
-      clock: wallClock,
+      clock,
       say,
     });
     if ((await Promise.race([welcomed, stop])) === 'stop') {
@@ -135,7 +138,7 @@ async function serve(role: Role): Promise<void> {
     }
     const queue = await openQueue(bursar, config, role, failed);
     try {
-      const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
+      const module = AppModule.of(bursar, config, clock, role, queue, failed);
       const started = await (role === 'worker' ? startWorker(module, config) : startApi(module, config));
       await lock?.setUrl(started.address ?? `process ${process.pid}`);
       say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);

@@ -1,107 +1,69 @@
 /**
- * The bundled example: a real GPU cluster, metered, priced and held against budgets, with two real bills beside it.
+ * The bundled example: the pods of a real GPU cluster and real price lists, in a company that is made up around them
+ * (company.ts, story.ts).
  *
- * What is real: the pods, their GPUs, their times and QoS classes, the nodes and their GPU models (Alibaba's openb
- * trace), the price lists, the bills. What is ASSIGNED, by the rules written here and labelled so wherever it shows:
- * the calendar (when second 0 was), the node of each pod (placement.ts), the provider that a GPU model is bought from,
- * the teams (by QoS class), the budgets and the exchange rates. Runs once, on an empty database; never touches any
- * other.
+ * What is recorded: the pods, their GPUs, their times and QoS classes, the nodes and their GPU models (Alibaba's openb
+ * trace), the price lists. What is ASSIGNED to them, by the rules written here: the calendar (the trace's last hour is
+ * the one in which the example is loaded), the node of each pod (placement.ts), the machine that a GPU model is rented
+ * as, the team (by QoS class) and the exchange rates. Every row says by its tag `origin` which of both it is. Runs once,
+ * on an empty database; never touches any other.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { checkBudget, type Budget } from '../core/budget/budget.js';
 import type { AllocationRule } from '../core/cost/allocation.js';
 import { parseDecimal } from '../core/decimal.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Importer, ImportOptions, UsageFormat } from '../core/ports.js';
-import { HOUR_MS } from '../core/time.js';
-import { GPU_PARTS, type UsageRecord } from '../core/usage.js';
-import type { FileToImport } from '../store/usage/intake.js';
+import { HOUR_MS, hourOf } from '../core/time.js';
+import { GPU_PARTS, type RecordBatch, type UsageRecord } from '../core/usage.js';
 import type { Team } from '../store/access/organisation.js';
 import type { Stores } from '../store/stores.js';
+import { RECORDED, RECORDED_ACCOUNT } from './company.js';
 import { placePods, type Node, type PodToPlace } from './placement.js';
 
-/** Assigned: the trace's second 0. Its last whole hour then ends at 2026-10-30T08:00Z. */
-export const EXAMPLE_ORIGIN = Date.UTC(2026, 5, 3);
-/** The setting that tells a load which was cut short from one that is done. */
+/** How far a load has come: it is gone on with where it was cut short. */
 const LOAD = 'example-load';
-const ASSIGNED = 'assigned by the example: team by QoS class';
+/** When the load began, epoch milliseconds, a whole hour: everything of the example counts from there. */
+const BEGAN = 'example-began';
+export type Loaded = 'begun' | 'acted' | 'done';
+const ASSIGNED = 'assigned by the example';
 /** Beside src/ in a checkout and beside dist/ once compiled. */
 const DATA =
   ['../..', '../../..']
     .map((up) => path.join(import.meta.dirname, up, 'examples/data'))
     .find((folder) => existsSync(folder)) ?? 'examples/data';
 
+const team = (id: string, name: string, parent: string | null = 'ai'): Team => ({
+  id,
+  name,
+  parent,
+  zone: 'UTC',
+  currency: 'USD',
+  assignedBy: ASSIGNED,
+});
+
 export const EXAMPLE_TEAMS: readonly Team[] = [
-  { id: 'ai', name: 'AI (all teams)', parent: null, zone: 'UTC', currency: 'USD', assignedBy: ASSIGNED },
-  {
-    id: 'serving',
-    name: 'Serving (latency-sensitive pods)',
-    parent: 'ai',
-    zone: 'UTC',
-    currency: 'USD',
-    assignedBy: ASSIGNED,
-  },
-  {
-    id: 'research',
-    name: 'Research (best-effort pods)',
-    parent: 'ai',
-    zone: 'UTC',
-    currency: 'USD',
-    assignedBy: ASSIGNED,
-  },
-  {
-    id: 'training',
-    name: 'Training (burstable pods)',
-    parent: 'ai',
-    zone: 'UTC',
-    currency: 'USD',
-    assignedBy: ASSIGNED,
-  },
-  {
-    id: 'platform',
-    name: 'Platform (guaranteed pods)',
-    parent: 'ai',
-    zone: 'UTC',
-    currency: 'USD',
-    assignedBy: ASSIGNED,
-  },
+  team('ai', 'AI (all teams)', null),
+  team('research', 'Research'),
+  team('serving', 'Serving'),
+  team('training', 'Training'),
+  team('platform', 'Platform'),
 ];
 
-export const EXAMPLE_RULES: readonly AllocationRule[] = [
-  { match: { tag: { key: 'qos', value: 'LS' } }, team: 'serving' },
-  { match: { tag: { key: 'qos', value: 'BE' } }, team: 'research' },
-  { match: { tag: { key: 'qos', value: 'Burstable' } }, team: 'training' },
-  { match: { tag: { key: 'qos', value: 'Guaranteed' } }, team: 'platform' },
-];
+/** Whose a row is, its tag `team` says. */
+export const EXAMPLE_RULES: readonly AllocationRule[] = ['research', 'serving', 'training', 'platform'].map((id) => ({
+  match: { tag: { key: 'team', value: id } },
+  team: id,
+}));
 
-const monthly = (id: string, team: string, amount: string): Budget =>
-  checkBudget({
-    id,
-    team,
-    period: 'month',
-    zone: 'UTC',
-    currency: 'USD',
-    filters: {},
-    planned: { default: amount, periods: {} },
-    includeCredits: true,
-    thresholds: [
-      { kind: 'actual', ratio: '0.5' },
-      { kind: 'actual', ratio: '0.8' },
-      { kind: 'actual', ratio: '1' },
-      { kind: 'forecast', ratio: '1' },
-    ],
-  });
-
-/** Assigned: no plan came with the trace. */
-export const EXAMPLE_BUDGETS: readonly Budget[] = [
-  monthly('ai-monthly', 'ai', '48000'),
-  monthly('serving-monthly', 'serving', '46000'),
-  monthly('research-monthly', 'research', '700'),
-  monthly('training-monthly', 'training', '400'),
-  monthly('platform-monthly', 'platform', '300'),
-];
+/** Assigned: the team of a pod, by its QoS class. */
+const TEAM_OF_QOS: Readonly<Record<string, string>> = {
+  LS: 'serving',
+  BE: 'research',
+  Burstable: 'training',
+  Guaranteed: 'platform',
+};
 
 /**
  * Assigned: round numbers of the size seen in autumn 2024, the date of the one list that is not in USD. No quotation.
@@ -114,10 +76,21 @@ const EXAMPLE_FX = [
 const PRICE_LISTS = [
   'alibaba-gpu-prices/alibaba_gpu_prices_6regions.csv',
   'aws-ondemand-price-history/aws_gpu_ondemand_us-east-1_2022-06_2026-07.csv',
-  'aws-reserved-price-sample/gpu_reserved_us_regions_2017-11-12.csv',
   'gcp-gpu-prices/gcp_gpu_instances_2026-07-30.csv',
 ];
-const BILLS = ['focus-sample/focus_sample_2024-09-01_18.csv', 'bills-native/oci_cost_report_first60pct.csv'];
+
+/**
+ * Assigned: the machine of AWS in us-east-1 that a GPU of the trace is rented as. `G2` and `G3` are models whose names
+ * the trace's authors withhold; a machine of today stands for each. A P100 is Alibaba's own.
+ */
+const RENTED_AS: Readonly<Record<string, { readonly sku: string; readonly gpuModel: string }>> = {
+  V100M16: { sku: 'p3.2xlarge', gpuModel: 'V100-16GB' },
+  V100M32: { sku: 'p3dn.24xlarge', gpuModel: 'V100-32GB' },
+  T4: { sku: 'g4dn.xlarge', gpuModel: 'T4' },
+  A10: { sku: 'g5.xlarge', gpuModel: 'A10G' },
+  G2: { sku: 'g5.xlarge', gpuModel: 'A10G' },
+  G3: { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' },
+};
 
 /** The example's own reader of pods, handed in from the formats. */
 export interface PodSource {
@@ -150,92 +123,111 @@ async function isEmpty(stores: Stores): Promise<boolean> {
   return row === undefined;
 }
 
+async function isCutShort(stores: Stores, organisation: string): Promise<boolean> {
+  const loaded = await loadedSoFar(stores, organisation);
+  return loaded !== null && loaded !== 'done';
+}
+
 /**
  * Whether the example belongs here: the database has never seen anything, or an earlier load of the example was cut
  * short.
  */
 export async function wantsExample(stores: Stores, organisation: string): Promise<boolean> {
-  return (await isEmpty(stores)) || (await stores.organisations.setting(stores.db, organisation, LOAD)) === 'begun';
+  return (await isEmpty(stores)) || (await isCutShort(stores, organisation));
 }
 
-/** Loads everything, or what is left of it; the caller drains the line afterwards. `told` gets a sentence per step. */
-export async function loadExample(
+/** When the example of this database began, epoch milliseconds; null: there is none, and it gets none. */
+export async function exampleBegan(stores: Stores, organisation: string, now: number): Promise<number | null> {
+  const began = await stores.organisations.setting<number>(stores.db, organisation, BEGAN);
+  if (began !== null) return began;
+  return (await wantsExample(stores, organisation)) ? hourOf(now) : null;
+}
+
+export const loadedSoFar = async (stores: Stores, organisation: string): Promise<Loaded | null> =>
+  stores.organisations.setting<Loaded>(stores.db, organisation, LOAD);
+
+export const saveLoaded = (stores: Stores, organisation: string, loaded: Loaded): Promise<void> =>
+  stores.organisations.saveSetting(stores.db, organisation, LOAD, loaded);
+
+/** Teams, rules, exchange rates and price lists. */
+export async function loadBasics(
   stores: Stores,
   importer: Importer,
   organisation: string,
-  pods: PodSource,
-  told: (step: string) => void,
-): Promise<ExampleFacts> {
-  const options = (source: string): ImportOptions => ({
-    organisation,
-    source,
-    format: 'auto',
-    strict: false,
-    dryRun: false,
-    by: 'example',
-  });
-  told('teams, rules, budgets');
+  began: number,
+): Promise<void> {
   await stores.db.transaction(async (tx) => {
     await stores.organisations.saveSetting(tx, organisation, LOAD, 'begun');
-    for (const team of EXAMPLE_TEAMS) await stores.organisations.saveTeam(tx, organisation, team);
+    await stores.organisations.saveSetting(tx, organisation, BEGAN, began);
+    for (const one of EXAMPLE_TEAMS) await stores.organisations.saveTeam(tx, organisation, one);
     if ((await stores.organisations.rules(tx, organisation)).version === 0)
       await stores.organisations.saveRules(tx, organisation, EXAMPLE_RULES, 'example');
-    for (const budget of EXAMPLE_BUDGETS) await stores.budgets.save(tx, organisation, budget);
     const quotes = EXAMPLE_FX.flatMap(({ day, currency, perBase }) => {
       const rate = parseDecimal(perBase);
       return rate === null ? [] : [{ day, currency, perBase: rate }];
     });
-    await stores.prices.addFx(tx, organisation, quotes, 'assigned by the example');
+    await stores.prices.addFx(tx, organisation, quotes, ASSIGNED);
   });
-  told('four price lists');
-  await withInputs(importer, PRICE_LISTS, (inputs) => importer.prices(inputs, options('example price lists')));
-  told('two bills');
-  await withInputs(importer, BILLS, (inputs) => importer.files(inputs, options('example bills')));
-  told('the pods of a GPU cluster');
-  const { records, facts, lastInstant } = await recordsOfCluster(pods);
-  const file: FileToImport = {
-    name: 'openb pods, placed',
-    format: pods.format.name,
-    async *batches() {
-      yield { records, rejects: [] };
-    },
+  const options: ImportOptions = {
+    organisation,
+    source: 'example price lists',
+    format: 'auto',
+    strict: false,
+    dryRun: false,
+    by: 'example',
   };
-  const rules = await stores.organisations.rules(stores.db, organisation);
-  await stores.intake.import(
-    {
-      organisation,
-      source: 'example cluster',
-      strict: true,
-      dryRun: false,
-      by: 'example',
-      now: lastInstant,
-      teamOf: (record) => rules.teamOf(record),
-      rulesVersion: rules.version,
-      trackedTags: [],
-    },
-    [file],
-  );
-  await stores.organisations.saveSetting(stores.db, organisation, 'as-of', Math.floor(lastInstant / HOUR_MS) * HOUR_MS);
-  await stores.organisations.saveSetting(stores.db, organisation, LOAD, 'done');
-  return facts;
-}
-
-async function withInputs<T>(
-  importer: Importer,
-  files: readonly string[],
-  use: (inputs: Awaited<ReturnType<Importer['openFile']>>[]) => Promise<T>,
-): Promise<T> {
-  const inputs = await Promise.all(files.map((file) => importer.openFile(path.join(DATA, file))));
+  const inputs = await Promise.all(PRICE_LISTS.map((file) => importer.openFile(path.join(DATA, file))));
   try {
-    return await use(inputs);
+    await importer.prices(inputs, options);
   } finally {
     await Promise.all(inputs.map((input) => input.close()));
   }
 }
 
+/** The pods of the cluster, ending in the hour before `began`. */
+export async function loadPods(
+  stores: Stores,
+  organisation: string,
+  pods: PodSource,
+  began: number,
+): Promise<ExampleFacts> {
+  const { records, facts } = await recordsOfCluster(pods, began);
+  await loadUsage(stores, organisation, 'example cluster (recorded)', 'openb pods, placed', began, async function* () {
+    yield { records, rejects: [] };
+  });
+  return facts;
+}
+
+/** Usage that no connection will tell of. @param now epoch milliseconds */
+export async function loadUsage(
+  stores: Stores,
+  organisation: string,
+  source: string,
+  name: string,
+  now: number,
+  batches: () => AsyncIterable<RecordBatch>,
+): Promise<void> {
+  const rules = await stores.organisations.rules(stores.db, organisation);
+  await stores.intake.import(
+    {
+      organisation,
+      source,
+      strict: true,
+      dryRun: false,
+      by: 'example',
+      now,
+      teamOf: (record) => rules.teamOf(record),
+      rulesVersion: rules.version,
+      trackedTags: await stores.organisations.trackedTags(stores.db, organisation),
+    },
+    [{ name, format: 'example', batches }],
+  );
+}
+
 async function recordsOfCluster(
   source: PodSource,
-): Promise<{ records: UsageRecord[]; facts: ExampleFacts; lastInstant: number }> {
+  began: number,
+): Promise<{ records: UsageRecord[]; facts: ExampleFacts }> {
   const folder = path.join(DATA, 'gpu-cluster-openb');
   const pods = await source.readPods(await readFile(path.join(folder, 'openb_pods_first60pct.csv'), 'utf8'));
   const nodes = nodesOf(await readFile(path.join(folder, 'openb_node_list_gpu_node.csv'), 'utf8'));
@@ -248,11 +240,12 @@ async function recordsOfCluster(
     return [{ name: pod.name, gpus: pod.gpus, gpuMilli: pod.gpuMilli, startSeconds, endSeconds, preferredModel }];
   });
   const placed = placePods(running, nodes);
-  const records = placed.map(({ pod, node }) => recordOf(pod, node, qosOf.get(pod.name) ?? ''));
+  const last = placed.reduce((end, { pod }) => Math.max(end, pod.endSeconds), 0) * 1000;
+  const origin = began - Math.ceil(last / HOUR_MS) * HOUR_MS;
+  const records = placed.map(({ pod, node }) => recordOf(pod, node, qosOf.get(pod.name) ?? '', origin));
   return {
     records,
     facts: { pods: pods.length, metered: running.length, unplaced: placed.filter(({ node }) => node === null).length },
-    lastInstant: Math.max(...records.map((record) => record.end)),
   };
 }
 
@@ -267,28 +260,29 @@ function nodesOf(csv: string): Node[] {
     });
 }
 
-/**
- * The written rule of providers: a V100 of 16 GB is bought from AWS (the one list here with reserved prices), the rest
- * from Alibaba Cloud.
- */
-function recordOf(pod: PodToPlace, node: Node | null, qos: string): UsageRecord {
-  const gpuModel = node === null ? null : modelOf(node.model);
-  const onAws = gpuModel === 'V100-16GB';
+function recordOf(pod: PodToPlace, node: Node | null, qos: string, origin: number): UsageRecord {
+  const rented = node === null ? undefined : RENTED_AS[node.model];
   return {
     id: pod.name,
-    provider: onAws ? 'AWS' : 'Alibaba Cloud',
-    account: 'openb',
+    provider: rented === undefined ? 'Alibaba Cloud' : 'AWS',
+    account: RECORDED_ACCOUNT,
     subAccount: null,
     resource: pod.name,
     namespace: null,
     service: null,
-    sku: null,
-    region: onAws ? 'us-east-1' : null,
+    sku: rented?.sku ?? null,
+    region: rented === undefined ? null : 'us-east-1',
     term: 'on-demand',
-    gpuModel,
-    tags: { qos, node: node?.name ?? '' },
-    start: EXAMPLE_ORIGIN + pod.startSeconds * 1000,
-    end: EXAMPLE_ORIGIN + pod.endSeconds * 1000,
+    gpuModel: rented?.gpuModel ?? (node === null ? null : modelOf(node.model)),
+    tags: {
+      team: TEAM_OF_QOS[qos] ?? 'platform',
+      origin: RECORDED,
+      qos,
+      node: node?.name ?? '',
+      'recorded-gpu': node?.model ?? '',
+    },
+    start: origin + pod.startSeconds * 1000,
+    end: origin + pod.endSeconds * 1000,
     gpuParts: pod.gpus * pod.gpuMilli * (GPU_PARTS / 1000),
     storageMib: null,
     networkBytes: null,

@@ -38,7 +38,7 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
   const states = await stores.budgets.states(organisation, asOf);
   const recommendations = await stores.recommendations.list(organisation, { status: 'open' }, null, 10);
   return [
-    `Summary as of ${formatInstant(asOf)} (the last hour of the recorded history; calendar, teams, placement and budgets are assigned, see README)`,
+    `Summary as of ${formatInstant(asOf)}. The pods and the price lists are recorded; the rest is made up, and each row says which (see README)`,
     '',
     `Spend per team, ${month}`,
     ...table(
@@ -65,7 +65,9 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
       ]),
     ),
     '',
-    `Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month, on GPU models that no price list knows; they are in no sum above.`,
+    ...(Number(spend.unpricedQuantity) === 0
+      ? ['Every GPU-hour has a price.']
+      : [`Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month; they are in no sum above.`]),
     '',
     recommendations.length === 0 ? 'Nothing is recommended.' : 'Recommendations',
     ...(recommendations.length === 0
@@ -81,5 +83,27 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
           ]),
         )),
     '',
+    ...(await done(stores, organisation)),
   ].join('\n');
+}
+
+/** What was carried out, refused and measured so far. */
+async function done(stores: Stores, organisation: string): Promise<string[]> {
+  const actions = await stores.actions.list(organisation, {}, null, 100);
+  if (actions.length === 0) return [];
+  const ledger = await stores.savingLedger.list(organisation, {}, null, 100);
+  const saved = new Map(ledger.map(({ action, saved: one }) => [action, amount(one)]));
+  return [
+    'Actions',
+    ...table(
+      ['what', 'team', 'state', 'saved USD'],
+      actions.map(({ action }) => [
+        `${action.effect.kind} ${action.target}`,
+        action.team,
+        action.state,
+        saved.get(action.id) ?? '',
+      ]),
+    ),
+    '',
+  ];
 }

@@ -10,8 +10,9 @@ import { run } from '../../src/cli/program.js';
 import type { BacktestReport } from '../../src/core/policy/backtest.js';
 import type { Policy } from '../../src/core/policy/policy.js';
 import { DAY_MS, formatInstant } from '../../src/core/time.js';
-import { loadExample } from '../../src/example/example.js';
+import { loadBasics, loadPods } from '../../src/example/example.js';
 import * as openbPods from '../../src/formats/openb-pods.js';
+import { openFile } from '../../src/formats/reading/input.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { testBursar } from '../support/bursar.js';
@@ -25,7 +26,24 @@ describe('bursar backtest policy', async () => {
   let asOf = 0;
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'bursar-backtest-'));
-    await loadExample(stores, importer, 'default', openbPods, () => undefined);
+    const began = bursar.clock.now();
+    await loadBasics(stores, importer, 'default', began);
+    await importer.prices(
+      [await openFile('examples/data/aws-reserved-price-sample/gpu_reserved_us_regions_2017-11-12.csv')],
+      { organisation: 'default', source: 'reserved', format: 'auto', strict: false, dryRun: false, by: 'test' },
+    );
+    await loadPods(stores, 'default', openbPods, began);
+    await stores.budgets.save(db, 'default', {
+      id: 'research-monthly',
+      team: 'research',
+      period: 'month',
+      zone: 'UTC',
+      currency: 'USD',
+      filters: {},
+      planned: { default: '100', periods: {} },
+      includeCredits: true,
+      thresholds: [],
+    });
     await bursar.runner.drain();
     asOf = await stores.organisations.asOf(db, 'default', bursar.clock.now());
   }, 240_000);

@@ -73,6 +73,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   // The files beside the rooms. Only the door and the composition root see everything.
   'main.ts': { rooms: [ALL], packages: [ALL] },
   'app.module.ts': { rooms: [ALL], packages: [ALL] },
+  // The example's cloud, for the composition root.
+  'example.module.ts': { rooms: ['core', 'example', 'pipeline', 'providers', 'store'], packages: [] },
   'config.ts': { rooms: ['core'], packages: ['zod', NODE] },
   'log.ts': { rooms: ['core'], packages: ['@nestjs/common', '@opentelemetry/api'] },
   'tracing.ts': { rooms: [], packages: ['@opentelemetry/*'] },

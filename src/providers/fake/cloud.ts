@@ -83,6 +83,10 @@ export class FakeCloud {
     this.catalogue = new Catalogue(options.seed, this.from, options.spotUpHours ?? 20, options.spotDownHours ?? 2);
     for (const spec of options.machines ?? []) this.launch(spec, null, true);
     for (const spec of options.groups ?? []) this.open(spec, true);
+    for (const event of options.events ?? []) {
+      if ('effect' in event) this.answers.set(event.token, known(event.effect, this.answers.size + 1));
+      this.plan(event.at, () => ('effect' in event ? this.perform(event.effect, event.token) : this.alter(event)));
+    }
   }
 
   // --- what there is, and what somebody else does to it
@@ -114,6 +118,18 @@ export class FakeCloud {
     { labels, desired }: { readonly labels?: Readonly<Record<string, string>>; readonly desired?: number },
   ): void {
     this.settle();
+    this.alter({ target, ...(labels === undefined ? {} : { labels }), ...(desired === undefined ? {} : { desired }) });
+  }
+
+  private alter({
+    target,
+    labels,
+    desired,
+  }: {
+    readonly target: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly desired?: number;
+  }): void {
     const changed = this.machines.get(idOf(target)) ?? this.groups.get(idOf(target));
     assert(changed !== undefined, 'what is changed is there');
     changed.revision += 1;
@@ -205,9 +221,7 @@ export class FakeCloud {
         ? { code: 'Refused', detail: 'the fake cloud refuses now and then' }
         : problemWith(effect, before, this.target(effect.target), this.catalogue, this.at);
     const outcome: EffectOutcome =
-      refusal === null
-        ? { kind: 'taken', reference: `req-${this.answers.size + 1}`, detail: `${effect.kind} of ${effect.target}` }
-        : { kind: 'refused', ...refusal };
+      refusal === null ? takenAs(effect, `req-${this.answers.size + 1}`) : { kind: 'refused', ...refusal };
     this.answers.set(token, { effect, outcome, arrivals: 1 });
     if (refusal === null) this.plan(this.at + (how.delayMs ?? 0), () => this.perform(effect, token));
     this.settle();
@@ -465,6 +479,14 @@ export class FakeCloud {
       .filter((machine) => term === undefined || machine.term === term);
   }
 }
+
+const takenAs = (effect: Effect, reference: string): EffectOutcome => ({
+  kind: 'taken',
+  reference,
+  detail: `${effect.kind} of ${effect.target}`,
+});
+
+const known = (effect: Effect, no: number) => ({ effect, outcome: takenAs(effect, `req-${no}`), arrivals: 1 });
 
 const idOf = (target: string): string => target.slice(target.indexOf('/') + 1);
 

@@ -405,6 +405,20 @@ export class ActionStore {
     return rows.map(({ place, ...row }) => ({ action: actionOf(row), place }));
   }
 
+  /** What a connection has done, oldest first, with the token of each effect. Epoch milliseconds. */
+  async doneBy(
+    db: Queryable,
+    organisation: string,
+    connection: string,
+  ): Promise<{ readonly at: number; readonly token: string; readonly effect: Effect }[]> {
+    const rows = await db.query<{ effect: EffectJson; token: string; applied_at: Date }>(
+      `select effect, token, applied_at from action
+       where organisation = $1 and connection = $2 and applied_at is not null and token is not null order by applied_at, no`,
+      [organisation, connection],
+    );
+    return rows.map((row) => ({ at: row.applied_at.getTime(), token: row.token, effect: effectFromJson(row.effect) }));
+  }
+
   /** What happened to an action, oldest first. */
   async events(db: Queryable, organisation: string, id: string): Promise<ActionEvent[]> {
     const rows = await db.query<Omit<ActionEvent, 'at'> & { at: Date }>(

@@ -45,7 +45,8 @@ const COVERED_DAYS = 45;
 
 type Covered = Record<'provider' | 'sku' | 'region' | 'term', string | null>;
 
-const DEMAND_HOURS = 24 * 7 * 13;
+/** A year: a commitment of a year is vouched for by no less (planning/commitment/recommend.ts). */
+const DEMAND_HOURS = 24 * 366;
 
 interface DemandRow {
   provider: string;
