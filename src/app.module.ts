@@ -28,6 +28,7 @@ import { Collector } from './pipeline/collect.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
 import { makeLine } from './pipeline/line.js';
 import { LineQueue, QUEUE_CONNECTIONS } from './pipeline/queue.js';
+import { ExpirySchedule } from './pipeline/expire.js';
 import { ReportSchedule } from './pipeline/report.js';
 import { leaseMsOf, Runner } from './pipeline/runner.js';
 import type { Stage } from './pipeline/stage.js';
@@ -280,7 +281,7 @@ export class AppModule {
           registry,
           failed,
           [sampling],
-          [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation)],
+          [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation), new ExpirySchedule(stores)],
           parts,
         ),
     };

@@ -1,6 +1,7 @@
 /**
  * The readable summary of a first run: spend per team, budgets, what has no price, what is recommended. Reads only.
  */
+import { byLowEnd } from '../core/policy/recommendation.js';
 import { monthLabel, formatInstant } from '../core/time.js';
 import { parseSpendQuery, type SpendRow } from '../store/cost/spend.js';
 import type { Stores } from '../store/stores.js';
@@ -74,13 +75,15 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
       ? []
       : table(
           ['what', 'team', 'saves USD/month', '80 % interval', 'of'],
-          recommendations.map((r) => [
-            r.title,
-            r.team,
-            amount(r.estimatedMonthlySavings),
-            `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`,
-            amount(r.estimatedMonthlyCost),
-          ]),
+          recommendations
+            .toSorted(byLowEnd)
+            .map((r) => [
+              r.title,
+              r.team,
+              amount(r.estimatedMonthlySavings),
+              `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`,
+              amount(r.estimatedMonthlyCost),
+            ]),
         )),
     '',
     ...(await done(stores, organisation)),

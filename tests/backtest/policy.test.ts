@@ -469,6 +469,22 @@ describe('what nobody can price', () => {
     expect(cell.unknown).toHaveLength(1);
   });
 
+  it('counts no GPU twice in the sum: of the metered and the managed one, that which the policy changes', () => {
+    const fleet = halfSpot({ term: 'on-demand' });
+    const recorded = history({ hours: 4, demand: [series([16, 16, 16, 16])], workloads: [fleet] });
+    const asked = request(stop);
+    const tested = backtestTeam(recorded, asked);
+    const costs = tested.cells.map(({ policies: all }) => all.find(({ name }) => name === 'none')?.cost);
+    expect(costs).toHaveLength(2);
+    const report = policyReport([tested], asked, { from: recorded.from, to: recorded.to, currency: 'USD' });
+    const workloads = tested.cells[1];
+    expect(report.settings['summedCells']).toEqual(['lab/workloads']);
+    for (const name of ['none', 'bursar'])
+      expect(report.mean.find((one) => one.name === name)?.['cost']).toBe(
+        workloads?.policies.find((one) => one.name === name)?.cost,
+      );
+  });
+
   it('is so for resources and demand too, and for the whole report', () => {
     const recorded = history({
       hours: 2,

@@ -10,7 +10,7 @@ import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
-import { obstaclesIn, planOf, proposeAction, type Plan } from './carry-out.js';
+import { obstaclesIn, planOf, proposeAction } from './carry-out.js';
 import type { Moved } from '../../store/action/actions.js';
 import type { Transaction } from '../../store/database.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
@@ -185,10 +185,7 @@ export async function approveRecommendation(
       recommendation: { ...recommendation, obstacle: null, obstacles: [] },
       action: await approve(stores, tx, organisation, open, by, now),
     };
-  const plan: Plan =
-    Date.parse(recommendation.expiresAt) <= now
-      ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } }
-      : await planOf(stores, tx, organisation, recommendation, now);
+  const plan = await planOf(stores, tx, organisation, recommendation, now);
   const obstacles = obstaclesIn(plan);
   const forbidden = obstacles.find(isForbidden);
   if (forbidden !== undefined) throw conflict(`${id} cannot be approved: ${forbidden.message}`);

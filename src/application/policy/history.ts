@@ -4,7 +4,7 @@
  */
 import type { RecordedHistory, SeriesPrices } from '../../core/policy/history.js';
 import type { DemandSeries, GpuOffer } from '../../core/policy/policy.js';
-import { DAY_MS, HOUR_MS } from '../../core/time.js';
+import { DAY_MS, HOUR_MS, hourOf } from '../../core/time.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import { periodAt } from '../../core/budget/budget.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../../store/price/offers.js';
@@ -18,12 +18,16 @@ type Needs = Pick<Stores, 'db' | 'organisations' | 'views' | 'workloads' | 'budg
 const PAST_DAYS = 91;
 const MOST_CACHED_PRICES = 200_000;
 
-/** @param from epoch milliseconds, a whole hour, as `to` is; nothing of `to` or later is read. */
+/**
+ * What is recorded of a team. It begins with the first hour of which anything is: before, nobody knows what ran, and
+ * nothing that runs now is taken to have run then.
+ * @param asked epoch milliseconds, a whole hour, as `to` is; nothing of `to` or later is read.
+ */
 export async function readHistory(
   stores: Needs,
   organisation: string,
   team: string,
-  from: number,
+  asked: number,
   to: number,
 ): Promise<RecordedHistory> {
   const { db, organisations, views, workloads, budgets, measurements } = stores;
@@ -31,15 +35,17 @@ export async function readHistory(
   const currency = await organisations.currencyOf(db, organisation, team);
   const request = { organisation, team, currency, asOf: to };
   // The instant before the end: a reading of the end itself is after the window.
-  const readings = await views.resources(db, { ...request, asOf: to - 1 }, from - READINGS_DAYS * DAY_MS, prices);
-  const demand = await views.demand(db, request, from - PAST_DAYS * DAY_MS, prices);
-  const days = Math.ceil((to - from) / DAY_MS);
+  const readings = await views.resources(db, { ...request, asOf: to - 1 }, asked - READINGS_DAYS * DAY_MS, prices);
+  const demand = await views.demand(db, request, asked - PAST_DAYS * DAY_MS, prices);
+  const days = Math.ceil((to - asked) / DAY_MS);
   const running = await jobsOfWindow(
     db,
-    { organisation, team, from, to },
+    { organisation, team, from: asked, to },
     await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS),
     (seen) => workloads.viewsOf(db, organisation, seen, to, days + READINGS_DAYS),
   );
+  const since = recordedSince({ demand, resources: readings, workloads: running.workloads });
+  const from = Math.min(to, Math.max(asked, hourOf(since ?? asked)));
   const over = await budgets.over(db, organisation, new Set([team]));
   const spent = await Promise.all(
     over.map(async (budget) => ({
@@ -65,6 +71,8 @@ export async function readHistory(
     demand,
     resources: readings,
     ...running,
+    // Jobs are recorded by themselves; of a fleet nothing is but what was metered or measured.
+    workloads: since === null && running.jobs.length === 0 ? [] : running.workloads,
     budgets: spent,
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
@@ -75,6 +83,24 @@ export async function readHistory(
     measurements: await measurements.upTo(db, organisation, to),
     ...pricesOver(prices, currency, [...demand, ...running.workloads]),
   };
+}
+
+/** The first instant of which anything was metered or measured, epoch milliseconds; null: nothing was. */
+function recordedSince({
+  demand,
+  resources,
+  workloads,
+}: Pick<RecordedHistory, 'demand' | 'resources' | 'workloads'>): number | null {
+  const firsts = [
+    ...demand.filter(({ gpus }) => gpus.length > 0).map(({ from }) => from),
+    ...resources.flatMap(({ readings }) => readings[0]?.at ?? []),
+    ...workloads.flatMap(({ metrics, service }) =>
+      [...Object.values(metrics), ...(service === null ? [] : [service.load])].flatMap(({ from, values }) =>
+        values.length > 0 ? [from] : [],
+      ),
+    ),
+  ];
+  return firsts.length === 0 ? null : Math.min(...firsts);
 }
 
 type Place = Pick<DemandSeries, 'sku' | 'region' | 'gpuModel'> & { readonly provider: string | null };

@@ -10,6 +10,8 @@ import type { Stores } from '../../store/stores.js';
 export interface TestedTeam {
   readonly team: string;
   readonly cells: readonly BacktestCell[];
+  /** Since when its history counts, epoch milliseconds; what lies before was not recorded and vouches for nothing. */
+  readonly from: number;
 }
 
 /** Writes down what was tested: a row per team, and the audit. Enforcing asks for these rows. */
@@ -27,11 +29,11 @@ export async function vouch(
 ): Promise<void> {
   const { document, policyVersion, teams, from, to } = tested;
   const fingerprint = fingerprintOf(document, policyVersion);
-  for (const { team, cells } of teams) {
+  for (const { team, cells, from: since } of teams) {
     await policies.saveBacktest(
       tx,
       organisation,
-      { fingerprint, policy: document.policy, policyVersion, team, from, to, result: cells },
+      { fingerprint, policy: document.policy, policyVersion, team, from: since, to, result: cells },
       by,
       now,
     );

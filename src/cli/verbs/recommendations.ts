@@ -1,5 +1,6 @@
 /** bursar recommend: what could be saved. */
 import { Option, type Command } from 'commander';
+import { byLowEnd } from '../../core/policy/recommendation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';
@@ -30,18 +31,20 @@ Example:
           ? 'Nothing to recommend.\n'
           : `${table(
               ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'of', 'currency', 'why'],
-              recommendations.map((r) => [
-                r.id,
-                r.team,
-                r.action,
-                r.target,
-                r.estimatedMonthlySavings ?? 'unknown',
-                r.estimatedMonthlySavingsLow,
-                r.estimatedMonthlySavingsHigh,
-                r.estimatedMonthlyCost,
-                r.currency,
-                r.title,
-              ]),
+              recommendations
+                .toSorted(byLowEnd)
+                .map((r) => [
+                  r.id,
+                  r.team,
+                  r.action,
+                  r.target,
+                  r.estimatedMonthlySavings ?? 'unknown',
+                  r.estimatedMonthlySavingsLow,
+                  r.estimatedMonthlySavingsHigh,
+                  r.estimatedMonthlyCost,
+                  r.currency,
+                  r.title,
+                ]),
             )}${recommendations
               .flatMap(besideOf)
               .map((line) => `${printable(line)}\n`)

@@ -40,6 +40,9 @@ export interface NextStep {
   readonly recommendation: string;
   readonly title: string;
   readonly monthlySavings: string;
+  /** Ends of its 80 % interval; absent in what was told before they were kept. */
+  readonly monthlySavingsLow?: string | null;
+  readonly monthlySavingsHigh?: string | null;
   readonly currency: string;
 }
 
@@ -216,6 +219,9 @@ export interface DigestNews {
   readonly nextSteps: readonly {
     readonly title: string;
     readonly monthlySavings: string | null;
+    /** As of NextStep. */
+    readonly monthlySavingsLow?: string | null;
+    readonly monthlySavingsHigh?: string | null;
     readonly currency: string;
   }[];
 }

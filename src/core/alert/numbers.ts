@@ -5,10 +5,10 @@
  */
 import type { Driver, NextStep } from './alert.js';
 import { BUDGET_FILTERS, type BudgetFilters } from '../budget/budget.js';
-import { compareDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import { formatDecimal, parseDecimal, tenTo, ZERO } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import type { Price } from '../price/price.js';
-import type { Recommendation } from '../policy/recommendation.js';
+import { byLowEnd, surelySaves, type Recommendation } from '../policy/recommendation.js';
 import { DAY_MS, formatDay } from '../time.js';
 
 /** A row of spend as the store answers it. */
@@ -59,29 +59,28 @@ function nanosAbout(text: string): bigint {
 const EFFORTS: readonly Recommendation['implementationEffort'][] = ['VeryLow', 'Low', 'Medium', 'High'];
 
 /**
- * Where to begin: the largest known saving; of equal ones that with the least effort. What only protects, or saves an
- * unknown amount, is no step to save money.
+ * Where to begin: the largest low end of a saving; of equal ones that with the least effort. What only protects, saves
+ * an unknown amount, or may cost more than it saves, is no step to save money.
  */
 export function nextStepOf(open: readonly Recommendation[], currency: string): NextStep | null {
-  const known = open.flatMap(
-    (one): { readonly one: Recommendation; readonly saving: Decimal; readonly text: string }[] => {
-      const text = one.estimatedMonthlySavings;
-      const saving = text === null ? null : parseDecimal(text);
-      return text === null || saving === null || saving.unscaled <= 0n || one.currency !== currency
-        ? []
-        : [{ one, saving, text }];
-    },
-  );
-  known.sort(
-    (a, b) =>
-      compareDecimal(b.saving, a.saving) ||
-      EFFORTS.indexOf(a.one.implementationEffort) - EFFORTS.indexOf(b.one.implementationEffort) ||
-      (a.one.id < b.one.id ? -1 : 1),
-  );
-  const [best] = known;
-  return best === undefined
+  const [best] = open
+    .filter((one) => one.currency === currency && surelySaves(one))
+    .sort(
+      (a, b) =>
+        byLowEnd(a, b) ||
+        EFFORTS.indexOf(a.implementationEffort) - EFFORTS.indexOf(b.implementationEffort) ||
+        (a.id < b.id ? -1 : 1),
+    );
+  return best === undefined || best.estimatedMonthlySavings === null
     ? null
-    : { recommendation: best.one.id, title: best.one.title, monthlySavings: best.text, currency };
+    : {
+        recommendation: best.id,
+        title: best.title,
+        monthlySavings: best.estimatedMonthlySavings,
+        monthlySavingsLow: best.estimatedMonthlySavingsLow,
+        monthlySavingsHigh: best.estimatedMonthlySavingsHigh,
+        currency,
+      };
 }
 
 export interface SpendAt {

@@ -17,6 +17,7 @@ import type {
   Driver,
   HealthNews,
   News,
+  NextStep,
   PriceNews,
   ResultNews,
   VarianceNews,
@@ -79,13 +80,26 @@ function budget(news: BudgetNews): Content {
         : [
             {
               title: 'Cheapest next step',
-              items: [
-                `${nextStep.title}: saves about ${money(nextStep.monthlySavings)} a month (${nextStep.recommendation})`,
-              ],
+              items: [`${nextStep.title}: saves about ${monthly(nextStep)} (${nextStep.recommendation})`],
             },
           ]),
     ],
   });
+}
+
+/** What is saved a month, with its interval where it is known. */
+function monthly({
+  monthlySavings,
+  monthlySavingsLow = null,
+  monthlySavingsHigh = null,
+  currency,
+}: Pick<NextStep, 'monthlySavings' | 'monthlySavingsLow' | 'monthlySavingsHigh' | 'currency'>): string {
+  const money = (amount: string): string => shownAmount(amount, currency);
+  return `${money(monthlySavings)} a month${
+    monthlySavingsLow === null || monthlySavingsHigh === null
+      ? ''
+      : ` (80 % between ${money(monthlySavingsLow)} and ${money(monthlySavingsHigh)})`
+  }`;
 }
 
 const drivers = (all: readonly Driver[], money: (amount: string) => string): Content['lists'] =>
@@ -349,7 +363,7 @@ function digest({
               title: 'Best next steps',
               items: nextSteps.map(
                 (one) =>
-                  `${one.title}: ${one.monthlySavings === null ? 'what it saves is not known' : `about ${shownAmount(one.monthlySavings, one.currency)} a month`}`,
+                  `${one.title}: ${one.monthlySavings === null ? 'what it saves is not known' : `about ${monthly({ ...one, monthlySavings: one.monthlySavings })}`}`,
               ),
             },
           ]),

@@ -6,6 +6,7 @@
  * (estimatedMonthlySavings, estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible,
  * restartNeeded). The same view gives the same recommendation, and the same id.
  */
+import { compareDecimal, parseDecimal, type Decimal } from '../decimal.js';
 import type { Evidence } from '../evidence.js';
 
 /**
@@ -112,4 +113,29 @@ export interface Displaced {
   readonly estimatedMonthlySavings: string | null;
   /** The rule by which it lost. */
   readonly because: 'action' | 'priority' | 'saving' | 'name' | 'group';
+}
+
+/** A saving by its ends. */
+export type Estimated = Pick<Recommendation, 'estimatedMonthlySavings' | 'estimatedMonthlySavingsLow'>;
+
+const decimalOf = (text: string | null | undefined): Decimal | null =>
+  text === null || text === undefined ? null : parseDecimal(text);
+
+/** Whether all of the interval says that it saves: one that may cost more than it saves is nothing to begin with. */
+export function surelySaves({ estimatedMonthlySavings, estimatedMonthlySavingsLow }: Estimated): boolean {
+  const [mean, low] = [decimalOf(estimatedMonthlySavings), decimalOf(estimatedMonthlySavingsLow)];
+  return mean !== null && low !== null && mean.unscaled > 0n && low.unscaled >= 0n;
+}
+
+/** In the order of what is surely saved, the low end of the interval: the most first, what nobody knows last. */
+export function byLowEnd(a: Estimated, b: Estimated): number {
+  for (const name of ['estimatedMonthlySavingsLow', 'estimatedMonthlySavings'] as const) {
+    const [x, y] = [decimalOf(a[name]), decimalOf(b[name])];
+    if (x === null && y === null) continue;
+    if (x === null) return 1;
+    if (y === null) return -1;
+    const order = compareDecimal(y, x);
+    if (order !== 0) return order;
+  }
+  return 0;
 }

@@ -4,8 +4,9 @@
  * Pure and exact: the same facts give the same report. It adds up, it never estimates; where facts are missing the
  * report says so.
  */
-import { addDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
-import { divideHalfEven } from '../money.js';
+import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import { divideHalfEven, nanosOf as exactNanos } from '../money.js';
+import { byLowEnd, surelySaves } from '../policy/recommendation.js';
 import type { ChanceFacts, MonthCell, RefusalFacts, ReportFacts, SampleFacts, SavingFacts } from './facts.js';
 import { amountText, bridgeBetween, gpuHoursText, nanosText, ratioOf, spendOf } from './spend.js';
 import {
@@ -38,7 +39,9 @@ export interface Planned {
 
 export function makeReport(facts: ReportFacts, planned: Planned): Report {
   const { team, teamName, teams, month, zone, period, asOf, madeAt, currency } = facts;
-  const chances = facts.chances.toSorted(bySaving);
+  const chances = facts.chances
+    .map((one) => ({ ...one, ...chanceOf(one) }))
+    .toSorted((a, b) => byLowEnd(a, b) || (a.recommendation < b.recommendation ? -1 : 1));
   return {
     version: 1,
     team,
@@ -63,7 +66,7 @@ export function makeReport(facts: ReportFacts, planned: Planned): Report {
     billVariance: facts.variance,
     forecast: planned.forecast,
     nextSteps: chances
-      .filter(({ state }) => state === 'open')
+      .filter((one) => one.state === 'open' && surelySaves(one))
       .slice(0, NEXT_STEPS)
       .map(chanceOf),
   };
@@ -158,18 +161,17 @@ function refusedOf(refusals: readonly RefusalFacts[], launches: Told<number>): R
 }
 
 /** The largest estimate first; what is not known comes last. */
-function bySaving(a: ChanceFacts, b: ChanceFacts): number {
-  const [x, y] = [a.estimate?.mean ?? null, b.estimate?.mean ?? null];
-  if (x !== y) return x === null ? 1 : y === null ? -1 : x > y ? -1 : 1;
-  return a.recommendation < b.recommendation ? -1 : 1;
-}
-
 const chanceOf = ({ estimate, ...rest }: ChanceFacts): ReportChance => ({
   ...rest,
   estimatedMonthlySavings: estimate === null ? null : nanosText(estimate.mean),
   estimatedMonthlySavingsLow: estimate?.low ?? null,
   estimatedMonthlySavingsHigh: estimate?.high ?? null,
 });
+
+function nanosOfText(text: string | null): bigint | null {
+  const amount = text === null ? null : parseDecimal(text);
+  return amount === null ? null : exactNanos(amount);
+}
 
 function leftOf(chances: readonly ChanceFacts[]): ReportChances {
   return {
@@ -180,6 +182,8 @@ function leftOf(chances: readonly ChanceFacts[]): ReportChances {
         count: of.length,
         unknown: of.filter(({ estimate }) => estimate === null).length,
         monthly: amountsOf(of, ({ estimate }) => estimate?.mean ?? null),
+        monthlyLow: amountsOf(of, ({ estimate }) => nanosOfText(estimate?.low ?? null)),
+        monthlyHigh: amountsOf(of, ({ estimate }) => nanosOfText(estimate?.high ?? null)),
       };
     }),
     chances: chances.slice(0, MOST_ROWS).map(chanceOf),

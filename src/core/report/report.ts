@@ -193,8 +193,11 @@ export interface ReportChances {
     readonly count: number;
     readonly unknown: number;
     readonly monthly: readonly ReportAmount[];
+    /** The sums of the low and of the high ends of their intervals. Reports that were made before they were told lack them. */
+    readonly monthlyLow?: readonly ReportAmount[];
+    readonly monthlyHigh?: readonly ReportAmount[];
   }[];
-  /** Those with the largest estimates. */
+  /** Those that surely save the most. */
   readonly chances: readonly ReportChance[];
 }
 

@@ -42,6 +42,8 @@ export interface PolicyBacktestRequest {
 
 export interface TeamBacktest {
   readonly team: string;
+  /** Since when its history counts, epoch milliseconds: what was asked for, or the first hour that is recorded. */
+  readonly from: number;
   readonly run: ReplayRun;
   readonly cells: readonly BacktestCell[];
 }
@@ -144,7 +146,7 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     }),
     part('jobs', yield* work(pending.jobs), { ...run.jobs }, { ...nothing.jobs }),
   ].filter(({ count: size }) => size > 0);
-  return { team: history.team, run, cells };
+  return { team: history.team, from: history.from, run, cells };
 }
 
 type Measures = Readonly<Record<string, number | null>>;
@@ -208,7 +210,24 @@ function cell(
   };
 }
 
-/** The report over all teams; `mean` pools, per policy, the cells that have an optimum. */
+const costOf = ({ policies }: BacktestCell, who: string): number =>
+  Number(policies.find(({ name }) => name === who)?.['cost'] ?? 0);
+
+/**
+ * The part of a team that stands for it in a sum of money. Its parts tell of the same GPUs, metered, measured and as a
+ * fleet: that in which the policy changes most; where it changes nothing, that of which most is known.
+ */
+function standingFor(cells: readonly BacktestCell[]): BacktestCell | undefined {
+  const change = (one: BacktestCell): number => Math.abs(costOf(one, 'none') - costOf(one, 'bursar'));
+  return cells
+    .filter(({ policies }) => policies.some((one) => one.name === 'none' && one['cost'] !== null))
+    .toSorted((a, b) => change(b) - change(a) || costOf(b, 'none') - costOf(a, 'none'))[0];
+}
+
+/**
+ * The report over all teams; `mean` pools, per policy, the shares of the cells that have an optimum, and adds up the
+ * money of one cell of each team, so that no GPU is counted twice.
+ */
 export function policyReport(
   teams: readonly TeamBacktest[],
   request: PolicyBacktestRequest,
@@ -218,7 +237,8 @@ export function policyReport(
   const cells = teams.flatMap((team) => team.cells);
   const names = [...new Set(cells.flatMap(({ policies }) => policies.map(({ name }) => name)))];
   const total = (all: readonly BacktestCell[], who: string): number =>
-    all.reduce((sum, one) => sum + Number(one.policies.find(({ name }) => name === who)?.['cost'] ?? 0), 0);
+    all.reduce((sum, one) => sum + costOf(one, who), 0);
+  const summed = teams.flatMap((team) => standingFor(team.cells) ?? []);
   const decided = teams.flatMap(({ run }) => run.decisions);
   return {
     problem: 'policy',
@@ -234,6 +254,14 @@ export function policyReport(
       teams: teams.map(({ team }) => team),
       costUnit: `${window.currency} over the whole window, per series, resource, workload or job`,
       shareBaseline: 'doing nothing',
+      summedCells: summed.map(({ name }) => name),
+      ...(teams.every(({ from }) => from <= window.from)
+        ? {}
+        : {
+            recordedFrom: Object.fromEntries(
+              teams.filter(({ from }) => from > window.from).map(({ team, from }) => [team, formatInstant(from)]),
+            ),
+          }),
       proposals: decided.length,
       proposalsByAction: countsOf(decided.map(({ action }) => action)),
       proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
@@ -247,7 +275,7 @@ export function policyReport(
           policies.some((one) => one.name === name) && policies.some((one) => one.name === 'clairvoyant'),
       );
       const cost = { baseline: total(own, 'none'), policy: total(own, name), optimum: total(own, 'clairvoyant') };
-      const all = cells.filter(({ policies }) => policies.some((one) => one.name === name && one['cost'] !== null));
+      const all = summed.filter(({ policies }) => policies.some((one) => one.name === name && one['cost'] !== null));
       if (all.length === 0) return { name, meanShare: null, cost: null, saved: null };
       return {
         name,

@@ -151,6 +151,11 @@ class Writer {
         ...this.perCurrency('verified', savings.verified, '0.00'),
         ...this.perCurrency('measured', savings.measured, '0.00'),
         ...this.perCurrency('left', open?.monthly ?? [], open === undefined || open.count === 0 ? '0.00' : null),
+        ...(open?.monthlyLow ?? []).map(({ currency: of, amount }): [string, Cell] => ['left-low', money(amount, of)]),
+        ...(open?.monthlyHigh ?? []).map(({ currency: of, amount }): [string, Cell] => [
+          'left-high',
+          money(amount, of),
+        ]),
         ['low-cost', money(utilisation.known?.lowCost ?? null, currency)],
         ['optimum', ratio(optimum.known?.share ?? null)],
         ['forecast', money(forecast.known?.mean ?? null, currency)],

@@ -448,10 +448,12 @@ async function reported(stores: Needs, db: Queryable, organisation: string, sinc
         body.forecast.known === null
           ? null
           : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
-      nextSteps: body.nextSteps.map(({ title, estimatedMonthlySavings: monthlySavings, currency }) => ({
-        title,
-        monthlySavings,
-        currency,
+      nextSteps: body.nextSteps.map((one) => ({
+        title: one.title,
+        monthlySavings: one.estimatedMonthlySavings,
+        monthlySavingsLow: one.estimatedMonthlySavingsLow,
+        monthlySavingsHigh: one.estimatedMonthlySavingsHigh,
+        currency: one.currency,
       })),
     }),
   );

@@ -307,11 +307,21 @@ export class RecommendationStore {
     );
     if (row === undefined) throw missing(`recommendation ${id} does not exist`);
     if (row.status !== 'open') throw conflict(`recommendation ${id} is ${row.status}, not open`);
+    if (decision === 'approved' && Date.parse(row.body.expiresAt) <= now)
+      throw conflict(`recommendation ${id} has expired: its evidence is too old to act on`);
     await tx.query(
       `update recommendation set status = $3, decided_at = $4, decided_by = $5 where organisation = $1 and id = $2`,
       [organisation, id, decision, new Date(now), by],
     );
     return { ...storedOf(row), status: decision, decidedBy: by };
+  }
+
+  /** Closes those that are past their date, of all organisations. What is proposed again later is open again. */
+  async close(db: Queryable, now: number): Promise<void> {
+    await db.query(
+      `update recommendation set status = 'expired', decided_at = $1 where status in ('open', 'observed') and expires_at <= $1`,
+      [new Date(now)],
+    );
   }
 
   async get(organisation: string, id: string, db: Queryable = this.db): Promise<StoredRecommendation | null> {

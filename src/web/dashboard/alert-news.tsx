@@ -198,7 +198,15 @@ function digestFacts({
             <AsWritten>{step.title}</AsWritten>,
             step.monthlySavings === null
               ? say('unknown')
-              : say('alert.monthly', { amount: money(step.monthlySavings, step.currency) }),
+              : joined([
+                  say('alert.monthly', { amount: money(step.monthlySavings, step.currency) }),
+                  step.monthlySavingsLow === undefined || step.monthlySavingsLow === null
+                    ? null
+                    : say('interval', {
+                        low: money(step.monthlySavingsLow, step.currency),
+                        high: money(step.monthlySavingsHigh ?? null, step.currency),
+                      }),
+                ]),
           ] as const,
       )
       .map(

@@ -317,12 +317,14 @@ describe('numbers', () => {
     expect(driversOf(rows, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toEqual([]);
   });
 
-  it('the next step is the largest known saving in the currency', () => {
+  it('the next step is the largest low end in the currency, and never what may cost more than it saves', () => {
     const one = (id: string, saving: string | null, over: Partial<Recommendation> = {}): Recommendation =>
       ({
         id,
         title: id,
         estimatedMonthlySavings: saving,
+        estimatedMonthlySavingsLow: saving,
+        estimatedMonthlySavingsHigh: saving,
         currency: 'USD',
         implementationEffort: 'Low',
         ...over,
@@ -336,11 +338,15 @@ describe('numbers', () => {
           one('d', '100', { implementationEffort: 'High' }),
           one('e', '100.0'),
           one('f', '999', { currency: 'EUR' }),
+          one('g', '9219', { estimatedMonthlySavingsLow: '-14934' }),
+          one('h', '500', { estimatedMonthlySavingsLow: '10' }),
+          one('i', '700', { estimatedMonthlySavingsLow: null }),
         ],
         'USD',
       ),
-    ).toMatchObject({ recommendation: 'e', monthlySavings: '100.0' });
+    ).toMatchObject({ recommendation: 'e', monthlySavings: '100.0', monthlySavingsLow: '100.0' });
     expect(nextStepOf([one('a', null)], 'USD')).toBeNull();
+    expect(nextStepOf([one('g', '9219', { estimatedMonthlySavingsLow: '-1' })], 'USD')).toBeNull();
   });
 
   it('a day that is not known is a gap, never nothing', () => {

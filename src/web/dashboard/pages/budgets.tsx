@@ -353,7 +353,7 @@ function Drivers({
   );
 }
 
-/** Largest known saving first, as an alert names the first of them. */
+/** The surest saving first, as an alert names the first of them. */
 function stepsOf(open: readonly StoredRecommendation[], currency: string): NextStep[] {
   const steps: NextStep[] = [];
   for (let left = open; steps.length < MOST_STEPS; ) {
@@ -363,6 +363,16 @@ function stepsOf(open: readonly StoredRecommendation[], currency: string): NextS
     left = left.filter(({ id }) => id !== step.recommendation);
   }
   return steps;
+}
+
+function stepText({ monthlySavings, monthlySavingsLow = null, monthlySavingsHigh = null, currency }: NextStep): string {
+  const text = say('budget.step', { amount: money(monthlySavings, currency) });
+  return monthlySavingsLow === null || monthlySavingsHigh === null
+    ? text
+    : joined([
+        text,
+        say('interval', { low: money(monthlySavingsLow, currency), high: money(monthlySavingsHigh, currency) }),
+      ]);
 }
 
 function Steps({ currency, teams }: { readonly currency: string; readonly teams: readonly string[] }): JSX.Element {
@@ -390,7 +400,7 @@ function Steps({ currency, teams }: { readonly currency: string; readonly teams:
                 <a href={link('recommendations', step.recommendation)} lang="en">
                   {step.title}
                 </a>
-                <div class="note">{say('budget.step', { amount: money(step.monthlySavings, step.currency) })}</div>
+                <div class="note">{stepText(step)}</div>
               </li>
             ))}
           </ol>

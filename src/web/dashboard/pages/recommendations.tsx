@@ -3,6 +3,7 @@
  * what people decide.
  */
 import type { JSX } from 'preact';
+import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
 import { list, refusal, send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
@@ -50,6 +51,7 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
       ) : (
         <>
           <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
+          <Ends one={one} />
           <OfCost one={one} />
         </>
       ),
@@ -61,6 +63,17 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
     cell: ({ expiresAt }) => <Instant at={expiresAt} />,
   },
 ];
+
+/** Below a saving: its interval. Nothing where it is unknown. */
+const Ends = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>
+  one.estimatedMonthlySavingsLow === null || one.estimatedMonthlySavingsHigh === null ? null : (
+    <div class="note">
+      {say('interval', {
+        low: money(one.estimatedMonthlySavingsLow, one.currency, true),
+        high: money(one.estimatedMonthlySavingsHigh, one.currency, true),
+      })}
+    </div>
+  );
 
 /** Below a saving: of what. Nothing where either is unknown. */
 const OfCost = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>
@@ -147,7 +160,7 @@ export function Recommendations(): JSX.Element {
                 )}
               </Empty>
             );
-          const bySaving = [...items].sort((a, b) => (saving(b) ?? -Infinity) - (saving(a) ?? -Infinity));
+          const bySaving = [...items].sort(byLowEnd);
           return (
             <>
               {more ? <p class="warning">{say('recommendations.many')}</p> : null}

@@ -347,7 +347,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'period.days': '每 {n} 天',
 
   // Recommendations and actions.
-  'recommendations.lead': '您可访问的所有团队，已知节省最大的在前',
+  'recommendations.lead': '您可访问的所有团队，按预计节省的下限排序',
   'recommendations.all': '全部建议',
   'recommendations.missing': '{id} 不在其中：可能已有决定，或已被更新的建议取代。',
   'recommendations.empty':

@@ -354,7 +354,7 @@ export const ENGLISH = {
   'period.days': '{n} {n:day|days}',
 
   // Recommendations and actions.
-  'recommendations.lead': 'Of all teams that you may see, the largest known saving first',
+  'recommendations.lead': 'Of all teams that you may see, by the low end of what each would save',
   'recommendations.all': 'All recommendations',
   'recommendations.missing': '{id} is not among these: it may have been decided, or replaced by a newer look.',
   'recommendations.empty':

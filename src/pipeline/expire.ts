@@ -1,0 +1,20 @@
+/**
+ * Closes recommendations that are past their date, so that nobody is shown what can no longer be approved. What a later
+ * look proposes again is open again.
+ */
+import { MINUTE_MS } from '../core/time.js';
+import type { Stores } from '../store/stores.js';
+
+export class ExpirySchedule {
+  readonly name = 'expiry';
+  private next = -Infinity;
+
+  constructor(private readonly stores: Pick<Stores, 'db' | 'recommendations'>) {}
+
+  /** @param now epoch milliseconds */
+  async wakeDue(now: number): Promise<void> {
+    if (now < this.next) return;
+    await this.stores.recommendations.close(this.stores.db, now);
+    this.next = now + MINUTE_MS;
+  }
+}
