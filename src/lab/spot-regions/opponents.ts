@@ -2,7 +2,7 @@
  * The published rules that Bursar is measured against over many zones: Uniform Progress (Wu et al., "Can't Be Late",
  * NSDI 2024, section 5.2) over all zones, in one zone and in turn, greedy (section 3.4) and on-demand.
  *
- * None of them learns anything or probes. What the paper leaves open for many zones is a reading: the order of zones of
+ * None of them learns anything or probes. What is left open for many zones is a reading: the order of zones of
  * equal price, where on-demand is taken, whether on-demand is left before it is ahead, and whether it is kept until
  * there is spot. All readings run and each opponent is judged by its best over a call, in its favour. All run behind
  * the same guard as Bursar (`keepsDeadline`).

@@ -1,12 +1,12 @@
 /**
- * SkyNomad (Li et al., arXiv 2601.06520, NSDI '27) as an opponent, written from what the paper says; its artifact was
- * read for what the paper leaves open, and none of its code is here.
+ * SkyNomad (Li et al., arXiv 2601.06520, NSDI '27) as an opponent, written anew from its abstract and from what the
+ * notes and the program of its public artifact say; the paper's text was not read, and none of its code is here.
  *
  * Progress has a value V in money per hour that grows as the job falls behind. A zone's expected lifetime L follows
  * from a survival curve (Nelson-Aalen) over the runs seen there, real ones and virtual ones that a probe begins. Spot
  * earns V (1 - restart / L) - price - egress / L an hour (what is held spends no restart), on-demand V - price with its
  * egress spread over the work left, waiting nothing; what earns most is tried first, and what is held is left only for
- * what is better by a margin. What differs between the paper, its figures and its code is a setting: all run, and the
+ * what is better by a margin. What differs between its notes, its figures and its code is a setting: all run, and the
  * best over a call is the opponent.
  */
 import {
@@ -30,7 +30,7 @@ import {
 export interface SkyNomadSetting {
   /** V is the on-demand price times the required over the planned rate, or times the required over the past rate. */
   readonly value: 'planned-rate' | 'past-rate';
-  /** Whether a virtual run is probed (and paid) again and again, as the paper says, or once, as its code does. */
+  /** Whether a virtual run is probed (and paid) again and again, as its notes say, or once, as its code does. */
   readonly probesAgain: boolean;
   /** The longest lifetime that is believed. */
   readonly mostHours: number;
