@@ -7,8 +7,9 @@ import type { Clock } from '../core/time.js';
 import type { Problem } from '../core/errors.js';
 import type { InstalledPart, QueueFacts } from '../core/installed.js';
 import type { Policy } from '../core/policy/policy.js';
-import type { BacktestPlotter, Importer, ReportRenderers } from '../core/ports.js';
+import type { BacktestPlotter, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
+import type { Transport } from './client/transport.js';
 
 export interface Output {
   write(text: string): unknown;
@@ -21,17 +22,39 @@ export const ROLES_OF_SERVE: readonly Role[] = ['all', 'api', 'worker'];
 /** Told after each portion of the line's work: the stage, the keys done, and how many waited. */
 export type DrainProgress = (stage: string, done: number, waiting: number) => void;
 
-/** Bursar on the database of this machine's configuration. */
-export interface LocalBursar {
-  readonly stores: Stores;
-  readonly importer: Importer;
-  readonly organisation: string;
-  /** As the composition root has loaded them. */
-  readonly policies?: readonly Policy[];
+/** What a verb needs of this machine's database besides that it can be reached. */
+export interface Need {
+  /** Whether the schema is brought up to date first; false: the verb says itself what has not run. */
+  readonly migrate: boolean;
+  /** Whether the parts are connected by their settings; false: the verb does so itself, one by one. */
+  readonly parts: boolean;
+}
+
+/** What the verbs need that ask the API in process. */
+export const WHOLE: Need = { migrate: true, parts: true };
+
+/** The line in this process. */
+export interface LocalLine {
   /** Works until nothing of the line is due, or until it is enough, which is asked again and again. */
   drain(progress?: DrainProgress, isEnough?: () => Promise<boolean>): Promise<void>;
+  /** Whether a process of `serve` works on the same database. */
+  isServed(): Promise<boolean>;
   /** Stages that a process of `serve` does and this one never: whatever asks a provider. */
-  readonly leaves?: readonly string[];
+  readonly leaves: readonly string[];
+}
+
+/** Bursar on the database of this machine's configuration. */
+export interface LocalBursar extends LocalLine {
+  readonly stores: Stores;
+  readonly organisation: string;
+  /** As the composition root has loaded them. */
+  readonly policies: readonly Policy[];
+  /**
+   * The API in this process, asked as the machine's administrator.
+   * @param user of the operating system, for the audit
+   * @param progress told how many rows of a file have been read
+   */
+  api(user: string, progress: (rows: number) => void): Promise<Pick<Transport, 'ask'>>;
   /** Runs the migrations that have not run; returns their names. */
   migrate(): Promise<string[]>;
   close(): Promise<void>;
@@ -57,7 +80,7 @@ export interface CliContext {
   readonly stdout: Output;
   readonly stderr: Output;
   /** @throws Failure invalid for a wrong configuration, unavailable where the database cannot be reached. */
-  connect(): Promise<LocalBursar>;
+  connect(need: Need): Promise<LocalBursar>;
   serve(role: Role): Promise<void>;
   /** Absent: doctor looks at the database alone. */
   readonly examination?: Examination;
@@ -68,5 +91,5 @@ export interface CliContext {
   /** Draws backtests; absent: there are no pictures. */
   readonly plotter?: BacktestPlotter;
   /** Absent: reports are given as JSON only. */
-  readonly reports?: ReportRenderers;
+  readonly reports?: () => Promise<ReportRenderers>;
 }

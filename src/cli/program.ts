@@ -2,7 +2,7 @@
  * The command line: the verbs, what they take, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong
  * use.
  *
- * It never decides anything: a verb reads its flags, asks its door (door.ts) and prints (session.ts). With --json
+ * It never decides anything: a verb reads its flags, asks a client of the API (client/client.ts) and prints (session.ts). With --json
  * standard output holds exactly one JSON document, also where the verb fails.
  */
 import { readFileSync } from 'node:fs';
@@ -52,7 +52,6 @@ Exit codes: 0 done, 1 the work found a failure, 2 wrong use.`;
  */
 export async function run(argv: readonly string[], context: CliContext): Promise<number> {
   const session = new Session(context);
-  session.json = argv.includes('--json');
   try {
     await programOf(session).parseAsync([...argv], { from: 'user' });
     return session.exitCode;
@@ -80,6 +79,9 @@ export function programOf(session: Session): Command {
     .showHelpAfterError('(bursar --help lists the verbs)')
     .exitOverride()
     .addHelpText('after', EPILOGUE);
+  program.on('option:json', () => {
+    session.json = true;
+  });
   for (const add of [
     addServe,
     addDoctor,

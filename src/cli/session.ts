@@ -5,13 +5,14 @@
  * standard error. The database is opened when a verb asks for it, once, and closed at the end.
  */
 import { userInfo } from 'node:os';
+import { principalText } from '../core/actor.js';
 import { Failure } from '../core/errors.js';
-import type { CliContext, LocalBursar } from './context.js';
-import type { Door } from './door.js';
-import { LocalDoor } from './local-door.js';
+import { Api } from './client/api.js';
+import { Client } from './client/client.js';
+import { HttpTransport } from './client/http.js';
+import { WHOLE, type CliContext, type LocalBursar, type Need } from './context.js';
 import { Progress } from './progress.js';
-import { RemoteDoor } from './remote-door.js';
-import { Remote } from './remote.js';
+import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
 export class Session {
@@ -24,26 +25,25 @@ export class Session {
   constructor(readonly context: CliContext) {}
 
   /**
-   * This machine's database, whatever the environment says about a remote one.
+   * This machine's database, whatever the environment says about a remote one; a run opens it once.
    * @throws WrongUse for a configuration that is wrong, Failure where the database cannot be had.
    */
-  local(): Promise<LocalBursar> {
-    this.opened ??= this.context.connect().catch((error: unknown) => {
+  local(need: Need = WHOLE): Promise<LocalBursar> {
+    this.opened ??= this.context.connect(need).catch((error: unknown) => {
       throw error instanceof Failure && error.kind === 'invalid' ? new WrongUse(error.message, error.problems) : error;
     });
     return this.opened;
   }
 
-  /**
-   * Where the verbs that the API has too are carried out: the API that the environment names, else this machine's
-   * database.
-   */
-  async door(): Promise<Door> {
+  /** A client of the API that the environment names, else of the API in this process, on this machine's database. */
+  async client(): Promise<Client> {
     const { remote, clock, stderr } = this.context;
-    const note = (text: string): void => this.note(text);
     const progress = new Progress(stderr, clock);
-    if (remote !== null) return new RemoteDoor(new Remote(remote), clock, progress, note);
-    return new LocalDoor(await this.local(), clock, actor(), progress, note);
+    const parts = { clock, progress, note: (text: string): void => this.note(text) };
+    if (remote !== null) return new Client({ ...parts, api: new Api(new HttpTransport(remote)), local: null });
+    const local = await this.local();
+    const { ask } = await local.api(userName(), (rows) => progress.show(`reading: ${grouped(rows)} rows`));
+    return new Client({ ...parts, api: new Api({ name: 'this process', hasLog: false, ask }), local });
   }
 
   /** The answer of the verb: the document with --json, else the text. */
@@ -76,11 +76,13 @@ export class Session {
 }
 
 /** Who acts, for the audit: on the local database the command line is the machine's administrator. */
-export function actor(): string {
+export const actor = (): string => principalText({ kind: 'cli', id: userName() });
+
+function userName(): string {
   try {
-    return `cli:${userInfo().username}`;
+    return userInfo().username;
   } catch {
     // A container's user may have a number and no name.
-    return `cli:${process.getuid?.() ?? 'unknown'}`;
+    return String(process.getuid?.() ?? 'unknown');
   }
 }

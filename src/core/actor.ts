@@ -7,8 +7,8 @@
  */
 
 export interface Actor {
-  readonly kind: 'key' | 'user';
-  /** Of the key, or the identity provider's subject. */
+  readonly kind: 'key' | 'user' | 'cli';
+  /** Of the key, the identity provider's subject, or the name of the operating system's user. */
   readonly id: string;
   readonly name: string;
 }
@@ -17,7 +17,8 @@ export interface Actor {
 export const principalText = ({ kind, id }: Pick<Actor, 'kind' | 'id'>): string =>
   `${kind}:${encodeURIComponent(id.toWellFormed()).replaceAll('(', '%28').replaceAll(')', '%29')}`;
 
-export const actorText = (actor: Actor): string => `${principalText(actor)} (${actor.name})`;
+export const actorText = (actor: Actor): string =>
+  actor.kind === 'cli' ? principalText(actor) : `${principalText(actor)} (${actor.name})`;
 
 /** The principal of a text that was kept; for one without a name the whole text. */
 const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;

@@ -3,7 +3,8 @@
  */
 import { byLowEnd } from '../core/policy/recommendation.js';
 import { monthLabel, formatInstant } from '../core/time.js';
-import { parseSpendQuery, type SpendRow } from '../store/cost/spend.js';
+import { parseSpendQuery } from '../core/cost/spend-query.js';
+import type { SpendRow } from '../store/cost/spend.js';
 import type { Stores } from '../store/stores.js';
 
 const column = (cells: readonly string[], widths: readonly number[]): string =>

@@ -320,7 +320,10 @@ function chooseAll<F extends Format>(
   const names = formats.map((format) => format.name).join(', ');
   if (wanted !== 'auto') {
     const format = formats.find((candidate) => candidate.name === wanted);
-    if (format === undefined) throw invalid(`there is no format "${wanted}": it is one of auto, ${names}`);
+    if (format === undefined) {
+      const message = `there is no format "${wanted}": it is one of auto, ${names}`;
+      throw invalid(message, [{ path: 'format', message }]);
+    }
     return inputs.map((input) => ({ input, format }));
   }
   const problems: Problem[] = [];

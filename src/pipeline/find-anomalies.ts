@@ -12,7 +12,7 @@ import { dailySeries, driversOf, estimateText, peersOf, priceSeries, type PriceS
 import type { Anomaly } from '../planning/anomaly/anomaly.js';
 import { detectPriceAnomalies } from '../planning/anomaly/prices.js';
 import { DAILY, detectSpendAnomalies } from '../planning/anomaly/spend.js';
-import { parseSpendQuery } from '../store/cost/spend.js';
+import { parseSpendQuery } from '../core/cost/spend-query.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import type { Stage, StageCall } from './stage.js';

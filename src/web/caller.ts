@@ -49,7 +49,11 @@ export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string => act
 /** What it is known by, whatever its name. */
 export const principalOf = (principal: Principal): string => principalText(actor(principal));
 
-const actor = ({ id, name, isUser }: Principal): Actor => ({ kind: isUser === true ? 'user' : 'key', id, name });
+const actor = ({ id, name, isUser, isAdministrator }: Principal): Actor => ({
+  kind: isAdministrator === true ? 'cli' : isUser === true ? 'user' : 'key',
+  id,
+  name,
+});
 
 /** The caller of a route that needs a key. */
 export const Calling = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
@@ -100,10 +104,15 @@ async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Princ
 export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
   const { gate } = request.server;
   if (facts.access === 'open') {
+    if (parts.administrator !== undefined) return;
     if (facts.knock !== null) return gate.pass(await knock(request, facts.knock, parts), request.ip);
     // An open route tells more to a key; a key that does not hold is as none.
     if (!facts.checksKey) request.principal = await callerOf(request, parts).catch(() => null);
     if (!facts.isProbe) gate.pass(request.principal, request.ip);
+    return;
+  }
+  if (parts.administrator !== undefined) {
+    request.principal = parts.administrator.principal;
     return;
   }
   const principal = await callerOf(request, parts);

@@ -7,7 +7,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Principal } from '../store/access/keys.js';
-import { parseSpendQuery } from '../store/cost/spend.js';
+import { parseSpendQuery } from '../core/cost/spend-query.js';
 import type { WebParts } from './parts.js';
 
 export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8';

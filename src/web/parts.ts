@@ -5,9 +5,17 @@ import { Inject } from '@nestjs/common';
 import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy/policy.js';
 import type { BacktestPlotter, Importer, ReportRenderers } from '../core/ports.js';
+import type { Principal } from '../store/access/keys.js';
 import type { Stores } from '../store/stores.js';
 import type { GateLimits } from './gate.js';
 import type { SignInSettings } from './sign-in.js';
+
+/** Who asks an application that does not listen: the process itself, for whoever started it. */
+export interface Administrator {
+  readonly principal: Principal;
+  /** Told how many rows of its files have been read. */
+  readonly progress?: (rows: number) => void;
+}
 
 export interface WebParts {
   readonly stores: Stores;
@@ -29,6 +37,11 @@ export interface WebParts {
   readonly signIn?: SignInSettings;
   /** Absent: nothing is taken from Slack. */
   readonly slack?: { readonly organisation: string; readonly signingSecret: string };
+  /**
+   * Every request is this caller's, without a key, and told the cause of every error. Only for an application that does
+   * not listen (in-process.ts).
+   */
+  readonly administrator?: Administrator;
   /** Where the built dashboard lies; absent: beside the compiled server. */
   readonly dashboard?: URL;
 }

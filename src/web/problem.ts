@@ -37,6 +37,10 @@ export const problemSchema = z
     problems: z.array(
       z.strictObject({ path: z.string().nullable().describe('Where; null for the whole'), message: z.string() }),
     ),
+    quote: z
+      .strictObject({ unpriced: z.string(), message: z.string(), close: z.array(z.string()).readonly() })
+      .optional()
+      .describe('Of a quote that has no price: why, and which SKUs or providers that are known come close'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457' });
 
@@ -53,6 +57,19 @@ export class Refusal extends Error {
     readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
+  }
+}
+
+/** There is no quote: why, in a word, and what comes close. */
+export class Unquoted extends Failure {
+  constructor(
+    readonly quote: { readonly unpriced: string; readonly message: string; readonly close: readonly string[] },
+  ) {
+    super(
+      'missing',
+      quote.message,
+      quote.close.map((name) => ({ path: quote.unpriced, message: `${name} is known` })),
+    );
   }
 }
 
@@ -88,7 +105,14 @@ class Validation extends StandardSchemaValidationPipe {
         `the request has ${problems.length} problem(s)`,
         problems.map(({ path, message }) => ({ path: path ?? metadata.data ?? null, message })),
       );
-    return super.transform(value, metadata);
+    return super.transform(value, metadata).catch((error: unknown) => {
+      // A part of the path is known by its name.
+      if (!(error instanceof Failure) || metadata.data === undefined) throw error;
+      throw invalid(
+        error.message,
+        error.problems.map(({ path, message }) => ({ path: path ?? metadata.data ?? null, message })),
+      );
+    });
   }
 
   /**
@@ -128,15 +152,18 @@ function told(error: unknown): { status: number; detail: string; problems: reado
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('web');
 
+  /** @param tellsAll whoever asks runs this process: causes are told, not logged */
+  constructor(private readonly tellsAll = false) {}
+
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const known = told(error);
-    if (known === null || known.status >= 500) this.log(request, error);
+    if (!this.tellsAll && (known === null || known.status >= 500)) this.log(request, error);
     const { status, detail, problems } = known ?? {
       status: 500,
-      detail: 'something went wrong here; the log has it under the request id',
+      detail: this.tellsAll ? textOf(error) : 'something went wrong here; the log has it under the request id',
       problems: [],
     };
     const document: ProblemDocument = {
@@ -144,10 +171,11 @@ export class ProblemFilter implements ExceptionFilter {
       title: STATUS_CODES[status] ?? 'Error',
       status,
       // The cause of an outage names hosts; it is in the log.
-      detail: status === 503 ? 'a part that is needed cannot be reached: try again later' : detail,
+      detail: status === 503 && !this.tellsAll ? 'a part that is needed cannot be reached: try again later' : detail,
       instance: request.url.split('?', 1)[0] ?? '/',
       requestId: request.id,
       problems: problems.map(({ path, message }) => ({ path, message })),
+      ...(error instanceof Unquoted ? { quote: error.quote } : {}),
     };
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     if (status === 503) reply.header('retry-after', '5');
@@ -160,7 +188,8 @@ export class ProblemFilter implements ExceptionFilter {
   }
 
   private log(request: FastifyRequest, error: unknown): void {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.logger.error(`${request.id} ${request.method} ${request.routeOptions.url ?? '(no route)'}: ${text}`);
+    this.logger.error(`${request.id} ${request.method} ${request.routeOptions.url ?? '(no route)'}: ${textOf(error)}`);
   }
 }
+
+const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

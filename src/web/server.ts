@@ -86,7 +86,7 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   server.decorateRequest('bodyDigest', null);
   server.decorateRequest('repeated', false);
   // The event first: it names the span that the next one ends.
-  logRequests(server);
+  if (parts.administrator === undefined) logRequests(server);
   traceRequests(server);
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('cache-control', 'no-store');
@@ -94,7 +94,7 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
     if (facts === null) request.server.gate.pass(null, request.ip);
     else await admit(request, facts, parts);
   });
-  server.addHook('onResponse', async (request) => letGo(request.raw));
+  if (parts.administrator === undefined) server.addHook('onResponse', async (request) => letGo(request.raw));
   server.addHook('onSend', async (request, reply) => {
     if (request.repeated) reply.header('idempotency-replayed', 'true');
   });
@@ -110,6 +110,8 @@ export async function listen(
   app: NestFastifyApplication,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string> {
+  if (app.get<WebParts>(WEB_PARTS, { strict: false }).administrator !== undefined)
+    throw new Error("broken invariant: an application whose caller is the machine's administrator listens to nobody");
   await app.listen(port, host);
   return (await app.getUrl()).replace('[::1]', 'localhost');
 }

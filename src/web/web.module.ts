@@ -26,6 +26,7 @@ import { ExplainController } from './resources/explain.js';
 import { HealthFindingsController } from './resources/health-findings.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
+import { LocalFilesController } from './resources/local-files.js';
 import { MeasurementsController } from './resources/measurements.js';
 import { OperationsController } from './resources/operations.js';
 import { CreditsController } from './resources/credits.js';
@@ -120,20 +121,21 @@ export class WebModule {
       controllers: [ProcessController],
       providers: [
         { provide: WEB_PARTS, useValue: parts },
-        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_FILTER, useValue: new ProblemFilter() },
         { provide: APP_PIPE, useValue: validation },
       ],
     };
   }
 
   static register(parts: WebParts): DynamicModule {
+    const isInProcess = parts.administrator !== undefined;
     return {
       module: WebModule,
-      controllers: [...CONTROLLERS],
+      controllers: [...CONTROLLERS, ...(isInProcess ? [LocalFilesController] : [])],
       providers: [
         { provide: WEB_PARTS, useValue: parts },
         { provide: OPEN_API, useValue: () => describeApi(parts) },
-        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_FILTER, useValue: new ProblemFilter(isInProcess) },
         { provide: APP_PIPE, useValue: validation },
       ],
     };

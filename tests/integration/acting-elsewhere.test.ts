@@ -14,6 +14,7 @@ import { wake, WAKING_CHANNEL } from '../../src/store/work.js';
 import { actingWorld, codesOf } from '../support/acting.js';
 import { freshDatabase } from '../support/database.js';
 import { group } from '../support/memory-cloud.js';
+import { localOf } from '../support/local.js';
 
 describe('a worker without the connection', async () => {
   const w = await actingWorld();
@@ -103,16 +104,7 @@ describe('the command line on the database of a process that serves', async () =
           policies,
           stores: own,
         } = await compose(url, clock, { environment, migrate: false, reachesOut: false });
-        return {
-          stores: own,
-          importer,
-          organisation,
-          policies,
-          leaves,
-          drain: () => runner.drain(),
-          migrate: async () => [],
-          close,
-        };
+        return localOf({ stores: own, importer, policies, leaves, drain: () => runner.drain(), close }, clock);
       },
     });
     return { code, out: out.join(''), err: err.join('') };

@@ -11,6 +11,7 @@ import type { StoredStop } from '../../src/store/action/safety.js';
 import { actingWorld, type ActingWorld } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 import { NOW, testApi } from '../support/web.js';
+import { localOfComposed } from '../support/local.js';
 
 describe('actions over REST', async () => {
   const api = await testApi();
@@ -185,15 +186,7 @@ describe('actions on the command line', async () => {
       stdout: { write: (text) => out.push(text) },
       stderr: { write: (text) => err.push(text) },
       serve: async () => undefined,
-      connect: async () => ({
-        stores: w.stores,
-        importer: w.importer,
-        organisation: 'default',
-        policies: [w.policy],
-        drain: () => w.runner.drain(),
-        migrate: async () => [],
-        close: async () => undefined,
-      }),
+      connect: async () => localOfComposed({ ...w, policies: [w.policy] }, w.clock),
     });
     return { code, out: out.join(''), err: err.join('') };
   };
@@ -245,7 +238,7 @@ describe('actions on the command line', async () => {
     ).toEqual([id]);
     expect(await cli('rollback', 'act-none')).toMatchObject({
       code: 1,
-      err: 'bursar: action act-none does not exist\n',
+      err: 'bursar: the request has 1 problem(s)\n  id is not the id of an action\n',
     });
   });
 

@@ -5,11 +5,12 @@
 import { describe, expect, it } from 'vitest';
 import { alertJson } from '../../src/application/alert/alert-json.js';
 import { AlertSchedule } from '../../src/pipeline/alert-make.js';
-import { LocalAlerts } from '../../src/cli/alerts-door.js';
+import { AlertClient } from '../../src/cli/client/alerts.js';
 import { HOUR_MS } from '../../src/core/time.js';
 import { wake } from '../../src/store/work.js';
 import { budgetNews } from '../support/alerts.js';
 import { testBursar } from '../support/bursar.js';
+import { apiOf } from '../support/local.js';
 import { NOW, testApi } from '../support/web.js';
 
 describe('the API', async () => {
@@ -221,19 +222,7 @@ describe('the schedule', async () => {
   });
 
   it('the command line raises a test, and says what became of it', async () => {
-    const door = new LocalAlerts(
-      {
-        stores,
-        importer: bursar.importer,
-        organisation: 'default',
-        drain: () => runner.drain(),
-        migrate: async () => [],
-        close: async () => undefined,
-      },
-      clock,
-      'cli:me',
-      () => runner.drain(),
-    );
+    const door = new AlertClient(await apiOf({ stores, importer: bursar.importer }, clock, 'me'), () => runner.drain());
     expect(await door.test()).toMatchObject({
       kind: 'test',
       state: 'told',

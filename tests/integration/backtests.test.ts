@@ -18,6 +18,7 @@ import { endpoints } from '../../src/web/web.module.js';
 import { instancePrice } from '../support/bursar.js';
 import { decodePng } from '../support/png.js';
 import { NOW, testApi, type TestApi } from '../support/web.js';
+import { localOf } from '../support/local.js';
 
 const DAY = 86_400_000;
 const WINDOW = { from: new Date(NOW - DAY).toISOString().slice(0, 10), to: new Date(NOW).toISOString().slice(0, 10) };
@@ -196,15 +197,7 @@ describe('a backtest by the API', async () => {
           serve: async () => undefined,
           stdout: { write: (text) => (out += text) },
           stderr: { write: (text) => (err += text) },
-          connect: async () => ({
-            stores,
-            policies,
-            importer: {} as never,
-            organisation: 'default',
-            drain: async () => undefined,
-            migrate: async () => [],
-            close: async () => undefined,
-          }),
+          connect: async () => localOf({ stores, policies }, world.clock),
         },
       );
       expect({ code, err }).toEqual({ code: 0, err: '' });

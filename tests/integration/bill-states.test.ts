@@ -5,7 +5,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountKey } from '../../src/core/bill/counting.js';
-import { parseSpendQuery } from '../../src/store/cost/spend.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { withWarnings } from '../../src/store/usage/doubts.js';
 import { undoImport, type UndoneImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';

@@ -5,12 +5,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../src/cli/program.js';
 import { Progress } from '../../src/cli/progress.js';
-import { waitForLine } from '../../src/cli/waiting.js';
+import { waitForLine } from '../../src/cli/client/line.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import { WAKING_CHANNEL, wake } from '../../src/store/work.js';
 import { testApi } from '../support/web.js';
+import { localOfComposed } from '../support/local.js';
 
 const ENDLESS = { stage: 'test.endless', lane: 'source', key: 'source' };
 /** A source that is read again as soon as it was read. */
@@ -39,14 +40,7 @@ describe('while a server lives that is never idle', async () => {
       stdout: { write: (text) => (out += text) },
       stderr: { write: () => undefined },
       serve: async () => undefined,
-      connect: async () => ({
-        stores: api.stores,
-        importer: api.importer,
-        organisation: 'default',
-        drain: (progress, isEnough) => runner.drain(progress, isEnough),
-        migrate: async () => [],
-        close: async () => undefined,
-      }),
+      connect: async () => localOfComposed({ ...api, runner }, clock),
     });
     expect(code).toBe(0);
     return JSON.parse(out);

@@ -22,6 +22,7 @@ import { KubernetesApi, refusal } from '../support/kubernetes-api.js';
 import { describeWith } from '../support/programs.js';
 import { freshRedis } from '../support/queues.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
+import { localOfComposed } from '../support/local.js';
 
 const measured = (at: number): GpuSample => ({
   resource: 'gpu-1.lab',
@@ -76,15 +77,7 @@ describe('doctor', async () => {
       serve: async () => undefined,
       remote: null,
       examination,
-      connect: async () => ({
-        stores,
-        importer,
-        organisation: 'default',
-        policies: [idleStop as Policy],
-        drain: () => runner.drain(),
-        migrate: async () => [],
-        close: async () => undefined,
-      }),
+      connect: async () => localOfComposed({ stores, importer, policies: [idleStop as Policy], runner }, clock),
     });
     return { ...(JSON.parse(out) as Answer), text: out };
   }

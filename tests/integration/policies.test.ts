@@ -19,6 +19,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
+import { localOf } from '../support/local.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const NOW = MONDAY + 40 * DAY_MS;
@@ -325,15 +326,8 @@ describe('the doors of policies', async () => {
       serve: async () => undefined,
       stdout: { write: (text) => (out += text) },
       stderr: { write: (text) => (err += text) },
-      connect: async () => ({
-        stores: api.stores,
-        importer: {} as never,
-        organisation: 'default',
-        policies,
-        drain: () => drained(api.stores),
-        migrate: async () => [],
-        close: async () => undefined,
-      }),
+      connect: async () =>
+        localOf({ stores: api.stores, policies, drain: () => drained(api.stores) }, { now: () => NOW }),
     });
     return { code, out, err };
   };

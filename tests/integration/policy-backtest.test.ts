@@ -16,6 +16,7 @@ import { openFile } from '../../src/formats/reading/input.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { testBursar } from '../support/bursar.js';
+import { localOfComposed } from '../support/local.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 
@@ -60,15 +61,7 @@ describe('bursar backtest policy', async () => {
       serve: async () => undefined,
       stdout: { write: (text) => (out += text) },
       stderr: { write: (text) => (err += text) },
-      connect: async () => ({
-        stores,
-        importer,
-        organisation: 'default',
-        policies,
-        drain: () => bursar.runner.drain(),
-        migrate: async () => [],
-        close: async () => undefined,
-      }),
+      connect: async () => localOfComposed({ ...bursar, policies }, bursar.clock),
     });
     return { code, out, err };
   };

@@ -26,6 +26,7 @@ import { wake } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
 import { NOW as API_NOW, testApi, type Reply } from '../support/web.js';
+import { localOfComposed } from '../support/local.js';
 
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 /** Eight GPUs, 10 USD an hour, for any region. */
@@ -642,14 +643,7 @@ describe('the command line', async () => {
   const bursar = await withBudgets({ red: '100' });
   const verb = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
     let [out, err] = ['', ''];
-    const connect = async (): Promise<LocalBursar> => ({
-      stores: bursar.stores,
-      importer: bursar.importer,
-      organisation: 'default',
-      drain: () => bursar.runner.drain(),
-      migrate: async () => [],
-      close: async () => undefined,
-    });
+    const connect = async (): Promise<LocalBursar> => localOfComposed(bursar, bursar.clock);
     const code = await run(argv, {
       environment: {},
       clock: bursar.clock,

@@ -21,6 +21,7 @@ import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js
 import { freshDatabase } from '../support/database.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 import { NOW, testApi } from '../support/web.js';
+import { localOfComposed } from '../support/local.js';
 
 const decimal = (text: string): Decimal => parseDecimal(text) as Decimal;
 const fx = (bursar: TestBursar, ...rates: [day: string, currency: string, perUsd: string][]) =>
@@ -387,7 +388,6 @@ describe('the command line', async () => {
     ...argv: string[]
   ): Promise<{ code: number; out: string; err: string; json: unknown }> {
     let [out, err] = ['', ''];
-    const { stores, importer, organisation, runner } = opened;
     const code = await run(argv, {
       environment: {},
       clock,
@@ -398,14 +398,7 @@ describe('the command line', async () => {
       remote: door === 'remote' ? remote : null,
       connect: async () => {
         if (door === 'remote') throw new Error('the database is not asked');
-        return {
-          stores,
-          importer,
-          organisation,
-          drain: (progress) => runner.drain(progress),
-          migrate: async () => [],
-          close: async () => undefined,
-        };
+        return localOfComposed(opened, clock);
       },
     });
     return {

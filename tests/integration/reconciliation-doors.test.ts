@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { run, type CliContext } from '../../src/cli/program.js';
 import { testApi } from '../support/web.js';
+import { localOf } from '../support/local.js';
 
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
@@ -131,30 +132,8 @@ describe('the doors', async () => {
       });
       return { code, out };
     };
-    const never = async (): Promise<never> => {
-      throw new Error('nothing is imported here');
-    };
-    const importer = {
-      usageFormats: [],
-      priceFormats: [],
-      files: never,
-      batch: never,
-      prices: never,
-      openFile: never,
-      openBytes: never,
-      commit: never,
-    };
     const here = (...argv: string[]) =>
-      ran(argv, {
-        connect: async () => ({
-          stores,
-          importer,
-          organisation: 'default',
-          drain: async () => undefined,
-          migrate: async () => [],
-          close: async () => undefined,
-        }),
-      });
+      ran(argv, { connect: async () => localOf({ stores }, { now: () => NOVEMBER }) });
     const away = (...argv: string[]) => ran(argv, { remote: { url: api.url, apiKey: api.admin } });
     for (const argv of [
       ['reconcile', '--json'],

@@ -28,6 +28,7 @@ import { billed, HOUR, metered, NOWHERE } from '../support/records.js';
 import { readCsv, readPage, rounded } from '../support/report-formats.js';
 import { decimal } from '../support/report.js';
 import { machine } from '../support/savings.js';
+import { localOfComposed } from '../support/local.js';
 
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
@@ -604,15 +605,8 @@ describe('monthly reports', async () => {
         stderr: { write: (text) => (err += text) },
         serve: async () => undefined,
         remote: null,
-        reports: renderers,
-        connect: async () => ({
-          stores,
-          importer: bursar.importer,
-          organisation: 'default',
-          drain: () => runner.drain(),
-          migrate: () => db.migrate(),
-          close: async () => undefined,
-        }),
+        reports: async () => renderers,
+        connect: async () => localOfComposed(bursar, clock),
         ...over,
       });
       return { code, out, err };

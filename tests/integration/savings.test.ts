@@ -3,11 +3,11 @@
  * told at both doors.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { LocalSavings } from '../../src/cli/savings-door.js';
+import { Api } from '../../src/cli/client/api.js';
+import { HttpTransport } from '../../src/cli/client/http.js';
+import { SavingClient } from '../../src/cli/client/savings.js';
 import type { CliContext } from '../../src/cli/context.js';
 import { run } from '../../src/cli/program.js';
-import { RemoteSavings } from '../../src/cli/savings-door.js';
-import { Remote } from '../../src/cli/remote.js';
 import { effectToJson } from '../../src/core/action/action.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
@@ -20,6 +20,7 @@ import { instance } from '../support/memory-cloud.js';
 import { billed, HOUR, MONDAY } from '../support/records.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { group, groupUsage, machine, PRICES } from '../support/savings.js';
+import { apiOf } from '../support/local.js';
 import { testApi, type TestApi } from '../support/web.js';
 import { endpoints } from '../../src/web/web.module.js';
 
@@ -93,8 +94,8 @@ const lines = (db: Database) =>
     `select action, hour, no, state, (counterfactual_nanos - actual_nanos)::text as saved, links from saving_line order by action, hour, no`,
   );
 
-const story = async ({ stores }: TestBursar, action: string) => {
-  const found = await new LocalSavings(stores.savingLedger, 'default').show(action);
+const story = async ({ stores, clock }: TestBursar, action: string) => {
+  const found = await new SavingClient(await apiOf({ stores }, clock)).show(action);
   return {
     state: found.state,
     saved: found.saved,
@@ -197,7 +198,7 @@ describe('the ledger', async () => {
     };
     expect(await of('act-4')).toEqual({ state: 'unverifiable', reason: 'target-not-metered', saved: '0.00' });
     expect(await of('act-5')).toEqual({ state: 'unverifiable', reason: 'target-unknown', saved: '0.00' });
-    const { totals } = await new LocalSavings(bursar.stores.savingLedger, 'default').list(null);
+    const { totals } = await new SavingClient(await apiOf(bursar, bursar.clock)).list(null);
     expect(totals.unverifiable).toEqual({
       count: 2,
       reasons: [
@@ -379,7 +380,7 @@ describe('the action machine', async () => {
 
 describe('the doors', async () => {
   const api: TestApi = await testApi();
-  const door = (): RemoteSavings => new RemoteSavings(new Remote({ url: api.url, apiKey: api.admin }));
+  const door = (): SavingClient => new SavingClient(new Api(new HttpTransport({ url: api.url, apiKey: api.admin })));
 
   beforeAll(async () => {
     const { stores } = api;
@@ -497,7 +498,7 @@ describe('the doors', async () => {
   });
 
   it('are alike, on the database and through the API', async () => {
-    const local = new LocalSavings(api.stores.savingLedger, 'default');
+    const local = new SavingClient(await apiOf(api, { now: () => NOW }));
     expect(await door().list(null)).toEqual(await local.list(null));
     expect(await door().list('red')).toEqual(await local.list('red'));
     expect(await door().show('act-1')).toEqual(JSON.parse(JSON.stringify(await local.show('act-1'))));

@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { Chance } from '../simulation/chance.js';
-import { GROUP_KEYS } from '../../src/store/cost/spend.js';
+import { GROUP_KEYS } from '../../src/core/cost/spend-query.js';
 import { testBursar } from '../support/bursar.js';
 
 const bursar = await testBursar();

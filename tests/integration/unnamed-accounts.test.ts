@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { doubtsOf, withWarnings } from '../../src/store/usage/doubts.js';
-import { parseSpendQuery } from '../../src/store/cost/spend.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

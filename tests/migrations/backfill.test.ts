@@ -8,7 +8,7 @@ import { migrations } from '../../migrations/index.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { Database } from '../../src/store/database.js';
-import { parseSpendQuery } from '../../src/store/cost/spend.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { Stores } from '../../src/store/stores.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';

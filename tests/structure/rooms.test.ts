@@ -70,11 +70,14 @@ const ROOMS: Readonly<Record<string, Room>> = {
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'application', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },
-  // The files beside the rooms. Only the door and the composition root see everything.
+  // The files beside the rooms. Only the door, what it loads, and the composition root see everything.
   'main.ts': { rooms: [ALL], packages: [ALL] },
   'app.module.ts': { rooms: [ALL], packages: [ALL] },
   // The example's cloud, for the composition root.
   'example.module.ts': { rooms: ['core', 'example', 'pipeline', 'providers', 'store'], packages: [] },
+  'serve.ts': { rooms: [ALL], packages: [ALL] },
+  'local.ts': { rooms: [ALL], packages: [ALL] },
+  'installation.ts': { rooms: [ALL], packages: [ALL] },
   'config.ts': { rooms: ['core'], packages: ['zod', NODE] },
   'log.ts': { rooms: ['core'], packages: ['@nestjs/common', '@opentelemetry/api'] },
   'tracing.ts': { rooms: [], packages: ['@opentelemetry/*'] },

@@ -6,6 +6,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { compose, type Bursar } from '../../src/app.module.js';
 import { run } from '../../src/cli/program.js';
 import { freshDatabase } from './database.js';
+import { localOfComposed } from './local.js';
 
 export interface TestCommand {
   readonly bursar: Bursar;
@@ -29,15 +30,7 @@ export async function testCommand(now: number): Promise<TestCommand> {
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'bursar-command-'));
     const bursar = await compose(url, clock);
-    const connect = async () => ({
-      stores: bursar.stores,
-      importer: bursar.importer,
-      organisation: bursar.organisation,
-      policies: bursar.policies,
-      drain: (...how: Parameters<typeof bursar.runner.drain>) => bursar.runner.drain(...how),
-      migrate: () => bursar.stores.db.migrate(),
-      close: async () => undefined,
-    });
+    const connect = async () => localOfComposed(bursar, clock);
     Object.assign(command, {
       bursar,
       async ask<T>(...argv: readonly string[]): Promise<T> {

@@ -1,7 +1,9 @@
 /**
- * One command line before two doors: the database of a test's API, and that API, which is all that the second may ask.
+ * One command line, asked twice: in process on the database of a test's API, and by HTTP through that API, which is all
+ * that the second may ask.
  */
 import { run } from '../../src/cli/program.js';
+import { localOf } from './local.js';
 import { NOW, type TestApi } from './web.js';
 
 export interface Ran {
@@ -26,15 +28,7 @@ export function bothDoors(api: TestApi): {
       serve: async () => undefined,
       async connect() {
         if (remote !== null) throw new Error('the database is not asked');
-        return {
-          stores: api.stores,
-          importer: api.importer,
-          organisation: 'default',
-          policies: api.policies,
-          drain: async () => undefined,
-          migrate: async () => [],
-          close: async () => undefined,
-        };
+        return localOf(api, { now: () => NOW });
       },
     });
     return { code, out: out.join(''), err: err.join('') };

@@ -5,8 +5,9 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.js';
-import { leftIn } from '../../src/cli/remote-door.js';
-import { Remote } from '../../src/cli/remote.js';
+import { Api } from '../../src/cli/client/api.js';
+import { HttpTransport } from '../../src/cli/client/http.js';
+import { leftIn } from '../../src/cli/client/line.js';
 
 let server: Server | null = null;
 afterEach(async () => {
@@ -16,12 +17,14 @@ afterEach(async () => {
   await new Promise<void>((resolve) => (closing === null ? resolve() : void closing.close(() => resolve())));
 });
 
+const over = (remote: { readonly url: string; readonly apiKey: string }): Api => new Api(new HttpTransport(remote));
+
 type Answer = readonly [status: number, body: unknown];
 
 /** A server that answers as told, and what it was asked. */
 async function answering(
   answer: (request: IncomingMessage, body: string) => Answer,
-): Promise<{ remote: Remote; asked: string[] }> {
+): Promise<{ remote: Api; asked: string[] }> {
   const asked: string[] = [];
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request);
@@ -34,7 +37,7 @@ async function answering(
   server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return { remote: new Remote({ url: `http://127.0.0.1:${port}/base`, apiKey: 'bursar_secret' }), asked };
+  return { remote: over({ url: `http://127.0.0.1:${port}/base`, apiKey: 'bursar_secret' }), asked };
 }
 
 describe('a call', () => {
@@ -125,7 +128,7 @@ describe('an answer that is a problem', () => {
       request.resume();
     });
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-    const remote = new Remote({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: 'k' });
+    const remote = over({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: 'k' });
     const stream = Readable.from(
       (function* () {
         for (let n = 0; n < 50; n++) yield Buffer.alloc(1 << 16);
@@ -153,13 +156,14 @@ describe('an answer that is a problem', () => {
 it('reads from the metrics what somebody waits for, or of an older server what waits at all', () => {
   const older =
     '# TYPE bursar_work_waiting gauge\nbursar_work_waiting{stage="cost.price"} 12\nbursar_work_waiting{stage="budget.weigh"} 3\nbursar_work_parked{stage="a"} 9\n';
-  expect(leftIn(older)).toEqual([
+  expect(leftIn(older, true)).toEqual([
     { stage: 'cost.price', keys: 12 },
     { stage: 'budget.weigh', keys: 3 },
   ]);
   const newer = `${older}# TYPE bursar_work_urgent gauge\nbursar_work_urgent{stage="cost.price"} 0\nbursar_work_urgent{stage="budget.weigh"} 1\n`;
-  expect(leftIn(newer)).toEqual([{ stage: 'budget.weigh', keys: 1 }]);
-  expect(leftIn('')).toEqual([]);
+  expect(leftIn(newer, true)).toEqual([{ stage: 'budget.weigh', keys: 1 }]);
+  expect(leftIn(newer, false)).toEqual(leftIn(older, true));
+  expect(leftIn('', true)).toEqual([]);
 });
 
 describe('progress', () => {

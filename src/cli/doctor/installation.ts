@@ -13,7 +13,7 @@ import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
 import { storedOverlaps } from '../../store/usage/overlaps.js';
-import { parseSpendQuery } from '../../store/cost/spend.js';
+import { parseSpendQuery } from '../../core/cost/spend-query.js';
 import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';

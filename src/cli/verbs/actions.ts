@@ -5,7 +5,7 @@
 import { Option, type Command } from 'commander';
 import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
 import type { StoredStop } from '../../store/action/safety.js';
-import { STATES, type Decision, type LimitsView } from '../actions-door.js';
+import { STATES, type Decision, type LimitsView } from '../client/actions.js';
 import { isLeftToPeople } from '../../core/action/acting.js';
 import type { ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
@@ -34,7 +34,7 @@ function addList(program: Command, session: Session): void {
     .addOption(new Option('--state <state>', 'only in this state').choices([...STATES]))
     .option('--limit <n>', 'at most so many', count, 1000)
     .action(async ({ team, state, limit }: { team?: string; state?: ActionState; limit: number }) => {
-      const list = await (await session.door()).actions.list({ team: team ?? null, state: state ?? null }, limit);
+      const list = await (await session.client()).actions.list({ team: team ?? null, state: state ?? null }, limit);
       session.print({ actions: list }, () =>
         list.length === 0 ? 'There are no actions.\n' : table(TITLES, list.map(row)),
       );
@@ -46,7 +46,7 @@ function addList(program: Command, session: Session): void {
     .argument('<id>', 'of the action')
     .addHelpText('after', '\nExample:\n  bursar actions show act-0123456789abcdef')
     .action(async (id: string) => {
-      const action = await (await session.door()).actions.show(id);
+      const action = await (await session.client()).actions.show(id);
       session.print({ action }, () => storyText(action));
     });
 }
@@ -69,7 +69,7 @@ Examples:
   bursar approve act-0123456789abcdef`,
     )
     .action(async (id: string) => {
-      const decision = await (await session.door()).actions.approve(id);
+      const decision = await (await session.client()).actions.approve(id);
       printDecision(session, decision, 'approved');
     });
 
@@ -80,7 +80,7 @@ Examples:
     .option('--reason <reason>', 'why (of an action)', '')
     .addHelpText('after', '\nExample:\n  bursar reject act-0123456789abcdef --reason "needed until Friday"')
     .action(async (id: string, { reason }: { reason: string }) => {
-      const decision = await (await session.door()).actions.reject(id, reason);
+      const decision = await (await session.client()).actions.reject(id, reason);
       printDecision(session, decision, 'rejected');
     });
 
@@ -94,7 +94,7 @@ Examples:
       '\nNothing that somebody has changed since is overwritten. It is carried out by bursar serve, as an approval is.\n\nExample:\n  bursar rollback act-0123456789abcdef',
     )
     .action(async (id: string, { underStop }: { underStop: boolean }) => {
-      const action = await (await session.door()).actions.rollback(id, underStop);
+      const action = await (await session.client()).actions.rollback(id, underStop);
       if (action.state === 'refused' || action.state === 'failed') session.found();
       session.print({ action }, () => storyText(action));
     });
@@ -161,7 +161,7 @@ function addStopAll(program: Command, session: Session): void {
       }) => {
         if (team !== undefined && provider !== undefined) throw new WrongUse('--team or --provider, not both');
         if (lift && show) throw new WrongUse('--lift or --show, not both');
-        const { actions } = await session.door();
+        const { actions } = await session.client();
         const stops = show
           ? await actions.stops()
           : lift
@@ -197,7 +197,7 @@ Examples:
     .description('Show what holds.')
     .option('--team <team>', 'for this team')
     .action(async ({ team }: { team?: string }) => {
-      const view = await (await session.door()).actions.limits(team ?? null);
+      const view = await (await session.client()).actions.limits(team ?? null);
       session.print(view, () => limitsText(view));
     });
 
@@ -209,7 +209,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar limits set limits.yaml')
     .action(async (file: string, { team }: { team?: string }) => {
       const document = await readStructured(file, session.context.parseYaml);
-      const view = await (await session.door()).actions.saveLimits(team ?? null, document);
+      const view = await (await session.client()).actions.saveLimits(team ?? null, document);
       session.print(view, () => limitsText(view));
     });
 }

@@ -31,7 +31,7 @@ Examples:
   bursar admissions --from 2026-10-01 --to 2026-11-01 --json`,
     )
     .action(async ({ team, from, to, limit }: AdmissionFlags) => {
-      const admissions = await (await session.door()).admissions.list(
+      const admissions = await (await session.client()).admissions.list(
         { team: team ?? null, from: from ?? null, to: to ?? null },
         limit,
       );

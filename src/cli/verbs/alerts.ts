@@ -34,13 +34,13 @@ export function addAlerts(program: Command, session: Session): void {
       '\nExamples:\n  bursar alerts --state open\n  bursar alerts alr-0123456789abcdef --json\n  bursar alerts test',
     )
     .action(async (id: string | undefined, { team, kind, state, limit }: Flags) => {
-      const door = (await session.door()).alerts;
+      const client = (await session.client()).alerts;
       if (id !== undefined) {
-        const alert = await door.show(id);
+        const alert = await client.show(id);
         session.print({ alert }, () => storyText(alert));
         return;
       }
-      const list = await door.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
+      const list = await client.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
       session.print({ alerts: list }, () => (list.length === 0 ? 'Nothing was told.\n' : table(TITLES, list.map(row))));
     });
   alerts
@@ -49,7 +49,7 @@ export function addAlerts(program: Command, session: Session): void {
     .argument('<alert>', 'as alerts lists it')
     .addHelpText('after', '\nExample:\n  bursar alerts acknowledge alr-0123456789abcdef')
     .action(async (id: string) => {
-      const alert = await (await session.door()).alerts.acknowledge(id);
+      const alert = await (await session.client()).alerts.acknowledge(id);
       session.print({ alert }, () => table(TITLES, [row(alert)]));
     });
   alerts
@@ -57,7 +57,7 @@ export function addAlerts(program: Command, session: Session): void {
     .description('Send a test to where alerts go, and say what became of it.')
     .addHelpText('after', '\nExample:\n  bursar alerts test')
     .action(async () => {
-      const alert = await (await session.door()).alerts.test();
+      const alert = await (await session.client()).alerts.test();
       session.print({ alert }, () => storyText(alert));
       if (alert.deliveries.length === 0 || alert.deliveries.some(({ state }) => state !== 'sent')) session.found();
     });
@@ -90,7 +90,7 @@ Examples:
     .command('list', { isDefault: true })
     .description('List what is muted now.')
     .action(async () => {
-      const all = await (await session.door()).alerts.mutes();
+      const all = await (await session.client()).alerts.mutes();
       session.print({ mutes: all }, () => mutesText(all));
     });
   mutes
@@ -106,7 +106,7 @@ Examples:
       '\nExample:\n  bursar mutes set --kind price --until 2026-12-01 --reason "the list is being renewed"',
     )
     .action(async ({ team, kind, thread, until, reason }: MuteFlags) => {
-      const mute = await (await session.door()).alerts.mute({
+      const mute = await (await session.client()).alerts.mute({
         team: team ?? null,
         kind: kind ?? null,
         thread: thread ?? null,
@@ -121,7 +121,7 @@ Examples:
     .argument('<mute>', 'as mutes lists it')
     .addHelpText('after', '\nExample:\n  bursar mutes lift mute-0123456789abcdef')
     .action(async (id: string) => {
-      const mute = await (await session.door()).alerts.unmute(id);
+      const mute = await (await session.client()).alerts.unmute(id);
       session.print({ mute }, () => `${mute.id} is lifted.\n`);
     });
 }

@@ -40,7 +40,7 @@ export function addAudit(program: Command, session: Session): void {
     .option('--to <time>', 'before this time', instant)
     .addHelpText('after', '\nExample:\n  bursar audit --verb key.create --from 2026-11-01')
     .action(async ({ limit, ...filter }: AuditFilter & { limit: number }) => {
-      const entries = await (await session.door()).audit(limit, filter);
+      const entries = await (await session.client()).audit(limit, filter);
       session.print({ audit: entries }, () =>
         table(
           ['at', 'who', 'what', 'target', 'detail'],
@@ -61,7 +61,7 @@ export function addAudit(program: Command, session: Session): void {
     .option('--head <seq:hash>', 'the end of the chain as an earlier check printed it: it must be there still', head)
     .addHelpText('after', '\nExample:\n  bursar audit verify')
     .action(async ({ head: known }: { head?: AuditCheck['head'] }) => {
-      const check = await (await session.door()).access.verifyAudit(known ?? null);
+      const check = await (await session.client()).access.verifyAudit(known ?? null);
       session.print({ check }, () => {
         const end = check.head === null ? '' : ` The chain ends with ${check.head.seq}:${check.head.hash}`;
         const problems = check.problems.map(
@@ -78,10 +78,10 @@ export function addAudit(program: Command, session: Session): void {
     .option('--after <seq>', 'only those after this one', seqOf, '0')
     .addHelpText('after', '\nExample:\n  bursar audit export --after 4711 >> audit.ndjson')
     .action(async ({ after }: { after: string }) => {
-      const door = await session.door();
+      const client = await session.client();
       const all: object[] = [];
       for (let last = after; ; ) {
-        const page = await door.access.exportAudit(last, PAGE);
+        const page = await client.access.exportAudit(last, PAGE);
         last = page.at(-1)?.seq ?? last;
         if (session.json) all.push(...page);
         else for (const entry of page) session.context.stdout.write(`${JSON.stringify(entry)}\n`);

@@ -38,17 +38,17 @@ Examples:
     .action(async (flags: DeliveryFlags) => {
       const { commit, discard } = flags;
       if (commit !== undefined && discard !== undefined) throw new WrongUse('--commit and --discard stand alone');
-      const door = (await session.door()).bills;
+      const client = (await session.client()).bills;
       if (commit !== undefined) {
         const { strict, dryRun, replace, wait } = flags;
         const how = { strict: strict === true, dryRun: dryRun === true, replace: replace === true, wait };
-        const files = await door.commit(commit, how);
+        const files = await client.commit(commit, how);
         session.print({ files }, () => usageText(files));
       } else if (discard !== undefined) {
-        const delivery = await door.discard(discard);
+        const delivery = await client.discard(discard);
         session.print({ delivery }, () => `${discard} is discarded, with ${delivery.files.length} file(s).\n`);
       } else {
-        const deliveries = await door.deliveries();
+        const deliveries = await client.deliveries();
         session.print({ deliveries }, () => deliveriesText(deliveries));
       }
     });
@@ -69,7 +69,7 @@ Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,
     )
     .action(async ({ from, to }: { from?: string; to?: string }) => {
-      const report = await (await session.door()).bills.commitments(from ?? null, to ?? null);
+      const report = await (await session.client()).bills.commitments(from ?? null, to ?? null);
       session.print(report, () => commitmentsText(report));
     });
 }

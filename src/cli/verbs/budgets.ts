@@ -12,7 +12,7 @@ import {
 import { periodName, type PeriodKind } from '../../core/time.js';
 import { CHARGE_CATEGORIES, TERMS, type ChargeCategory, type Term } from '../../core/usage.js';
 import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.js';
-import type { BudgetView, Door } from '../door.js';
+import type { BudgetView, Client } from '../client/client.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, percent, printable, shortAmount, table } from '../table.js';
@@ -50,7 +50,7 @@ export function addBudgets(program: Command, session: Session): void {
     .command('list', { isDefault: true })
     .description('Show every budget with the state of its newest period.')
     .action(async () => {
-      const all = await (await session.door()).budgets();
+      const all = await (await session.client()).budgets();
       session.print({ budgets: all }, () =>
         all.length === 0 ? 'No budget is set: bursar budgets set --help\n' : budgetsTable(all),
       );
@@ -62,7 +62,7 @@ export function addBudgets(program: Command, session: Session): void {
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar budgets history vision-monthly')
     .action(async (id: string) => {
-      const periods = await (await session.door()).budgetPeriods(id);
+      const periods = await (await session.client()).budgetPeriods(id);
       session.print({ periods }, () => periodsTable(periods));
     });
 
@@ -74,7 +74,7 @@ export function addBudgets(program: Command, session: Session): void {
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar budgets remove vision-monthly')
     .action(async (id: string) => {
-      await (await session.door()).removeBudget(id);
+      await (await session.client()).removeBudget(id);
       session.print({ removed: id }, () => `Budget ${id} is removed.\n`);
     });
 }
@@ -129,21 +129,21 @@ Example:
   bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1`,
     )
     .action(async (id: string, flags: BudgetFlags) => {
-      const door = await session.door();
-      const budget = await budgetOf(id, flags, door);
-      const saved = await door.saveBudget(typed(() => checkBudget(budget)));
+      const client = await session.client();
+      const budget = await budgetOf(id, flags, client);
+      const saved = await client.saveBudget(typed(() => checkBudget(budget)));
       session.print({ budget: saved }, () => `Budget ${id} is set.\n${budgetsTable([saved])}`);
     });
 }
 
-async function budgetOf(id: string, flags: BudgetFlags, door: Door): Promise<Budget> {
+async function budgetOf(id: string, flags: BudgetFlags, client: Client): Promise<Budget> {
   const filters = Object.fromEntries(
     BUDGET_FILTERS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])),
   ) as BudgetFilters;
   const known =
     flags.currency !== undefined && flags.zone !== undefined
       ? undefined
-      : (await door.teams()).find((team) => team.id === flags.team);
+      : (await client.teams()).find((team) => team.id === flags.team);
   return {
     id,
     team: flags.team,

@@ -1,7 +1,7 @@
 /** bursar costs: what was spent, grouped. */
 import type { Command } from 'commander';
 import type { CostsAnswer } from '../../store/usage/doubts.js';
-import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/cost/spend.js';
+import { parseSpendQuery, BASES, GROUP_KEYS } from '../../core/cost/spend-query.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, printable, shortAmount, table } from '../table.js';
@@ -45,7 +45,7 @@ Example:
       const query = typed(() =>
         parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, zone, teams: team ?? null }),
       );
-      const spend = await (await session.door()).costs(query);
+      const spend = await (await session.client()).costs(query);
       session.print(spend, () => textOf(spend, query.groupBy));
     });
 }

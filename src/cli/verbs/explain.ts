@@ -21,7 +21,7 @@ Examples:
   bursar explain research`,
     )
     .action(async (target: string) => {
-      const explained = await (await session.door()).fleet.explain(target);
+      const explained = await (await session.client()).fleet.explain(target);
       session.print(explained, () => textOf(explained));
     });
 }

@@ -6,7 +6,7 @@ import { TARGET_KINDS, type TargetKind } from '../../core/fleet/fleet.js';
 import type { StoredAnomaly } from '../../store/alert/anomalies.js';
 import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../../store/fleet/health-findings.js';
-import type { EvidenceSource } from '../fleet-door.js';
+import type { EvidenceSource } from '../client/fleet.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { percent, printable, table } from '../table.js';
@@ -35,9 +35,9 @@ Examples:
   bursar fleet --kind group --json`,
     )
     .action(async ({ team, connection, kind }: FleetFlags) => {
-      const door = (await session.door()).fleet;
-      const targets = await door.targets({ team: team ?? null, connection: connection ?? null, kind: kind ?? null });
-      const coverage = await door.coverage();
+      const client = (await session.client()).fleet;
+      const targets = await client.targets({ team: team ?? null, connection: connection ?? null, kind: kind ?? null });
+      const coverage = await client.coverage();
       const shown =
         connection === undefined ? coverage : (coverage?.filter((one) => one.connection === connection) ?? null);
       session.print({ targets, coverage: shown }, () => fleetText(targets, shown, session.context.clock.now()));
@@ -54,9 +54,9 @@ Examples:
       '\n--json has the numbers of each finding.\n\nExamples:\n  bursar health\n  bursar health --team research --status cleared',
     )
     .action(async ({ team, status, limit }: { team?: string; status: 'open' | 'cleared'; limit: number }) => {
-      const door = (await session.door()).fleet;
-      const findings = await door.findings({ team: team ?? null, status }, limit);
-      const sources = await door.sources();
+      const client = (await session.client()).fleet;
+      const findings = await client.findings({ team: team ?? null, status }, limit);
+      const sources = await client.sources();
       session.print({ findings, sources }, () => healthText(findings, sources));
     });
 
@@ -67,7 +67,7 @@ Examples:
     .option('--limit <n>', 'at most so many', count, 100)
     .addHelpText('after', '\nExample:\n  bursar anomalies --team research')
     .action(async ({ team, limit }: { team?: string; limit: number }) => {
-      const anomalies = await (await session.door()).fleet.anomalies(team ?? null, limit);
+      const anomalies = await (await session.client()).fleet.anomalies(team ?? null, limit);
       session.print({ anomalies }, () =>
         anomalies.length === 0
           ? 'Nothing unusual was found.\n'

@@ -4,7 +4,7 @@ import type { BillOfPeriod, ImportedFile, ImportedPrices } from '../../core/port
 import type { PriceVersion } from '../../store/price/price-version.js';
 import type { OpenDelivery } from '../../store/usage/deliveries.js';
 import type { UndoneImport } from '../../store/usage/undo.js';
-import type { Door, FilesToImport, PriceFilter } from '../door.js';
+import type { FilesToImport, ImportClient, PriceFilter } from '../client/imports.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, printable, table } from '../table.js';
@@ -42,17 +42,17 @@ Example:
   bursar import bill-2026-10.csv.gz --format focus --source aws`,
     )
     .action(async (paths: string[], flags: ImportFlags) => {
-      const door = await session.door();
+      const client = await session.client();
       if (flags.delivery !== undefined) {
         if (flags.strict || flags.dryRun || flags.replace)
           throw new WrongUse('--strict, --dry-run and --replace go with bursar deliveries --commit');
         const { format, source } = flags;
-        const delivery = await door.bills.deliver({ name: flags.delivery, paths, format, source });
+        const delivery = await client.bills.deliver({ name: flags.delivery, paths, format, source });
         session.print({ delivery }, () => openText(delivery));
         return;
       }
-      const files = await door.importUsage(requestOf(paths, flags));
-      const firsts = session.json || flags.dryRun ? '' : await firstRejects(door, files);
+      const files = await client.imports.usage(requestOf(paths, flags));
+      const firsts = session.json || flags.dryRun ? '' : await firstRejects(client.imports, files);
       session.print({ files }, () => usageText(files) + firsts + afterword(flags));
     });
 
@@ -71,7 +71,7 @@ Examples:
   bursar prices withdraw 0123456789abcdef0123456789abcdef`,
     )
     .action(async (paths: string[], flags: ImportFlags) => {
-      const files = await (await session.door()).importPrices(requestOf(paths, flags));
+      const files = await (await session.client()).imports.prices(requestOf(paths, flags));
       session.print({ files }, () => countsTable(files) + afterword(flags));
     });
 
@@ -87,7 +87,7 @@ function addStatements(prices: Command, session: Session): void {
     .option('--sku <sku>', 'only of this instance type or SKU')
     .addHelpText('after', '\nExample:\n  bursar prices list --sku p5.48xlarge')
     .action(async (filter: PriceFilter) => {
-      const listed = await (await session.door()).prices(filter);
+      const listed = await (await session.client()).imports.statements(filter);
       session.print({ prices: listed }, () => (listed.length === 0 ? 'No price was stated.\n' : pricesTable(listed)));
     });
 
@@ -103,7 +103,7 @@ function addStatements(prices: Command, session: Session): void {
       .action(async (id: string) => {
         if (!/^[0-9a-f]{32}$/.test(id))
           throw new WrongUse(`${id} is not the id of a price: bursar prices list shows them`);
-        const price = await (await session.door()).setPriceWithdrawn(id, isWithdrawn);
+        const price = await (await session.client()).imports.setWithdrawn(id, isWithdrawn);
         session.print({ price }, () => pricesTable([price]));
       });
 }
@@ -157,7 +157,7 @@ function addLists(program: Command, session: Session): void {
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
     .addHelpText('after', '\nExamples:\n  bursar imports --limit 10\n  bursar imports undo 12')
     .action(async ({ limit }: { limit: number }) => {
-      const listed = await (await session.door()).imports(limit);
+      const listed = await (await session.client()).imports.list(limit);
       session.print({ imports: listed }, () =>
         table(
           ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged', 'taken back'],
@@ -193,7 +193,7 @@ Example:
     )
     .action(async (id: string) => {
       if (!/^\d{1,18}$/.test(id)) throw new WrongUse(`${id} is not the id of an import: bursar imports shows them`);
-      const undone = await (await session.door()).undoImport(id);
+      const undone = await (await session.client()).imports.undo(id);
       session.print({ undone }, () => undoneText(undone));
     });
 
@@ -204,7 +204,7 @@ Example:
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
     .addHelpText('after', '\nExample:\n  bursar rejects --import 3')
     .action(async ({ import: id, limit }: { import?: string; limit: number }) => {
-      const rejects = await (await session.door()).rejects(id ?? null, limit);
+      const rejects = await (await session.client()).imports.rejects(id ?? null, limit);
       session.print({ rejects }, () =>
         rejects.length === 0
           ? 'No row was rejected.\n'
@@ -272,11 +272,11 @@ export function usageText(files: readonly ImportedFile[]): string {
   );
 }
 
-async function firstRejects(door: Door, files: readonly ImportedFile[]): Promise<string> {
+async function firstRejects(imports: ImportClient, files: readonly ImportedFile[]): Promise<string> {
   const parts: string[] = [];
   for (const file of files) {
     if (file.rejected === 0 || file.import === null) continue;
-    const rejects = await door.rejects(file.import, FIRST_REJECTS);
+    const rejects = await imports.rejects(file.import, FIRST_REJECTS);
     parts.push(
       `\n${printable(file.file)}: ${grouped(file.rejected)} row(s) were rejected; the first:\n`,
       table(

@@ -69,7 +69,7 @@ export function addKeys(program: Command, session: Session): void {
     .command('list', { isDefault: true })
     .description('List the keys, revoked ones too. Their texts are not kept.')
     .action(async () => {
-      const all = await (await session.door()).access.keys();
+      const all = await (await session.client()).access.keys();
       session.print({ keys: all }, () =>
         table(
           ['key', 'name', 'role', 'scopes', 'teams', 'owner', 'made', 'expires', 'last used', 'revoked'],
@@ -115,7 +115,7 @@ export function addKeys(program: Command, session: Session): void {
       const { scope: scopes = null, team, owner = null, expires } = options;
       const now = session.context.clock.now();
       told(
-        await (await session.door()).access.createKey({
+        await (await session.client()).access.createKey({
           name,
           role: scopes === null ? (options.role ?? 'viewer') : null,
           scopes,
@@ -133,7 +133,7 @@ export function addKeys(program: Command, session: Session): void {
     .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
     .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
     .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
-      told(await (await session.door()).access.rotateKey(id, seconds)),
+      told(await (await session.client()).access.rotateKey(id, seconds)),
     );
 
   keys
@@ -142,7 +142,7 @@ export function addKeys(program: Command, session: Session): void {
     .argument('<id>', 'as keys lists it')
     .addHelpText('after', '\nExample:\n  bursar keys revoke 0a1b2c3d4e5f')
     .action(async (id: string) => {
-      const key = await (await session.door()).access.revokeKey(id);
+      const key = await (await session.client()).access.revokeKey(id);
       session.print({ key }, () => `Key ${key.id} (${key.name}) is revoked.\n`);
     });
 }
@@ -160,7 +160,7 @@ export function addRoles(program: Command, session: Session): void {
     .command('list', { isDefault: true })
     .description('List the roles with their scopes: three that are always there, and your own.')
     .action(async () => {
-      const all = await (await session.door()).access.roles();
+      const all = await (await session.client()).access.roles();
       session.print({ roles: all }, () =>
         table(
           ['role', 'scopes', 'description', 'set by'],
@@ -177,7 +177,7 @@ export function addRoles(program: Command, session: Session): void {
     .option('--description <text>', 'what it is for')
     .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar roles set custom:buyer --scope read --scope approve`)
     .action(async (name: string, { scope, description }: { scope?: string[]; description?: string }) => {
-      const saved = await (await session.door()).access.saveRole({
+      const saved = await (await session.client()).access.saveRole({
         name,
         scopes: scope ?? [],
         description: description ?? null,
@@ -191,7 +191,7 @@ export function addRoles(program: Command, session: Session): void {
     .argument('<name>', 'as roles lists it')
     .addHelpText('after', '\nExample:\n  bursar roles remove custom:buyer')
     .action(async (name: string) => {
-      const removed = await (await session.door()).access.removeRole(name);
+      const removed = await (await session.client()).access.removeRole(name);
       session.print({ role: removed }, () => `Role ${removed.name} is removed.\n`);
     });
 }

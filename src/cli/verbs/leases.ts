@@ -35,7 +35,7 @@ Examples:
     .description('List the leases.')
     .option('--team <team>', 'only of this one')
     .action(async ({ team }: { team?: string }) => {
-      const all = await (await session.door()).leases(team ?? null);
+      const all = await (await session.client()).leases(team ?? null);
       session.print({ leases: all }, () => (all.length === 0 ? 'There are no leases.\n' : leasesTable(all)));
     });
 
@@ -56,7 +56,7 @@ Examples:
       const count = gpus === undefined ? null : Number(gpus);
       if (count !== null && !(count > 0))
         throw new WrongUse('the lease has problems', [{ path: '--gpus', message: 'is not a number above 0' }]);
-      const lease = await (await session.door()).giveLease(id, {
+      const lease = await (await session.client()).giveLease(id, {
         team,
         target,
         holder: holder ?? null,
@@ -77,7 +77,7 @@ Examples:
     .requiredOption('--until <time>', 'its new end')
     .addHelpText('after', '\nExample:\n  bursar leases renew ada-1 --until 2027-01-01')
     .action(async (id: string, { until }: { until: string }) => {
-      const lease = await (await session.door()).renewLease(id, timeOf(until));
+      const lease = await (await session.client()).renewLease(id, timeOf(until));
       session.print({ lease }, () => leasesTable([lease]));
     });
 
@@ -87,7 +87,7 @@ Examples:
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar leases end ada-1')
     .action(async (id: string) => {
-      const lease = await (await session.door()).endLease(id);
+      const lease = await (await session.client()).endLease(id);
       session.print({ lease }, () => leasesTable([lease]));
     });
 }

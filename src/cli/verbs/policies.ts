@@ -35,7 +35,7 @@ Examples:
     .command('list', { isDefault: true })
     .description('List every policy, and the documents that hold.')
     .action(async () => {
-      const { policies: all, documents } = await (await session.door()).policies.list();
+      const { policies: all, documents } = await (await session.client()).policies.list();
       session.print({ policies: all, documents }, () =>
         [
           table(
@@ -54,7 +54,7 @@ Examples:
     .argument('<name>', "the document's")
     .addHelpText('after', '\nExample:\n  bursar policies show idle-stop')
     .action(async (name: string) => {
-      const document = await (await session.door()).policies.show(name);
+      const document = await (await session.client()).policies.show(name);
       session.print(
         { document },
         () => `${table(TITLES, [row(document)])}${printable(JSON.stringify(document.params))}\n`,
@@ -68,7 +68,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar policies validate brake.yaml')
     .action(async (file: string) => {
       const value = await readStructured(file, session.context.parseYaml);
-      const checked = await (await session.door()).policies.validate(value);
+      const checked = await (await session.client()).policies.validate(value);
       if (!checked.valid) session.found();
       session.print(checked, () =>
         checked.valid ? `${printable(file)} is a valid policy document.\n` : problemsText(file, checked.problems),
@@ -86,7 +86,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar policies apply brake.yaml')
     .action(async (file: string, { withoutBacktest }: { withoutBacktest?: string }) => {
       const value = await readStructured(file, session.context.parseYaml);
-      const document = await (await session.door()).policies.apply(value, withoutBacktest ?? null);
+      const document = await (await session.client()).policies.apply(value, withoutBacktest ?? null);
       session.print(
         { document },
         () => `${document.name} holds (version ${document.version}${document.paused ? ', paused' : ''}).\n`,
@@ -105,7 +105,7 @@ Examples:
       .argument('<name>', "the document's")
       .addHelpText('after', `\nExample:\n  bursar policies ${verb} research-brake`)
       .action(async (name: string) => {
-        const document = await (await session.door()).policies.pause(name, paused);
+        const document = await (await session.client()).policies.pause(name, paused);
         session.print(
           { document },
           () => `${document.name} ${document.paused ? 'is paused' : 'holds'} (version ${document.version}).\n`,

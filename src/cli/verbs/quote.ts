@@ -145,7 +145,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     storageSku: storageSku ?? null,
     networkGib: network ?? null,
   };
-  const { quotes } = await session.door();
+  const { quotes } = await session.client();
   const quote = await quotes.quote({ request, team: team ?? null, tags, placement: placementOf(flags) });
   if ('unpriced' in quote) {
     session.found();
@@ -345,7 +345,7 @@ function addReservations(program: Command, session: Session): void {
     .option('--team <team>', 'of this team only')
     .option('--all', 'those that are over too')
     .action(async ({ team, all }: { team?: string; all?: true }) => {
-      const reservations = await (await session.door()).quotes.reservations({
+      const reservations = await (await session.client()).quotes.reservations({
         team: team ?? null,
         active: all !== true,
       });
@@ -370,7 +370,7 @@ function addReservations(program: Command, session: Session): void {
     .command('release <id>')
     .description('Release a reservation')
     .action(async (id: string) => {
-      const reservation = await (await session.door()).quotes.release(id);
+      const reservation = await (await session.client()).quotes.release(id);
       session.print({ reservation }, () => reservationText(reservation));
     });
 }

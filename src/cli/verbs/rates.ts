@@ -38,7 +38,7 @@ Examples:
     .option('--currency <code>', 'only this one', code)
     .addHelpText('after', '\nExample:\n  bursar fx list --currency EUR')
     .action(async ({ currency }: { currency?: string }) => {
-      const rates = await (await session.door()).fx(currency ?? null);
+      const rates = await (await session.client()).fx(currency ?? null);
       session.print({ base: 'USD', rates }, () =>
         rates.length === 0
           ? 'There are no exchange rates: what is not in the currency of its team is unpriced.\n'
@@ -57,7 +57,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar fx set rates.csv')
     .action(async (file: string) => {
       const rates = await readFx(file);
-      const change = await (await session.door()).saveFx(rates, path.basename(file));
+      const change = await (await session.client()).saveFx(rates, path.basename(file));
       session.print(change, () =>
         change.from === null
           ? `Nothing changed: all ${grouped(change.rows)} rates were there.\n`
@@ -88,7 +88,7 @@ Examples:
     .description('Show the rules, in their order.')
     .addHelpText('after', '\nExample:\n  bursar peak show')
     .action(async () => {
-      const rules = await (await session.door()).peak();
+      const rules = await (await session.client()).peak();
       session.print({ rules }, () =>
         rules.length === 0 ? 'There is no peak schedule: the factor is 1 at every hour.\n' : rulesTable(rules),
       );
@@ -101,7 +101,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar peak set peak.yaml')
     .action(async (file: string) => {
       const wanted = await readPeak(file, session.context.parseYaml);
-      const rules = await (await session.door()).savePeak(wanted);
+      const rules = await (await session.client()).savePeak(wanted);
       session.print({ rules }, () =>
         rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`,
       );
@@ -131,7 +131,7 @@ Examples:
     .description('Show the credits, and what usage has taken of each.')
     .addHelpText('after', '\nExample:\n  bursar credits show')
     .action(async () => {
-      const views = await (await session.door()).credits();
+      const views = await (await session.client()).credits();
       session.print({ credits: views }, () => (views.length === 0 ? 'There are no credits.\n' : creditsTable(views)));
     });
 
@@ -142,7 +142,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar credits set credits.yaml')
     .action(async (file: string) => {
       const wanted = await readCreditsFile(file, session.context.parseYaml);
-      const views = await (await session.door()).saveCredits(wanted);
+      const views = await (await session.client()).saveCredits(wanted);
       session.print({ credits: views }, () =>
         views.length === 0 ? 'All credits are taken away.\n' : creditsTable(views),
       );

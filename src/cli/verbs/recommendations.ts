@@ -25,7 +25,7 @@ Example:
   bursar recommend --team research`,
     )
     .action(async ({ team, status }: { team?: string; status: RecommendationStatus }) => {
-      const recommendations = await (await session.door()).recommendations({ team: team ?? null, status });
+      const recommendations = await (await session.client()).recommendations({ team: team ?? null, status });
       session.print({ recommendations }, () =>
         recommendations.length === 0
           ? 'Nothing to recommend.\n'

@@ -1,7 +1,7 @@
 /** bursar reconcile: bills beside accruals, and the rates that bills taught. */
 import type { Command } from 'commander';
 import type { StoredVariance } from '../../store/bill/variances.js';
-import type { LearnedRateList, VarianceList } from '../reconciliation-door.js';
+import type { LearnedRateList, VarianceList } from '../client/reconciliation.js';
 import type { Session } from '../session.js';
 import { percent, shortAmount, table } from '../table.js';
 import { WrongUse } from '../usage-error.js';
@@ -41,21 +41,21 @@ Examples:
     )
     .action(async (flags: Flags) => {
       const action = actionOf(flags);
-      const door = (await session.door()).reconciliation;
+      const client = (await session.client()).reconciliation;
       if (flags.settling !== undefined) {
-        const settling = await door.settle(flags.settling);
+        const settling = await client.settle(flags.settling);
         const others = Object.entries(settling.providers).map(([provider, days]) => `, of ${provider} ${days}`);
         session.print({ settling }, () => `Bills settle for ${settling.days} days${others.join('')}.\n`);
         return;
       }
       if (action === 'withdraw') {
-        const rate = await door.withdraw(flags.withdraw ?? '');
+        const rate = await client.withdraw(flags.withdraw ?? '');
         session.print({ rate }, () => `${rate.id} is withdrawn.\n`);
       } else if (action === 'learn' || action === 'rates') {
-        const list = action === 'learn' ? await door.setApplied(flags.learn === 'on') : await door.rates();
+        const list = action === 'learn' ? await client.setApplied(flags.learn === 'on') : await client.rates();
         session.print(list, () => ratesText(list));
       } else {
-        const list = await door.variance({ month: flags.month ?? null, team: flags.team ?? null });
+        const list = await client.variance({ month: flags.month ?? null, team: flags.team ?? null });
         session.print(list, () => varianceText(list));
       }
     });

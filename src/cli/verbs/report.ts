@@ -40,12 +40,12 @@ Examples:
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new WrongUse(`"${month}" is not a month: write 2026-10`);
       if (format === 'pdf' && out === undefined && !session.json)
         throw new WrongUse('a PDF is no text: say --out FILE');
-      const report = await (await session.door()).reports.make(team, month);
+      const report = await (await session.client()).reports.make(team, month);
       if (out === undefined && session.json) {
         session.print(report, () => '');
         return;
       }
-      const renderer = session.context.reports?.get(format);
+      const renderer = (await session.context.reports?.())?.get(format);
       if (renderer === undefined) throw missing('this program writes no reports');
       const bytes = await renderer.render(report, readerOf(lang));
       if (out === undefined) {

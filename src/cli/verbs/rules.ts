@@ -30,7 +30,7 @@ Examples:
     .command('list', { isDefault: true })
     .description('List the rules that hold, in their order.')
     .action(async () => {
-      const { version, rules: all } = await (await session.door()).rules();
+      const { version, rules: all } = await (await session.client()).rules();
       session.print({ version, rules: all }, () =>
         all.length === 0
           ? 'There are no rules: everything is unallocated.\n'
@@ -48,7 +48,7 @@ Examples:
     )
     .action(async (file: string) => {
       const wanted = await readRules(file, session.context.parseYaml);
-      const preview = await (await session.door()).previewRules(wanted);
+      const preview = await (await session.client()).previewRules(wanted);
       session.print(preview, () => previewText(preview));
     });
 
@@ -59,7 +59,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar rules set rules.yaml')
     .action(async (file: string) => {
       const wanted = await readRules(file, session.context.parseYaml);
-      const { version, rules: all } = await (await session.door()).saveRules(wanted);
+      const { version, rules: all } = await (await session.client()).saveRules(wanted);
       session.print({ version, rules: all }, () => `Version ${version} of the rules holds (${all.length} rules).\n`);
     });
 }

@@ -1,6 +1,6 @@
 /** bursar savings: the ledger of what actions saved, and one action's hours. */
 import type { Command } from 'commander';
-import type { SavingList, SavingStory } from '../savings-door.js';
+import type { SavingList, SavingStory } from '../client/savings.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 
@@ -21,13 +21,13 @@ Examples:
   bursar savings act-0123456789abcdef --json`,
     )
     .action(async (action: string | undefined, { team }: { team?: string }) => {
-      const door = (await session.door()).savings;
+      const client = (await session.client()).savings;
       if (action !== undefined) {
-        const saving = await door.show(action);
+        const saving = await client.show(action);
         session.print({ saving }, () => storyText(saving));
         return;
       }
-      const list = await door.list(team ?? null);
+      const list = await client.list(team ?? null);
       session.print(list, () => listText(list));
     });
 }

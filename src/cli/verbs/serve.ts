@@ -1,6 +1,6 @@
 /** bursar serve, bursar migrate: the processes that run, and the schema that they run on. Local only. */
 import { Option, type Command } from 'commander';
-import { ROLES_OF_SERVE, type Role } from '../context.js';
+import { ROLES_OF_SERVE, WHOLE, type Role } from '../context.js';
 import type { Session } from '../session.js';
 
 export function addServe(program: Command, session: Session): void {
@@ -35,7 +35,7 @@ Example:
   bursar migrate`,
     )
     .action(async () => {
-      const migrations = await (await session.local()).migrate();
+      const migrations = await (await session.local({ ...WHOLE, migrate: false })).migrate();
       session.print({ migrations }, () =>
         migrations.length === 0 ? 'The schema is up to date.\n' : migrations.map((name) => `ran ${name}\n`).join(''),
       );

@@ -25,7 +25,7 @@ export function addTeams(program: Command, session: Session): void {
     .command('list', { isDefault: true })
     .description('List the teams.')
     .action(async () => {
-      const all = await (await session.door()).teams();
+      const all = await (await session.client()).teams();
       session.print({ teams: all }, () =>
         table(
           ['team', 'name', 'parent', 'zone', 'currency', 'assigned by'],
@@ -52,7 +52,7 @@ export function addTeams(program: Command, session: Session): void {
           : [{ path: '--currency', message: 'is not an ISO 4217 code' }]),
       ];
       if (problems.length > 0) throw new WrongUse('the team has problems', problems);
-      const team = await (await session.door()).saveTeam({ id, name, parent, zone, currency });
+      const team = await (await session.client()).saveTeam({ id, name, parent, zone, currency });
       session.print({ team }, () => `Team ${id} is set.\n`);
     });
 
@@ -62,7 +62,7 @@ export function addTeams(program: Command, session: Session): void {
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar teams remove vision')
     .action(async (id: string) => {
-      await (await session.door()).removeTeam(id);
+      await (await session.client()).removeTeam(id);
       session.print({ removed: id }, () => `Team ${id} is removed.\n`);
     });
 }

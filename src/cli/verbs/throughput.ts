@@ -3,11 +3,10 @@ import { Option, type Command } from 'commander';
 import { parseInstant } from '../../core/time.js';
 import type { ThroughputAnswer } from '../../planning/throughput/question.js';
 import type { MeasurementJson } from '../../store/workload/measurements.js';
-import { readMeasurements, readText } from '../../lab/throughput/run.js';
 import { aboveZero, count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, table } from '../table.js';
-import type { Handed } from '../throughput-door.js';
+import type { Handed } from '../client/throughput.js';
 import { WrongUse } from '../usage-error.js';
 
 interface PredictFlags {
@@ -50,7 +49,7 @@ Examples:
     .option('--team <team>', 'only of this one')
     .option('--model <model>', 'only of this one')
     .action(async ({ team, model }: { team?: string; model?: string }) => {
-      const all = await (await session.door()).throughputs.measurements({ team: team ?? null, model: model ?? null });
+      const all = await (await session.client()).throughputs.measurements({ team: team ?? null, model: model ?? null });
       session.print({ measurements: all }, () => (all.length === 0 ? 'Nothing was measured.\n' : measuredTable(all)));
     });
 
@@ -69,8 +68,10 @@ Example:
   bursar throughput add measured.jsonl --team research`,
     )
     .action(async (file: string, { team }: { team: string }) => {
+      // The lab is large, and no other verb needs it.
+      const { readMeasurements, readText } = await import('../../lab/throughput/run.js');
       const { rows, skipped } = readMeasurements(await readText(file), file);
-      const accepted = await (await session.door()).throughputs.add(team, handedOf(rows, file));
+      const accepted = await (await session.client()).throughputs.add(team, handedOf(rows, file));
       session.print(
         { accepted, skipped },
         () => `${accepted} taken${skipped === 0 ? '' : `, ${skipped} without a throughput skipped`}\n`,
@@ -83,7 +84,7 @@ Example:
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar throughput remove 12')
     .action(async (id: string) => {
-      await (await session.door()).throughputs.remove(id);
+      await (await session.client()).throughputs.remove(id);
       session.print({ removed: id }, () => `${id} is removed\n`);
     });
 
@@ -129,7 +130,7 @@ function addPredict(throughput: Command, session: Session): void {
         region,
         ...flags
       }: PredictFlags) => {
-        const answer = await (await session.door()).throughputs.predict({
+        const answer = await (await session.client()).throughputs.predict({
           ...flags,
           gpuModel: gpu,
           gpuCount: gpus,
@@ -148,7 +149,9 @@ function addPredict(throughput: Command, session: Session): void {
     );
 }
 
-function handedOf(rows: ReturnType<typeof readMeasurements>['rows'], file: string): Handed[] {
+type Measured = ReturnType<typeof import('../../lab/throughput/run.js')['readMeasurements']>;
+
+function handedOf(rows: Measured['rows'], file: string): Handed[] {
   const problems: { path: string; message: string }[] = [];
   const handed = rows.map(({ measurement, row }, at): Handed => {
     const { peak_mem_mib: peak, measured_at: when } = row;

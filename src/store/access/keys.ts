@@ -26,6 +26,8 @@ export interface Principal {
   readonly teams: readonly string[] | null;
   /** Somebody whom an identity provider vouches for, by the subject `id`; absent: a key. */
   readonly isUser?: true;
+  /** Whoever runs the command line on the database itself, by the operating system's user `id`; absent: a key. */
+  readonly isAdministrator?: true;
 }
 
 export interface StoredKey {

@@ -32,7 +32,7 @@ import { DAY_MS, dayLabel, formatInstant, MINUTE_MS, periodName } from '../../co
 import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
-import { parseSpendQuery } from '../cost/spend.js';
+import { parseSpendQuery } from '../../core/cost/spend-query.js';
 import type { FoundAnomaly } from './anomalies.js';
 import type { Stores } from '../stores.js';
 

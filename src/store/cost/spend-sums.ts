@@ -5,15 +5,13 @@
  * small rows cost more on both sides than what they say. Where no day is asked for, it sums the days first, and a row
  * holds all dimensions. Sums are exact: decimals keep the longest scale.
  */
+import { OF_DIMENSION, type Basis, type GroupKey } from '../../core/cost/spend-query.js';
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import { namedBy, type MeterKey } from '../../core/bill/counting.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
-
-export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
-export type Basis = (typeof BASES)[number];
 
 /**
  * Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states
@@ -27,19 +25,6 @@ const LINES: Readonly<Record<Basis, string>> = {
   list: `c.billed is not null`,
 };
 
-const OF_DIMENSION = [
-  'provider',
-  'account',
-  'subAccount',
-  'service',
-  'sku',
-  'region',
-  'term',
-  'gpuModel',
-  'category',
-] as const;
-export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
-export type GroupKey = (typeof GROUP_KEYS)[number];
 type DimensionKey = (typeof OF_DIMENSION)[number];
 
 const isOfDimension = (key: GroupKey): key is DimensionKey => (OF_DIMENSION as readonly string[]).includes(key);

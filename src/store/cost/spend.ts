@@ -6,45 +6,14 @@
  * stays in its own currency.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
-import { invalid, type Problem } from '../../core/errors.js';
+import type { Basis, GroupKey, SpendQuery } from '../../core/cost/spend-query.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
-import { dayLabel, isZone, localDays, parseDay, parseInstant, startOfLocalDay } from '../../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
-import {
-  BASES,
-  GROUP_KEYS,
-  readSums,
-  setAsideSums,
-  textOf,
-  unbilledSums,
-  valueOf,
-  wholeOf,
-  type Basis,
-  type Figure,
-  type GroupKey,
-  type Sum,
-} from './spend-sums.js';
+import { readSums, setAsideSums, textOf, unbilledSums, valueOf, wholeOf, type Figure, type Sum } from './spend-sums.js';
 import { unpricedBeside, type UnpricedUsage } from './unpriced.js';
-
-export { BASES, GROUP_KEYS, type Basis, type GroupKey };
-
-export interface SpendQuery {
-  /** Inclusive day of the zone, null for the first that is known. */
-  readonly from: string | null;
-  /** Exclusive day of the zone, null for no end. */
-  readonly to: string | null;
-  /** IANA name: whose days and months they are. Whole days of a bill are the bill's own dates in any zone. */
-  readonly zone: string;
-  readonly groupBy: readonly GroupKey[];
-  readonly basis: Basis;
-  /** Convert every amount to this currency by the rate of its day. */
-  readonly currency: string | null;
-  /** Only these teams; null for all. */
-  readonly teams: readonly string[] | null;
-}
 
 export type SpendRow = Readonly<Record<string, string | null>> & {
   /** Decimal string; null where nothing of the basis is known (everything is unpriced, or the bill states none). */
@@ -107,67 +76,6 @@ interface Answer extends Grouped {
 }
 
 const NONE = '0.000000';
-
-/** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
-export function parseSpendQuery(texts: {
-  from?: string | null;
-  to?: string | null;
-  groupBy?: string | null;
-  basis?: string | null;
-  currency?: string | null;
-  teams?: readonly string[] | null;
-  zone?: string | null;
-}): SpendQuery {
-  const problems: Problem[] = [];
-  const asked = texts.zone ?? 'UTC';
-  const zone = isZone(asked) ? asked : 'UTC';
-  if (!isZone(asked)) problems.push({ path: 'zone', message: `"${asked}" is not an IANA time zone` });
-  const day = (name: 'from' | 'to'): string | null => {
-    const text = texts[name];
-    if (text === undefined || text === null || text === '') return null;
-    const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
-    if (parseDay(date) !== null) return date;
-    const instant = parseInstant(date);
-    if (instant === null) {
-      problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
-      return null;
-    }
-    const start = startOfLocalDay(zone, localDays(zone, instant));
-    if (start !== instant)
-      problems.push({
-        path: name,
-        message: `"${text}" is not the start of a ${zone === 'UTC' ? 'UTC day' : `day in ${zone}`}`,
-      });
-    return dayLabel(instant, zone);
-  };
-  const groupBy = (texts.groupBy ?? '')
-    .split(',')
-    .map((g) => g.trim())
-    .filter((g) => g !== '')
-    .map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
-  for (const key of groupBy) {
-    if (!(GROUP_KEYS as readonly string[]).includes(key))
-      problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
-  }
-  const basis = texts.basis ?? 'actual';
-  if (!(BASES as readonly string[]).includes(basis))
-    problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
-  const currency = texts.currency ?? null;
-  if (currency !== null && !/^[A-Z]{3}$/.test(currency))
-    problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
-  const [from, to] = [day('from'), day('to')];
-  if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
-  if (problems.length > 0) throw invalid('the question about costs has problems', problems);
-  return {
-    from,
-    to,
-    groupBy: [...new Set(groupBy)] as GroupKey[],
-    basis: basis as Basis,
-    currency,
-    teams: texts.teams ?? null,
-    zone,
-  };
-}
 
 export class SpendStore {
   constructor(

@@ -3,7 +3,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BILL_STATES } from '../../core/bill/counting.js';
 import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
-import { BASES, GROUP_KEYS, parseSpendQuery } from '../../store/cost/spend.js';
+import { BASES, GROUP_KEYS, parseSpendQuery } from '../../core/cost/spend-query.js';
 import { Calling, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

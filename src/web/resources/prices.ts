@@ -24,7 +24,8 @@ const querySchema = z.strictObject({
 const priceId = z.string().regex(/^[0-9a-f]{32}$/, 'is not the id of a price');
 
 const count = z.int().nonnegative();
-const importedSchema = z
+/** What came of a price list. */
+export const priceListSchema = z
   .strictObject({
     file: z.string(),
     format: z.string(),
@@ -81,7 +82,7 @@ export class PricesController {
     allTeams: true,
     writes: true,
     takes: 'upload',
-    answer: z.strictObject({ files: z.array(importedSchema) }),
+    answer: z.strictObject({ files: z.array(priceListSchema) }),
   })
   async upload(
     @Calling() caller: Caller,

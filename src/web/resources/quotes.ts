@@ -4,7 +4,7 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { Failure, invalid } from '../../core/errors.js';
+import { invalid } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { VERDICTS, type BudgetVerdict } from '../../core/quote/budget.js';
 import { MOST_QUOTED_GIB } from '../../core/quote/storage-network.js';
@@ -18,6 +18,7 @@ import { answerQuote, placements, type PlacementQuestion, type QuoteAnswer } fro
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
+import { Unquoted } from '../problem.js';
 import { currency as currencyCode, teamId } from './teams.js';
 
 const text = z.string().min(1).max(200);
@@ -298,11 +299,7 @@ export class QuotesController {
             ? null
             : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => shown(one, caller)) },
       };
-    throw new Failure(
-      'missing',
-      answer.message,
-      answer.close.map((name) => ({ path: answer.unpriced, message: `${name} is known` })),
-    );
+    throw new Unquoted(answer);
   }
 
   @Endpoint('POST /v1/placements', {

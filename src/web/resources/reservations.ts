@@ -14,7 +14,7 @@ import {
   type StoredReservation,
 } from '../../store/budget/reservations.js';
 import { prepareReservation, reserveAll, type Asked } from '../../store/budget/reserve.js';
-import type { Waking } from '../../store/work.js';
+import { wake, type Waking } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
@@ -119,7 +119,7 @@ export class ReservationsController {
       prepared: await prepareReservation(stores, stores.db, organisation, request),
       by: actorOf(caller),
     }));
-    if (written !== null) this.waker.add(organisation, written.reserved.wakings);
+    if (written !== null) await this.wake(organisation, written.reserved.wakings);
     return reservation;
   }
 
@@ -166,8 +166,14 @@ export class ReservationsController {
       },
       (transaction) => this.turns.take(organisation, transaction),
     );
-    this.waker.add(organisation, wakings);
+    await this.wake(organisation, wakings);
     return reservation;
+  }
+
+  /** Soon; at once where the process ends when it has answered. */
+  private async wake(organisation: string, wakings: readonly Waking[]): Promise<void> {
+    if (this.parts.administrator === undefined) this.waker.add(organisation, wakings);
+    else await wake(this.parts.stores.db, organisation, wakings);
   }
 }
 

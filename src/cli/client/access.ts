@@ -1,0 +1,54 @@
+/** What the verbs about access ask: keys, roles, and the chain of the audit. */
+import { formatInstant } from '../../core/time.js';
+import type { KeyRequest, StoredKey, ToldKey } from '../../store/access/keys.js';
+import type { RoleRequest, StoredRole } from '../../store/access/roles.js';
+import type { AuditCheck, SealedEntry } from '../../store/audit.js';
+import { at, type Api } from './api.js';
+
+export class AccessClient {
+  constructor(private readonly api: Api) {}
+
+  keys(): Promise<readonly StoredKey[]> {
+    return this.api.list('/v1/keys');
+  }
+
+  createKey({ expiresAt = null, ...request }: KeyRequest): Promise<ToldKey> {
+    const until = expiresAt === null ? {} : { expiresAt: formatInstant(expiresAt) };
+    return this.api.call('POST', '/v1/keys', { json: { ...request, ...until } });
+  }
+
+  rotateKey(id: string, overlapSeconds: number): Promise<ToldKey> {
+    return this.api.call('POST', `${at('keys', id)}/rotate`, { json: { overlapSeconds } });
+  }
+
+  revokeKey(id: string): Promise<StoredKey> {
+    return this.api.call('DELETE', at('keys', id));
+  }
+
+  roles(): Promise<readonly StoredRole[]> {
+    return this.api.list('/v1/roles');
+  }
+
+  saveRole({ name, ...request }: RoleRequest): Promise<StoredRole> {
+    return this.api.call('PUT', at('roles', name), { json: request });
+  }
+
+  removeRole(name: string): Promise<StoredRole> {
+    return this.api.call('DELETE', at('roles', name));
+  }
+
+  /** @param known the end of the chain as it was once */
+  verifyAudit(known: AuditCheck['head']): Promise<AuditCheck> {
+    const query = known === null ? {} : { head: `${known.seq}:${known.hash}` };
+    return this.api.call('GET', '/v1/audit/verification', { query });
+  }
+
+  /** In the order of the chain, after a place in it. */
+  async exportAudit(after: string, limit: number): Promise<readonly SealedEntry[]> {
+    const text = await this.api.text('GET', '/v1/audit/export', { query: { after, limit } });
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as SealedEntry);
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * What the verbs about actions ask. Nothing here asks a provider: `serve` does, and is waited for where one runs; else
+ * the caller is told that the action waits.
+ */
+import { ACTION_STATES, type ActionState } from '../../core/action/action.js';
+import type { Limits, LimitsDocument } from '../../core/action/limits.js';
+import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
+import type { StoredRecommendation } from '../../store/policy/recommendations.js';
+import type { StoredStop } from '../../store/action/safety.js';
+import { at, type Api } from './api.js';
+import type { Line } from './line.js';
+
+export const STATES: readonly ActionState[] = ACTION_STATES;
+
+/** What was decided: of a recommendation its action too, where there is one. */
+export interface Decision {
+  readonly recommendation: StoredRecommendation | null;
+  readonly action: ActionJson | null;
+}
+
+export interface StopScope {
+  readonly team?: string | undefined;
+  readonly provider?: string | undefined;
+}
+
+export interface LimitsView {
+  /** Null: the organisation's. */
+  readonly team: string | null;
+  readonly document: LimitsDocument;
+  /** What holds. */
+  readonly limits: Limits;
+}
+
+/** Actions' ids have a form of their own. */
+const isAction = (id: string): boolean => id.startsWith('act-');
+
+const UNDER_WAY: ReadonlySet<ActionState> = new Set(['approved', 'intended', 'applied']);
+
+export class ActionClient {
+  constructor(
+    private readonly api: Api,
+    private readonly line: Line,
+    private readonly note: (text: string) => void,
+  ) {}
+
+  /** Newest first. */
+  list(
+    { team, state }: { readonly team: string | null; readonly state: ActionState | null },
+    limit: number,
+  ): Promise<readonly ActionJson[]> {
+    return this.api.list('/v1/actions', limit, { team, state });
+  }
+
+  show(id: string): Promise<ActionStory> {
+    return this.api.call('GET', at('actions', id));
+  }
+
+  /** @param id of an action or of a recommendation */
+  approve(id: string): Promise<Decision> {
+    return this.decide(id, 'approve', {});
+  }
+
+  reject(id: string, reason: string): Promise<Decision> {
+    return this.decide(id, 'reject', isAction(id) ? { json: { reason } } : {});
+  }
+
+  /** Answers the action that takes it back. */
+  async rollback(id: string, underStop: boolean): Promise<ActionStory> {
+    const rollback = await this.api.call<ActionJson>('POST', `${at('actions', id)}/rollback`, { json: { underStop } });
+    await this.line.wait();
+    const story = await this.show(rollback.id);
+    await this.noteWaiting(story);
+    return story;
+  }
+
+  async stops(): Promise<readonly StoredStop[]> {
+    return (await this.api.call<{ stops: StoredStop[] }>('GET', '/v1/stop')).stops;
+  }
+
+  async stop({ team, provider }: StopScope, reason: string): Promise<readonly StoredStop[]> {
+    return (await this.api.call<{ stops: StoredStop[] }>('POST', '/v1/stop', { json: { team, provider, reason } }))
+      .stops;
+  }
+
+  async lift({ team, provider }: StopScope): Promise<readonly StoredStop[]> {
+    return (await this.api.call<{ stops: StoredStop[] }>('POST', '/v1/stop/lift', { json: { team, provider } })).stops;
+  }
+
+  limits(team: string | null): Promise<LimitsView> {
+    return this.api.call('GET', '/v1/limits', { query: { team } });
+  }
+
+  saveLimits(team: string | null, document: unknown): Promise<LimitsView> {
+    return this.api.call('PUT', '/v1/limits', { query: { team }, json: document });
+  }
+
+  private async decide(id: string, verb: 'approve' | 'reject', sent: { readonly json?: unknown }): Promise<Decision> {
+    if (isAction(id)) {
+      await this.api.call('POST', `${at('actions', id)}/${verb}`, sent);
+      await this.line.wait();
+      return { recommendation: null, action: await this.decided(id) };
+    }
+    const recommendation = await this.api.call<StoredRecommendation>('POST', `${at('recommendations', id)}/${verb}`);
+    if (recommendation.actionId === null || recommendation.obstacle !== null) return { recommendation, action: null };
+    await this.line.wait();
+    return { recommendation, action: await this.decided(recommendation.actionId) };
+  }
+
+  /** An action that somebody has just decided about, without its timeline. */
+  private async decided(id: string): Promise<ActionJson> {
+    const { events: _, ...action } = await this.show(id);
+    await this.noteWaiting(action);
+    return action;
+  }
+
+  /** Says who goes on with an action that is not done yet, where this process does not. */
+  private async noteWaiting({ id, state, connection, expiresAt }: ActionJson): Promise<void> {
+    if (!this.line.leavesWork || !UNDER_WAY.has(state)) return;
+    this.note(
+      (await this.line.isServed())
+        ? `bursar serve goes on with it: bursar actions show ${id} says how far it is`
+        : `It waits for bursar serve: nothing else asks ${connection}, and none runs on this database.${state === 'approved' ? ` It lapses at ${expiresAt}.` : ''}`,
+    );
+  }
+}

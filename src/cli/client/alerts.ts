@@ -1,0 +1,66 @@
+/** What the verbs about alerts ask. It sends nothing itself: a test is raised like any alert, and the line sends it. */
+import type { AlertKind, AlertState } from '../../core/alert/alert.js';
+import type { Mute } from '../../core/alert/routes.js';
+import { missing } from '../../core/errors.js';
+import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
+import { at, type Api } from './api.js';
+
+export interface AlertListFilter {
+  readonly team: string | null;
+  readonly kind: AlertKind | null;
+  readonly state: AlertState | null;
+}
+
+/** Null: whatever it is. `until` is an ISO 8601 instant. */
+export type MuteWish = Omit<Mute, 'id' | 'by'>;
+
+/** Among the newest so many the test that was just made is looked for. */
+const NEWEST = 500;
+
+export class AlertClient {
+  constructor(
+    private readonly api: Api,
+    private readonly wait: () => Promise<void>,
+  ) {}
+
+  /** Newest first. */
+  list({ team, kind, state }: AlertListFilter, limit: number): Promise<readonly AlertJson[]> {
+    return this.api.list('/v1/alerts', limit, { team, kind, state });
+  }
+
+  show(id: string): Promise<AlertStory> {
+    return this.api.call('GET', at('alerts', id));
+  }
+
+  /** Tries whether alerts arrive: what became of the test so far. */
+  async test(): Promise<AlertStory> {
+    const { test } = await this.api.call<{ test: string }>('POST', '/v1/alerts/test');
+    await this.wait();
+    const raised = (await this.list({ team: null, kind: 'test', state: null }, NEWEST)).find(
+      ({ news }) => news.kind === 'test' && news.id === test,
+    );
+    if (raised === undefined) throw missing('the test is not among the alerts any more');
+    return this.show(raised.id);
+  }
+
+  /** Takes an alert on: it goes no further. */
+  async acknowledge(id: string): Promise<AlertJson> {
+    const alert = await this.api.call<AlertJson>('POST', `${at('alerts', id)}/acknowledge`);
+    await this.wait();
+    return alert;
+  }
+
+  /** Those that hold now. */
+  mutes(): Promise<readonly Mute[]> {
+    return this.api.list('/v1/alert-mutes');
+  }
+
+  /** What is made until then is kept and not told, also not later. */
+  mute(wish: MuteWish): Promise<Mute> {
+    return this.api.call('POST', '/v1/alert-mutes', { json: wish });
+  }
+
+  unmute(id: string): Promise<Mute> {
+    return this.api.call('DELETE', at('alert-mutes', id));
+  }
+}

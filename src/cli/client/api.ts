@@ -1,0 +1,130 @@
+/**
+ * A client of Bursar's API: JSON in, JSON out, a file as a stream; problem+json becomes a Failure that names every
+ * problem.
+ */
+import type { Readable } from 'node:stream';
+import { Failure, unavailable, type FailureKind, type Problem } from '../../core/errors.js';
+import type { Method, Transport } from './transport.js';
+
+export type QueryValue = string | number | boolean | null | undefined;
+export type QueryParameters = Readonly<Record<string, QueryValue | readonly string[]>>;
+
+/** What is sent besides the query: a JSON value, or the bytes of a file. */
+export interface Sent {
+  readonly query?: QueryParameters;
+  readonly json?: unknown;
+  readonly stream?: Readable;
+  readonly isOpen?: boolean;
+}
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
+
+type Document = Readonly<Record<string, unknown>>;
+
+const KINDS: Readonly<Record<number, FailureKind>> = {
+  400: 'invalid',
+  401: 'denied',
+  403: 'denied',
+  404: 'missing',
+  409: 'conflict',
+  503: 'unavailable',
+};
+const MOST_PER_PAGE = 1000;
+
+/** A failure that the API has answered. */
+export class ApiFailure extends Failure {
+  constructor(
+    kind: FailureKind,
+    message: string,
+    problems: readonly Problem[],
+    /** problem+json; null: the answer was none. */
+    readonly document: Document | null,
+  ) {
+    super(kind, message, problems);
+  }
+}
+
+/** The address of one thing in a list: `/v1/teams/a%2Fb`. */
+export const at = (list: string, id: string): string => `/v1/${list}/${encodeURIComponent(id)}`;
+
+export class Api {
+  constructor(private readonly transport: Transport) {}
+
+  /** @throws Failure of the kind that the answer's status has; unavailable where there is no answer. */
+  async call<T>(method: Method, path: string, sent: Sent = {}): Promise<T> {
+    const body = await this.text(method, path, sent);
+    try {
+      return JSON.parse(body) as T;
+    } catch {
+      throw unavailable(
+        `${this.transport.name} answered ${method} ${path} with something that is not JSON: is it Bursar?`,
+      );
+    }
+  }
+
+  /** The answer's text, whatever it is. */
+  async text(method: Method, path: string, { query = {}, ...sent }: Sent = {}): Promise<string> {
+    const { status, text } = await this.transport.ask({ method, path: withQuery(path, query), ...sent });
+    const { name, hasLog } = this.transport;
+    if (status < 200 || status > 299) throw failureOf(status, text, { asked: `${name} ${method} ${path}`, hasLog });
+    return text;
+  }
+
+  /** Items of a list, page by page, at most `most`. */
+  async list<T>(path: string, most = Infinity, query: QueryParameters = {}): Promise<T[]> {
+    const items: T[] = [];
+    if (most < 1) return items;
+    let cursor: string | null = null;
+    do {
+      const page: Page<T> = await this.call<Page<T>>('GET', path, {
+        query: { ...query, limit: Math.min(MOST_PER_PAGE, most - items.length), cursor },
+      });
+      items.push(...page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== null && items.length < most);
+    return items.slice(0, most);
+  }
+}
+
+function withQuery(path: string, query: QueryParameters): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value as QueryValue])
+      if (one !== null && one !== undefined) given.append(name, String(one));
+  return given.size === 0 ? path : `${path}?${given.toString()}`;
+}
+
+/** An answer's problem+json as a Failure; without one, what the status says. */
+function failureOf(
+  status: number,
+  body: string,
+  { asked, hasLog }: { readonly asked: string; readonly hasLog: boolean },
+): ApiFailure {
+  const document = parsed(body);
+  const kind = KINDS[status] ?? (status >= 500 ? 'unavailable' : 'invalid');
+  if (document === null) return new ApiFailure(kind, `${asked}: status ${status}`, [], null);
+  const problems = Array.isArray(document['problems']) ? document['problems'].flatMap(problemOf) : [];
+  const detail = document['detail'] ?? document['title'];
+  const id =
+    hasLog && status >= 500 && typeof document['requestId'] === 'string' ? ` (request ${document['requestId']})` : '';
+  const message = `${typeof detail === 'string' ? detail : `status ${status}`}${status === 401 ? ' (BURSAR_API_KEY)' : ''}${id}`;
+  return new ApiFailure(kind, message, problems, document);
+}
+
+function problemOf(value: unknown): Problem[] {
+  if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string')
+    return [];
+  return [{ path: 'path' in value && typeof value.path === 'string' ? value.path : null, message: value.message }];
+}
+
+function parsed(body: string): Document | null {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Document) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * What the verbs ask Bursar to do, as requests of its API, wherever that is: behind an address, or in this process on
+ * this machine's database. It decides nothing itself. Every method throws Failure for what it cannot do.
+ */
+import type { AllocationRule } from '../../core/cost/allocation.js';
+import type { Budget } from '../../core/budget/budget.js';
+import { Failure } from '../../core/errors.js';
+import type { FxRate } from '../../core/price/fx.js';
+import type { CreditSpec } from '../../core/cost/credit.js';
+import { formatInstant } from '../../core/time.js';
+import type { PeakRule } from '../../core/price/peak.js';
+import type { CreditView } from '../../store/cost/credits.js';
+import type { LeaseJson, LeaseTerms } from '../../store/workload/leases.js';
+import type { AuditEntry, AuditFilter } from '../../store/audit.js';
+import type { BudgetPeriod, BudgetStateJson, StoredState } from '../../store/budget/budgets.js';
+import type { Team } from '../../store/access/organisation.js';
+import type { TeamChange } from '../../application/access/set-team.js';
+import type { StoredFxRate } from '../../store/price/prices.js';
+import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
+import type { FxChange } from '../../application/price/set-rates.js';
+import type { CostsAnswer } from '../../store/usage/doubts.js';
+import type { RulePreview } from '../../store/cost/preview.js';
+import type { SpendQuery } from '../../core/cost/spend-query.js';
+import { AccessClient } from './access.js';
+import { ActionClient } from './actions.js';
+import { AdmissionClient } from './admissions.js';
+import { AlertClient } from './alerts.js';
+import { at, type Api } from './api.js';
+import { BillClient } from './bills.js';
+import { FleetClient } from './fleet.js';
+import { ImportClient } from './imports.js';
+import { Line, UP_TO_WEIGHING, type LineParts } from './line.js';
+import { PolicyClient } from './policies.js';
+import { QuoteClient } from './quotes.js';
+import { ReconciliationClient } from './reconciliation.js';
+import { ReportClient } from './reports.js';
+import { SavingClient } from './savings.js';
+import { ThroughputClient } from './throughput.js';
+
+/** A budget as it was set, with its newest weighed period; nulls before the first weighing. */
+export type BudgetView = Budget & {
+  readonly periodStart: string | null;
+  readonly periodEnd: string | null;
+  readonly weighedAt: string | null;
+  readonly state: BudgetStateJson | null;
+  /** What that period crossed. */
+  readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+};
+
+export interface RuleSetView {
+  readonly version: number;
+  readonly rules: readonly AllocationRule[];
+}
+
+type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: string };
+
+/** So many budgets are asked for at a time. */
+const AT_ONCE = 8;
+
+export class Client {
+  readonly policies: PolicyClient;
+  readonly savings: SavingClient;
+  readonly access: AccessClient;
+  readonly alerts: AlertClient;
+  readonly reports: ReportClient;
+  readonly reconciliation: ReconciliationClient;
+  readonly bills: BillClient;
+  readonly actions: ActionClient;
+  readonly quotes: QuoteClient;
+  readonly throughputs: ThroughputClient;
+  readonly fleet: FleetClient;
+  readonly admissions: AdmissionClient;
+  readonly imports: ImportClient;
+  private readonly api: Api;
+  private readonly line: Line;
+
+  constructor(parts: LineParts) {
+    const { api, note, progress } = parts;
+    const line = new Line(parts);
+    const wait = (): Promise<void> => line.wait();
+    this.api = api;
+    this.line = line;
+    this.policies = new PolicyClient(api, wait);
+    this.reports = new ReportClient(api, wait, note);
+    this.savings = new SavingClient(api);
+    this.access = new AccessClient(api);
+    this.alerts = new AlertClient(api, wait);
+    this.reconciliation = new ReconciliationClient(api, wait);
+    this.bills = new BillClient(api, progress, wait);
+    this.fleet = new FleetClient(api);
+    this.admissions = new AdmissionClient(api);
+    this.quotes = new QuoteClient(api, wait);
+    this.throughputs = new ThroughputClient(api);
+    this.actions = new ActionClient(api, line, note);
+    this.imports = new ImportClient({ api, bills: this.bills, progress, note, wait, isLocal: parts.local !== null });
+  }
+
+  costs({ from, to, groupBy, basis, currency, teams, zone }: SpendQuery): Promise<CostsAnswer> {
+    const groups = groupBy.length === 0 ? null : groupBy.join(',');
+    return this.api.call('GET', '/v1/costs', {
+      query: { from, to, 'group-by': groups, basis, currency, zone, team: teams },
+    });
+  }
+
+  async budgets(): Promise<readonly BudgetView[]> {
+    const budgets = await this.api.list<Budget>('/v1/budgets');
+    const views: BudgetView[] = [];
+    while (views.length < budgets.length) {
+      const some = budgets.slice(views.length, views.length + AT_ONCE);
+      views.push(...(await Promise.all(some.map((budget) => this.viewOf(budget)))));
+    }
+    return views;
+  }
+
+  async saveBudget({ id, ...settings }: Budget): Promise<BudgetView> {
+    const saved = await this.api.call<Budget>('PUT', at('budgets', id), { json: settings });
+    await this.line.wait(UP_TO_WEIGHING);
+    return this.viewOf(saved);
+  }
+
+  /** Newest first. */
+  budgetPeriods(id: string): Promise<readonly BudgetPeriod[]> {
+    return this.api.list<BudgetPeriod>(`${at('budgets', id)}/periods`);
+  }
+
+  async removeBudget(id: string): Promise<void> {
+    await this.api.call('DELETE', at('budgets', id));
+  }
+
+  teams(): Promise<readonly Team[]> {
+    return this.api.list('/v1/teams');
+  }
+
+  saveTeam({ id, name, parent, zone, currency }: TeamChange): Promise<Team> {
+    return this.write('PUT', at('teams', id), { name, parent, zone, currency });
+  }
+
+  async removeTeam(id: string): Promise<void> {
+    await this.write('DELETE', at('teams', id));
+  }
+
+  rules(): Promise<RuleSetView> {
+    return this.api.call('GET', '/v1/rules');
+  }
+
+  saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView> {
+    return this.write('PUT', '/v1/rules', { rules });
+  }
+
+  /** What each team's costs are and would be. */
+  previewRules(rules: readonly AllocationRule[]): Promise<RulePreview> {
+    return this.api.call('POST', '/v1/rules/preview', { json: { rules } });
+  }
+
+  /** Exchange rates by day, of one currency or of all. */
+  fx(currency: string | null): Promise<readonly StoredFxRate[]> {
+    return this.api.list('/v1/fx', Infinity, { currency });
+  }
+
+  /** Adds or corrects rates; `source` says where they come from. */
+  saveFx(rates: readonly FxRate[], source: string): Promise<FxChange> {
+    return this.write('PUT', '/v1/fx', { rates, source });
+  }
+
+  leases(team: string | null): Promise<readonly LeaseJson[]> {
+    return this.api.list('/v1/leases', Infinity, { team });
+  }
+
+  giveLease(id: string, { expiresAt, ...terms }: LeaseTerms): Promise<LeaseJson> {
+    return this.api.call('PUT', at('leases', id), {
+      json: { ...terms, expiresAt: expiresAt === null ? null : formatInstant(expiresAt) },
+    });
+  }
+
+  renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
+    return this.api.call('POST', `${at('leases', id)}/renew`, { json: { expiresAt: formatInstant(expiresAt) } });
+  }
+
+  endLease(id: string): Promise<LeaseJson> {
+    return this.api.call('DELETE', at('leases', id));
+  }
+
+  async credits(): Promise<readonly CreditView[]> {
+    return (await this.api.call<{ credits: CreditView[] }>('GET', '/v1/credits')).credits;
+  }
+
+  /** Replaces all credits. */
+  async saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]> {
+    await this.write('PUT', '/v1/credits', { credits });
+    return this.credits();
+  }
+
+  async peak(): Promise<readonly PeakRule[]> {
+    return (await this.api.call<{ rules: PeakRule[] }>('GET', '/v1/peak')).rules;
+  }
+
+  async savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
+    return (await this.write<{ rules: PeakRule[] }>('PUT', '/v1/peak', { rules })).rules;
+  }
+
+  recommendations({
+    team,
+    status,
+  }: {
+    readonly team: string | null;
+    readonly status: RecommendationStatus;
+  }): Promise<readonly StoredRecommendation[]> {
+    return this.api.list('/v1/recommendations', Infinity, { team, status });
+  }
+
+  /** Newest first. */
+  audit(limit: number, { from, to, ...filter }: AuditFilter = {}): Promise<readonly AuditEntry[]> {
+    const instants = {
+      from: from === undefined ? null : formatInstant(from),
+      to: to === undefined ? null : formatInstant(to),
+    };
+    return this.api.list('/v1/audit', limit, { ...filter, ...instants });
+  }
+
+  /** Changes something, and waits for what follows from it. */
+  private async write<T>(method: 'PUT' | 'DELETE', path: string, json?: unknown): Promise<T> {
+    const written = await this.api.call<T>(method, path, json === undefined ? {} : { json });
+    await this.line.wait();
+    return written;
+  }
+
+  private async viewOf(budget: Budget): Promise<BudgetView> {
+    const stored = await this.api
+      .call<StoredState & { crossings: StoredCrossing[] }>('GET', `${at('budgets', budget.id)}/state`)
+      .catch((error: unknown) => {
+        // Not weighed yet.
+        if (error instanceof Failure && error.kind === 'missing') return null;
+        throw error;
+      });
+    return {
+      ...budget,
+      periodStart: stored?.periodStart ?? null,
+      periodEnd: stored?.periodEnd ?? null,
+      weighedAt: stored?.weighedAt ?? null,
+      state: stored?.state ?? null,
+      crossings: (stored?.crossings ?? [])
+        .filter(({ periodStart }) => periodStart === stored?.periodStart)
+        .map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
+    };
+  }
+}

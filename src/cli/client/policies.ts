@@ -1,0 +1,61 @@
+/** What the verbs about policies ask. A document is checked where it is applied, by the policies that are there. */
+import type { Problem } from '../../core/errors.js';
+import type { PolicyDocument } from '../../core/policy/document.js';
+import type { PolicyDescription } from '../../core/policy/description.js';
+import type { StoredPolicy } from '../../store/policy/policies.js';
+import { at, type Api } from './api.js';
+
+export interface PolicyList {
+  /** Every policy that there is. */
+  readonly policies: readonly PolicyDescription[];
+  /** What holds. */
+  readonly documents: readonly StoredPolicy[];
+}
+
+export interface PolicyCheck {
+  readonly valid: boolean;
+  readonly problems: readonly Problem[];
+  /** With defaults filled in; null where it is not valid. */
+  readonly document: PolicyDocument | null;
+}
+
+export class PolicyClient {
+  constructor(
+    private readonly api: Api,
+    private readonly wait: () => Promise<void>,
+  ) {}
+
+  async list(): Promise<PolicyList> {
+    const { catalogue } = await this.api.call<{ catalogue: PolicyDescription[] }>('GET', '/v1/policies', {
+      query: { limit: 1 },
+    });
+    return { policies: catalogue, documents: await this.api.list('/v1/policies') };
+  }
+
+  show(name: string): Promise<StoredPolicy> {
+    return this.api.call('GET', at('policies', name));
+  }
+
+  validate(value: unknown): Promise<PolicyCheck> {
+    return this.api.call('POST', '/v1/policies/validate', { json: value });
+  }
+
+  /** @param override why it may enforce without a backtest */
+  async apply(value: unknown, override: string | null): Promise<StoredPolicy> {
+    const { name, ...settings } =
+      typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+    // What has no name of its own has no address: it is refused with all its problems.
+    const address = typeof name === 'string' && name !== '' ? at('policies', name) : at('policies', '-');
+    const applied = await this.api.call<StoredPolicy>('PUT', address, {
+      json: override === null ? settings : { ...settings, override },
+    });
+    await this.wait();
+    return applied;
+  }
+
+  async pause(name: string, paused: boolean): Promise<StoredPolicy> {
+    const changed = await this.api.call<StoredPolicy>('POST', `${at('policies', name)}/${paused ? 'pause' : 'resume'}`);
+    await this.wait();
+    return changed;
+  }
+}

@@ -1,0 +1,30 @@
+/** What the verb about reports asks: the model, which is written here. */
+import { Failure } from '../../core/errors.js';
+import type { Report } from '../../core/report/report.js';
+import type { Api } from './api.js';
+
+export class ReportClient {
+  constructor(
+    private readonly api: Api,
+    private readonly wait: () => Promise<void>,
+    private readonly note: (text: string) => void,
+  ) {}
+
+  /**
+   * Makes the report anew where that is allowed, and waits for it. @throws Failure missing where there is no such team,
+   * or nobody has made the report.
+   */
+  async make(team: string, month: string): Promise<Report> {
+    try {
+      await this.api.call('POST', '/v1/reports', { json: { team, month } });
+      await this.wait();
+    } catch (error) {
+      // A key that may only look gets the report as it was made last.
+      if (!(error instanceof Failure) || error.kind !== 'denied') throw error;
+      this.note('this key may not ask for a new report: it is shown as it was made last');
+    }
+    return this.api.call('GET', `/v1/reports/${encodeURIComponent(team)}/${encodeURIComponent(month)}`, {
+      query: { format: 'json' },
+    });
+  }
+}

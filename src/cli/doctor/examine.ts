@@ -1,0 +1,102 @@
+/**
+ * What doctor looks at, one thing beside the other: the configuration, the parts with their clouds, and the database.
+ *
+ * Loaded by the verb alone: no other verb needs what knows the database's tables.
+ */
+import { Failure, type Problem } from '../../core/errors.js';
+import type { InstalledPart } from '../../core/installed.js';
+import type { CliContext, LocalBursar } from '../context.js';
+import type { Session } from '../session.js';
+import { WrongUse } from '../usage-error.js';
+import { examineParts, type Permission } from './connections.js';
+import { attend, ok, wrong, type Finding } from './finding.js';
+import { disk, examineDatabase, redis } from './installation.js';
+import { settingStates, unknownSettings, type SettingState } from './settings.js';
+
+export interface Report {
+  readonly findings: readonly Finding[];
+  readonly settings: readonly SettingState[];
+  readonly permissions: readonly Permission[];
+}
+
+/** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */
+export async function examine(session: Session, seconds: number): Promise<Report> {
+  const { context } = session;
+  const parts = (await context.examination?.parts()) ?? null;
+  try {
+    const settings = settingStates(
+      context.environment,
+      context.examination?.settings ?? [],
+      context.examination?.problems() ?? [],
+      parts ?? [],
+    );
+    const own = [
+      ...configuration(context, settings),
+      ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)),
+      await disk(context),
+    ];
+    // Side by side: a cloud that does not answer holds up nothing.
+    const [connections, installation] = await Promise.all([
+      examineParts(parts ?? [], context.clock, seconds),
+      local(session, parts),
+    ]);
+    const none =
+      parts !== null &&
+      parts.every(
+        ({ kind, connection, problems }) => kind !== 'provider' || (connection === null && problems.length === 0),
+      );
+    const clouds = none ? [ok('providers', 'none is set up: usage, bills and prices come by import')] : [];
+    return {
+      findings: [...own, ...installation, ...clouds, ...connections.findings],
+      settings,
+      permissions: connections.permissions,
+    };
+  } finally {
+    await Promise.allSettled((parts ?? []).map(({ connection }) => connection?.close?.()));
+  }
+}
+
+function configuration({ environment, remote, examination }: CliContext, settings: readonly SettingState[]): Finding[] {
+  const problems = examination?.problems() ?? [];
+  if (problems.length > 0) return wrongSettingsOf(problems);
+  const set = settings.filter(({ name }) => environment[name]).map(({ name }) => name);
+  const detail = set.length === 0 ? 'every setting has its default' : `set: ${set.join(', ')}`;
+  return [
+    remote === null
+      ? ok('configuration', detail)
+      : attend('configuration', detail, 'BURSAR_URL is set: most verbs go there, while doctor looks at this machine'),
+  ];
+}
+
+const wrongSettingsOf = (problems: readonly Problem[]): Finding[] =>
+  problems.map(({ path, message }) =>
+    wrong('configuration', `${path ?? ''} ${message}`.trim(), 'correct the environment variable'),
+  );
+
+/** This machine's database; where it cannot be had, why, and what can be looked at without it. */
+async function local(session: Session, parts: readonly InstalledPart[] | null): Promise<Finding[]> {
+  const { context } = session;
+  let bursar: LocalBursar;
+  try {
+    bursar = await session.local({ migrate: false, parts: false });
+  } catch (error) {
+    // What is wrong with the configuration stands there already, where it was looked at.
+    if (error instanceof WrongUse)
+      return (context.examination?.problems() ?? []).length > 0 ? [] : wrongSettingsOf(error.problems);
+    if (!(error instanceof Failure)) throw error;
+    const embedded = !context.environment['DATABASE_URL'];
+    const away = wrong(
+      'database',
+      error.message,
+      embedded
+        ? 'look into BURSAR_DATA_DIR: who owns it, and what its log says'
+        : 'start the server that DATABASE_URL names, or correct the variable',
+    );
+    const queue = await redis(context);
+    return queue === null ? [away] : [away, queue];
+  }
+  const connected =
+    parts?.flatMap(({ kind, connection }) => (kind === 'provider' && connection !== null ? [connection.name] : [])) ??
+    null;
+  return examineDatabase(bursar, context, connected);
+}

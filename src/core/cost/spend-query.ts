@@ -1,0 +1,96 @@
+/** What is asked about costs: when, of whom, on which basis, grouped by what. Reads texts as people write them. */
+import { invalid, type Problem } from '../errors.js';
+import { dayLabel, isZone, localDays, parseDay, parseInstant, startOfLocalDay } from '../time.js';
+
+export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
+export type Basis = (typeof BASES)[number];
+
+/** Kept per line by an id of their own. */
+export const OF_DIMENSION = [
+  'provider',
+  'account',
+  'subAccount',
+  'service',
+  'sku',
+  'region',
+  'term',
+  'gpuModel',
+  'category',
+] as const;
+export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
+export type GroupKey = (typeof GROUP_KEYS)[number];
+export interface SpendQuery {
+  /** Inclusive day of the zone, null for the first that is known. */
+  readonly from: string | null;
+  /** Exclusive day of the zone, null for no end. */
+  readonly to: string | null;
+  /** IANA name: whose days and months they are. Whole days of a bill are the bill's own dates in any zone. */
+  readonly zone: string;
+  readonly groupBy: readonly GroupKey[];
+  readonly basis: Basis;
+  /** Convert every amount to this currency by the rate of its day. */
+  readonly currency: string | null;
+  /** Only these teams; null for all. */
+  readonly teams: readonly string[] | null;
+}
+
+/** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
+export function parseSpendQuery(texts: {
+  from?: string | null;
+  to?: string | null;
+  groupBy?: string | null;
+  basis?: string | null;
+  currency?: string | null;
+  teams?: readonly string[] | null;
+  zone?: string | null;
+}): SpendQuery {
+  const problems: Problem[] = [];
+  const asked = texts.zone ?? 'UTC';
+  const zone = isZone(asked) ? asked : 'UTC';
+  if (!isZone(asked)) problems.push({ path: 'zone', message: `"${asked}" is not an IANA time zone` });
+  const day = (name: 'from' | 'to'): string | null => {
+    const text = texts[name];
+    if (text === undefined || text === null || text === '') return null;
+    const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
+    if (parseDay(date) !== null) return date;
+    const instant = parseInstant(date);
+    if (instant === null) {
+      problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
+      return null;
+    }
+    const start = startOfLocalDay(zone, localDays(zone, instant));
+    if (start !== instant)
+      problems.push({
+        path: name,
+        message: `"${text}" is not the start of a ${zone === 'UTC' ? 'UTC day' : `day in ${zone}`}`,
+      });
+    return dayLabel(instant, zone);
+  };
+  const groupBy = (texts.groupBy ?? '')
+    .split(',')
+    .map((g) => g.trim())
+    .filter((g) => g !== '')
+    .map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
+  for (const key of groupBy) {
+    if (!(GROUP_KEYS as readonly string[]).includes(key))
+      problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
+  }
+  const basis = texts.basis ?? 'actual';
+  if (!(BASES as readonly string[]).includes(basis))
+    problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
+  const currency = texts.currency ?? null;
+  if (currency !== null && !/^[A-Z]{3}$/.test(currency))
+    problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
+  const [from, to] = [day('from'), day('to')];
+  if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
+  if (problems.length > 0) throw invalid('the question about costs has problems', problems);
+  return {
+    from,
+    to,
+    groupBy: [...new Set(groupBy)] as GroupKey[],
+    basis: basis as Basis,
+    currency,
+    teams: texts.teams ?? null,
+    zone,
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * `bursar serve`: the API, the line, or both, on the database of the configuration, until somebody stops it. Started by
+ * main.ts, which loads it for this verb alone.
+ */
+import { Logger } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppModule, openQueue, type Role } from './app.module.js';
+import { SettableClock } from './clock.js';
+import type { Config } from './config.js';
+import { unavailable } from './core/errors.js';
+import { welcome } from './example/welcome.js';
+import * as openbPods from './formats/openb-pods.js';
+import { openInstallation } from './installation.js';
+import type { ProcessLog } from './log.js';
+import { tellLog } from './pipeline/watch.js';
+import { acquireServeLock } from './store/embedded/embedded.js';
+import { createWebApp, listen } from './web/server.js';
+import { listenTls } from './web/tls.js';
+
+/**
+ * Serves until it is told to stop.
+ * @throws Failure conflict where another process serves the same folder, unavailable where a port cannot be had
+ */
+export async function serve(config: Config, role: Role, log: ProcessLog): Promise<void> {
+  const say = (text: string): void => log.say(text);
+  const stop = stopped();
+  const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
+  const clock = new SettableClock();
+  const example = role === 'all' && config.databaseUrl === null && config.example;
+  const watch = tellLog(new Logger('line'));
+  const { bursar, leave } = await openInstallation(config, say, { watch, example }, clock).catch(
+    async (error: unknown) => {
+      await lock?.release();
+      throw error;
+    },
+  );
+  let told = '';
+  // The same trouble again and again (a database that is away) is told once.
+  const failed = ({ message }: Error): void => {
+    if (message !== told) log.warn(message, 'line');
+    told = message;
+  };
+  try {
+    const welcomed = welcome({
+      bursar,
+      example: bursar.example,
+      firstKey: config.firstKey,
+      pods: openbPods,
+      clock,
+      say,
+    });
+    if ((await Promise.race([welcomed, stop])) === 'stop') {
+      say('Stopping: what is not loaded yet is loaded by the next start.');
+      // It ends with its next statement, when the pool is closed.
+      welcomed.catch(() => undefined);
+      return;
+    }
+    const queue = await openQueue(bursar, config, role, failed);
+    try {
+      const module = AppModule.of(bursar, config, clock, role, queue, failed);
+      const started = await (role === 'worker' ? startWorker(module, config, log) : startApi(module, config, log));
+      await lock?.setUrl(started.address ?? `process ${process.pid}`);
+      say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);
+      await stop;
+      say('Stopping: the jobs at hand are finished first.');
+      await started.close();
+    } finally {
+      await queue.close();
+    }
+  } finally {
+    await leave();
+    await lock?.release();
+  }
+}
+
+type Started = { address: string | null; close(): Promise<void> };
+
+async function startApi(module: ReturnType<typeof AppModule.of>, config: Config, log: ProcessLog): Promise<Started> {
+  const app = await createWebApp(module, { logger: log, trustedProxies: config.trustedProxies });
+  try {
+    const address = await listen(app, config);
+    const tls = config.admissionTls === null ? null : await listenTls(app, config.admissionTls);
+    if (tls !== null) log.say(`The admission webhook listens by TLS: ${tls.address}`);
+    return {
+      address,
+      async close() {
+        await tls?.close();
+        await app.close();
+      },
+    };
+  } catch (error) {
+    await app.close();
+    throw portTrouble(error, config.host, config.port, 'PORT');
+  }
+}
+
+/** Works; where a port is set for it, it answers probes and Prometheus there. */
+async function startWorker(
+  module: ReturnType<typeof AppModule.of>,
+  { host, healthPort: port }: Config,
+  log: ProcessLog,
+): Promise<Started> {
+  if (port === null) {
+    const app = await NestFactory.createApplicationContext(module, { logger: log });
+    return { address: null, close: () => app.close() };
+  }
+  const app = await createWebApp(module, { logger: log });
+  try {
+    log.say(`Probes and metrics: ${await listen(app, { host, port })}`);
+    return { address: null, close: () => app.close() };
+  } catch (error) {
+    await app.close();
+    throw portTrouble(error, host, port, 'BURSAR_HEALTH_PORT');
+  }
+}
+
+/** What the user can do about a port that cannot be had. */
+function portTrouble(error: unknown, host: string, port: number, setting: string): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'EADDRINUSE')
+    return unavailable(
+      `port ${port} of ${host} is taken: set ${setting} to another one (0 takes any that is free)`,
+      error,
+    );
+  if (code === 'EACCES')
+    return unavailable(`port ${port} may not be opened by this user: set ${setting} to one above 1023`, error);
+  return error;
+}
+
+/** Within this the same request may come twice: of a Ctrl-C the terminal tells every process, and npm tells its own. */
+const ONE_REQUEST_MILLISECONDS = 2000;
+const PARENT_LOOK_MILLISECONDS = 1000;
+
+/**
+ * The first request to stop; a second one ends the process at once. Under npm the end of npm, or of its shell, is a
+ * request too: whoever started the server would otherwise not know that it goes on.
+ */
+function stopped(): Promise<'stop'> {
+  return new Promise((resolve) => {
+    let first: number | null = null;
+    const heard = (signal: 'SIGTERM' | 'SIGINT'): void => {
+      first ??= performance.now();
+      resolve('stop');
+      if (performance.now() - first < ONE_REQUEST_MILLISECONDS) return;
+      process.removeListener(signal, heard);
+      process.kill(process.pid, signal);
+    };
+    process.on('SIGTERM', heard).on('SIGINT', heard);
+    if (process.env['npm_lifecycle_event'] === undefined) return;
+    const parent = process.ppid;
+    setInterval(() => {
+      if (process.ppid !== parent) resolve('stop');
+    }, PARENT_LOOK_MILLISECONDS).unref();
+  });
+}
