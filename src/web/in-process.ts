@@ -6,6 +6,7 @@
  */
 import type { DynamicModule, LoggerService } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { SCOPES } from '../core/scopes.js';
 import type { Principal } from '../store/access/keys.js';
@@ -65,11 +66,18 @@ async function ask(app: NestFastifyApplication, { method, path, json, stream }: 
     ...(json === undefined ? {} : { payload: JSON.stringify(json) }),
     ...(stream === undefined ? {} : { payload: stream }),
   });
-  // What a refused upload has left, and its place among the bodies that are on their way.
-  stream?.destroy();
-  answer.raw.req.destroy();
+  if (stream !== undefined) await letGo(stream, answer.raw.req);
   if (answer.statusCode === 500) throw new Error(bugOf(answer.payload));
   return { status: answer.statusCode, text: answer.payload };
+}
+
+/** Ends a body, of which a refused one has something left: its place among those that are on their way is free then. */
+async function letGo(stream: Readable, request: Readable): Promise<void> {
+  stream.destroy();
+  if (request.destroyed) return;
+  const closed = once(request, 'close');
+  request.destroy();
+  await closed;
 }
 
 function bugOf(text: string): string {

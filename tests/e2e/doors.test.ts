@@ -9,6 +9,13 @@ import { home, isGone } from '../support/processes.js';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 
+/** A loader that says what it loads. */
+const TELLING = `import { writeSync } from 'node:fs';
+export async function load(url, context, next) {
+  writeSync(2, 'loaded ' + url + '\\n');
+  return next(url, context);
+}`;
+
 describe('serve on a port that is taken', { timeout: 180_000 }, async () => {
   const place = await home();
 
@@ -56,4 +63,30 @@ describe('the command by its own name', () => {
     // Without it, `npx bursar` after `npm ci` would find nothing built.
     expect(scripts.prepare).toContain('tsc');
   });
+});
+
+describe('what is loaded', () => {
+  it.each([[['--version']], [['help', 'import']], [['teams']]])(
+    'for %j is neither Nest nor a database nor a schema of the API',
+    async (argv) => {
+      // Each module that is loaded is told on standard error.
+      const { stderr } = await promisify(execFile)(
+        process.execPath,
+        [
+          '--no-warnings',
+          '--import',
+          `data:text/javascript,${encodeURIComponent(`import { register } from 'node:module'; register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(TELLING)}));`)}`,
+          path.join(ROOT, 'dist/src/main.js'),
+          ...argv,
+        ],
+        { env: { ...process.env, BURSAR_URL: 'http://127.0.0.1:1', BURSAR_API_KEY: 'bursar_none' } },
+      ).catch((error: { stderr: string }) => error);
+      const loaded = stderr.split('\n').filter((line) => line.startsWith('loaded '));
+      expect(loaded.length).toBeGreaterThan(50);
+      expect(
+        loaded.filter((line) => /node_modules\/(@nestjs|pg|typeorm|fastify|@aws-sdk|yaml|echarts)\//.test(line)),
+      ).toEqual([]);
+      expect(loaded.filter((line) => /\/src\/(store|web|lab|providers|formats|rendering)\//.test(line))).toEqual([]);
+    },
+  );
 });

@@ -192,6 +192,23 @@ describe('a failure', () => {
   });
 });
 
+describe('what a verb needs of the database', () => {
+  it.each([
+    [['costs', '--team', 'migrate'], { migrate: true, parts: true }],
+    [['teams', 'remove', 'doctor'], { migrate: true, parts: true }],
+    [['migrate'], { migrate: false, parts: true }],
+    [['doctor'], { migrate: false, parts: false }],
+  ] as const)('%j says so itself, whatever words it is given', async (argv, need) => {
+    const needs: unknown[] = [];
+    const connect = async (given: unknown): Promise<never> => {
+      needs.push(given);
+      throw unavailable('away');
+    };
+    await bursar(argv, { connect });
+    expect(needs).toEqual([need]);
+  });
+});
+
 describe('verbs that need no database', () => {
   it('serve hands its role on', async () => {
     const roles: string[] = [];
