@@ -58,7 +58,7 @@ beforeAll(() =>
     await fleet.save(tx, 'default', 'fake', reading, ({ labels }) => labels['team'] ?? '');
     await collections.saveCollected(tx, 'default', { connection: 'fake', what: 'fleet' }, reading.at, NOW);
     const finding = {
-      rule: 'xid',
+      rule: 'gone',
       severity: 'fatal',
       resource: 'node-1',
       gpu: 'GPU-1',
@@ -162,7 +162,7 @@ describe('bursar fleet', () => {
 
 it('bursar health and bursar anomalies say what was found, and on what evidence', async () => {
   expect((await here('health')).out).toMatch(
-    /fatal +xid +red +node-1 +GPU-1 +- +GPU-1 has fallen off the bus\n\nsource +evidence to +exporters +problems\n.*\ndcgm +\S+ +50\.0%/,
+    /fatal +gone +red +node-1 +GPU-1 +- +GPU-1 has fallen off the bus\n\nsource +evidence to +exporters +problems\n.*\ndcgm +\S+ +50\.0%/,
   );
   expect((await here('health', '--status', 'cleared')).out).toContain('There are no such findings.');
   expect((await here('anomalies')).out).toMatch(/spike +spend of red +2026-10-06 +900\.00 +90\.00 to 110\.00 +USD/);

@@ -11,6 +11,9 @@ import type { Importer } from '../../src/core/ports.js';
 import type { Clock } from '../../src/core/time.js';
 import { localBursar } from '../../src/local.js';
 import type { Stores } from '../../src/store/stores.js';
+import { endpointsOf } from '../../src/web/endpoint.js';
+import { LocalFilesController } from '../../src/web/resources/local-files.js';
+import { CONTROLLERS } from '../../src/web/web.module.js';
 
 export interface Given {
   readonly stores: Stores;
@@ -24,6 +27,30 @@ export interface Given {
 
 type Asking = Promise<Pick<Transport, 'ask'>>;
 
+/** The routes that an answer's schema is known of; a parameter of the path is any text. */
+const ROUTES = endpointsOf([...CONTROLLERS, LocalFilesController]).map(({ method, path, answer }) => ({
+  method,
+  answer,
+  path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/**
+ * Holds every answer against the schema of its route, which is what the OpenAPI document says: what the command line
+ * takes for granted of an answer is what the API promises.
+ */
+const checked = ({ ask }: Pick<Transport, 'ask'>): Pick<Transport, 'ask'> => ({
+  async ask(asked) {
+    const answered = await ask(asked);
+    const path = asked.path.split('?', 1)[0] ?? '';
+    const route = ROUTES.find((one) => one.method === asked.method && one.path.test(path));
+    if (route === undefined) throw new Error(`the API has no route ${asked.method} ${path}`);
+    if (answered.status > 299 || 'media' in route.answer) return answered;
+    const { error } = route.answer.safeParse(JSON.parse(answered.text));
+    if (error !== undefined) throw new Error(`${asked.method} ${path} does not answer as it says: ${error.message}`);
+    return answered;
+  },
+});
+
 const opened = new WeakMap<Stores, Map<string, Asking>>();
 
 export function localOf(given: Given, clock: Clock): LocalBursar {
@@ -36,7 +63,7 @@ export function localOf(given: Given, clock: Clock): LocalBursar {
     ...bursar,
     api(user, progress) {
       const key = JSON.stringify([user, policies.map(({ name }) => name)]);
-      const asking = known.get(key) ?? bursar.api(user, progress);
+      const asking = known.get(key) ?? bursar.api(user, progress).then(checked);
       known.set(key, asking);
       return asking;
     },
