@@ -65,7 +65,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   lab: { rooms: ['core', 'planning'], packages: [NODE] },
   cli: {
     rooms: ['core', 'planning', 'lab', 'application', 'store'],
-    packages: ['@nestjs/*', 'zod', 'commander', NODE],
+    packages: ['commander', NODE],
   },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'application', 'store'], packages: [NODE] },
