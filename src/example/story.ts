@@ -16,7 +16,7 @@ import type { RecordBatch, UsageRecord } from '../core/usage.js';
 import { approveAction } from '../application/action/set-action.js';
 import { setBudget } from '../application/budget/set-budget.js';
 import { applyPolicy } from '../application/policy/set-policy.js';
-import { parseSpendQuery } from '../store/cost/spend.js';
+import { parseSpendQuery } from '../core/cost/spend-query.js';
 import type { Stores } from '../store/stores.js';
 import {
   ACTED_BEFORE_MS,

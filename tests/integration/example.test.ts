@@ -9,7 +9,7 @@ import { parseInstant } from '../../src/core/time.js';
 import { EXAMPLE_ACCOUNT, EXAMPLE_CONNECTION, RECORDED_ACCOUNT } from '../../src/example/company.js';
 import { welcome } from '../../src/example/welcome.js';
 import * as openbPods from '../../src/formats/openb-pods.js';
-import { parseSpendQuery } from '../../src/store/cost/spend.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { freshDatabase } from '../support/database.js';
 
 const NOW = parseInstant('2026-11-18T14:37:00Z') ?? 0;
