@@ -85,7 +85,7 @@ async function findInSpend(
   const explained: AnomalyNews[] = [];
   for (const one of fresh) {
     const day = Date.parse(one.decidedDay);
-    explained.push({ ...one, drivers: driversOf(await ask(day, day + DAY_MS, 'provider,sku'), currency) });
+    explained.push({ ...one, drivers: driversOf(await ask(day, day + DAY_MS, 'provider,sku,gpuModel'), currency) });
   }
   await anomalies.keep(tx, organisation, explained, now);
 }

@@ -22,7 +22,7 @@ const SHARE_DIGITS = 10_000n;
 
 /**
  * The largest parts of what was spent in one currency; what has no price is in none of them.
- * @param rows grouped by provider and sku, and by what the filters look at
+ * @param rows grouped by provider, sku and gpuModel, and by what the filters look at
  */
 export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
@@ -33,7 +33,7 @@ export function driversOf(rows: readonly SpendLine[], currency: string, filters:
   for (const row of rows) {
     if (row.cost === null || row.currency !== currency) continue;
     if (!BUDGET_FILTERS.every((name) => name === 'tag' || fits(filters[name], row[name]))) continue;
-    const name = [row['provider'], row['sku'] ?? 'other']
+    const name = [row['provider'], row['sku'] ?? row['gpuModel'] ?? 'other']
       .filter((part) => part !== null && part !== undefined)
       .join(' ');
     costs.set(name, (costs.get(name) ?? 0n) + nanosAbout(row.cost));

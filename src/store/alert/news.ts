@@ -192,7 +192,14 @@ async function explained(
     from: dayLabel(Date.parse(news.periodStart), zone),
     to: dayLabel(Date.parse(news.periodEnd), zone),
     zone,
-    groupBy: ['provider', 'sku', ...BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one])].join(','),
+    groupBy: [
+      ...new Set([
+        'provider',
+        'sku',
+        'gpuModel',
+        ...BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one]),
+      ]),
+    ].join(','),
     basis: budget?.basis === 'accrued' ? 'accrued' : 'actual',
     currency: news.currency,
     teams,

@@ -9,22 +9,9 @@ import { useLoaded } from './loading.js';
 import { Picture, type Series } from './picture.js';
 import { Rich } from './rich.js';
 import { link } from './router.js';
+import { standing } from './standing.js';
 import { Table, type Column } from './table.js';
-import { Amount, Badge, Burn, Card, Empty, Show, Unpriced, type Tone } from './ui.js';
-
-const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null && Number(spent) > Number(planned);
-
-export function standing(state: BudgetState | null): readonly [tone: Tone, text: string] {
-  if (state === null) return ['plain', say('standing.not-weighed')];
-  if (state.planned === null) return ['plain', say('standing.not-planned')];
-  if (isOver(state))
-    return [
-      'bad',
-      state.exhaustionAt === null ? say('standing.over') : say('standing.ran-out', { day: day(state.exhaustionAt) }),
-    ];
-  if (state.exhaustionAt !== null) return ['warn', say('standing.runs-out', { day: day(state.exhaustionAt) })];
-  return state.forecast === null ? ['plain', say('standing.no-forecast')] : ['good', say('standing.lasts')];
-}
+import { Amount, Badge, Burn, Card, Empty, Show, Unpriced } from './ui.js';
 
 function BurnCell({ state }: { readonly state: BudgetState | null }): JSX.Element {
   if (state === null || state.planned === null) return <span class="quiet">–</span>;

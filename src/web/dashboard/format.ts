@@ -3,6 +3,7 @@
  *
  * Numbers and dates are in the reader's form; instants are shown in UTC, as the costs are kept.
  */
+import { formatDecimal } from '../../core/decimal.js';
 import { isKey, numberFormat, raw, reader, say } from './language.js';
 
 export const unknown = (): string => say('unknown');
@@ -128,3 +129,22 @@ export const shownCode = (value: unknown): string =>
     : typeof value === 'string' && isKey(`term.${value}`)
       ? code('term', value)
       : shown(value);
+
+/** Nanos of a currency unit, as amounts are kept where they are small (core/money.ts). */
+const NANOS = /Nanos$/;
+
+/**
+ * A number that something was made of, with its name, as people read it: money as money, whatever the unit in which it
+ * is kept.
+ */
+export function figureOf(
+  group: 'measure' | 'field',
+  name: string,
+  value: unknown,
+  currency: string,
+): readonly [name: string, value: string] {
+  const isAmount = (typeof value === 'number' || typeof value === 'string') && /^-?\d+$/.test(String(value));
+  if (!NANOS.test(name) || !isAmount) return [code(group, name), shownCode(value)];
+  const whole = formatDecimal({ unscaled: BigInt(value), scale: 9 });
+  return [code(group, name.replace(NANOS, '')), price(whole, currency)];
+}

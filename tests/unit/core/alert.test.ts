@@ -314,6 +314,12 @@ describe('numbers', () => {
     expect(driversOf(rows, 'USD', { provider: ['GCP'] }).map(({ name, share }) => [name, share])).toEqual([
       ['GCP c', 1],
     ]);
+    // A bill that names no SKU still says what ran.
+    expect(
+      driversOf([{ provider: 'AWS', sku: null, gpuModel: 'H100', cost: '5', currency: 'USD' }], 'USD').map(
+        ({ name }) => name,
+      ),
+    ).toEqual(['AWS H100']);
     expect(driversOf(rows, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toEqual([]);
   });
 

@@ -5,7 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/web/dashboard/csv.js';
-import { decimal, duration, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
+import { standing } from '../../../src/web/dashboard/standing.js';
+import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { claimOf, userOf, type OidcSettings } from '../../../src/web/sign-in.js';
 import { parseConfig } from '../../../src/config.js';
 
@@ -23,6 +24,18 @@ describe('values', () => {
       'unknown',
     ]);
     expect(money('0', 'USD')).toMatch(/0.00/);
+  });
+
+  it('shows what is kept in nanos as money, named without its unit of storage', () => {
+    expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per gpu hour', '$2.0885']);
+    expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
+  });
+
+  it('calls no budget good whose usage has no price', () => {
+    const state = (unpricedGpuHours: string) =>
+      ({ planned: '100', spent: '10', exhaustionAt: null, forecast: { mean: '20' }, unpricedGpuHours }) as never;
+    expect(standing(state('0.000000'))[0]).toBe('good');
+    expect(standing(state('12.5'))).toEqual(['warn', 'usage without a price']);
   });
 
   it('rounds for reading, half away from a whole amount included', () => {

@@ -7,7 +7,7 @@ import { ACTION_STATES, effectFromJson, isFinal, type ActionState } from '../../
 import { inverseOf } from '../../../core/fleet/fleet.js';
 import type { Action, ActionStory } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
-import { code, instant, shownCode, within } from '../format.js';
+import { code, figureOf, instant, shownCode, within } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
@@ -29,6 +29,8 @@ import {
   Show,
   type Tone,
 } from '../ui.js';
+
+const currencyOf = (of: object): string => ('currency' in of && typeof of.currency === 'string' ? of.currency : 'USD');
 
 const TONES: Readonly<Partial<Record<ActionState, Tone>>> = {
   proposed: 'warn',
@@ -232,7 +234,9 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
                     <span class="hidden"> {say('table.of', { caption: code('state', event.to) })}</span>
                   </summary>
                   <Facts
-                    facts={Object.entries(event.detail).map(([name, value]) => [code('field', name), shownCode(value)])}
+                    facts={Object.entries(event.detail).map(([name, value]) =>
+                      figureOf('field', name, value, currencyOf(event.detail)),
+                    )}
                   />
                 </details>
               )}
@@ -244,8 +248,9 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
         <Card title={say('actions.what')}>
           <Facts
             facts={Object.entries(story.effect).map(([name, value]) => [
-              code('field', name),
-              name === 'kind' ? code('act', String(value)) : shownCode(value),
+              ...(name === 'kind'
+                ? ([code('field', name), code('act', String(value))] as const)
+                : figureOf('field', name, value, currencyOf(story.effect))),
             ])}
           />
           <ul class="plain">

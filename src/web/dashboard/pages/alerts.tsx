@@ -15,7 +15,7 @@ import { AlertLines, SEVERITY_TONES, STATE_TONES } from '../alert-lines.js';
 import { driversIn, factsOf, subjectsOf, titleOf } from '../alert-news.js';
 import type { Action, Alert, AlertStory, Standing, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
-import { standing } from '../budgets.js';
+import { standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { code, count, instant, within } from '../format.js';
 import { joined, reader, say } from '../language.js';

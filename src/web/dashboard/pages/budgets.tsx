@@ -30,7 +30,8 @@ import type {
 } from '../answers.js';
 import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
-import { Budgets, BurnDrawn, standing } from '../budgets.js';
+import { Budgets, BurnDrawn } from '../budgets.js';
+import { standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { code, day, instant, money, percent, within } from '../format.js';
 import { joined, say } from '../language.js';
@@ -325,7 +326,12 @@ function Drivers({
 }): JSX.Element {
   const { id, currency, filters, team } = budget;
   const { zone, basis } = budget;
-  const groups = ['provider', 'sku', ...BUDGET_FILTERS.filter((one) => one !== 'tag' && filters[one] !== undefined)];
+  const groups = [
+    'provider',
+    'sku',
+    'gpuModel',
+    ...BUDGET_FILTERS.filter((one) => one !== 'tag' && filters[one] !== undefined),
+  ];
   const loaded = useLoaded(`drivers ${id}`, async (halt): Promise<readonly Driver[]> => {
     const { rows } = await get<Costs>(
       '/v1/costs',

@@ -7,7 +7,7 @@ import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
 import { list, refusal, send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
-import { code, count, duration, instant, money, percent, shownCode, within, words } from '../format.js';
+import { code, count, duration, figureOf, instant, money, percent, within, words } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
@@ -279,7 +279,9 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
             <Empty>{say('recommendations.no-numbers')}</Empty>
           ) : (
             <Facts
-              facts={Object.entries(one.computation).map(([name, value]) => [code('measure', name), shownCode(value)])}
+              facts={Object.entries(one.computation).map(([name, value]) =>
+                figureOf('measure', name, value, one.currency),
+              )}
             />
           )}
         </Card>
@@ -338,7 +340,7 @@ function Evidence({ one }: { readonly one: StoredRecommendation }): JSX.Element 
           [say('evidence.made'), instant(one.madeAt)],
           [say('evidence.until'), instant(one.expiresAt)],
           ...(one.decidedBy === null ? [] : [[say('evidence.decided'), one.decidedBy] as const]),
-          ...Object.entries(one.change).map(([name, value]) => [code('field', name), shownCode(value)] as const),
+          ...Object.entries(one.change).map(([name, value]) => figureOf('field', name, value, one.currency)),
         ]}
       />
     </>
