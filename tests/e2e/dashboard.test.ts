@@ -236,14 +236,15 @@ describeWith('chromium', 'the dashboard', async (file) => {
     );
     const { page, open, faults } = await admin();
     await open('recommendations');
-    expect(await page.getByRole('row', { name: /Stop i-priced/ }).innerText()).toMatch(/\$900\s+of \$1,000/);
+    const row = await page.getByRole('row', { name: /Stop i-priced/ }).innerText();
+    expect(row).toMatch(/\$900\s+80% between \$800 and \$1,000\s+of \$1,000/);
     await page.getByRole('link', { name: 'Stop i-priced' }).click();
     const figure = page.locator('.figure', { hasText: 'Estimated per month' });
     expect([await figure.locator('.value').innerText(), await figure.locator('.note').innerText()]).toEqual([
       '$900.00',
       '90% of a cost of $1,000.00, 80% between $800.00 and $1,000.00',
     ]);
-    await page.getByText('Saving in nanos before it was cut to the cost').waitFor();
+    await page.getByText('Saving before it was cut to the cost').waitFor();
     await expectNoOverflow(page, 'rec-priced');
     await page.getByRole('link', { name: 'Why?' }).click();
     await page.getByRole('heading', { name: 'Why: i-priced' }).waitFor();

@@ -135,7 +135,7 @@ const NANOS = /Nanos$/;
 
 /**
  * A number that something was made of, with its name, as people read it: money as money, whatever the unit in which it
- * is kept.
+ * is kept. Several amounts are apart by blanks, as the mean, low and high of a saving.
  */
 export function figureOf(
   group: 'measure' | 'field',
@@ -143,8 +143,9 @@ export function figureOf(
   value: unknown,
   currency: string,
 ): readonly [name: string, value: string] {
-  const isAmount = (typeof value === 'number' || typeof value === 'string') && /^-?\d+$/.test(String(value));
-  if (!NANOS.test(name) || !isAmount) return [code(group, name), shownCode(value)];
-  const whole = formatDecimal({ unscaled: BigInt(value), scale: 9 });
-  return [code(group, name.replace(NANOS, '')), price(whole, currency)];
+  const amounts = typeof value === 'number' || typeof value === 'string' ? String(value).split(' ') : [];
+  if (!NANOS.test(name) || amounts.length === 0 || !amounts.every((one) => /^-?\d+$/.test(one)))
+    return [code(group, name), shownCode(value)];
+  const shown = amounts.map((one) => price(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency));
+  return [code(group, name.replace(NANOS, '')), shown.join(', ')];
 }

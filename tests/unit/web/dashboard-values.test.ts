@@ -29,6 +29,10 @@ describe('values', () => {
   it('shows what is kept in nanos as money, named without its unit of storage', () => {
     expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per gpu hour', '$2.0885']);
     expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
+    expect(figureOf('measure', 'savingBeforeBoundNanos', '900000000000 800000000000', 'USD')).toEqual([
+      'Saving before it was cut to the cost',
+      '$900.00, $800.00',
+    ]);
   });
 
   it('calls no budget good whose usage has no price', () => {
