@@ -146,6 +146,6 @@ export function figureOf(
   const amounts = typeof value === 'number' || typeof value === 'string' ? String(value).split(' ') : [];
   if (!NANOS.test(name) || amounts.length === 0 || !amounts.every((one) => /^-?\d+$/.test(one)))
     return [code(group, name), shownCode(value)];
-  const shown = amounts.map((one) => price(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency));
-  return [code(group, name.replace(NANOS, '')), shown.join(', ')];
+  const prices = amounts.map((one) => price(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency));
+  return [code(group, name.replace(NANOS, '')), prices.join(', ')];
 }
