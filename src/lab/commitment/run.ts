@@ -6,14 +6,13 @@
  * inside that range means that nothing was demanded: 0 GPUs. Parts of a GPU are rounded up, since a whole GPU is what
  * is rented. A file with problems is refused with every problem named, never half read.
  */
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
 
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
-import { invalid, missing, type Problem } from '../../core/errors.js';
+import { invalid, type Problem } from '../../core/errors.js';
 import { compareCommitments } from './comparison.js';
 import { checkedTerm } from '../../planning/commitment/model.js';
 import type { DemandSeries } from './series.js';
+import { readTextOf } from '../read-text.js';
 
 export interface CommitmentBacktestOptions {
   /** Path of the demand file. */
@@ -39,7 +38,7 @@ export async function runCommitmentBacktest(options: CommitmentBacktestOptions):
   const seed = options.seed ?? 1;
   if (!Number.isSafeInteger(seed))
     throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
-  const tenants = parseDemand(await readText(options.demand), options.demand);
+  const tenants = parseDemand(await readTextOf('demand', options.demand), options.demand);
   const { cells, mean } = compareCommitments(tenants, term, seed, options.progress);
   const settings = {
     demand: options.demand,
@@ -51,18 +50,6 @@ export async function runCommitmentBacktest(options: CommitmentBacktestOptions):
     missingHour: '0 GPUs',
   };
   return { problem: 'commitment', settings, cells, mean };
-}
-
-async function readText(file: string): Promise<string> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw missing(`the demand file ${file} does not exist`);
-    throw invalid(`the demand file ${file} cannot be read`, [{ path: file, message: (error as Error).message }]);
-  }
-  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return (isGzip ? gunzipSync(bytes) : bytes).toString('utf8');
 }
 
 interface DemandRow {

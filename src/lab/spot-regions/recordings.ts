@@ -3,11 +3,9 @@
  *
  * It decides nothing. What cannot be read is a problem that names the line; an unknown price or count is never zero.
  */
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { Problem } from '../../core/errors.js';
+import { readText } from '../read-text.js';
 
 /** One zone of one recording. */
 export interface ZoneRecording {
@@ -38,17 +36,6 @@ export async function readZones(path: string, gang: number, problems: Problem[])
   });
   if (zones.length === 0 && problems.length === 0) problems.push({ path, message: 'has no zone' });
   return zones;
-}
-
-async function readText(path: string, problems: Problem[]): Promise<string> {
-  try {
-    const bytes = await readFile(path);
-    const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    return (zipped ? await promisify(gunzip)(bytes) : bytes).toString('utf8');
-  } catch (error) {
-    problems.push({ path, message: `cannot be read: ${error instanceof Error ? error.message : String(error)}` });
-    return '';
-  }
 }
 
 type Row = Readonly<Record<string, unknown>>;

@@ -5,13 +5,11 @@
  * tell each other's past by `start_tick`. The invariant: of the recording that a window was cut from, nothing at or
  * after the window's start is learned from, whichever file it stands in.
  */
-import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { compareSpot, type SpotZone } from './compare.js';
+import { readText } from '../read-text.js';
 
 export interface SpotBacktestOptions {
   /**
@@ -100,17 +98,6 @@ async function readTrace(path: string, problems: Problem[]): Promise<TraceFile> 
   if (gaps.size > 1) problems.push({ path: name, message: 'its windows have different gap_seconds' });
   const [tickSeconds = 600] = gaps;
   return { path, name, tickSeconds, windows };
-}
-
-async function readText(path: string, problems: Problem[]): Promise<string> {
-  try {
-    const bytes = await readFile(path);
-    const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    return (zipped ? await promisify(gunzip)(bytes) : bytes).toString('utf8');
-  } catch (error) {
-    problems.push({ path, message: `cannot be read: ${error instanceof Error ? error.message : String(error)}` });
-    return '';
-  }
 }
 
 function parseWindow(line: string, file: string, where: string, gaps: Set<number>, problems: Problem[]): Window | null {

@@ -5,12 +5,11 @@
  * or was not measured) is skipped and counted; a row that cannot be read stops the run with its line named. What a
  * measurement tells of its own outcome (`step_ms`, `peak_mem_mib`) is never read: it would give the answer away.
  */
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
-import { invalid, missing, type Problem } from '../../core/errors.js';
+import { invalid, type Problem } from '../../core/errors.js';
 import { throughputReport } from './backtest.js';
 import type { Measurement } from '../../core/workload/measurement.js';
+import { readTextOf } from '../read-text.js';
 
 export interface ThroughputBacktestOptions {
   /**
@@ -46,18 +45,7 @@ export async function runThroughputBacktest(options: ThroughputBacktestOptions):
 }
 
 /** @throws missing when the file is not there. */
-export async function readText(file: string): Promise<string> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw missing(`the measurements file ${file} does not exist`);
-    throw invalid(`the measurements file ${file} cannot be read`, [{ path: file, message: (error as Error).message }]);
-  }
-  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return (isGzip ? gunzipSync(bytes) : bytes).toString('utf8');
-}
+export const readText = (file: string): Promise<string> => readTextOf('measurements', file);
 
 /** Measurements in file order, and how many rows had no throughput. */
 export function parseMeasurements(text: string, file: string): { measurements: Measurement[]; skipped: number } {
