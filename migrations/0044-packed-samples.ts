@@ -1,6 +1,6 @@
 /**
- * Samples as blocks: `sample_recent` holds what was saved lately, as it came, and `sample_hour` whole hours, one row for
- * a resource, team and hour, in partitions of a day that are made and dropped by the two functions. Expands only:
+ * Samples as blocks: `sample_recent` holds what was saved lately, as it came, and `sample_hour` whole hours, one row
+ * for a resource, team and hour, in partitions of a day that are made and dropped by the two functions. Expands only:
  * `sample` stays, the version before goes on writing there, and its rows are read beside the blocks and carried over
  * hour by hour (docs/decisions/0013-packed-samples.md).
  *

@@ -1,9 +1,9 @@
 /**
- * Composes the example's company: a cloud in memory as src/example/company.ts makes it up, with everything that the line
- * has done to it so far, and the evidence of its machines. Belongs to the composition root (app.module.ts).
+ * Composes the example's company: a cloud in memory as src/example/company.ts makes it up, with everything that the
+ * line has done to it so far, and the evidence of its machines. Belongs to the composition root (app.module.ts).
  *
- * The cloud lives as long as the process; what was done to it is in the database, so that a restart makes the same cloud
- * again.
+ * The cloud lives as long as the process; what was done to it is in the database, so that a restart makes the same
+ * cloud again.
  */
 import { HOUR_MS, type Clock } from './core/time.js';
 import {

@@ -1,4 +1,7 @@
-/** Bursar on the database that the configuration names: a server's, or the embedded one, which is started where nobody has. */
+/**
+ * Bursar on the database that the configuration names: a server's, or the embedded one, which is started where nobody
+ * has.
+ */
 import { compose, type Bursar, type ComposeOptions } from './app.module.js';
 import { wallClock } from './clock.js';
 import type { Config } from './config.js';

@@ -21,7 +21,8 @@ type Composed = Pick<Bursar, 'stores' | 'importer' | 'organisation' | 'policies'
 };
 
 /**
- * @param need what the verb needs: doctor connects the parts itself, one by one, so that a wrong setting of one does not
+ * @param need what the verb needs: doctor connects the parts itself, one by one, so that a wrong setting of one does
+ * not
  *     keep it from the rest
  */
 export async function connect(config: Config, need: Need, say: (text: string) => void): Promise<LocalBursar> {

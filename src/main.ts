@@ -2,8 +2,8 @@
  * The process door: reads the environment and hands everything to the command line, of which serving is one verb. Never
  * decides anything about money.
  *
- * What a verb does not need is not loaded: help and the verbs of a remote API start without a database, without Nest and
- * without a cloud's SDK.
+ * What a verb does not need is not loaded: help and the verbs of a remote API start without a database, without Nest
+ * and without a cloud's SDK.
  */
 import { createRequire } from 'node:module';
 import type { Examination } from './cli/context.js';

@@ -16,7 +16,9 @@ export const EXAMPLE_CONNECTION = 'fake:example';
 export const EXAMPLE_ACCOUNT = 'example (made up)';
 export const RECORDED_ACCOUNT = 'openb (recorded)';
 
-/** A reservation is weighed by up to a year of use: what the company has used for nine months vouches for most of it. */
+/**
+ * A reservation is weighed by up to a year of use: what the company has used for nine months vouches for most of it.
+ */
 export const HISTORY_DAYS = 270;
 /** Two actions were approved so long before the end: a whole day of hours has been measured since. */
 export const ACTED_BEFORE_MS = 26 * HOUR_MS;
@@ -92,7 +94,10 @@ export function eventsOf(began: number): CompanyEvent[] {
   return events;
 }
 
-/** A notebook is worked at for an hour of every six; where the hours lie follows from one instant at which it fell quiet. */
+/**
+ * A notebook is worked at for an hour of every six; where the hours lie follows from one instant at which it fell
+ * quiet.
+ */
 const CYCLE_MS = 6 * HOUR_MS;
 const WORK_MS = HOUR_MS;
 

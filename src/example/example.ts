@@ -5,8 +5,8 @@
  * What is recorded: the pods, their GPUs, their times and QoS classes, the nodes and their GPU models (Alibaba's openb
  * trace), the price lists. What is ASSIGNED to them, by the rules written here: the calendar (the trace's last hour is
  * the one in which the example is loaded), the node of each pod (placement.ts), the machine that a GPU model is rented
- * as, the team (by QoS class) and the exchange rates. Every row says by its tag `origin` which of both it is. Runs once,
- * on an empty database; never touches any other.
+ * as, the team (by QoS class) and the exchange rates. Every row says by its tag `origin` which of both it is. Runs
+ * once, on an empty database; never touches any other.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -103,7 +103,9 @@ async function playLater(request: StoryRequest): Promise<void> {
   await saveLoaded(stores, organisation, 'done');
 }
 
-/** A connection is first asked for the fortnight before (pipeline/collect-usage.ts); what lies before is loaded here. */
+/**
+ * A connection is first asked for the fortnight before (pipeline/collect-usage.ts); what lies before is loaded here.
+ */
 const FIRST_ASKED_MS = 14 * DAY_MS;
 const firstAskedOf = (now: number): number => dayOf(now - FIRST_ASKED_MS);
 

@@ -1,13 +1,14 @@
 /**
- * Alibaba Cloud's bill as its console exports it and as it is delivered to OSS, as CSV: billing details by billable item
- * or by instance, of a month, of days or in detail, with Chinese or English columns.
+ * Alibaba Cloud's bill as its console exports it and as it is delivered to OSS, as CSV: billing details by billable
+ * item or by instance, of a month, of days or in detail, with Chinese or English columns.
  *
  * Followed: Alibaba Cloud, Expenses and Costs, "Detailed file format" (BSS OpenAPI: instance billing cycle details),
- * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2) and
- * DescribeInstanceBill (types of bill). The columns in Chinese are those of the same file from the site in China. Billed
- * is the pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own reading of the
- * bill has them. Of a subscription the effective cost is unknown. Times are Beijing's; a line without them spans its
- * day, or its billing cycle. The new version of the bill ("Fields in upgraded bills") has other columns and is not read.
+ * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2)
+ * and DescribeInstanceBill (types of bill). The columns in Chinese are those of the same file from the site in China.
+ * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own
+ * reading of the bill has them. Of a subscription the effective cost is unknown. Times are Beijing's; a line without
+ * them spans its day, or its billing cycle. The new version of the bill ("Fields in upgraded bills") has other columns
+ * and is not read.
  */
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';

@@ -3,8 +3,8 @@
  *
  * Followed: specification/datasets/contract_commitment in github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec
  * (dataset.md and the columns). It holds no charge and no usage: bills say what was applied (ContractApplied of
- * focus.ts), and `bursar commitments` shows both. A file states all contracts of its source. What Bursar does not know is
- * named to the caller and kept aside.
+ * focus.ts), and `bursar commitments` shows both. A file states all contracts of its source. What Bursar does not know
+ * is named to the caller and kept aside.
  */
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';

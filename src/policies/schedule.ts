@@ -3,8 +3,8 @@
  *
  * It looks at a clock and never at load: what it stops may be at work, and its owner has said so by naming it. It names
  * its targets, measured or not; what is not known to run is not stopped. A machine is started again only where this
- * document has stopped it and nobody has touched it since, and a workload gets back the replicas that the stop took. The
- * saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
+ * document has stopped it and nobody has touched it since, and a workload gets back the replicas that the stop took.
+ * The saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
  */
 import { z } from 'zod';
 import type {

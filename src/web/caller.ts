@@ -99,7 +99,8 @@ async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Princ
 
 /**
  * Lets a request in, or not: runs before the body is read.
- * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's scopes or teams do not reach.
+ * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's scopes or teams do not
+ * reach.
  */
 export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
   const { gate } = request.server;

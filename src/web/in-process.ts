@@ -1,6 +1,7 @@
 /**
  * Asks the API without a socket: the application is started and never listens, and a request goes through the same
- * routes, validation, errors and audit as one that came by HTTP (Fastify's inject, fastify.dev/docs/latest/Guides/Testing).
+ * routes, validation, errors and audit as one that came by HTTP (Fastify's inject,
+ * fastify.dev/docs/latest/Guides/Testing).
  *
  * Whoever runs the process is its caller. A file is read as the route takes it and is never in memory as a whole.
  */

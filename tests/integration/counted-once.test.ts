@@ -505,8 +505,8 @@ function isFinalAt({ lines, hasRejects, deliveredAt, end }: SentBill, now: numbe
 const isOfUsage = ({ charge }: UsageRecord): boolean => charge?.category === 'Usage' && charge.billed.unscaled >= 0n;
 
 /**
- * The time that a usage line speaks of: of a line shorter than a day within the period the whole UTC day, as far as that
- * lies in it; else its own, out of the period where it is about GPUs. Days that go on after it are paid ahead.
+ * The time that a usage line speaks of: of a line shorter than a day within the period the whole UTC day, as far as
+ * that lies in it; else its own, out of the period where it is about GPUs. Days that go on after it are paid ahead.
  */
 function reaches(one: UsageRecord, period: SentBill, at: number): boolean {
   const { start, end, gpuParts } = one;

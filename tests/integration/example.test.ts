@@ -1,6 +1,6 @@
 /**
- * The bundled example as a new user finds it: one company, played on the line itself, at whatever instant it is started.
- * The clouds, the guard and the ledger are the product's; the present is an instant of the test.
+ * The bundled example as a new user finds it: one company, played on the line itself, at whatever instant it is
+ * started. The clouds, the guard and the ledger are the product's; the present is an instant of the test.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compose, type Bursar } from '../../src/app.module.js';

@@ -1,4 +1,7 @@
-/** What a finished backtest leaves behind: the rows that vouch for a policy (policy_backtest). Enforcing asks for them. */
+/**
+ * What a finished backtest leaves behind: the rows that vouch for a policy (policy_backtest). Enforcing asks for
+ * them.
+ */
 import type { BacktestCell } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
 import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';

@@ -13,7 +13,9 @@ export interface Manifest {
   readonly name: string;
   /** The files as it names them, with their folders. */
   readonly keys: readonly string[];
-  /** By file, without its folder and `.gz`: start of its billing period, epoch milliseconds; absent: it does not say. */
+  /**
+   * By file, without its folder and `.gz`: start of its billing period, epoch milliseconds; absent: it does not say.
+   */
   readonly periods: ReadonlyMap<string, number>;
 }
 
@@ -38,8 +40,8 @@ export function manifestOf(name: string, value: unknown): Manifest | null {
 }
 
 /**
- * @throws Failure invalid naming every file that a manifest names and that is not there, that is there twice, or that is
- * there and in the format of those that are named, without being one
+ * @throws Failure invalid naming every file that a manifest names and that is not there, that is there twice, or that
+ * is there and in the format of those that are named, without being one
  */
 export function checkFiles(manifests: readonly Manifest[], files: readonly BillFile[]): void {
   if (manifests.length === 0) return;

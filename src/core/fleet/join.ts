@@ -4,7 +4,8 @@
  *
  * Pure. The invariant: a reading of which two targets could be meant is joined to none, and the reason is said; nor is
  * one to a machine of another card, region, network or account. The same private address in two networks is two
- * machines, until a label on the series or the model of the card tells them apart. A pod's reading belongs to the workload that owns the pod, never to the machine under it.
+ * machines, until a label on the series or the model of the card tells them apart. A pod's reading belongs to the
+ * workload that owns the pod, never to the machine under it.
  *
  * Sources: dcgm-exporter writes `Hostname` (the machine's host name, or NODE_NAME on Kubernetes) and, on Kubernetes,
  * `namespace`, `pod` and `container`; Prometheus adds the target's own `instance` (host and port) and renames what

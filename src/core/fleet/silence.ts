@@ -77,8 +77,8 @@ export interface Silence extends SilentExporter {
 }
 
 /**
- * `lost` with the witness, in words, and whether scrapes alone say so; `undecided`: it may turn out to be, so look again soon; `none`: something speaks
- * against it.
+ * `lost` with the witness, in words, and whether scrapes alone say so; `undecided`: it may turn out to be, so look
+ * again soon; `none`: something speaks against it.
  */
 export type SilenceVerdict =
   | { readonly kind: 'lost'; readonly witness: string; readonly onlySilent: boolean }
@@ -87,12 +87,12 @@ export type SilenceVerdict =
 /**
  * Lost is a machine whose exporter has failed so many scrapes over `silentAfterSeconds` (those of the machine's other
  * targets count), and of which a witness says the same: everything else that is scraped on it fell silent too, or its
- * provider, asked since, does not call it running. The first alone looks the same where a machine reboots or its network
- * fails: it is enough to start another beside it, and not to end it. Against it speak: any target of the machine that answers
- * (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped (somebody stopped it) or
- * whose group is whole without it, or that says that somebody ended it, and a monitor that misses more machines than it reaches. The
- * last is the rule of Kubernetes' node controller, which stops evictions where most nodes of a small cluster are silent
- * (kubernetes.io, "Nodes", Rate limits on eviction).
+ * provider, asked since, does not call it running. The first alone looks the same where a machine reboots or its
+ * network fails: it is enough to start another beside it, and not to end it. Against it speak: any target of the
+ * machine that answers (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped
+ * (somebody stopped it) or whose group is whole without it, or that says that somebody ended it, and a monitor that
+ * misses more machines than it reaches. The last is the rule of Kubernetes' node controller, which stops evictions
+ * where most nodes of a small cluster are silent (kubernetes.io, "Nodes", Rate limits on eviction).
  * @param now epoch milliseconds
  */
 export function judgeSilence(silence: Silence, now: number, params: SilenceParams = SILENCE_DEFAULTS): SilenceVerdict {

@@ -193,7 +193,10 @@ export interface ReportChances {
     readonly count: number;
     readonly unknown: number;
     readonly monthly: readonly ReportAmount[];
-    /** The sums of the low and of the high ends of their intervals. Reports that were made before they were told lack them. */
+    /**
+     * The sums of the low and of the high ends of their intervals. Reports that were made before they were told lack
+     * them.
+     */
     readonly monthlyLow?: readonly ReportAmount[];
     readonly monthlyHigh?: readonly ReportAmount[];
   }[];

@@ -12,10 +12,10 @@
  * Actual: billed is the cost in the billing currency. Effective is the same for what no commitment covers, nothing for
  * the purchase of a commitment (FOCUS: a purchase that covers future charges), and unknown for covered usage, which
  * the actual file states at zero.
- * Amortised: the lines that a commitment covers, and what is left of it unused, have their effective cost and are billed
- * nothing: their purchase was. All other lines are the same as in the actual export and are passed over.
- * Their list cost is in the actual export: a line of covered usage adds none.
- * The invariant: the two are told apart by their lines; a file that has lines of the other kind is refused whole.
+ * Amortised: the lines that a commitment covers, and what is left of it unused, have their effective cost and are
+ * billed nothing: their purchase was. All other lines are the same as in the actual export and are passed over. Their
+ * list cost is in the actual export: a line of covered usage adds none. The invariant: the two are told apart by their
+ * lines; a file that has lines of the other kind is refused whole.
  */
 import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';

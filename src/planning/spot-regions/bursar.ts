@@ -174,8 +174,9 @@ class Weighing {
   }
 
   /**
-   * What is done without a launch, with the rules that follow it best. Going on as before, or where nothing is held what
-   * Uniform Progress would do, stands unless another choice is better by more than the futures could show by chance.
+   * What is done without a launch, with the rules that follow it best. Going on as before, or where nothing is held
+   * what Uniform Progress would do, stands unless another choice is better by more than the futures could show by
+   * chance.
    */
   private best(): { readonly place: Place; readonly rules: readonly Rule[] } {
     const { view } = this;

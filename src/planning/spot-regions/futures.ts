@@ -26,7 +26,9 @@ function drawn(weights: Float64Array, from: number, to: number, random: Random):
   return to - 1;
 }
 
-/** Fills `states` with spells, the first of class `first`; in a future that is `harder` spot lasts less, absence more. */
+/**
+ * Fills `states` with spells, the first of class `first`; in a future that is `harder` spot lasts less, absence more.
+ */
 function fillSpells(
   states: Uint8Array,
   first: number,

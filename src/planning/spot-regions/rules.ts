@@ -11,7 +11,9 @@
 import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem } from './problem.js';
 
 export interface Rule {
-  /** Share of the present slack's line below which on-demand is taken; Infinity: on-demand whenever there is no spot. */
+  /**
+   * Share of the present slack's line below which on-demand is taken; Infinity: on-demand whenever there is no spot.
+   */
   readonly pace: number;
   /** Zones where spot is taken above the line, best first. */
   readonly order: readonly number[];

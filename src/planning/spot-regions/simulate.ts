@@ -1,5 +1,6 @@
 /**
- * The one place that says what a tick does to a job over many zones. Every policy and the optimum run under these rules.
+ * The one place that says what a tick does to a job over many zones. Every policy and the optimum run under these
+ * rules.
  *
  * - Spot that is not available at the start of a tick has been lost: the job is idle, its restart is lost, and its
  *   checkpoint stays in the region where it last ran.
@@ -208,7 +209,8 @@ export function simulateRegions(
 
 /**
  * Whether the deadline can still be promised after this tick is spent at `place`, even if spot is gone from then on:
- * time left >= work left + (on-demand is held ? its restart left : a restart), as for one zone (planning/spot/safety.ts).
+ * time left >= work left + (on-demand is held ? its restart left : a restart), as for one zone
+ * (planning/spot/safety.ts).
  */
 export function keepsDeadline(problem: RegionsProblem, view: RegionsView, place: Place): boolean {
   const { tickUnits, restartUnits } = problem;

@@ -10,9 +10,9 @@ import { denied, Failure, invalid, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
 
 /**
- * AWS took nothing, and a later attempt may go through. EC2's codes for want of capacity all say so: capacity comes back
- * (Amazon EC2 User Guide, "Troubleshoot instance launch issues"). Resource contention is Auto Scaling's word for a pending
- * update.
+ * AWS took nothing, and a later attempt may go through. EC2's codes for want of capacity all say so: capacity comes
+ * back (Amazon EC2 User Guide, "Troubleshoot instance launch issues"). Resource contention is Auto Scaling's word for
+ * a pending update.
  */
 const BUSY: ReadonlySet<string> = new Set([
   'Throttling',

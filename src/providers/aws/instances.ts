@@ -102,8 +102,8 @@ export function instanceAsTarget(
 }
 
 /**
- * Who ends or ended it, by the state reason's code: `Server.` codes are AWS' own doing (a spot interruption, a host that
- * failed), `Client.` codes a request, the machine's own shutdown, or what it was launched with (Amazon EC2 API
+ * Who ends or ended it, by the state reason's code: `Server.` codes are AWS' own doing (a spot interruption, a host
+ * that failed), `Client.` codes a request, the machine's own shutdown, or what it was launched with (Amazon EC2 API
  * Reference, data type StateReason). A stopped machine is not ended: it may run again.
  */
 function endedOf({ State, StateReason }: Instance): { readonly ended?: Ended } {

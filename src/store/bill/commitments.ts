@@ -76,7 +76,10 @@ function* rowsOf(organisation: string, delivery: string, uses: readonly Commitme
   }
 }
 
-/** What the bills say of commitments and of contracts. @param from,to as of `commitmentUses`; contracts have their own periods */
+/**
+ * What the bills say of commitments and of contracts. @param from,to as of `commitmentUses`; contracts have their own
+ * periods
+ */
 export async function commitmentsOf(
   db: Queryable,
   organisation: string,
@@ -87,7 +90,9 @@ export async function commitmentsOf(
   return commitmentReport(await commitmentUses(db, organisation, from, to), contracts);
 }
 
-/** The same use as the supplement beside a bill states it: its effective cost is there, though not on the bill's line. */
+/**
+ * The same use as the supplement beside a bill states it: its effective cost is there, though not on the bill's line.
+ */
 const TOLD = `select 1 from delivery s join commitment_use w on w.organisation = s.organisation and w.delivery = s.id
   where s.organisation = v.organisation and ${isBillOf('v', 's')} and w.day = c.day and w.commitment = c.commitment
     and w.status = c.status and w.service is not distinct from c.service and w.currency = c.currency

@@ -452,7 +452,9 @@ const LINES = `(select organisation, hour, dimension, currency, records, accrued
     from hour_line where organisation = $1 and team = any($2::text[])
       and hour >= $3::timestamptz - interval '1 day' and hour < $4::timestamptz + interval '1 day' offset 0)`;
 
-/** Metered usage is of instants; whole days of a bill, and what was shared or credited by the day, are of civil dates. */
+/**
+ * Metered usage is of instants; whole days of a bill, and what was shared or credited by the day, are of civil dates.
+ */
 function spendQuery(zone: string, basis: BudgetBasis): string {
   const select = (row: string, at: string, day: string): string => {
     const { amount, unstated } = AMOUNTS[basis](row);

@@ -3,8 +3,8 @@
  * hold them.
  *
  * An hour belongs to the month in which it begins in the report's zone, as for budgets; what is of civil dates (whole
- * days of a bill, shared costs, credits) belongs to the month of its date in any zone. Which lines count is the API's own rule for the basis `actual`, so that
- * a report in UTC says what /v1/costs says.
+ * days of a bill, shared costs, credits) belongs to the month of its date in any zone. Which lines count is the API's
+ * own rule for the basis `actual`, so that a report in UTC says what /v1/costs says.
  */
 import type { Reason } from '../../core/action/action.js';
 import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
@@ -70,8 +70,8 @@ where c.organisation = $1 and c.team = any($2::text[]) and c.day >= ($3::timesta
 group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 /**
- * By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. Whether a
- * line is of civil dates is asked line by line, as in cost/spend-sums.ts.
+ * By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. Whether
+ * a line is of civil dates is asked line by line, as in cost/spend-sums.ts.
  */
 const LOCAL_CELLS = `
 select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (

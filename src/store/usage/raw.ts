@@ -91,7 +91,9 @@ export class RawStore {
   }
 }
 
-/** The bill's own lines have the list cost of what a supplement states; one taken in before that was known repeats it. */
+/**
+ * The bill's own lines have the list cost of what a supplement states; one taken in before that was known repeats it.
+ */
 const withoutList = (record: UsageRecord): UsageRecord =>
   record.charge === null || record.charge.list === null
     ? record

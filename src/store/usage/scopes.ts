@@ -68,8 +68,8 @@ export async function deliveryOf(tx: Transaction, place: ScopePlace): Promise<Kn
 }
 
 /**
- * Whether a delivery counts, as all do but a supplement: that does beside its bill only. Alone its lines wait, out of every sum, for the
- * bill to come from the same source.
+ * Whether a delivery counts, as all do but a supplement: that does beside its bill only. Alone its lines wait, out of
+ * every sum, for the bill to come from the same source.
  */
 export async function hasItsBill(tx: Queryable, organisation: string, delivery: string): Promise<boolean> {
   const [row] = await tx.query<{ counts: boolean }>(

@@ -198,7 +198,8 @@ class Undoing {
   }
 
   /**
-   * What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set aside.
+   * What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set
+   * aside.
    * @throws Failure conflict: a correction would be left that does not fit what it corrects
    */
   private async otherStatements(delivery: string): Promise<Statement[]> {
