@@ -67,7 +67,7 @@ export async function openExample(
       const own = new Map([[cloud.name, cloud]]);
       await new CollectingSchedule(stores, organisation, own, COLLECTING_INTERVALS).wakeDue(now);
       await stores.db.transaction((tx) =>
-        wake(tx, organisation, [{ stage: 'sample.collect', lane: evidence.name, key: evidence.name }]),
+        wake(tx, organisation, [{ stage: 'sample.collect', partition: evidence.name, key: evidence.name }]),
       );
     },
   };

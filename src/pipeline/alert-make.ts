@@ -122,7 +122,7 @@ async function direct(
 
 function nextStep(alert: Alert, route: AlertRoute | null): Waking[] {
   const at = escalationAt(alert, route);
-  return at === null ? [] : [{ stage: ESCALATE, lane: alert.team ?? 'all', key: alert.id, notBefore: at }];
+  return at === null ? [] : [{ stage: ESCALATE, partition: alert.team ?? 'all', key: alert.id, notBefore: at }];
 }
 
 /** Between two looks at an alert that is muted. */
@@ -134,7 +134,7 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
     name: ESCALATE,
     most: 20,
     reachesOut: true,
-    async run({ organisation, lane, keys, now, tx }) {
+    async run({ organisation, partition, keys, now, tx }) {
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const wakings: Waking[] = [];
       for (const id of keys) {
@@ -142,9 +142,9 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
         const route = alert === null ? null : routeOf(directory, alert);
         const at = alert === null ? null : escalationAt(alert, route);
         if (alert === null || at === null) continue;
-        if (at > now) wakings.push({ stage: ESCALATE, lane, key: id, notBefore: at });
+        if (at > now) wakings.push({ stage: ESCALATE, partition, key: id, notBefore: at });
         else if (isMuted(directory.mutes, alert, now))
-          wakings.push({ stage: ESCALATE, lane, key: id, notBefore: now + MUTED_MS });
+          wakings.push({ stage: ESCALATE, partition, key: id, notBefore: now + MUTED_MS });
         else {
           const next = { ...alert, level: alert.level + 1 };
           wakings.push(
@@ -192,7 +192,7 @@ export class AlertSchedule {
     const { hour, day, keys } = anomalyKeys(now, { hour: this.lastHour, day: this.lastDay });
     const teams = keys.teams
       ? (await organisations.teams(db, this.organisation)).map(
-          ({ id }): Waking => ({ stage: FIND_PRICES.stage, lane: id, key: `team/${id}` }),
+          ({ id }): Waking => ({ stage: FIND_PRICES.stage, partition: id, key: `team/${id}` }),
         )
       : [];
     const news = (await hasNews(db, this.organisation, now)) ? [MAKE_WAKING] : [];

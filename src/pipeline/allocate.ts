@@ -13,13 +13,13 @@ export function allocateStage(organisations: OrganisationStore, raw: RawStore, c
   return {
     name: 'usage.allocate',
     most: 20,
-    async run({ organisation, lane, keys, tx }) {
+    async run({ organisation, partition, keys, tx }) {
       const rules = await organisations.rules(tx, organisation);
       const tags = await organisations.trackedTags(tx, organisation);
       const wakings: Waking[] = [];
       const providers: string[] = [];
       for (const key of keys) {
-        const result = await raw.reallocate(tx, organisation, lane, lastPart(key), rules, tags);
+        const result = await raw.reallocate(tx, organisation, partition, lastPart(key), rules, tags);
         if (result === null) continue;
         wakings.push(...wakeTeamDays(result.metered ? 'cost.price' : 'cost.rollup', result.days));
         if (result.provider !== null) providers.push(result.provider);

@@ -32,8 +32,8 @@ type Outcome = FinishedBacktest | { readonly error: BacktestError };
 
 export function backtestStage(stores: Stores, policies: readonly Policy[]): Stage {
   let isRunning = false;
-  const apart: ApartWork = async ({ organisation, lane, key, now }) => {
-    if (isRunning) return async (_, at) => [{ stage: RUN_BACKTEST, lane, key, notBefore: at + WAIT_MS }];
+  const apart: ApartWork = async ({ organisation, partition, key, now }) => {
+    if (isRunning) return async (_, at) => [{ stage: RUN_BACKTEST, partition, key, notBefore: at + WAIT_MS }];
     isRunning = true;
     try {
       const begun = await stores.backtests.begin(stores.db, organisation, key, now);

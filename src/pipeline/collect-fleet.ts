@@ -32,24 +32,24 @@ const NODE_TAG = /^(?:kubernetes\.io\/cluster\/|(?:aws:)?eks:cluster-name$|karpe
 export function collectFleetStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   const { organisations, fleet, collections } = stores;
   const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
-  return reachingStage('fleet.collect', async ({ organisation, lane, now }) => {
-    const connection = opened(connections, lane);
+  return reachingStage('fleet.collect', async ({ organisation, partition, now }) => {
+    const connection = opened(connections, partition);
     if (connection.fleet === undefined) return async () => [];
     const reading = await connection.fleet();
     const effects = connection.canAct ? ((await connection.effects?.()) ?? null) : [];
     return async (tx) => {
-      const before = await fleet.sighted(tx, organisation, lane);
+      const before = await fleet.sighted(tx, organisation, partition);
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
-      const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules), effects);
+      const changed = await fleet.save(tx, organisation, partition, said, teamBy(rules), effects);
       if (connection.usage === undefined || connection.usageOf === 'storage-and-traffic') {
         const own = (target: FleetTarget): boolean =>
           !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
         const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });
         if (records.length > 0)
-          await takeRecords(stores, tx, organisation, lane, 'readings', now, [{ records, rejects: [] }]);
+          await takeRecords(stores, tx, organisation, partition, 'readings', now, [{ records, rejects: [] }]);
       }
-      await collections.saveCollected(tx, organisation, { connection: lane, what: 'fleet' }, reading.at, now);
+      await collections.saveCollected(tx, organisation, { connection: partition, what: 'fleet' }, reading.at, now);
       return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     };
   });
@@ -60,15 +60,20 @@ export function allocateFleetStage(stores: Placing): Stage {
   return {
     name: 'fleet.allocate',
     most: 1,
-    async run({ organisation, lane, now, tx }) {
-      const changed = await fleet.reassign(tx, organisation, lane, teamBy(await organisations.rules(tx, organisation)));
+    async run({ organisation, partition, now, tx }) {
+      const changed = await fleet.reassign(
+        tx,
+        organisation,
+        partition,
+        teamBy(await organisations.rules(tx, organisation)),
+      );
       return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     },
   };
 }
 
 const lookedAtAnew = (teams: readonly string[]): Waking[] =>
-  [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
+  [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** Whose a target is. What several teams share is nobody's to act on. */
 const teamBy =

@@ -31,7 +31,7 @@ type Needed = Pick<Stores, 'db' | 'prices' | 'fleet' | 'workloads' | 'collection
 
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return reachingStage('price.collect', async (call) => {
-    const connection = opened(connections, call.lane);
+    const connection = opened(connections, call.partition);
     return whatOf(call.key) === 'spot'
       ? collectSpot(stores, connection, call)
       : collectPrices(stores, connection, call);
@@ -44,9 +44,9 @@ type Save = Awaited<ReturnType<ApartWork>>;
 async function collectPrices(
   stores: Needed,
   connection: ProviderConnection,
-  { organisation, lane, now }: Call,
+  { organisation, partition, now }: Call,
 ): Promise<Save> {
-  const collection = { connection: lane, what: 'prices' as const };
+  const collection = { connection: partition, what: 'prices' as const };
   const before = await stores.collections.collectedTo(stores.db, organisation, collection);
   const stated: PriceEvent[] = [];
   for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? [])
@@ -57,11 +57,11 @@ async function collectPrices(
     const known = [...(await stores.prices.book(tx, organisation)).prices];
     for (const event of stated) if (event.kind === 'price') known.push(event.price);
     // One look is one statement: its pages do not contradict each other by the order in which they came.
-    const fresh = [...(await stores.prices.add(tx, organisation, stated, lane))];
+    const fresh = [...(await stores.prices.add(tx, organisation, stated, partition))];
     if (onSale !== undefined) {
-      const offers = offersOf(onSale, lane, known);
-      await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
-      const source = `${lane} savings plans`;
+      const offers = offersOf(onSale, partition, known);
+      await stores.fleet.saveOffers(tx, organisation, partition, offers, now);
+      const source = `${partition} savings plans`;
       fresh.push(
         ...(await stores.prices.add(
           tx,
@@ -105,16 +105,16 @@ type SpotReading = Parameters<typeof availabilityOf>[0][number];
 async function collectSpot(
   stores: Needed,
   connection: ProviderConnection,
-  { organisation, lane, now }: Call,
+  { organisation, partition, now }: Call,
 ): Promise<Save> {
   if (connection.spotHistory === undefined) return async () => [];
-  const collection = { connection: lane, what: 'spot' as const };
+  const collection = { connection: partition, what: 'spot' as const };
   const before = await stores.collections.collectedTo(stores.db, organisation, collection);
   const read: SpotReading[] = [];
   for await (const readings of connection.spotHistory(before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS))
     for (const reading of readings) read.push(reading);
   return async (tx) => {
-    const fresh = await saveSpot(stores, tx, organisation, `${lane} spot history`, read);
+    const fresh = await saveSpot(stores, tx, organisation, `${partition} spot history`, read);
     await stores.collections.saveCollected(tx, organisation, collection, now, now);
     return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
   };

@@ -52,9 +52,14 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
         // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
         ...(read === null || read.isBehind ? [] : lookAt(read.teams)),
         ...lost,
-        ...(isWokenAgain ? [{ stage: 'sample.collect', lane: source, key: source, notBefore }] : []),
-        { stage: 'sample.pack', lane: source, key: source, notBefore: stores.samples.nextPack(now) },
-        { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS },
+        ...(isWokenAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
+        { stage: 'sample.pack', partition: source, key: source, notBefore: stores.samples.nextPack(now) },
+        {
+          stage: 'sample.purge',
+          partition: 'sample',
+          key: 'sample',
+          notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS,
+        },
       ];
     };
   });
@@ -63,7 +68,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
 const lookAt = (teams: readonly string[]): Waking[] =>
   teams
     .filter((team) => !isShared(team))
-    .map((team): Waking => ({ stage: 'recommendation.make', lane: team, key: team }));
+    .map((team): Waking => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** What a source has said of itself; null where it was not asked. */
 interface Read {
@@ -149,7 +154,7 @@ async function settleHealth(
   await healthFindings.keep(tx, organisation, source, settled, now);
   const wake = (team: string, urgent: boolean): Waking => ({
     stage: 'recommendation.make',
-    lane: team,
+    partition: team,
     key: team,
     urgent,
   });
@@ -180,9 +185,9 @@ export function packStage({ samples }: Pick<Stores, 'samples'>): Stage {
   return {
     name: 'sample.pack',
     most: 1,
-    async run({ organisation, lane: source, now, tx }) {
+    async run({ organisation, partition: source, now, tx }) {
       const isBehind = await samples.pack(tx, organisation, source, now);
-      return isBehind ? [{ stage: 'sample.pack', lane: source, key: source, notBefore: now }] : [];
+      return isBehind ? [{ stage: 'sample.pack', partition: source, key: source, notBefore: now }] : [];
     },
   };
 }

@@ -30,15 +30,18 @@ type Save = Awaited<ReturnType<ApartWork>>;
 
 export function collectUsageStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return reachingStage('usage.collect', async (call) => {
-    const connection = opened(connections, call.lane);
+    const connection = opened(connections, call.partition);
     return whatOf(call.key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call);
   });
 }
 
 async function collectUsage(stores: Needed, connection: ProviderConnection, call: Call): Promise<Save> {
   if (connection.usage === undefined) return nothing;
-  const { organisation, lane, now } = call;
-  const before = await stores.collections.collectedTo(stores.db, organisation, { connection: lane, what: 'usage' });
+  const { organisation, partition, now } = call;
+  const before = await stores.collections.collectedTo(stores.db, organisation, {
+    connection: partition,
+    what: 'usage',
+  });
   return saveOf(stores, 'usage', call, await Spool.of(connection.usage(usageFrom(before, now), now, before)));
 }
 
@@ -58,10 +61,10 @@ const nothing: Save = async () => [];
 
 /** The intake itself wakes what it touches. */
 const saveOf =
-  (stores: Needed, what: 'usage' | 'bill', { organisation, lane, now }: Call, spool: Spool): Save =>
+  (stores: Needed, what: 'usage' | 'bill', { organisation, partition, now }: Call, spool: Spool): Save =>
   async (tx) => {
-    await takeRecords(stores, tx, organisation, lane, what, now, spool.batches());
-    await stores.collections.saveCollected(tx, organisation, { connection: lane, what }, now, now);
+    await takeRecords(stores, tx, organisation, partition, what, now, spool.batches());
+    await stores.collections.saveCollected(tx, organisation, { connection: partition, what }, now, now);
     return [];
   };
 

@@ -40,7 +40,7 @@ const STAGES: Readonly<Record<Collected, string>> = {
 /** `fake/usage`: a connection's name holds no slash at its end, what is collected never one. */
 export const collectingKey = ({ connection, what }: DueCollection): Waking => ({
   stage: STAGES[what],
-  lane: connection,
+  partition: connection,
   key: `${connection}/${what}`,
 });
 

@@ -58,7 +58,7 @@ async function settle(
         reasons: look.message === '' ? [] : [{ code: 'successor', message: look.message }],
       },
     });
-    return [...wakings, ...(isVerified ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
+    return [...wakings, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
   if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
@@ -106,4 +106,9 @@ async function lookFor(
   }
 }
 
-const again = ({ team, id }: Action, notBefore: number): Waking => ({ stage: CONFIRM, lane: team, key: id, notBefore });
+const again = ({ team, id }: Action, notBefore: number): Waking => ({
+  stage: CONFIRM,
+  partition: team,
+  key: id,
+  notBefore,
+});

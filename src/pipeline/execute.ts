@@ -84,7 +84,7 @@ class Execution {
     if (state === 'intended')
       return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
     // A crash between the last commit and the waking that follows it.
-    return state === 'applied' ? [{ stage: CONFIRM, lane: action.team, key: id }] : [];
+    return state === 'applied' ? [{ stage: CONFIRM, partition: action.team, key: id }] : [];
   }
 
   private expire(action: Action): Promise<readonly Waking[]> {
@@ -403,7 +403,7 @@ const plain = (reasons: readonly Reason[]): Reason[] => reasons.map(({ code, mes
 
 const again = ({ team, id }: Action, notBefore?: number): Waking => ({
   stage: EXECUTE,
-  lane: team,
+  partition: team,
   key: id,
   ...(notBefore === undefined ? {} : { notBefore }),
 });

@@ -17,7 +17,7 @@ import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import type { Stage, StageCall } from './stage.js';
 
-export const FIND_PRICES: Waking = { stage: 'anomaly.find', lane: 'prices', key: 'prices' };
+export const FIND_PRICES: Waking = { stage: 'anomaly.find', partition: 'prices', key: 'prices' };
 
 /** Late usage of a day is waited for so long. */
 const SETTLES_MS = 6 * HOUR_MS;

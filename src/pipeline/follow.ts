@@ -112,4 +112,9 @@ async function begin(
   return approved.wakings;
 }
 
-const again = ({ team, id }: Action, notBefore: number): Waking => ({ stage: FOLLOW, lane: team, key: id, notBefore });
+const again = ({ team, id }: Action, notBefore: number): Waking => ({
+  stage: FOLLOW,
+  partition: team,
+  key: id,
+  notBefore,
+});

@@ -13,5 +13,5 @@ export function lastPart(key: string): string {
 }
 
 export function wakeTeamDays(stage: string, days: Iterable<TeamDay>): Waking[] {
-  return [...days].map((day) => ({ stage, lane: day.team, key: teamDayKey(day) }));
+  return [...days].map((day) => ({ stage, partition: day.team, key: teamDayKey(day) }));
 }

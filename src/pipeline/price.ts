@@ -25,7 +25,7 @@ export function priceStage(
   return {
     name: 'cost.price',
     most: 60,
-    async run({ organisation, lane: team, keys, tx }) {
+    async run({ organisation, partition: team, keys, tx }) {
       const { book, fx } = await prices.book(tx, organisation);
       const context = {
         book,

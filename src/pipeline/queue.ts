@@ -1,21 +1,30 @@
 /**
- * The queue says who does what is due: one small job per lane, on BullMQ over PostgreSQL or Redis.
+ * The queue says who does what is due: one small job per partition, on BullMQ over PostgreSQL or Redis.
  *
- * A job carries a lane's name and nothing else. Losing the queue, or a job, or doing one twice, loses and changes
+ * A job carries a partition's name and nothing else. Losing the queue, or a job, or doing one twice, loses and changes
  * nothing:
  * what is due stands in the work table.
  */
 import { hash } from 'node:crypto';
 import { createPostgresBackend, Queue, Worker, type Job } from 'bullmq';
 import { Redis } from 'ioredis';
-import type { DueLane } from '../store/work.js';
+import type { DuePartition } from '../store/work.js';
 import type { Runner } from './runner.js';
 
 const QUEUE = 'bursar-line';
 /** The braces keep all keys of the queue on one node of a Redis cluster. */
 const PREFIX = '{bursar}';
 
-type Lane = Omit<DueLane, 'due'>;
+type Partition = Omit<DuePartition, 'due'>;
+
+/** `lane` is the partition: processes of an older version that share the queue read it by that name. */
+interface JobData {
+  readonly organisation: string;
+  readonly stage: string;
+  readonly lane: string;
+}
+
+const partitionOf = ({ organisation, stage, lane }: JobData): Partition => ({ organisation, stage, partition: lane });
 
 export interface QueueSettings {
   readonly databaseUrl: string;
@@ -49,7 +58,7 @@ export const stallOptions = (seconds: number) => ({
 /** The little that the line needs of a queue, whichever backend is behind it. */
 interface Handles {
   add(
-    jobs: { name: string; data: Lane; opts: { jobId: string; removeOnComplete: true; removeOnFail: true } }[],
+    jobs: { name: string; data: JobData; opts: { jobId: string; removeOnComplete: true; removeOnFail: true } }[],
   ): Promise<unknown>;
   waiting(): Promise<number>;
   close(): Promise<void>;
@@ -62,7 +71,7 @@ export class LineQueue {
   ) {}
 
   static async open(settings: QueueSettings, runner: Runner, failed: (error: Error) => void): Promise<LineQueue> {
-    const work = async (job: Job<Lane>): Promise<void> => void (await runner.runLane(job.data));
+    const work = async (job: Job<JobData>): Promise<void> => void (await runner.runPartition(partitionOf(job.data)));
     const handles =
       settings.redisUrl === null
         ? await overPostgres(settings, work, failed)
@@ -70,15 +79,15 @@ export class LineQueue {
     return new LineQueue(handles, settings.redisUrl === null ? 'postgresql' : 'redis');
   }
 
-  /** One job per lane. A lane that has a job already gets no second one. */
-  async handOut(lanes: readonly Lane[]): Promise<void> {
-    if (lanes.length === 0) return;
+  /** One job per partition. A partition that has a job already gets no second one. */
+  async handOut(partitions: readonly Partition[]): Promise<void> {
+    if (partitions.length === 0) return;
     await this.handles.add(
-      lanes.map(({ organisation, stage, lane }) => ({
+      partitions.map(({ organisation, stage, partition }) => ({
         name: stage,
-        data: { organisation, stage, lane },
+        data: { organisation, stage, lane: partition },
         opts: {
-          jobId: jobId({ organisation, stage, lane }),
+          jobId: jobId({ organisation, stage, partition }),
           removeOnComplete: true as const,
           removeOnFail: true as const,
         },
@@ -98,11 +107,11 @@ export class LineQueue {
 }
 
 /** BullMQ refuses `:` and numbers as ids; names of teams may hold anything. */
-function jobId(lane: Lane): string {
-  return `lane-${hash('md5', `${lane.organisation}\u0001${lane.stage}\u0001${lane.lane}`)}`;
+function jobId(partition: Partition): string {
+  return `lane-${hash('md5', `${partition.organisation}\u0001${partition.stage}\u0001${partition.partition}`)}`;
 }
 
-type Work = (job: Job<Lane>) => Promise<void>;
+type Work = (job: Job<JobData>) => Promise<void>;
 
 async function overPostgres(
   { databaseUrl, concurrency, stallSeconds }: QueueSettings,

@@ -93,14 +93,16 @@ export function asking(
     );
 }
 
-/** The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it. */
+/**
+ * The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it.
+ */
 function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): Waking[] {
   const instants = own.flatMap(
     ({ document, policy }) => policy.looksAgainAt?.(view, policy.params.parse(document.params)) ?? [],
   );
   if (instants.length === 0) return [];
   const notBefore = now + Math.max(0, Math.min(...instants) - view.asOf);
-  return [{ stage: 'recommendation.make', lane: team, key: team, notBefore }];
+  return [{ stage: 'recommendation.make', partition: team, key: team, notBefore }];
 }
 
 /**

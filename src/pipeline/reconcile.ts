@@ -48,7 +48,7 @@ export function reconcileStage(stores: Needs): Stage {
 }
 
 async function reconcileMonth(stores: Needs, call: StageCall, month: string): Promise<void> {
-  const { organisation, lane: source, now, tx } = call;
+  const { organisation, partition: source, now, tx } = call;
   const { organisations, prices, reconciliation, learnedRates } = stores;
   const scopes = await reconciliation.scopes(tx, organisation, source, month);
   const currencies = new Map((await organisations.teams(tx, organisation)).map(({ id, currency }) => [id, currency]));
@@ -103,7 +103,7 @@ type Read = BillSummary & Pick<BillScope, 'isClosed'>;
 /** What the bills say: as it was kept, or from their lines. */
 async function readBills(
   { organisations, raw, billCells }: Needs,
-  { organisation, lane: source, tx }: StageCall,
+  { organisation, partition: source, tx }: StageCall,
   scopes: readonly BillScope[],
 ): Promise<Read[]> {
   const rules = await organisations.rules(tx, organisation);

@@ -25,7 +25,7 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
   return {
     name: REPORT,
     most: 1,
-    async run({ organisation, lane: team, keys, now, tx }) {
+    async run({ organisation, partition: team, keys, now, tx }) {
       for (const month of keys.map(lastPart)) {
         const facts = await reports.facts(tx, organisation, team, month, now);
         const report = makeReport(facts, { optimum: optimumOf(facts.demand), forecast: nextMonthOf(facts) });

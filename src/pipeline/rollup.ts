@@ -25,13 +25,15 @@ export function rollupStage(
   return {
     name: 'cost.rollup',
     most: 200,
-    async run({ organisation, lane: team, keys, now, tx }) {
+    async run({ organisation, partition: team, keys, now, tx }) {
       const days = keys.map(lastPart);
       await costs.rollUp(tx, organisation, team, days, await organisations.currencyOf(tx, organisation, team));
       const { rules } = await organisations.rules(tx, organisation);
       // A stand-in's day is shared anew even when no rule shares any more: its old shares must go.
       const sharing = isShared(team) || rules.some((rule) => 'split' in rule);
-      const shares = sharing ? days.map((day) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${day}` })) : [];
+      const shares = sharing
+        ? days.map((day) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${day}` }))
+        : [];
       const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
       const late = [

@@ -1,6 +1,6 @@
 /**
- * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction. Work
- * that takes minutes is done apart, under a lease.
+ * Does the line's due work: claims keys of a partition, runs their stage, wakes the next ones, all in one transaction.
+ * Work that takes minutes is done apart, under a lease.
  *
  * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
  * again later, any other parks the key with its reason. Knows no stage by name.
@@ -8,12 +8,12 @@
 import type { Clock } from '../core/time.js';
 import { Failure } from '../core/errors.js';
 import type { Database } from '../store/database.js';
-import { following, MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';
+import { following, MOST_ATTEMPTS, wake, type ClaimedWork, type DuePartition, type WorkTable } from '../store/work.js';
 import type { ApartWork, Stage } from './stage.js';
 import { tracedRun } from './tracing.js';
 import { NOBODY, type Watch } from './watch.js';
 
-type Lane = Omit<DueLane, 'due'>;
+type Partition = Omit<DuePartition, 'due'>;
 
 /** How long a process that died keeps its work from others, as a part of the time in which it is to be taken up. */
 export const leaseMsOf = (stallSeconds: number): number => stallSeconds * 400;
@@ -44,11 +44,11 @@ export class Runner {
     this.stages = new Map(line.map((stage) => [stage.name, stage]));
   }
 
-  /** Works until the lane has nothing due, or it is enough; returns the number of keys done. */
-  async runLane(lane: Lane, isEnough: (done: number) => Promise<boolean> = NEVER): Promise<number> {
+  /** Works until the partition has nothing due, or it is enough; returns the number of keys done. */
+  async runPartition(partition: Partition, isEnough: (done: number) => Promise<boolean> = NEVER): Promise<number> {
     let total = 0;
     while (true) {
-      const done = await this.step(lane);
+      const done = await this.step(partition);
       total += done;
       if (done === 0 || (await isEnough(total))) return total;
     }
@@ -61,111 +61,122 @@ export class Runner {
    */
   async drain(progress?: Progress, isEnough = NEVER): Promise<void> {
     while (!(await isEnough())) {
-      const lanes = (await this.work.dueLanes(this.clock.now())).filter(({ stage }) => this.stages.has(stage));
-      if (lanes.length === 0) return;
+      const partitions = (await this.work.duePartitions(this.clock.now())).filter(({ stage }) =>
+        this.stages.has(stage),
+      );
+      if (partitions.length === 0) return;
       let done = 0;
       for (const stage of this.line) {
-        for (const lane of lanes.filter((l) => l.stage === stage.name)) {
+        for (const partition of partitions.filter((l) => l.stage === stage.name)) {
           if (await isEnough()) return;
-          // A lane that wakes itself has its turn again when the others have had theirs.
-          const count = await this.runLane(lane, async (keys) => keys >= lane.due || isEnough());
+          // A partition that wakes itself has its turn again when the others have had theirs.
+          const count = await this.runPartition(partition, async (keys) => keys >= partition.due || isEnough());
           done += count;
-          if (count > 0) progress?.(stage.name, count, lane.due);
+          if (count > 0) progress?.(stage.name, count, partition.due);
         }
       }
       if (done === 0) await new Promise((resolve) => setTimeout(resolve, OTHERS_PAUSE_MS));
     }
   }
 
-  private async step(lane: Lane): Promise<number> {
-    const stage = this.stages.get(lane.stage);
+  private async step(partition: Partition): Promise<number> {
+    const stage = this.stages.get(partition.stage);
     if (stage === undefined) return 0;
     let claimed: ClaimedWork[] = [];
     try {
-      return await this.attempt(stage, lane, stage.most, (work) => (claimed = work));
+      return await this.attempt(stage, partition, stage.most, (work) => (claimed = work));
     } catch (error) {
       if (claimed.length === 0) throw error;
-      if (claimed.length === 1) return this.failed(lane, claimed, error);
+      if (claimed.length === 1) return this.failed(partition, claimed, error);
       // One key of many may be to blame: each gets its own transaction, and its own verdict.
-      return this.oneByOne(stage, lane, claimed.length);
+      return this.oneByOne(stage, partition, claimed.length);
     }
   }
 
-  private async oneByOne(stage: Stage, lane: Lane, count: number): Promise<number> {
+  private async oneByOne(stage: Stage, partition: Partition, count: number): Promise<number> {
     let done = 0;
     for (let n = 0; n < count; n++) {
       let claimed: ClaimedWork[] = [];
       try {
-        done += await this.attempt(stage, lane, 1, (work) => (claimed = work));
+        done += await this.attempt(stage, partition, 1, (work) => (claimed = work));
       } catch (error) {
         if (claimed.length === 0) throw error;
-        done += await this.failed(lane, claimed, error);
+        done += await this.failed(partition, claimed, error);
       }
     }
     return done;
   }
 
-  private async attempt(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
+  private async attempt(
+    stage: Stage,
+    partition: Partition,
+    most: number,
+    took: (work: ClaimedWork[]) => void,
+  ): Promise<number> {
     const since = this.clock.now();
     let claimed: readonly ClaimedWork[] = [];
     const taking = (work: ClaimedWork[]): void => took((claimed = work));
     const done = await (stage.apart === undefined
-      ? this.attemptAtOnce(stage.run.bind(stage), lane, most, taking)
-      : this.attemptApart(stage.apart, lane, taking));
+      ? this.attemptAtOnce(stage.run.bind(stage), partition, most, taking)
+      : this.attemptApart(stage.apart, partition, taking));
     if (claimed.length > 0)
-      this.watch({ kind: 'ran', ...runOf(lane, claimed), milliseconds: this.clock.now() - since });
+      this.watch({ kind: 'ran', ...runOf(partition, claimed), milliseconds: this.clock.now() - since });
     return done;
   }
 
   private attemptAtOnce(
     run: NonNullable<Stage['run']>,
-    lane: Lane,
+    partition: Partition,
     most: number,
     took: (work: ClaimedWork[]) => void,
   ): Promise<number> {
     const now = this.clock.now();
     return this.db.transaction(async (tx) => {
-      const claimed = await this.work.claim(tx, lane, now, most);
+      const claimed = await this.work.claim(tx, partition, now, most);
       took(claimed);
       if (claimed.length === 0) return 0;
-      return tracedRun(lane, claimed, async () => {
+      return tracedRun(partition, claimed, async () => {
         const wakings = await run({
-          organisation: lane.organisation,
-          lane: lane.lane,
+          organisation: partition.organisation,
+          partition: partition.partition,
           keys: claimed.map((c) => c.key),
           now,
           clock: this.clock,
           tx,
         });
-        await this.work.finish(tx, lane, claimed);
-        await wake(tx, lane.organisation, following(claimed, wakings));
+        await this.work.finish(tx, partition, claimed);
+        await wake(tx, partition.organisation, following(claimed, wakings));
         return claimed.length;
       });
     });
   }
 
   /** Claimed in one commit, done under a lease while no connection is held, saved and finished in another. */
-  private async attemptApart(work: ApartWork, lane: Lane, took: (work: ClaimedWork[]) => void): Promise<number> {
+  private async attemptApart(
+    work: ApartWork,
+    partition: Partition,
+    took: (work: ClaimedWork[]) => void,
+  ): Promise<number> {
     const now = this.clock.now();
-    const claimed = await this.work.lease(lane, now, now + this.leaseMs);
+    const claimed = await this.work.lease(partition, now, now + this.leaseMs);
     took(claimed);
     const [first] = claimed;
     if (first === undefined) return 0;
-    const renewal = this.renewing(lane, claimed);
+    const renewal = this.renewing(partition, claimed);
     try {
-      return await tracedRun(lane, claimed, async () => {
+      return await tracedRun(partition, claimed, async () => {
         const save = await work({
-          organisation: lane.organisation,
-          lane: lane.lane,
+          organisation: partition.organisation,
+          partition: partition.partition,
           key: first.key,
           now,
           clock: this.clock,
         });
         await this.db.transaction(async (tx) => {
-          if (!(await this.work.isOpen(tx, lane, claimed))) return;
+          if (!(await this.work.isOpen(tx, partition, claimed))) return;
           const wakings = await save(tx, this.clock.now());
-          await this.work.finish(tx, lane, claimed);
-          await wake(tx, lane.organisation, following(claimed, wakings));
+          await this.work.finish(tx, partition, claimed);
+          await wake(tx, partition.organisation, following(claimed, wakings));
         });
         return 1;
       });
@@ -178,33 +189,33 @@ export class Runner {
    * On a connection that nothing else uses: a pool that is busy must not make a process look dead. A renewal that fails
    * is made up for by the next; where none succeeds the lease runs out, as it should.
    */
-  private renewing(lane: Lane, claimed: readonly ClaimedWork[]): ReturnType<typeof setInterval> {
+  private renewing(partition: Partition, claimed: readonly ClaimedWork[]): ReturnType<typeof setInterval> {
     const renew = (): Promise<void> =>
-      this.work.renew(this.db.aside, lane, claimed, this.clock.now() + this.leaseMs).catch(() => undefined);
+      this.work.renew(this.db.aside, partition, claimed, this.clock.now() + this.leaseMs).catch(() => undefined);
     return setInterval(() => void renew(), this.leaseMs / RENEWALS);
   }
 
-  private async failed(lane: Lane, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
+  private async failed(partition: Partition, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
     const now = this.clock.now();
     const attempts = Math.max(...claimed.map((c) => c.attempts)) + 1;
     const again = mayPass(error) && attempts < MOST_ATTEMPTS;
     const retryAt = again ? now + 1000 * 2 ** attempts : null;
     await this.work.fail(
-      lane,
+      partition,
       claimed.map((c) => c.key),
       reasonOf(error),
       retryAt,
       now,
     );
-    this.watch({ kind: 'failed', ...runOf(lane, claimed), attempts, reason: reasonOf(error), retryAt });
+    this.watch({ kind: 'failed', ...runOf(partition, claimed), attempts, reason: reasonOf(error), retryAt });
     return claimed.length;
   }
 }
 
-const runOf = ({ organisation, stage, lane }: Lane, { length: keys }: readonly ClaimedWork[]) => ({
+const runOf = ({ organisation, stage, partition }: Partition, { length: keys }: readonly ClaimedWork[]) => ({
   organisation,
   stage,
-  lane,
+  partition,
   keys,
 });
 

@@ -9,7 +9,7 @@ import type { Waking } from '../store/work.js';
 export interface StageCall {
   readonly organisation: string;
   /** Team, source or day: the first part of every key of this call. */
-  readonly lane: string;
+  readonly partition: string;
   readonly keys: readonly string[];
   /** Epoch milliseconds: when the run began. */
   readonly now: number;

@@ -1,9 +1,9 @@
 /**
  * The tick says when to look: at every waking (PostgreSQL notifies), and every few seconds in case a notice was lost.
  *
- * It only hands lanes to the queue. What the calendar itself makes due (a period that turns, a forecast that ages) is
- * woken here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and not
- * the handing out, from their turn, and is told to whoever asks whether the process is ready.
+ * It only hands partitions to the queue. What the calendar itself makes due (a period that turns, a forecast that ages)
+ * is woken here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and
+ * not the handing out, from their turn, and is told to whoever asks whether the process is ready.
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
@@ -12,17 +12,17 @@ import { WatchedParts } from '../core/watched.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
 import { SETTLE } from '../store/bill/counting.js';
-import { wake, WAKING_CHANNEL, type DueLane, type Waking } from '../store/work.js';
+import { wake, WAKING_CHANNEL, type DuePartition, type Waking } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
 const HOUR_MS = 3_600_000;
 /** A burst of wakings is answered once. */
 const PAUSE_MS = 20;
 /**
- * A lane gets a job at most this often: a meter that sends without pause would have the same day priced again with
+ * A partition gets a job at most this often: a meter that sends without pause would have the same day priced again with
  * every batch. What to recommend looks at weeks, so it may wait longer.
  */
-const LANE_PAUSE_MS = 1000;
+const PARTITION_PAUSE_MS = 1000;
 const RECOMMENDING_PAUSE_MS = 60_000;
 
 /** What is due by a schedule of its own. */
@@ -38,7 +38,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
-  /** When each lane got its last job, in the process' own milliseconds, as long as it rests. */
+  /** When each partition got its last job, in the process' own milliseconds, as long as it rests. */
   private readonly handedAt = new Map<string, number>();
   private later: ReturnType<typeof setTimeout> | null = null;
 
@@ -102,7 +102,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     });
     for (const schedule of this.schedules) await this.part(schedule.name, now, () => schedule.wakeDue(now));
     await this.part('handing out', now, async () =>
-      this.queue.handOut(this.rested(await this.stores.work.dueLanes(now))),
+      this.queue.handOut(this.rested(await this.stores.work.duePartitions(now))),
     );
   }
 
@@ -118,20 +118,20 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  /** The lanes that have had their pause; the others are looked at again when theirs is over. */
-  private rested(lanes: readonly DueLane[]): DueLane[] {
+  /** The partitions that have had their pause; the others are looked at again when theirs is over. */
+  private rested(partitions: readonly DuePartition[]): DuePartition[] {
     const now = performance.now();
-    for (const [lane, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(lane);
-    const rested: DueLane[] = [];
+    for (const [partition, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(partition);
+    const rested: DuePartition[] = [];
     let next = Infinity;
-    for (const lane of lanes) {
-      const name = nameOf(lane);
-      const until = (this.handedAt.get(name) ?? -Infinity) + pauseOf(lane);
+    for (const partition of partitions) {
+      const name = nameOf(partition);
+      const until = (this.handedAt.get(name) ?? -Infinity) + pauseOf(partition);
       if (until > now) {
         next = Math.min(next, until);
         continue;
       }
-      rested.push(lane);
+      rested.push(partition);
       this.handedAt.set(name, now);
     }
     if (next < Infinity) {
@@ -147,7 +147,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     return rested;
   }
 
-  /** Every budget's current period, those that have ended since, and deliveries that were allocated under older rules. */
+  /**
+   * Every budget's current period, those that have ended since, and deliveries that were allocated under older rules.
+   */
   private async wakeByCalendar(now: number): Promise<void> {
     const { db, budgets, organisations } = this.stores;
     for (const organisation of await organisations.ids(db)) {
@@ -156,7 +158,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       await wake(db, organisation, [
         ...all.map((budget) => ({
           stage: 'budget.weigh',
-          lane: budget.id,
+          partition: budget.id,
           key: `${budget.id}/${periodLabel(budget, asOf)}`,
         })),
         // Once more when it is over: what was still to come then has come.
@@ -172,8 +174,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** What is urgent (a card that is lost) waits no longer than any lane, whatever its stage. */
-const pauseOf = ({ stage, urgent }: DueLane): number =>
-  stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS;
+/** What is urgent (a card that is lost) waits no longer than any partition, whatever its stage. */
+const pauseOf = ({ stage, urgent }: DuePartition): number =>
+  stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : PARTITION_PAUSE_MS;
 
-const nameOf = ({ organisation, stage, lane }: DueLane): string => `${organisation}\u0001${stage}\u0001${lane}`;
+const nameOf = ({ organisation, stage, partition }: DuePartition): string =>
+  `${organisation}\u0001${stage}\u0001${partition}`;

@@ -2,20 +2,20 @@
  * Spans of the line: one for each run of a stage, linked to what woke it, and below it one for each call of a provider.
  * Where no tracing was started the API does nothing, and so does this.
  *
- * Holds names (stage, lane, keys, connection, operation, kind of effect) and kinds of failures; never a message of a
- * provider, a token or a credential.
+ * Holds names (stage, partition, keys, connection, operation, kind of effect) and kinds of failures; never a message of
+ * a provider, a token or a credential.
  */
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Link, type Span } from '@opentelemetry/api';
 import { Failure } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
-import { wokenIn, type ClaimedWork, type DueLane } from '../store/work.js';
+import { wokenIn, type ClaimedWork, type DuePartition } from '../store/work.js';
 
 /** A run may take thousands of keys. */
 const MOST_KEYS = 50;
 
 /** Runs a stage's work in a span of its own, which has no parent: whoever woke it has long gone on. */
 export function tracedRun<T>(
-  { organisation, stage, lane }: Omit<DueLane, 'due'>,
+  { organisation, stage, partition }: Omit<DuePartition, 'due'>,
   claimed: readonly ClaimedWork[],
   work: () => Promise<T>,
 ): Promise<T> {
@@ -25,7 +25,7 @@ export function tracedRun<T>(
   const attributes = {
     'bursar.organisation': organisation,
     'bursar.stage': stage,
-    'bursar.lane': lane,
+    'bursar.partition': partition,
     'bursar.keys': claimed.slice(0, MOST_KEYS).map(({ key }) => key),
     'bursar.key_count': claimed.length,
   };

@@ -36,7 +36,7 @@ export async function countUnmetered(stores: Needs, call: StageCall, scopes: rea
 /** The usage lines that name a resource and may be set aside; none where they are too many. */
 async function linesOf(
   { organisations, raw, dimensions }: Needs,
-  { organisation, lane: source, tx }: StageCall,
+  { organisation, partition: source, tx }: StageCall,
   delivery: string,
   aside: SetAside,
 ): Promise<ResourceLine[]> {

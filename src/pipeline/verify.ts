@@ -29,7 +29,7 @@ export function verifyStage(stores: Needs): Stage {
     name: VERIFY,
     most: 50,
     async run(call) {
-      const { organisation, lane: team, keys, now, tx } = call;
+      const { organisation, partition: team, keys, now, tx } = call;
       const facts = await savings.facts(tx, organisation, team, keys);
       await savings.open(tx, organisation, facts, await organisations.currencyOf(tx, organisation, team), now);
       const chains = [];
@@ -51,7 +51,7 @@ export function verifyStage(stores: Needs): Stage {
 /** Raw records are read once for all chains of the call. */
 async function usageOf(
   { organisations, savingEvidence }: Needs,
-  { organisation, lane: team, now, tx }: StageCall,
+  { organisation, partition: team, now, tx }: StageCall,
   all: readonly Counterfactual[],
 ): Promise<TargetUsage> {
   const rules = await organisations.rules(tx, organisation);
@@ -78,7 +78,7 @@ async function verifyChain(
   contextOf: (currency: string) => CostContext,
 ): Promise<Waking[]> {
   const { savings, savingEvidence } = stores;
-  const { organisation, lane: team, now, tx } = call;
+  const { organisation, partition: team, now, tx } = call;
   const all = members.map(({ counterfactual }) => counterfactual);
   const evidence = { ...usage, ...(await savingEvidence.account(tx, organisation, team, all, evidenceSpan(all, now))) };
   const truth = judgedByBill(attribute(members, effects, evidence, contextOf, hourOf(now)), all, evidence, contextOf);
@@ -100,7 +100,7 @@ async function verifyChain(
     await savings.saveEntry(tx, organisation, one, entry, next === null, now);
     if (entry.state === 'measured' || entry.state === 'verified')
       await markMeasured(stores, { organisation, id: one.action, now, tx });
-    if (next !== null) wakings.push({ stage: VERIFY, lane: team, key: one.action, notBefore: next });
+    if (next !== null) wakings.push({ stage: VERIFY, partition: team, key: one.action, notBefore: next });
   }
   return wakings;
 }
@@ -125,7 +125,7 @@ export async function verifyLate(
 ): Promise<Waking[]> {
   return (await savings.touching(tx, organisation, team, days)).map((action) => ({
     stage: VERIFY,
-    lane: team,
+    partition: team,
     key: action,
     notBefore: afterTheHour(now),
   }));

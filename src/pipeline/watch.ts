@@ -8,7 +8,7 @@ import { formatInstant } from '../core/time.js';
 interface Run {
   readonly organisation: string;
   readonly stage: string;
-  readonly lane: string;
+  readonly partition: string;
   readonly keys: number;
 }
 
@@ -30,8 +30,8 @@ export const NOBODY: Watch = () => undefined;
 export const tellLog =
   (log: Pick<Logger, 'debug' | 'warn'>): Watch =>
   (event) => {
-    const { organisation, stage, lane, keys } = event;
-    const run = { organisation, stage, lane, keys };
+    const { organisation, stage, partition, keys } = event;
+    const run = { organisation, stage, partition, keys };
     if (event.kind === 'ran') return log.debug({ message: `${stage} ran`, ...run, durationMs: event.milliseconds });
     const { attempts, reason, retryAt } = event;
     if (retryAt === null) return log.warn({ message: `${stage} is parked`, ...run, attempts, reason });

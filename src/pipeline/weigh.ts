@@ -30,12 +30,12 @@ export function weighStage(
   return {
     name: 'budget.weigh',
     most: 20,
-    async run({ organisation, lane, keys, now, tx }): Promise<Waking[]> {
-      const budget = await budgets.get(tx, organisation, lane);
+    async run({ organisation, partition, keys, now, tx }): Promise<Waking[]> {
+      const budget = await budgets.get(tx, organisation, partition);
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
-      const wakings: Waking[] = [{ stage: 'recommendation.make', lane: budget.team, key: budget.team }];
+      const wakings: Waking[] = [{ stage: 'recommendation.make', partition: budget.team, key: budget.team }];
       for (const key of keys) {
         const day = parseDay(lastPart(key));
         if (day === null) continue;
@@ -69,7 +69,8 @@ export function weighStage(
           now,
           held.nanos,
         );
-        if (held.nextExpiry !== null) wakings.push({ stage: 'budget.weigh', lane, key, notBefore: held.nextExpiry });
+        if (held.nextExpiry !== null)
+          wakings.push({ stage: 'budget.weigh', partition, key, notBefore: held.nextExpiry });
         const told = await budgets.told(tx, organisation, budget.id, period);
         const changed = raised(state, told);
         await budgets.saveTold(tx, organisation, budget.id, period, changed, now);
@@ -92,14 +93,14 @@ export async function wakeBudgets(
 ): Promise<Waking[]> {
   const wakings = new Map<string, Waking>();
   for (const { team, days } of changed) {
-    wakings.set(`team ${team}`, { stage: 'recommendation.make', lane: team, key: team });
+    wakings.set(`team ${team}`, { stage: 'recommendation.make', partition: team, key: team });
     for (const budget of await budgets.over(tx, organisation, new Set([team]))) {
       for (const day of days) {
         const start = Date.parse(day);
         // A UTC day may touch two local periods; both are weighed.
         for (const instant of [start, start + DAY_MS - 1]) {
           const key = `${budget.id}/${periodLabel(budget, instant)}`;
-          wakings.set(key, { stage: 'budget.weigh', lane: budget.id, key });
+          wakings.set(key, { stage: 'budget.weigh', partition: budget.id, key });
         }
       }
     }

@@ -7,26 +7,29 @@
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import type { Queryable, Transaction } from './database.js';
 
-/** One waking: the lane is the first part of the key (a team, a source), and the unit in which jobs are handed out. */
+/**
+ * One waking: the partition is the first part of the key (a team, a source), and the unit in which jobs are handed out.
+ * Its column is called `lane`: by that name Citus distributes the table.
+ */
 export interface Waking {
   readonly stage: string;
-  readonly lane: string;
+  readonly partition: string;
   readonly key: string;
   /**
    * Not before this instant, in epoch milliseconds; absent: now. Work that is due already is never put off by it, and a
    * waking without an instant makes it due at once.
    */
   readonly notBefore?: number;
-  /** It does not wait for its lane's pause. */
+  /** It does not wait for its partition's pause. */
   readonly urgent?: boolean;
 }
 
-export interface DueLane {
+export interface DuePartition {
   readonly organisation: string;
   readonly stage: string;
-  readonly lane: string;
+  readonly partition: string;
   readonly due: number;
-  /** Something in it does not wait for the lane's pause. */
+  /** Something in it does not wait for the partition's pause. */
   readonly urgent?: boolean;
 }
 
@@ -36,7 +39,7 @@ export interface ClaimedWork {
   readonly attempts: number;
   /** The trace in which it was woken last; null: in none. */
   readonly waker: string | null;
-  /** What follows from it does not wait for its lane's pause either. */
+  /** What follows from it does not wait for its partition's pause either. */
   readonly urgent: boolean;
 }
 
@@ -56,7 +59,7 @@ export const MOST_ATTEMPTS = 6;
 export async function wake(db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> {
   if (wakings.length === 0) return;
   const unique = soonest(wakings);
-  unique.sort((a, b) => (a.lane + a.stage + a.key < b.lane + b.stage + b.key ? -1 : 1));
+  unique.sort((a, b) => (a.partition + a.stage + a.key < b.partition + b.stage + b.key ? -1 : 1));
   await db.query(
     `insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
      select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent, $7::text from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
@@ -65,7 +68,7 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
        not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end`,
     [
       organisation,
-      unique.map((w) => w.lane),
+      unique.map((w) => w.partition),
       unique.map((w) => w.stage),
       unique.map((w) => w.key),
       unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))),
@@ -77,8 +80,8 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
 }
 
 /**
- * Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its lane's
- * pause.
+ * Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its
+ * partition's pause.
  */
 export const wakeAtOnce = (db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> =>
   wake(
@@ -153,30 +156,30 @@ const free = (at: string): string => `(leased_until is null or leased_until <= $
 export class WorkTable {
   constructor(private readonly db: Queryable) {}
 
-  /** Lanes with due work, so that each gets one job. */
-  async dueLanes(at: number): Promise<DueLane[]> {
-    return this.db.query<DueLane>(
-      `select organisation, stage, lane, count(*)::int as due, bool_or(urgent) as urgent from work
+  /** Partitions with due work, so that each gets one job. */
+  async duePartitions(at: number): Promise<DuePartition[]> {
+    return this.db.query<DuePartition>(
+      `select organisation, stage, lane as partition, count(*)::int as due, bool_or(urgent) as urgent from work
        where done < wanted and parked_at is null and not_before <= $1 and ${free('$1')} group by 1, 2, 3 order by 1, 2, 3`,
       [new Date(at)],
     );
   }
 
-  /** Takes up to `most` due keys of a lane; they stay locked until the transaction ends. */
-  async claim(tx: Transaction, lane: Omit<DueLane, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
+  /** Takes up to `most` due keys of a partition; they stay locked until the transaction ends. */
+  async claim(tx: Transaction, partition: Omit<DuePartition, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
     return tx.query<ClaimedWork>(
       `select key, wanted::text as wanted, attempts, waker, urgent from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
          and ${free('$4')} order by key limit $5 for update skip locked`,
-      [lane.organisation, lane.lane, lane.stage, new Date(at), most],
+      [partition.organisation, partition.partition, partition.stage, new Date(at), most],
     );
   }
 
   /**
-   * Takes one due key of a lane and keeps it from others until an instant, without a transaction: for work that takes
-   * minutes or asks somebody else. Who does it renews that.
+   * Takes one due key of a partition and keeps it from others until an instant, without a transaction: for work that
+   * takes minutes or asks somebody else. Who does it renews that.
    */
-  async lease(lane: Omit<DueLane, 'due'>, at: number, until: number): Promise<ClaimedWork[]> {
+  async lease(partition: Omit<DuePartition, 'due'>, at: number, until: number): Promise<ClaimedWork[]> {
     return this.db.query<ClaimedWork>(
       // An array is made once; rows of a joined subquery could be looked for again, and more than one be taken.
       `update work set leased_until = $5
@@ -184,46 +187,62 @@ export class WorkTable {
          select key from work where organisation = $1 and lane = $2 and stage = $3 and done < wanted
            and parked_at is null and not_before <= $4 and ${free('$4')} order by key limit 1 for update skip locked))
        returning key, wanted::text as wanted, attempts, waker, urgent`,
-      [lane.organisation, lane.lane, lane.stage, new Date(at), new Date(until)],
+      [partition.organisation, partition.partition, partition.stage, new Date(at), new Date(until)],
     );
   }
 
   async renew(
     db: Queryable,
-    lane: Omit<DueLane, 'due'>,
+    partition: Omit<DuePartition, 'due'>,
     claimed: readonly ClaimedWork[],
     until: number,
   ): Promise<void> {
     await db.query(
       `update work set leased_until = $5 where organisation = $1 and lane = $2 and stage = $3
          and key = any($4::text[]) and leased_until is not null`,
-      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), new Date(until)],
+      [partition.organisation, partition.partition, partition.stage, claimed.map((c) => c.key), new Date(until)],
     );
   }
 
   /** Whether leased keys are still to be finished: where a lease ran out, another process may have been faster. */
-  async isOpen(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<boolean> {
+  async isOpen(
+    tx: Transaction,
+    partition: Omit<DuePartition, 'due'>,
+    claimed: readonly ClaimedWork[],
+  ): Promise<boolean> {
     const rows = await tx.query(
       `select 1 from work w join unnest($4::text[], $5::bigint[]) as c(key, wanted) on c.key = w.key
        where w.organisation = $1 and w.lane = $2 and w.stage = $3 and w.done < c.wanted for update of w`,
-      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
+      [
+        partition.organisation,
+        partition.partition,
+        partition.stage,
+        claimed.map((c) => c.key),
+        claimed.map((c) => c.wanted),
+      ],
     );
     return rows.length === claimed.length;
   }
 
-  async finish(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
+  async finish(tx: Transaction, partition: Omit<DuePartition, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
     await tx.query(
       `update work set done = c.wanted, attempts = 0, last_error = null, leased_until = null,
          urgent = urgent and work.wanted > c.wanted
        from unnest($4::text[], $5::bigint[]) as c(key, wanted)
        where organisation = $1 and lane = $2 and stage = $3 and work.key = c.key`,
-      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
+      [
+        partition.organisation,
+        partition.partition,
+        partition.stage,
+        claimed.map((c) => c.key),
+        claimed.map((c) => c.wanted),
+      ],
     );
   }
 
   /** Notes a failure: tried again at `retryAt`, or parked where that is null. */
   async fail(
-    lane: Omit<DueLane, 'due'>,
+    partition: Omit<DuePartition, 'due'>,
     keys: readonly string[],
     reason: string,
     retryAt: number | null,
@@ -234,9 +253,9 @@ export class WorkTable {
          parked_at = case when $6::timestamptz is null then $7::timestamptz end
        where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[])`,
       [
-        lane.organisation,
-        lane.lane,
-        lane.stage,
+        partition.organisation,
+        partition.partition,
+        partition.stage,
         keys,
         reason,
         retryAt === null ? null : new Date(retryAt),

@@ -107,7 +107,7 @@ async function weighCase(bursar, teams) {
   const label = `${new Date(today).toISOString().slice(0, 7)}-01`;
   const wakings = Array.from({ length: teams }, (_, n) => ({
     stage: 'budget.weigh',
-    lane: `budget-${n + 1}`,
+    partition: `budget-${n + 1}`,
     key: `budget-${n + 1}/${label}`,
   }));
   const queue = await LineQueue.open({ databaseUrl, redisUrl: null, concurrency: 4 }, runner, (error) => {
@@ -115,7 +115,7 @@ async function weighCase(bursar, teams) {
   });
   const begun = performance.now();
   await wake(db, organisation, wakings);
-  await queue.handOut((await stores.work.dueLanes(Date.now())).filter(({ stage }) => stage === 'budget.weigh'));
+  await queue.handOut((await stores.work.duePartitions(Date.now())).filter(({ stage }) => stage === 'budget.weigh'));
   const weighed = async () => (await db.query('select count(*)::int as n from budget_state'))[0].n;
   while ((await weighed()) < teams) await new Promise((resolve) => setTimeout(resolve, 100));
   const time = seconds(begun);

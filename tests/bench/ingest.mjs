@@ -278,7 +278,8 @@ async function httpCase(bursar, rows, log) {
     };
     await Promise.all([send(), send(), send(), send()]);
     const taken = seconds(begun);
-    const due = async () => (await stores.work.dueLanes(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
+    const due = async () =>
+      (await stores.work.duePartitions(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
     while (await due()) await new Promise((resolve) => setTimeout(resolve, 50));
     const time = seconds(begun);
     const [sum] = await stores.db.query(

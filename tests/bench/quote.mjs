@@ -124,7 +124,7 @@ async function loadTeams({ stores, organisation, runner }) {
   await wake(
     db,
     organisation,
-    budgets.map(({ id }) => ({ stage: 'budget.weigh', lane: id, key: `${id}/${today.slice(0, 7)}-01` })),
+    budgets.map(({ id }) => ({ stage: 'budget.weigh', partition: id, key: `${id}/${today.slice(0, 7)}-01` })),
   );
   await runner.drain();
   await db.query('vacuum analyze');

@@ -35,7 +35,7 @@ describe('a worker without the connection', async () => {
     expect(await w.codes(id)).toEqual(['proposed', 'approved']);
     expect([(await w.all())[0]?.state, codesOf((await w.all())[0]!), w.cloud.arrived]).toEqual(['approved', [], 0]);
     // It looks again soon, not at once: what is put off for a while is nobody's.
-    expect(await w.stores.work.dueLanes(w.clock.at)).toEqual([]);
+    expect(await w.stores.work.duePartitions(w.clock.at)).toEqual([]);
     await passFor(w.runner, 5000);
     expect([(await w.all())[0]?.state, w.cloud.arrived]).toEqual(['confirmed', 1]);
   });
@@ -128,9 +128,11 @@ describe('the command line on the database of a process that serves', async () =
         'alert.send',
       ],
     ]);
-    await wake(stores.db, organisation, [{ stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' }]);
+    await wake(stores.db, organisation, [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
     await bursar.runner.drain();
-    expect(await stores.work.dueLanes(clock.at)).toEqual([expect.objectContaining({ stage: 'fleet.collect', due: 1 })]);
+    expect(await stores.work.duePartitions(clock.at)).toEqual([
+      expect.objectContaining({ stage: 'fleet.collect', due: 1 }),
+    ]);
     await bursar.close();
     await serving.runner.drain();
     expect((await stores.fleet.coverage(stores.db, organisation, clock.at))[0]).toMatchObject({

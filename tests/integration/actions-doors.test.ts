@@ -88,8 +88,8 @@ describe('actions over REST', async () => {
       ['proposed', null],
       ['approved', 'proposed'],
     ]);
-    expect(await api.stores.work.dueLanes(NOW)).toContainEqual(
-      expect.objectContaining({ stage: 'action.execute', lane: 'red', due: 1 }),
+    expect(await api.stores.work.duePartitions(NOW)).toContainEqual(
+      expect.objectContaining({ stage: 'action.execute', partition: 'red', due: 1 }),
     );
     const [entry] = await api.stores.audit.list('default', null, 1);
     expect(entry).toMatchObject({ verb: 'action.approve', target: id, detail: { team: 'red', effect: 'stop' } });

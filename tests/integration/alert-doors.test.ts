@@ -178,7 +178,7 @@ describe('the schedule', async () => {
   const bursar = await testBursar({ now: Date.UTC(2026, 10, 18, 12) });
   const { db, stores, clock, runner } = bursar;
   const due = async (): Promise<string[]> =>
-    (await stores.work.dueLanes(clock.at)).map(({ stage, lane }) => `${stage} ${lane}`);
+    (await stores.work.duePartitions(clock.at)).map(({ stage, partition }) => `${stage} ${partition}`);
 
   it('looks for news where there may be some, for unusual spend once a day, and for prices once an hour', async () => {
     await stores.organisations.saveTeam(db, 'default', {
@@ -205,14 +205,14 @@ describe('the schedule', async () => {
     await runner.drain();
     clock.at += 17 * HOUR_MS;
     await schedule.wakeDue(clock.at);
-    expect((await due()).filter((lane) => lane.startsWith('anomaly'))).toEqual([
+    expect((await due()).filter((partition) => partition.startsWith('anomaly'))).toEqual([
       'anomaly.find prices',
       'anomaly.find red',
     ]);
   });
 
   it('what no channel of this process takes waits for another process', async () => {
-    await wake(db, 'default', [{ stage: 'alert.make', lane: 'alerts', key: 'alerts' }]);
+    await wake(db, 'default', [{ stage: 'alert.make', partition: 'alerts', key: 'alerts' }]);
     await runner.drain();
     const [one] = await stores.alerts.list('default', {}, null, 1);
     expect(await stores.alerts.deliveries(db, 'default', one!.alert.id)).toMatchObject([

@@ -46,7 +46,7 @@ describe('a budget that crosses its thresholds', async () => {
           end: Date.UTC(2026, 10, 2 + round, 1),
         }),
       ]);
-      await wake(w.db, 'default', [MAKE_WAKING, { stage: 'budget.weigh', lane: 'b', key: 'b/2026-11-01' }]);
+      await wake(w.db, 'default', [MAKE_WAKING, { stage: 'budget.weigh', partition: 'b', key: 'b/2026-11-01' }]);
       await Promise.all([w.runner.drain(), ...others.map(({ runner }) => runner.drain())]);
       await w.tell(MINUTE_MS, 3);
     }
@@ -146,7 +146,14 @@ describe('Slack that fails', async () => {
     await wake(w.db, 'default', [MAKE_WAKING]);
     const make = w.line.find(({ name }) => name === 'alert.make')!;
     const [waking] = await w.db.transaction((tx) =>
-      make.run!({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, clock: w.clock, tx }),
+      make.run!({
+        organisation: 'default',
+        partition: 'alerts',
+        keys: ['alerts'],
+        now: w.clock.at,
+        clock: w.clock,
+        tx,
+      }),
     );
     // What a run does before it dies: it writes down that it tries, and sends.
     await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [waking!.key, new Date(w.clock.at)]);
@@ -260,7 +267,7 @@ describe('other news', async () => {
   it('of a month comes with its chart, in its thread: drawn when it is first told, and never again', async () => {
     const lastMonth = Date.UTC(2026, 9, 20);
     await w.use('october', 5, lastMonth);
-    await wake(w.db, 'default', [{ stage: 'report.send', lane: 'lab', key: 'lab/2026-10' }]);
+    await wake(w.db, 'default', [{ stage: 'report.send', partition: 'lab', key: 'lab/2026-10' }]);
     const drawn: string[] = [];
     const chart = async ({ team, month }: Report): Promise<Uint8Array> => {
       drawn.push(`${team} ${month}`);
@@ -302,7 +309,8 @@ describe('other news', async () => {
     );
     await w.take(records.flat());
     await w.runner.drain();
-    const find = (): Promise<void> => wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'lab', key: 'team/lab' }]);
+    const find = (): Promise<void> =>
+      wake(w.db, 'default', [{ stage: 'anomaly.find', partition: 'lab', key: 'team/lab' }]);
     for (let n = 0; n < 3; n++) {
       await find();
       await w.tell(MINUTE_MS, 3);
@@ -316,7 +324,7 @@ describe('other news', async () => {
     await w.setPrices([instancePrice('100.00', { minimumSeconds: 0, effectiveFrom: w.clock.at - HOUR_MS })]);
     await w.runner.drain();
     for (let n = 0; n < 2; n++) {
-      await wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'prices', key: 'prices' }]);
+      await wake(w.db, 'default', [{ stage: 'anomaly.find', partition: 'prices', key: 'prices' }]);
       await w.tell(MINUTE_MS, 3);
     }
     expect(w.titles().slice(3)).toEqual([

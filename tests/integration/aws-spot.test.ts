@@ -29,7 +29,7 @@ describe('the spot prices of AWS', async () => {
       instancePrice('21.96', { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' }),
       instancePrice('1.006', { sku: 'g5.xlarge', gpus: 1, gpuModel: 'A10G' }),
     ]);
-    await wake(db, 'default', [{ stage: 'price.collect', lane: 'aws', key: 'aws/spot' }]);
+    await wake(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
     await runner.drain();
   });
   afterAll(() => server.close());
@@ -96,7 +96,7 @@ describe('the spot prices of AWS', async () => {
   it('say nothing new when they are read again', async () => {
     const count = async (): Promise<unknown> => (await db.query(`select count(*)::int as n from price_event`))[0];
     const before = await count();
-    await wake(db, 'default', [{ stage: 'price.collect', lane: 'aws', key: 'aws/spot' }]);
+    await wake(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
     await runner.drain();
     expect(await count()).toEqual(before);
   });

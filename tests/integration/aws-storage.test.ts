@@ -26,7 +26,7 @@ const { db, stores, clock, runner } = bursar;
 let server: WireServer;
 
 const collect = async (stage: string, what: string): Promise<void> => {
-  await wake(db, 'default', [{ stage, lane: 'aws', key: `aws/${what}` }]);
+  await wake(db, 'default', [{ stage, partition: 'aws', key: `aws/${what}` }]);
   await runner.drain();
 };
 /** Cost of a team on the day of the test, by SKU. */

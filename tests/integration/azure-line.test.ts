@@ -59,9 +59,9 @@ describe('a machine of Azure', () => {
     await cloud.close();
   });
 
-  const pass = async (ms: number, stage?: string, lane = 'vision', key = lane): Promise<void> => {
+  const pass = async (ms: number, stage?: string, partition = 'vision', key = partition): Promise<void> => {
     bursar.clock.at += ms;
-    if (stage !== undefined) await wake(bursar.db, 'default', [{ stage, lane, key }]);
+    if (stage !== undefined) await wake(bursar.db, 'default', [{ stage, partition, key }]);
     await bursar.runner.drain();
   };
   const actions = async () => (await bursar.stores.actions.list('default', {}, null, 10)).map(({ action }) => action);

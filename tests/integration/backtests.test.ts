@@ -423,7 +423,7 @@ describe('a process', async () => {
     await first;
     expect(await get(id)).toEqual(done);
     expect(await vouched(api)).toHaveLength(1);
-    expect(await api.stores.work.dueLanes(world.clock.now() + DAY)).toEqual([]);
+    expect(await api.stores.work.duePartitions(world.clock.now() + DAY)).toEqual([]);
   });
 
   it('tries again after what may pass, and tells of what will not', async () => {
@@ -469,10 +469,10 @@ describe('a process', async () => {
     });
     const stage = backtestStage(waiting, api.policies);
     const call = (key: string) =>
-      stage.apart!({ organisation: 'default', lane: key, key, now: NOW, clock: { now: () => NOW } });
+      stage.apart!({ organisation: 'default', partition: key, key, now: NOW, clock: { now: () => NOW } });
     const first = call('1');
     const later = await (await call('2'))({} as never, NOW + 5);
-    expect(later).toEqual([{ stage: RUN_BACKTEST, lane: '2', key: '2', notBefore: NOW + 2005 }]);
+    expect(later).toEqual([{ stage: RUN_BACKTEST, partition: '2', key: '2', notBefore: NOW + 2005 }]);
     held.resolve();
     expect(await (await first)({} as never, NOW)).toEqual([]);
     expect(await (await call('2'))({} as never, NOW)).toEqual([]);

@@ -145,12 +145,12 @@ describe('a threshold', async () => {
 
     bursar.clock.at += DAY;
     for (let n = 0; n < 3; n += 1) {
-      await wake(bursar.db, 'default', [{ stage: 'budget.weigh', lane: 'b', key: 'b/2026-10-01' }]);
+      await wake(bursar.db, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
       await bursar.runner.drain();
     }
     const again = await Database.open(bursar.url, 2);
     const stores = new Stores(again);
-    await wake(again, 'default', [{ stage: 'budget.weigh', lane: 'b', key: 'b/2026-10-01' }]);
+    await wake(again, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
     await new Runner(again, stores.work, bursar.clock, makeLine(stores, [])).drain();
     await again.close();
     expect(await crossed(bursar, 'b')).toEqual(all);
@@ -239,7 +239,7 @@ describe('four runners at the same time', async () => {
         'default',
         budgets.map((one) => ({
           stage: 'budget.weigh',
-          lane: one.id,
+          partition: one.id,
           key: `${one.id}/${periodLabel(one, OCTOBER_20)}`,
         })),
       );

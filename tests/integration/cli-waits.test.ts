@@ -13,7 +13,7 @@ import { WAKING_CHANNEL, wake } from '../../src/store/work.js';
 import { testApi } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
 
-const ENDLESS = { stage: 'test.endless', lane: 'source', key: 'source' };
+const ENDLESS = { stage: 'test.endless', partition: 'source', key: 'source' };
 /** A source that is read again as soon as it was read. */
 const endless: Stage = { name: ENDLESS.stage, most: 1, run: async () => [ENDLESS] };
 const BUDGET = ['budgets', 'set', 'vision-monthly', '--team', 'vision', '--amount', '5', '--json'];

@@ -93,7 +93,7 @@ describe('a pool of one', async () => {
     await wake(
       bursar.db,
       'default',
-      ['alert.make', 'anomaly.find'].map((stage) => ({ stage, lane: 'alerts', key: 'alerts' })),
+      ['alert.make', 'anomaly.find'].map((stage) => ({ stage, partition: 'alerts', key: 'alerts' })),
     );
     await bursar.runner.drain();
     expect((await bursar.spend({})).total).toBe('98.320000000');
@@ -147,7 +147,7 @@ describe('a connection that is cut', async () => {
   const db = await Database.open(proxy.url, 2, QUICK);
   const work = new WorkTable(db);
   const key = 'red/2026-10-01';
-  const waking = { stage: 'cost.price', lane: 'red', key };
+  const waking = { stage: 'cost.price', partition: 'red', key };
 
   /** A line of one stage that meets with trouble at its first run. */
   const line = (trouble: (call: StageCall) => Promise<unknown>) => {

@@ -1,7 +1,8 @@
 /**
  * From a stock dcgm-exporter to a recommendation: a real Prometheus with a day of its series, without a label that
- * names a provider, a SKU or a team; the fleet as the parts of the providers read it; the default policies. What is idle
- * is proposed with its price and its team; where something is missing nothing is proposed, and the reason is there.
+ * names a provider, a SKU or a team; the fleet as the parts of the providers read it; the default policies. What is
+ * idle is proposed with its price and its team; where something is missing nothing is proposed, and the reason is
+ * there.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
@@ -162,12 +163,14 @@ describeWith('prometheus', 'Stock evidence', (program) => {
     return { ...bursar, runner, connections };
   }
 
-  const collect = async (stages: readonly (readonly [stage: string, lane: string, key: string])[]): Promise<void> => {
+  const collect = async (
+    stages: readonly (readonly [stage: string, partition: string, key: string])[],
+  ): Promise<void> => {
     const { db, runner } = world;
     await wake(
       db,
       'default',
-      stages.map(([stage, lane, key]) => ({ stage, lane, key })),
+      stages.map(([stage, partition, key]) => ({ stage, partition, key })),
     );
     await runner.drain();
   };

@@ -62,7 +62,7 @@ async function approved(effect: Effect): Promise<string> {
 }
 
 it('reads the fleet', async () => {
-  await wake(db, organisation, [{ stage: 'fleet.collect', lane: 'gcp', key: 'gcp/fleet' }]);
+  await wake(db, organisation, [{ stage: 'fleet.collect', partition: 'gcp', key: 'gcp/fleet' }]);
   await runner.drain();
   expect(await stores.fleet.coverage(db, organisation, clock.at)).toMatchObject([
     { connection: 'gcp', complete: true, targets: 10, problems: [] },

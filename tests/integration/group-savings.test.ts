@@ -275,7 +275,7 @@ describe.each([ALIBABA, TENCENT, AWS])('a group of $name', async (cloud) => {
   const pass = async (ms: number): Promise<void> => {
     for (const until = clock.at + ms; clock.at < until; ) {
       clock.at = Math.min(clock.at + 15 * MINUTE, until);
-      await wake(db, 'default', [{ stage: 'fleet.collect', lane: cloud.name, key: `${cloud.name}/fleet` }]);
+      await wake(db, 'default', [{ stage: 'fleet.collect', partition: cloud.name, key: `${cloud.name}/fleet` }]);
       await runner.drain();
     }
   };
@@ -320,7 +320,7 @@ describe.each([ALIBABA, TENCENT, AWS])('a group of $name', async (cloud) => {
       );
       await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
     });
-    await wake(db, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
+    await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await runner.drain();
     expect(played.size).toBe(2);
     script.wants = [];

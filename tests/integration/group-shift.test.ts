@@ -40,8 +40,8 @@ it('is paused at noon, runs again from two, and saves what the same work would h
     for (const until = clock.at + ms; clock.at < until; ) {
       bursar.clock.at = clock.at = Math.min(clock.at + 15 * MINUTE, until);
       await wake(db, 'default', [
-        { stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' },
-        { stage: 'usage.collect', lane: 'fake', key: 'fake/usage' },
+        { stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' },
+        { stage: 'usage.collect', partition: 'fake', key: 'fake/usage' },
       ]);
       await runner.drain();
     }
@@ -83,7 +83,7 @@ it('is paused at noon, runs again from two, and saves what the same work would h
     );
     await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
   });
-  await wake(db, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
+  await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
   await runner.drain();
   expect(cloud.target('group/embed')?.replicas).toMatchObject({ desired: 0, ready: 0 });
   script.wants = [];

@@ -1,7 +1,7 @@
 /**
- * What readings may be taken for: power and memory that contradict an idle utilisation, readings of another machine that
- * had the same address, minutes that are not here yet, and what becomes of what waits for approval meanwhile. On a real
- * database, from samples as a source gives them to what people are shown.
+ * What readings may be taken for: power and memory that contradict an idle utilisation, readings of another machine
+ * that had the same address, minutes that are not here yet, and what becomes of what waits for approval meanwhile. On a
+ * real database, from samples as a source gives them to what people are shown.
  */
 import { describe, expect, it } from 'vitest';
 import type { EffectKind, FleetTarget } from '../../src/core/fleet/fleet.js';
@@ -95,7 +95,7 @@ async function world() {
       ),
     look: async (at: number) => {
       clock.at = at;
-      await wake(db, 'default', [{ stage: 'recommendation.make', lane: 'unallocated', key: 'unallocated' }]);
+      await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'unallocated', key: 'unallocated' }]);
       await bursar.runner.drain();
     },
     stops: async (status: 'open' | 'rejected' = 'open') =>

@@ -213,7 +213,7 @@ describe('rules that change', async () => {
 
 describe('failures', async () => {
   const bursar = await testBursar();
-  const wakings = [1, 2, 3].map((n) => ({ stage: 'cost.price', lane: 'red', key: `red/2026-10-0${n}` }));
+  const wakings = [1, 2, 3].map((n) => ({ stage: 'cost.price', partition: 'red', key: `red/2026-10-0${n}` }));
   const runnerThat = (fails: (key: string) => Error | null) =>
     new Runner(bursar.db, bursar.stores.work, bursar.clock, [
       {

@@ -159,8 +159,8 @@ async function world(
       START,
     );
     await wake(tx, 'default', [
-      { stage: 'sample.collect', lane: 'script', key: 'script' },
-      ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', lane: 'cloud', key: 'cloud/fleet' }]),
+      { stage: 'sample.collect', partition: 'script', key: 'script' },
+      ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', partition: 'cloud', key: 'cloud/fleet' }]),
     ]);
   });
   const run = async (seconds: number): Promise<void> => {
@@ -431,7 +431,7 @@ describe('an exporter that answers and names no card any more', async () => {
   const after = async (seconds: number, over: Partial<TelemetryReading>): Promise<string[]> => {
     clock.at += seconds * 1000;
     next = over;
-    await wake(db, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }]);
+    await wake(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
     await runner.drain();
     return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(
       ({ rule }) => rule,

@@ -79,7 +79,7 @@ describe('the reference of metrics', async () => {
     };
     await stores.db.transaction(async (tx) => {
       await setBudget(stores, tx, 'default', budget, NOW);
-      await wake(tx, 'default', [{ stage: 'budget.weigh', lane: 'red', key: 'b' }]);
+      await wake(tx, 'default', [{ stage: 'budget.weigh', partition: 'red', key: 'b' }]);
       const at = formatInstant(NOW - 60_000);
       await tx.query(
         `insert into budget_state (organisation, budget, period_start, period_end, state, weighed_at) values ('default', 'b', '2026-10-01', '2026-11-01', $1, $2)`,

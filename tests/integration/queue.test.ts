@@ -15,9 +15,9 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
   throw new Error(`it never came to be: ${what}`);
 }
 
-/** All but what to recommend, which a lane is asked at most once a minute. */
+/** All but what to recommend, which a partition is asked at most once a minute. */
 const drained = (bursar: TestBursar) => async () =>
-  (await bursar.stores.work.dueLanes(bursar.clock.now())).every(({ stage }) => stage === 'recommendation.make');
+  (await bursar.stores.work.duePartitions(bursar.clock.now())).every(({ stage }) => stage === 'recommendation.make');
 
 describeQueues('the queue', async (backend) => {
   const bursar = await testBursar();
@@ -65,7 +65,7 @@ describeQueues('the queue', async (backend) => {
     // Nobody hands anything out: as if every job had vanished. The next look finds the work again.
     expect(await drained(bursar)()).toBe(false);
     await until('the line drains', async () => {
-      await handing.handOut(await bursar.stores.work.dueLanes(bursar.clock.now()));
+      await handing.handOut(await bursar.stores.work.duePartitions(bursar.clock.now()));
       return drained(bursar)();
     });
     expect((await bursar.spend({})).total).toBe('19860.640000000');

@@ -230,7 +230,7 @@ describe('monthly reports', async () => {
     );
     // The same minutes, seen by another source: they count once.
     await db.transaction((tx) => stores.samples.save(tx, 'default', 'smi', [sample(0, 0.06), sample(1, 0.06)]));
-    await wake(db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
+    await wake(db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
   }
 
   beforeAll(async () => {

@@ -24,8 +24,8 @@ const bursar = await testBursar({ policies: [policy], now: NOW, targets: fleet, 
 const { db, stores, clock, runner } = bursar;
 afterAll(() => server.close());
 
-const look = async (stage: string, lane: string, key: string): Promise<void> => {
-  await wake(db, 'default', [{ stage, lane, key }]);
+const look = async (stage: string, partition: string, key: string): Promise<void> => {
+  await wake(db, 'default', [{ stage, partition, key }]);
   await runner.drain();
 };
 /** Machines of eight A100 that ran for an hour after noon, under a term. */

@@ -55,7 +55,7 @@ async function act(db: Database, { id, hours, effect, before, team = 'red', reco
       before === null ? null : JSON.stringify(before),
     ],
   );
-  await wake(db, 'default', [{ stage: 'saving.verify', lane: team, key: id }]);
+  await wake(db, 'default', [{ stage: 'saving.verify', partition: team, key: id }]);
 }
 
 const stop = (id: string, hours: number, resource = 'i-1', team = 'red'): Given => ({
@@ -137,7 +137,7 @@ describe('the ledger', async () => {
 
   it('writes nothing where nothing differs, and comes back by itself until the horizon is over', async () => {
     const before = await lines(bursar.db);
-    await wake(bursar.db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
+    await wake(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
     await at(bursar, 6);
     expect(await lines(bursar.db)).toEqual(before);
     const [next] = await bursar.db.query<{ at: Date }>(
@@ -216,7 +216,7 @@ describe('the ledger', async () => {
     expect(broken).toEqual([]);
     const written = await bursar.db.query(`select action, spec, written_at from counterfactual order by action`);
     await bursar.db.query(`update action set before = null where id = 'act-1'`);
-    await wake(bursar.db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
+    await wake(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
     await at(bursar, 31);
     expect(await bursar.db.query(`select action, spec, written_at from counterfactual order by action`)).toEqual(
       written,

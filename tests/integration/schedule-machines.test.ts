@@ -72,7 +72,7 @@ async function world(params: Record<string, unknown>) {
     async until(day: number, hour: number, minute = 0): Promise<void> {
       for (const end = Date.UTC(2026, 10, day, hour, minute); clock.at < end; ) {
         bursar.clock.at = clock.at = Math.min(clock.at + 5 * MINUTE, end);
-        await wake(db, 'default', [{ stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' }]);
+        await wake(db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
         await runner.drain();
       }
     },

@@ -44,7 +44,7 @@ async function looked(over: Partial<FleetTarget>, values: readonly number[]) {
       policies,
     );
     await applyPolicy(stores, tx, 'default', policies, { document, override: null }, 'author', NOW);
-    await wake(tx, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
+    await wake(tx, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
   });
   await runner.drain();
   const made = await stores.recommendations.list('default', {}, null, 10);

@@ -15,7 +15,7 @@ import type { LineQueue } from '../../src/pipeline/queue.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { Tick } from '../../src/pipeline/tick.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
-import { wake, type DueLane } from '../../src/store/work.js';
+import { wake, type DuePartition } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf } from '../support/samples.js';
@@ -127,7 +127,7 @@ describe('a source that is read', async () => {
         START,
       );
     });
-    await wake(db, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }]);
+    await wake(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
   });
 
   it('is first asked for a day, six hours at a time, and then every fifteen seconds for what is new', async () => {
@@ -304,11 +304,11 @@ describe('a source that is read', async () => {
 describe('urgent work', async () => {
   const { db, stores, clock } = await testBursar({ now: START });
 
-  it('does not wait for the pause of its lane, other work does', async () => {
-    const handed: DueLane[] = [];
+  it('does not wait for the pause of its partition, other work does', async () => {
+    const handed: DuePartition[] = [];
     const queue = {
-      handOut: async (lanes: readonly DueLane[]) =>
-        void handed.push(...lanes.filter(({ stage }) => stage === 'recommendation.make')),
+      handOut: async (partitions: readonly DuePartition[]) =>
+        void handed.push(...partitions.filter(({ stage }) => stage === 'recommendation.make')),
     } as unknown as LineQueue;
     const tick = new Tick(
       stores,
@@ -317,9 +317,9 @@ describe('urgent work', async () => {
       3600,
       new SchedulerRegistry(),
       (error) => expect.unreachable(error.message),
-      [{ organisation: 'default', wakings: [{ stage: 'sample.collect', lane: 'p', key: 'p' }] }],
+      [{ organisation: 'default', wakings: [{ stage: 'sample.collect', partition: 'p', key: 'p' }] }],
     );
-    const waking = { stage: 'recommendation.make', lane: 'lab', key: 'lab' };
+    const waking = { stage: 'recommendation.make', partition: 'lab', key: 'lab' };
     const handedOut = async (count: number): Promise<void> => {
       while (handed.length < count) await pause(20);
     };
@@ -330,7 +330,7 @@ describe('urgent work', async () => {
       await wake(db, 'default', [waking]);
       await pause(1300);
       expect(handed).toHaveLength(1);
-      // The lane rests for a minute, which is longer than this test may take.
+      // The partition rests for a minute, which is longer than this test may take.
       await wake(db, 'default', [{ ...waking, urgent: true }]);
       await handedOut(2);
       expect(handed.map(({ urgent }) => urgent)).toEqual([false, true]);

@@ -252,7 +252,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
     });
     const { wake } = await import('../../src/store/work.js');
     const look = async (): Promise<void> => {
-      await wake(db, 'default', [{ stage: 'sample.collect', lane: 'prometheus', key: 'prometheus' }]);
+      await wake(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
       await runner.drain();
     };
     const open = () => stores.recommendations.list('default', { team: 'lab', status: 'open' }, null, 10);
@@ -351,7 +351,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
       });
       const { wake } = await import('../../src/store/work.js');
       const look = async () => {
-        await wake(db, 'default', [{ stage: 'sample.collect', lane: 'prometheus', key: 'prometheus' }]);
+        await wake(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
         await runner.drain();
         return {
           state: await stores.samples.state(db, 'default', 'prometheus'),

@@ -128,7 +128,7 @@ describe('with an endpoint', async () => {
     expect(taken.status).toBe(200);
     await settled();
     const connection = await fake();
-    await wake(stores.db, 'default', [{ stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' }]);
+    await wake(stores.db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
     const line = makeLine(stores, [], [], new Map([['fake', connection]]));
     await new Runner(stores.db, stores.work, { now: () => Date.now() }, line).drain();
     await flushed();
@@ -145,7 +145,7 @@ describe('with an endpoint', async () => {
     expect(priced.attributes).toEqual({
       'bursar.organisation': 'default',
       'bursar.stage': 'cost.price',
-      'bursar.lane': 'unallocated',
+      'bursar.partition': 'unallocated',
       'bursar.keys': ['unallocated/2026-10-05'],
       'bursar.key_count': 1,
     });
@@ -214,7 +214,7 @@ describe('with an endpoint', async () => {
     set('OTEL_TRACES_SAMPLER', 'always_off');
     tracing = await startTracing(process.env);
     await (await fake()).fleet?.();
-    await wake(api.stores.db, 'default', [{ stage: 'none', lane: 'l', key: 'k' }]);
+    await wake(api.stores.db, 'default', [{ stage: 'none', partition: 'l', key: 'k' }]);
     await flushed();
     expect(receiver.spans).toEqual([]);
     set('OTEL_TRACES_SAMPLER', 'parentbased_always_on');

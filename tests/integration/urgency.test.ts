@@ -1,6 +1,6 @@
 /**
- * What a person has just asked for does not wait for a lane's pause, nor does what follows from it; what a meter sends
- * does.
+ * What a person has just asked for does not wait for a partition's pause, nor does what follows from it; what a meter
+ * sends does.
  */
 import { describe, expect, it } from 'vitest';
 import { readPolicyDocument } from '../../src/core/policy/document.js';
@@ -19,16 +19,17 @@ describe('what is woken', async () => {
   const policy = new Script().policy('scripted', false);
   const bursar = await testBursar({ policies: [policy] });
   const { db, stores, runner, clock } = bursar;
-  const due = () => stores.work.dueLanes(clock.now());
+  const due = () => stores.work.duePartitions(clock.now());
   /**
    * Does all that is due but what to recommend; answers the teams whose turn that is now, and whether they may wait for
    * it.
    */
   const upToRecommending = async (): Promise<Record<string, boolean>> => {
-    for (let lanes = await due(); lanes.some(({ stage }) => stage !== RECOMMEND); lanes = await due()) {
-      for (const lane of lanes.filter(({ stage }) => stage !== RECOMMEND)) await runner.runLane(lane);
+    for (let partitions = await due(); partitions.some(({ stage }) => stage !== RECOMMEND); partitions = await due()) {
+      for (const partition of partitions.filter(({ stage }) => stage !== RECOMMEND))
+        await runner.runPartition(partition);
     }
-    return Object.fromEntries((await due()).map(({ lane, urgent }) => [lane, urgent === true]));
+    return Object.fromEntries((await due()).map(({ partition, urgent }) => [partition, urgent === true]));
   };
 
   it('by a meter may wait', async () => {
@@ -158,7 +159,7 @@ describe('what is woken', async () => {
       );
       // As one that waits for a quiet hour to end.
       await wake(tx, 'default', [
-        { stage: 'action.execute', lane: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 },
+        { stage: 'action.execute', partition: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 },
       ]);
       return (
         await stores.actions.move(tx, 'default', made.action, 'approved', {
@@ -172,11 +173,13 @@ describe('what is woken', async () => {
     const everything = { lift: false, reason: 'a test', by: 'test', now: clock.now() };
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
     expect(await due()).toEqual([
-      expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true }),
+      expect.objectContaining({ stage: 'action.execute', partition: action.team, urgent: true }),
     ]);
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, { ...everything, lift: true }));
     expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual(
-      ['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown),
+      ['blue', 'red', 'unallocated'].map(
+        (partition) => expect.objectContaining({ partition, urgent: true }) as unknown,
+      ),
     );
   });
 });

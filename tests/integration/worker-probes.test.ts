@@ -41,7 +41,7 @@ it('answers whether it is live and ready, and its metrics, and nothing else', as
   expect(await get('/readyz')).toEqual([200, expect.stringContaining('"status":"ready"')]);
   // It is there to work.
   expect(await bursar.stores.db.isHeard(WAKING_CHANNEL)).toBe(true);
-  await wake(bursar.stores.db, 'default', [{ stage: 'no.stage', lane: 'a', key: 'a/1' }]);
+  await wake(bursar.stores.db, 'default', [{ stage: 'no.stage', partition: 'a', key: 'a/1' }]);
   const [status, text] = await get('/metrics');
   expect([
     status,

@@ -32,7 +32,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { Stores } from '../../src/store/stores.js';
 import { takeSamples } from '../../src/application/fleet/take-samples.js';
 import { VERIFY } from '../../src/store/action/actions.js';
-import { wake, WorkTable, type DueLane } from '../../src/store/work.js';
+import { wake, WorkTable, type DuePartition } from '../../src/store/work.js';
 import { Chance } from './chance.js';
 import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
 import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
@@ -105,8 +105,8 @@ class OwnWork extends WorkTable {
   }
 
   /** As the tick does it, what to recommend waits until the rest is done. */
-  override async dueLanes(at: number): Promise<DueLane[]> {
-    const own = (await super.dueLanes(at)).filter(
+  override async duePartitions(at: number): Promise<DuePartition[]> {
+    const own = (await super.duePartitions(at)).filter(
       ({ organisation, stage }) => organisation === this.organisation && !this.resting.has(stage),
     );
     const first = own.filter(({ stage }) => stage !== RECOMMEND);

@@ -92,7 +92,7 @@ export async function actingWorld({
   const look = async (afterMs = 0): Promise<void> => {
     bursar.clock.at += afterMs;
     clock.at = bursar.clock.at;
-    await wake(db, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
+    await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await bursar.runner.drain();
   };
   return {
@@ -168,6 +168,6 @@ export type ActingWorld = Awaited<ReturnType<typeof actingWorld>>;
 /** Works on one action by one step of action.execute. */
 export async function step({ line, db, clock }: ActingWorld, id: string): Promise<void> {
   const execute = line.find(({ name }) => name === 'action.execute')!;
-  const save = await execute.apart!({ organisation: 'default', lane: 'lab', key: id, now: clock.at, clock });
+  const save = await execute.apart!({ organisation: 'default', partition: 'lab', key: id, now: clock.at, clock });
   await db.transaction(async (tx) => wake(tx, 'default', await save(tx, clock.at)));
 }

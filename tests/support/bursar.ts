@@ -124,7 +124,7 @@ export async function testBursar(
         await wake(
           tx,
           'default',
-          days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+          days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
         );
       });
     },

@@ -149,12 +149,12 @@ describe('the line', () => {
       debug: (event: object) => log.debug(event, 'line'),
       warn: (event: object) => log.warn(event, 'line'),
     });
-    const run = { organisation: 'default', stage: 'cost.price', lane: 'red', keys: 2 };
+    const run = { organisation: 'default', stage: 'cost.price', partition: 'red', keys: 2 };
     tell({ kind: 'ran', ...run, milliseconds: 12 });
     tell({ kind: 'failed', ...run, attempts: 1, reason: 'again, please', retryAt: NOW + 2000 });
     tell({ kind: 'failed', ...run, attempts: 6, reason: 'the moon fell', retryAt: null });
     expect(events()).toMatchObject([
-      { level: 'debug', name: 'line', message: 'cost.price ran', lane: 'red', keys: 2, durationMs: 12 },
+      { level: 'debug', name: 'line', message: 'cost.price ran', partition: 'red', keys: 2, durationMs: 12 },
       { level: 'debug', message: 'cost.price is tried again', attempts: 1, retryAt: '2026-10-21T12:00:02Z' },
       { level: 'warn', message: 'cost.price is parked', attempts: 6, reason: 'the moon fell' },
     ]);

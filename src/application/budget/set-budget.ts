@@ -24,7 +24,7 @@ export async function setBudget(
     await stores.organisations.wakeAllocation(tx, organisation);
   const asOf = await stores.organisations.asOf(tx, organisation, now);
   await wakeAtOnce(tx, organisation, [
-    { stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
+    { stage: 'budget.weigh', partition: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
   ]);
   return before;
 }

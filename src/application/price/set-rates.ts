@@ -1,7 +1,7 @@
 /**
- * Setting what metered usage is priced with: exchange rates, the peak schedule, and which statements of prices are taken
- * back. The line then prices anew what they may change. Both doors do it here, so that they do the same. A bill's own
- * amounts stay as they are.
+ * Setting what metered usage is priced with: exchange rates, the peak schedule, and which statements of prices are
+ * taken back. The line then prices anew what they may change. Both doors do it here, so that they do the same. A bill's
+ * own amounts stay as they are.
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
@@ -79,7 +79,7 @@ export async function setPriceWithdrawn(
     await wakeAtOnce(
       tx,
       organisation,
-      days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+      days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
     );
   }
   return stores.prices.one(tx, organisation, id);
@@ -96,6 +96,6 @@ export async function wakePricing(
   await wakeAtOnce(
     tx,
     organisation,
-    days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+    days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
   );
 }

@@ -76,7 +76,7 @@ async function save(
   facts: LeaseFacts,
 ): Promise<StoredLease> {
   await stores.workloads.saveLease(tx, organisation, team, facts);
-  await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
+  await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
   const saved = await stores.leases.get(tx, organisation, id);
   if (saved === null) throw missing(`lease ${id} does not exist`);
   return saved;

@@ -197,7 +197,7 @@ export class OrganisationStore {
     await wakeAtOnce(
       tx,
       organisation,
-      fleets.map(({ connection }) => ({ stage: 'fleet.allocate', lane: connection, key: connection })),
+      fleets.map(({ connection }) => ({ stage: 'fleet.allocate', partition: connection, key: connection })),
     );
     return ruleSetOf(row?.version ?? 1, rules);
   }
@@ -210,7 +210,7 @@ export class OrganisationStore {
     await wakeAtOnce(
       tx,
       organisation,
-      deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })),
+      deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` })),
     );
   }
 
@@ -226,7 +226,7 @@ export class OrganisationStore {
     await wake(
       db,
       organisation,
-      stale.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })),
+      stale.map(({ source, id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` })),
     );
   }
 

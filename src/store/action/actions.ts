@@ -449,7 +449,7 @@ function wakingsOf(action: Action): Waking[] {
   const { id, team, state, expiresAt, takenBackBy, next = null } = action;
   const follows: Waking[] =
     next !== null && ['applied', 'confirmed', 'measured', 'failed'].includes(state)
-      ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }]
+      ? [{ stage: FOLLOW, partition: team, key: id, notBefore: next.notBefore }]
       : [];
   const [stage, notBefore] =
     state === 'proposed'
@@ -460,7 +460,7 @@ function wakingsOf(action: Action): Waking[] {
           ? [CONFIRM, null]
           : [null, null];
   return [
-    ...(stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]),
+    ...(stage === null ? [] : [{ stage, partition: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]),
     ...follows,
   ];
 }

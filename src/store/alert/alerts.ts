@@ -30,7 +30,7 @@ export const ESCALATE = 'alert.escalate';
 export const SEND = 'alert.send';
 
 /** Looks at what has happened, and at alerts that are new. */
-export const MAKE_WAKING: Waking = { stage: MAKE, lane: 'alerts', key: 'alerts', urgent: true };
+export const MAKE_WAKING: Waking = { stage: MAKE, partition: 'alerts', key: 'alerts', urgent: true };
 
 export interface Delivery {
   readonly id: string;
@@ -99,13 +99,13 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
   sentAt: row.sentAt?.getTime() ?? null,
 });
 
-/** One lane per place: what goes there goes one after the other. */
+/** One partition per place: what goes there goes one after the other. */
 export const sendWaking = (
   { id, channel, address }: Pick<Delivery, 'id' | 'channel' | 'address'>,
   notBefore?: number,
 ): Waking => ({
   stage: SEND,
-  lane: `${channel}/${address ?? ''}`,
+  partition: `${channel}/${address ?? ''}`,
   key: id,
   ...(notBefore === undefined ? {} : { notBefore }),
 });

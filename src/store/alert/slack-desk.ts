@@ -75,7 +75,7 @@ export class SlackDesk {
       [organisation, digest, JSON.stringify(question), formatInstant(now)],
     );
     if (rows.length === 0) return false;
-    await wake(tx, organisation, [{ stage: ANSWER, lane: 'slack', key: digest, urgent: true }]);
+    await wake(tx, organisation, [{ stage: ANSWER, partition: 'slack', key: digest, urgent: true }]);
     return true;
   }
 

@@ -26,7 +26,7 @@ import { aboutOf, reconcileWaking } from './reconciliation.js';
 import { isSameBill } from './same-bill.js';
 
 /** One key: every bill of an organisation is looked at, and the next look is when the next of them settles. */
-export const SETTLE = { stage: 'bill.settle', lane: 'bills', key: 'bills' } as const;
+export const SETTLE = { stage: 'bill.settle', partition: 'bills', key: 'bills' } as const;
 
 export interface TeamDay {
   readonly team: string;
@@ -117,7 +117,7 @@ const factsOf = (bill: Bill): BillFacts => ({
 
 export const rollupOf = ({ team, day }: TeamDay): Waking => ({
   stage: 'cost.rollup',
-  lane: team,
+  partition: team,
   key: `${team}/${day}`,
 });
 

@@ -111,7 +111,7 @@ const ABOUT = aboutOf('delivery');
 /** What wakes the comparison of a bill. */
 export const reconcileWaking = (source: string, month: string, notBefore?: number): Waking => ({
   stage: 'bill.reconcile',
-  lane: source,
+  partition: source,
   key: `${source}/${month}`,
   ...(notBefore === undefined ? {} : { notBefore }),
 });

@@ -366,7 +366,7 @@ export class BudgetStore {
     );
     return rows.map(({ spec, start }) => ({
       stage: 'budget.weigh',
-      lane: spec.id,
+      partition: spec.id,
       key: `${spec.id}/${periodLabel(spec, start.getTime())}`,
     }));
   }
@@ -413,7 +413,7 @@ export class BudgetStore {
       organisation,
       rows.map(({ spec, start }) => ({
         stage: 'budget.weigh',
-        lane: spec.id,
+        partition: spec.id,
         key: `${spec.id}/${periodLabel(spec, start.getTime())}`,
       })),
     );

@@ -314,7 +314,7 @@ export class HoldWaker {
 export const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] =>
   budgets.map((budget) => ({
     stage: 'budget.weigh',
-    lane: budget.id,
+    partition: budget.id,
     key: `${budget.id}/${periodLabel(budget, asOf)}`,
   }));
 

@@ -30,7 +30,7 @@ const PREFIX = 'credit:';
 const COLUMNS = ['organisation', 'team', 'day', 'dimension', 'currency', 'shared_from', 'records', 'accrued', 'actual'];
 
 /** The one key of the stage that applies credits. */
-export const CREDIT_WAKING = { stage: 'cost.credit', lane: 'credits', key: 'credits' } as const;
+export const CREDIT_WAKING = { stage: 'cost.credit', partition: 'credits', key: 'credits' } as const;
 
 interface CostOfDay extends Creditable {
   readonly day: string;

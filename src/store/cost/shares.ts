@@ -40,7 +40,9 @@ type SharedRow = {
 } & Record<Basis, string | null>;
 
 export class ShareStore {
-  /** UTC days with shared costs that use on some days bears on: these days, and where a longer charge reaches over one. */
+  /**
+   * UTC days with shared costs that use on some days bears on: these days, and where a longer charge reaches over one.
+   */
   async touched(tx: Transaction, organisation: string, days: readonly string[]): Promise<string[]> {
     const rows = await tx.query<{ day: string }>(
       `select distinct c.day::text as day from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
@@ -58,7 +60,7 @@ export class ShareStore {
        where c.organisation = $1 and c.team like 'shared:%' and c.shared_from = '' and c.day + d.days > $2::date`,
       [organisation, day],
     );
-    return rows.map((row) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${row.day}` }));
+    return rows.map((row) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${row.day}` }));
   }
 
   /** Splits the shared costs of a UTC day anew; returns the teams whose day changed. */

@@ -13,7 +13,7 @@ import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
 import { wake } from '../work.js';
 
-/** The stage that runs them; the lane and the key are the backtest's id. */
+/** The stage that runs them; the partition and the key are the backtest's id. */
 export const RUN_BACKTEST = 'backtest.run';
 
 export type BacktestStatus = 'queued' | 'running' | 'done' | 'failed';
@@ -118,7 +118,7 @@ export class BacktestStore {
       ],
     );
     if (row === undefined) throw new Error('broken invariant: an insert returns its row');
-    await wake(tx, organisation, [{ stage: RUN_BACKTEST, lane: row.id, key: row.id }]);
+    await wake(tx, organisation, [{ stage: RUN_BACKTEST, partition: row.id, key: row.id }]);
     return storedOf(row);
   }
 
@@ -162,11 +162,11 @@ export class BacktestStore {
   ): Promise<StoredBacktest[]> {
     const open = all.filter(({ status }) => status === 'queued' || status === 'running').map(({ id }) => id);
     if (open.length === 0) return [...all];
-    const rows = await db.query<{ lane: string }>(
-      `select lane from work where organisation = $1 and lane = any($2::text[]) and stage = $3 and parked_at is not null`,
+    const rows = await db.query<{ partition: string }>(
+      `select lane as partition from work where organisation = $1 and lane = any($2::text[]) and stage = $3 and parked_at is not null`,
       [organisation, open, RUN_BACKTEST],
     );
-    const parked = new Set(rows.map(({ lane }) => lane));
+    const parked = new Set(rows.map(({ partition }) => partition));
     // The reason is for those who see the whole organisation: GET /v1/work has it.
     return all.map((one) =>
       parked.has(one.id)

@@ -166,10 +166,10 @@ export class PolicyStore {
 
   /** Every team that has use, a budget or a name, without the stand-ins of shared costs. */
   async teams(db: Queryable, organisation: string): Promise<string[]> {
-    return (await this.lanes(db, organisation)).filter((team) => !isShared(team));
+    return (await this.everyTeam(db, organisation)).filter((team) => !isShared(team));
   }
 
-  private async lanes(db: Queryable, organisation: string): Promise<string[]> {
+  private async everyTeam(db: Queryable, organisation: string): Promise<string[]> {
     const rows = await db.query<{ team: string }>(
       `select id as team from team where organisation = $1 union select lane from work where organisation = $1 and stage = 'recommendation.make' order by 1`,
       [organisation],
@@ -179,11 +179,11 @@ export class PolicyStore {
 
   /** Has the line look at every team that a document is for. */
   async wakeTeams(tx: Queryable, organisation: string, { teams }: Pick<PolicyDocument, 'teams'>): Promise<void> {
-    const all = teams === '*' ? await this.lanes(tx, organisation) : teams;
+    const all = teams === '*' ? await this.everyTeam(tx, organisation) : teams;
     await wakeAtOnce(
       tx,
       organisation,
-      all.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })),
+      all.map((team) => ({ stage: 'recommendation.make', partition: team, key: team })),
     );
   }
 }

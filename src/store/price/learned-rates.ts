@@ -334,7 +334,7 @@ async function wakePriced(tx: Transaction, organisation: string, rows: readonly 
   await wake(
     tx,
     organisation,
-    days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+    days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
   );
 }
 

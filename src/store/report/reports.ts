@@ -76,10 +76,10 @@ export interface ReportStores {
   readonly admissions: AdmissionStore;
 }
 
-/** What makes a report; the lane is the team. */
+/** What makes a report; the partition is the team. */
 export const reportWaking = (team: string, month: string): Waking => ({
   stage: REPORT,
-  lane: team,
+  partition: team,
   key: `${team}/${month}`,
 });
 

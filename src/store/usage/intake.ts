@@ -243,7 +243,7 @@ class ImportRun {
       `select id::text as id from delivery where organisation = $1 and source = $2`,
       [organisation, source],
     );
-    return deliveries.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
+    return deliveries.map(({ id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` }));
   }
 
   private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {
@@ -468,7 +468,7 @@ class ImportRun {
     const restated = await this.restating.finish((id) => this.target(id), this.grouping);
     return [...this.metered.writer.touched.values(), ...restated].map(({ team, day }) => ({
       stage: 'cost.price',
-      lane: team,
+      partition: team,
       key: `${team}/${day}`,
     }));
   }

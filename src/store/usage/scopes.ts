@@ -105,7 +105,7 @@ export async function supplementWakings(
     `select id::text as id from delivery where organisation = $1 and source = $2 and supplement = $3`,
     [organisation, source, `${bill}${SUPPLEMENT}`],
   );
-  return rows.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
+  return rows.map(({ id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` }));
 }
 
 /** Another file of the period with the same lines: the same increment under another name. */

@@ -252,7 +252,7 @@ class Undoing {
   }
 
   private wake(stage: string, days: readonly TeamDay[]): void {
-    for (const { team, day } of days) this.wakings.push({ stage, lane: team, key: `${team}/${day}` });
+    for (const { team, day } of days) this.wakings.push({ stage, partition: team, key: `${team}/${day}` });
   }
 
   private daysOf(delivery: string): Promise<TeamDay[]> {

@@ -130,8 +130,8 @@ export class SamplesController {
           ),
         );
         await wake(tx, organisation, [
-          { stage: 'sample.collect', lane: source, key: source },
-          ...taken.teams.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })),
+          { stage: 'sample.collect', partition: source, key: source },
+          ...taken.teams.map((team) => ({ stage: 'recommendation.make', partition: team, key: team })),
         ]);
         return { accepted: taken.samples, teams: [...taken.teams] };
       }),

@@ -77,7 +77,7 @@ export class WorkloadMetricsController {
     return repeatable(stores, caller, () =>
       stores.db.transaction(async (tx) => {
         await stores.workloads.saveMetrics(tx, organisation, read);
-        await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
+        await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
         return { accepted: points.length };
       }),
     );
