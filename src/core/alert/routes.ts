@@ -39,15 +39,25 @@ export interface AlertRoutes {
 /** The channel that is always there. */
 export const LOG_CHANNEL = 'log';
 
-export const CHANNELS = ['slack', 'webhook', 'email', LOG_CHANNEL] as const;
+export const CHANNELS = ['slack', 'teams', 'feishu', 'dingtalk', 'wecom', 'webhook', 'email', LOG_CHANNEL] as const;
 
-/** How an address looks, by channel: Slack's ids of channels, groups, direct messages and users; an e-mail address. */
+/** The name of one bot of several; sending/group-bot.ts reads it before `=`. */
+const BOT = { form: /^[a-z0-9][a-z0-9-]{0,39}$/, what: 'the name of a bot as the settings give it, such as research' };
+
+/**
+ * How an address looks, by channel: Slack's ids of channels, groups, direct messages and users; an e-mail address; a
+ * bot's name.
+ */
 const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly what: string }>> = {
   slack: {
     form: /^[CGDUW][A-Z0-9]{2,30}$/,
     what: 'the id of a Slack channel or user, such as C0123ABCD (a name would not tell where a message went)',
   },
   email: { form: /^[^\s@<>,;:"()[\]\\]{1,64}@[\w.-]{1,190}$/, what: 'an e-mail address' },
+  teams: BOT,
+  feishu: BOT,
+  dingtalk: BOT,
+  wecom: BOT,
 };
 
 const MOST_HOURS = 30 * 24;
