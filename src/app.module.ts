@@ -266,7 +266,7 @@ export class AppModule {
     });
     const sampling = {
       organisation,
-      wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
+      workItems: telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
     };
     const parts = new WatchedParts();
     const tick = {

@@ -23,7 +23,7 @@ import { FakeCloud } from './providers/fake/cloud.js';
 import { FakeTelemetry } from './providers/fake/evidence.js';
 import { connectTo } from './providers/fake/fake.js';
 import type { Stores } from './store/stores.js';
-import { wake } from './store/work.js';
+import { enqueue } from './store/work.js';
 import type { TelemetryConnection } from './core/ports.js';
 
 const SEED = 20;
@@ -65,9 +65,9 @@ export async function openExample(
     began,
     async collect(now) {
       const own = new Map([[cloud.name, cloud]]);
-      await new CollectingSchedule(stores, organisation, own, COLLECTING_INTERVALS).wakeDue(now);
+      await new CollectingSchedule(stores, organisation, own, COLLECTING_INTERVALS).enqueueDue(now);
       await stores.db.transaction((tx) =>
-        wake(tx, organisation, [{ stage: 'sample.collect', partition: evidence.name, key: evidence.name }]),
+        enqueue(tx, organisation, [{ stage: 'sample.collect', partition: evidence.name, key: evidence.name }]),
       );
     },
   };

@@ -12,7 +12,7 @@ import type { Clock } from './core/time.js';
 import { openInstallation } from './installation.js';
 import { plotter } from './rendering/plotter.js';
 import { renderers } from './rendering/reports.js';
-import { WAKING_CHANNEL } from './store/work.js';
+import { ENQUEUED_CHANNEL } from './store/work.js';
 import { administratorOf, openInProcess, type InProcess } from './web/in-process.js';
 import { WebModule } from './web/web.module.js';
 
@@ -48,7 +48,7 @@ export function localBursar(bursar: Composed, clock: Clock, { close, ...options 
     policies,
     leaves,
     drain: (progress, isEnough) => runner.drain(progress, isEnough),
-    isServed: () => stores.db.isHeard(WAKING_CHANNEL),
+    isServed: () => stores.db.isHeard(ENQUEUED_CHANNEL),
     async api(user, progress) {
       const administrator = { principal: administratorOf(organisation, user), progress };
       const parts = { stores, importer, clock, policies, plotter, reports: renderers, administrator };

@@ -40,7 +40,7 @@ export interface StoryRequest {
   readonly began: number;
   readonly clock: Clock & { set(instant: number | null): void };
   readonly pods: PodSource;
-  /** Wakes what is due of the company's cloud and its evidence. */
+  /** Enqueues what is due of the company's cloud and its evidence. */
   readonly collect: (now: number) => Promise<void>;
   readonly drain: () => Promise<void>;
   /** Gets a sentence per step. */

@@ -19,11 +19,11 @@ import {
   type Mute,
 } from '../core/alert/routes.js';
 import { HOUR_MS } from '../core/time.js';
-import { ESCALATE, MAKE, MAKE_WAKING } from '../store/alert/alerts.js';
+import { ESCALATE, MAKE, MAKE_ITEM } from '../store/alert/alerts.js';
 import { happened, hasNews, saveMark } from '../store/alert/news.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import { wake, type Waking } from '../store/work.js';
+import { enqueue, type WorkItem } from '../store/work.js';
 import type { Channels } from './alert.js';
 import { anomalyKeys, FIND_PRICES } from './find-anomalies.js';
 import type { Stage } from './stage.js';
@@ -79,13 +79,13 @@ export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
       for (const one of news) await alerts.raise(tx, organisation, one, now);
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const asOf = await organisations.asOf(tx, organisation, now);
-      const wakings: Waking[] = [];
+      const workItems: WorkItem[] = [];
       for (const alert of await alerts.fresh(tx, organisation))
-        wakings.push(...(await direct(stores, tx, { organisation, now, asOf }, directory, alert)));
+        workItems.push(...(await direct(stores, tx, { organisation, now, asOf }, directory, alert)));
       for (const { identity, answer } of answers)
-        wakings.push(...((await alerts.answer(tx, organisation, { identity }, answer)) ?? []));
+        workItems.push(...((await alerts.answer(tx, organisation, { identity }, answer)) ?? []));
       await saveMark(tx, organisation, now);
-      return wakings;
+      return workItems;
     },
   };
 }
@@ -103,7 +103,7 @@ async function direct(
   { organisation, now, asOf }: Look,
   directory: Directory,
   alert: Alert,
-): Promise<Waking[]> {
+): Promise<WorkItem[]> {
   const route = routeOf(directory, alert);
   const silence =
     silenceOf(alert.news, asOf) ??
@@ -120,7 +120,7 @@ async function direct(
   ];
 }
 
-function nextStep(alert: Alert, route: AlertRoute | null): Waking[] {
+function nextStep(alert: Alert, route: AlertRoute | null): WorkItem[] {
   const at = escalationAt(alert, route);
   return at === null ? [] : [{ stage: ESCALATE, partition: alert.team ?? 'all', key: alert.id, notBefore: at }];
 }
@@ -136,18 +136,18 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
     reachesOut: true,
     async run({ organisation, partition, keys, now, tx }) {
       const directory = await directoryOf(stores, tx, organisation, channels, now);
-      const wakings: Waking[] = [];
+      const workItems: WorkItem[] = [];
       for (const id of keys) {
         const alert = await alerts.get(tx, organisation, id);
         const route = alert === null ? null : routeOf(directory, alert);
         const at = alert === null ? null : escalationAt(alert, route);
         if (alert === null || at === null) continue;
-        if (at > now) wakings.push({ stage: ESCALATE, partition, key: id, notBefore: at });
+        if (at > now) workItems.push({ stage: ESCALATE, partition, key: id, notBefore: at });
         else if (isMuted(directory.mutes, alert, now))
-          wakings.push({ stage: ESCALATE, partition, key: id, notBefore: now + MUTED_MS });
+          workItems.push({ stage: ESCALATE, partition, key: id, notBefore: now + MUTED_MS });
         else {
           const next = { ...alert, level: alert.level + 1 };
-          wakings.push(
+          workItems.push(
             ...(await alerts.escalate(tx, organisation, alert)),
             ...(await alerts.intend(
               tx,
@@ -161,7 +161,7 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
           );
         }
       }
-      return wakings;
+      return workItems;
     },
   };
 }
@@ -170,8 +170,8 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
 const LOOK_MS = 5000;
 
 /**
- * Wakes looks: for news every few seconds where there may be any, for unusual prices every hour, for unusual spend once
- * a day.
+ * Enqueues evaluations: for news every few seconds where there may be any, for unusual prices every hour, for unusual
+ * spend once a day.
  */
 export class AlertSchedule {
   readonly name = 'alerts';
@@ -185,18 +185,18 @@ export class AlertSchedule {
   ) {}
 
   /** @param now epoch milliseconds */
-  async wakeDue(now: number): Promise<void> {
+  async enqueueDue(now: number): Promise<void> {
     if (now < this.nextLook) return;
     this.nextLook = now + LOOK_MS;
     const { db, organisations } = this.stores;
     const { hour, day, keys } = anomalyKeys(now, { hour: this.lastHour, day: this.lastDay });
     const teams = keys.teams
       ? (await organisations.teams(db, this.organisation)).map(
-          ({ id }): Waking => ({ stage: FIND_PRICES.stage, partition: id, key: `team/${id}` }),
+          ({ id }): WorkItem => ({ stage: FIND_PRICES.stage, partition: id, key: `team/${id}` }),
         )
       : [];
-    const news = (await hasNews(db, this.organisation, now)) ? [MAKE_WAKING] : [];
-    await wake(db, this.organisation, [...teams, ...(keys.prices ? [FIND_PRICES] : []), ...news]);
+    const news = (await hasNews(db, this.organisation, now)) ? [MAKE_ITEM] : [];
+    await enqueue(db, this.organisation, [...teams, ...(keys.prices ? [FIND_PRICES] : []), ...news]);
     [this.lastHour, this.lastDay] = [hour, day];
   }
 }

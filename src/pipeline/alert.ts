@@ -17,10 +17,10 @@ import type { AlertTexts } from '../core/alert/texts.js';
 import type { ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
 import type { Report } from '../core/report/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
-import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alert/alerts.js';
+import { SEND, sendItem, type Delivery, type DeliveryStep } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { reachingStage, type Stage } from './stage.js';
 
 export type Channels = ReadonlyMap<string, ChannelConnection>;
@@ -46,13 +46,13 @@ type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions' | 'reports
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return reachingStage(SEND, async ({ organisation, key, now }) => {
-    const wakings = await new Sending(stores, channels, options, organisation, now).advance(key);
-    return async () => wakings;
+    const workItems = await new Sending(stores, channels, options, organisation, now).advance(key);
+    return async () => workItems;
   });
 }
 
 /** May it be tried now, with what; or what is to be done instead. */
-type Turn = { readonly telling: Telling } | { readonly instead: readonly Waking[] };
+type Turn = { readonly telling: Telling } | { readonly instead: readonly WorkItem[] };
 
 class Sending {
   constructor(
@@ -63,24 +63,24 @@ class Sending {
     private readonly now: number,
   ) {}
 
-  async advance(id: string): Promise<readonly Waking[]> {
+  async advance(id: string): Promise<readonly WorkItem[]> {
     const { db, alerts } = this.stores;
     const delivery = await alerts.delivery(db, this.organisation, id);
     const alert = delivery === null ? null : await alerts.get(db, this.organisation, delivery.alert);
     if (delivery === null || alert === null) return [];
     const connection = this.channels.get(delivery.channel);
     if (delivery.state !== 'waiting' && delivery.state !== 'sent') return [];
-    if (connection === undefined) return [sendWaking(delivery, this.now + ELSEWHERE_MS)];
+    if (connection === undefined) return [sendItem(delivery, this.now + ELSEWHERE_MS)];
     if (delivery.state === 'sent') return this.refresh(delivery, alert, connection);
     return delivery.askedAt === null
       ? this.send(delivery, alert, connection)
       : this.resolve(delivery, alert, connection);
   }
 
-  private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+  private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly WorkItem[]> {
     const picture = await this.pictureOf(delivery, alert, connection);
     const turn = await this.commitAs<Turn>(delivery, { instead: [] }, async (tx, current) => {
-      if (current.askedAt !== null) return { instead: [sendWaking(current)] };
+      if (current.askedAt !== null) return { instead: [sendItem(current)] };
       const found = await this.turn(tx, current, alert, connection, picture);
       if ('telling' in found) await this.step(tx, current, { askedAt: this.now });
       return found;
@@ -136,12 +136,12 @@ class Sending {
           : await alertPlaces.conversation(tx, this.organisation, delivery, alert.thread);
       reference = joined?.reference ?? null;
       if (reference === null && joined?.opener !== delivery.id)
-        return { instead: [sendWaking(delivery, this.now + OPENING_MS)] };
+        return { instead: [sendItem(delivery, this.now + OPENING_MS)] };
     }
     const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
     return free === null
       ? { telling: this.tellingOf(delivery, alert, reference, picture) }
-      : { instead: [sendWaking(delivery, free)] };
+      : { instead: [sendItem(delivery, free)] };
   }
 
   /** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
@@ -174,7 +174,7 @@ class Sending {
   }
 
   /** It was tried, and what became of it was not written down. */
-  private async resolve(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+  private async resolve(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly WorkItem[]> {
     if (connection.whenUnknown !== 'ask' || connection.outcome === undefined)
       return this.record(delivery, alert, connection, { kind: 'unknown', detail: 'the process ended before it heard' });
     const { outcome } = connection;
@@ -197,17 +197,17 @@ class Sending {
       return this.commit(delivery, (tx, current) =>
         this.over(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`),
       );
-    if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
+    if (found.kind === 'busy') return [sendItem(delivery, this.now + found.waitMs)];
     return this.record(delivery, alert, connection, found);
   }
 
   /** It never arrived; it is sent again once the first request cannot be under way any more. */
-  private absent(delivery: Delivery): Promise<readonly Waking[]> {
+  private absent(delivery: Delivery): Promise<readonly WorkItem[]> {
     return this.commit(delivery, async (tx, current) => {
       const free = (current.askedAt ?? this.now) + PATIENCE.requestMs;
-      if (this.now < free) return [sendWaking(current, free)];
+      if (this.now < free) return [sendItem(current, free)];
       await this.step(tx, current, { askedAt: null });
-      return [sendWaking(current)];
+      return [sendItem(current)];
     });
   }
 
@@ -217,7 +217,7 @@ class Sending {
     alert: Alert,
     connection: ChannelConnection,
     found: ToldOutcome,
-  ): Promise<readonly Waking[]> {
+  ): Promise<readonly WorkItem[]> {
     return this.commit(tried, async (tx, delivery) => {
       switch (found.kind) {
         case 'told':
@@ -239,7 +239,7 @@ class Sending {
           if (connection.whenUnknown === 'send-again')
             return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
           await this.step(tx, delivery, { problem: found.detail });
-          return [sendWaking(delivery, askAgainAt(delivery.askedAt ?? this.now, this.now))];
+          return [sendItem(delivery, askAgainAt(delivery.askedAt ?? this.now, this.now))];
       }
     });
   }
@@ -250,7 +250,7 @@ class Sending {
     alert: Alert,
     connection: ChannelConnection,
     reference: string | null,
-  ): Promise<readonly Waking[]> {
+  ): Promise<readonly WorkItem[]> {
     const { alerts, alertPlaces } = this.stores;
     await this.step(tx, delivery, { state: 'sent', sentAt: this.now, reference, shown: alert.revision, problem: null });
     if (delivery.part === 'picture') return [];
@@ -268,11 +268,11 @@ class Sending {
             this.now,
           )
         : [];
-    return [...pictures, ...(hasChanged ? [sendWaking(delivery)] : [])];
+    return [...pictures, ...(hasChanged ? [sendItem(delivery)] : [])];
   }
 
   /** Shows what the alert has become, where the place still shows something else. */
-  private async refresh(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+  private async refresh(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly WorkItem[]> {
     const { reference } = delivery;
     if (
       reference === null ||
@@ -285,13 +285,13 @@ class Sending {
     const free = await this.stores.db.transaction((tx) =>
       this.stores.alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now),
     );
-    if (free !== null) return [sendWaking(delivery, free)];
+    if (free !== null) return [sendItem(delivery, free)];
     const found = await safely(() =>
       update.call(connection, reference, messageOf(alert, this.options.texts, this.options.publicUrl)),
     );
-    if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
+    if (found.kind === 'busy') return [sendItem(delivery, this.now + found.waitMs)];
     if (found.kind === 'not-sent' || found.kind === 'unknown')
-      return [sendWaking(delivery, askAgainAt(delivery.sentAt ?? this.now, this.now))];
+      return [sendItem(delivery, askAgainAt(delivery.sentAt ?? this.now, this.now))];
     return this.commit(delivery, async (tx, current) => {
       await this.step(tx, current, {
         shown: alert.revision,
@@ -307,9 +307,9 @@ class Sending {
     delivery: Delivery,
     problem: string,
     notBefore: number,
-  ): Promise<readonly Waking[]> {
+  ): Promise<readonly WorkItem[]> {
     await this.step(tx, delivery, { problem, askedAt: null });
-    return [sendWaking(delivery, notBefore)];
+    return [sendItem(delivery, notBefore)];
   }
 
   /** It comes to nothing; a conversation that it was to begin is the next one's to begin. */
@@ -319,7 +319,7 @@ class Sending {
     alert: Alert,
     state: 'unknown' | 'failed' | 'dropped',
     problem: string | null,
-  ): Promise<readonly Waking[]> {
+  ): Promise<readonly WorkItem[]> {
     await this.step(tx, delivery, { state, problem });
     await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
     return [];
@@ -331,9 +331,9 @@ class Sending {
 
   private commit(
     delivery: Delivery,
-    work: (tx: Transaction, current: Delivery) => Promise<readonly Waking[]>,
-  ): Promise<readonly Waking[]> {
-    return this.commitAs<readonly Waking[]>(delivery, [], work);
+    work: (tx: Transaction, current: Delivery) => Promise<readonly WorkItem[]>,
+  ): Promise<readonly WorkItem[]> {
+    return this.commitAs<readonly WorkItem[]>(delivery, [], work);
   }
 
   /** A commit of its own under the delivery's lock; `otherwise` where it has left its state meanwhile. */

@@ -5,8 +5,8 @@
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { CountingStore } from '../store/bill/counting.js';
 import type { RawStore } from '../store/usage/raw.js';
-import type { Waking } from '../store/work.js';
-import { lastPart, wakeTeamDays } from './keys.js';
+import type { WorkItem } from '../store/work.js';
+import { lastPart, teamDayItems } from './keys.js';
 import type { Stage } from './stage.js';
 
 export function allocateStage(organisations: OrganisationStore, raw: RawStore, counting: CountingStore): Stage {
@@ -16,19 +16,19 @@ export function allocateStage(organisations: OrganisationStore, raw: RawStore, c
     async run({ organisation, partition, keys, tx }) {
       const rules = await organisations.rules(tx, organisation);
       const tags = await organisations.trackedTags(tx, organisation);
-      const wakings: Waking[] = [];
+      const workItems: WorkItem[] = [];
       const providers: string[] = [];
       for (const key of keys) {
         const result = await raw.reallocate(tx, organisation, partition, lastPart(key), rules, tags);
         if (result === null) continue;
-        wakings.push(...wakeTeamDays(result.metered ? 'cost.price' : 'cost.rollup', result.days));
+        workItems.push(...teamDayItems(result.metered ? 'cost.price' : 'cost.rollup', result.days));
         if (result.provider !== null) providers.push(result.provider);
       }
       if (providers.length > 0) {
         await counting.lock(tx, organisation);
-        wakings.push(...(await counting.place(tx, organisation, providers)));
+        workItems.push(...(await counting.place(tx, organisation, providers)));
       }
-      return wakings;
+      return workItems;
     },
   };
 }

@@ -11,20 +11,20 @@ import type { Alert } from '../core/alert/alert.js';
 import { effectToJson } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
 import { formatInstant } from '../core/time.js';
-import { MAKE_WAKING } from '../store/alert/alerts.js';
+import { MAKE_ITEM } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Principal } from '../store/access/keys.js';
 import { approveAction, rejectAction } from '../application/action/set-action.js';
 import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import type { Channels, TellingOptions } from './alert.js';
 import { reachingStage, type Stage } from './stage.js';
 
 export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
   return reachingStage(ANSWER, async ({ organisation, key, now }) => {
-    const wakings = await new Answering(stores, channels, options, organisation, now).take(key);
-    return async () => wakings;
+    const workItems = await new Answering(stores, channels, options, organisation, now).take(key);
+    return async () => workItems;
   });
 }
 
@@ -43,12 +43,12 @@ class Answering {
     private readonly now: number,
   ) {}
 
-  async take(digest: string): Promise<readonly Waking[]> {
+  async take(digest: string): Promise<readonly WorkItem[]> {
     const { db, slackDesk } = this.stores;
     const request = await slackDesk.request(db, this.organisation, digest);
     if (request === null) return [];
-    const { reply, wakings } =
-      request.reply === null ? await this.work(request) : { reply: request.reply, wakings: [] };
+    const { reply, workItems } =
+      request.reply === null ? await this.work(request) : { reply: request.reply, workItems: [] };
     const connection = this.channels.get('slack');
     if (
       reply !== null &&
@@ -56,53 +56,53 @@ class Answering {
       (await slackDesk.reply(db, this.organisation, digest, this.now))
     )
       await connection.answer(request.question.replyTo, reply).catch(() => undefined);
-    return wakings;
+    return workItems;
   }
 
   /** Does what is asked, and writes the answer down in the same commit. */
   private async work({
     digest,
     question,
-  }: SlackRequest): Promise<{ readonly reply: Message | null; readonly wakings: readonly Waking[] }> {
+  }: SlackRequest): Promise<{ readonly reply: Message | null; readonly workItems: readonly WorkItem[] }> {
     const { db, slackDesk } = this.stores;
     const noted = (reply: Message): Promise<Message | null> =>
       db.transaction(async (tx) =>
         (await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null,
       );
-    if (question.kind === 'command') return { reply: await noted(await this.told(question)), wakings: [] };
+    if (question.kind === 'command') return { reply: await noted(await this.told(question)), workItems: [] };
     try {
       return await db.transaction(async (tx) => {
-        const { reply, wakings } = await this.press(tx, question);
+        const { reply, workItems } = await this.press(tx, question);
         const isFirst = await slackDesk.answer(tx, this.organisation, digest, reply, this.now);
-        return { reply: isFirst ? reply : null, wakings };
+        return { reply: isFirst ? reply : null, workItems };
       });
     } catch (error) {
       if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
       const why = [error.message, ...error.problems.map(({ message }) => message)].join(', ');
-      return { reply: await noted(replyOf({ title: this.options.texts.failed(why) })), wakings: [] };
+      return { reply: await noted(replyOf({ title: this.options.texts.failed(why) })), workItems: [] };
     }
   }
 
   private async press(
     tx: Transaction,
     question: Pressed,
-  ): Promise<{ readonly reply: Message; readonly wakings: readonly Waking[] }> {
+  ): Promise<{ readonly reply: Message; readonly workItems: readonly WorkItem[] }> {
     const { texts } = this.options;
     const { alerts, slackDesk } = this.stores;
     const who = await slackDesk.principal(tx, this.organisation, question, this.now);
-    if (who === null) return { reply: this.stranger(question), wakings: [] };
+    if (who === null) return { reply: this.stranger(question), workItems: [] };
     const alert = await alerts.get(tx, this.organisation, question.alert);
-    if (alert === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
-    if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), wakings: [] };
+    if (alert === null) return { reply: replyOf({ title: texts.gone }), workItems: [] };
+    if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), workItems: [] };
     const what = await this.decide(tx, question.act, alert, who, `${question.workspace}/${question.user}`);
-    if (what === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
+    if (what === null) return { reply: replyOf({ title: texts.gone }), workItems: [] };
     const shown = await alerts.answer(
       tx,
       this.organisation,
       { id: alert.id },
       { what, by: who.name, at: formatInstant(this.now) },
     );
-    return { reply: replyOf({ title: texts.decided[question.act] }), wakings: [...(shown ?? []), MAKE_WAKING] };
+    return { reply: replyOf({ title: texts.decided[question.act] }), workItems: [...(shown ?? []), MAKE_ITEM] };
   }
 
   /**

@@ -18,7 +18,7 @@ import type { ProviderConnection } from '../core/ports.js';
 import { isShared, type RuleSet } from '../store/access/organisation.js';
 import { rejoin } from '../application/fleet/take-samples.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';
 import { opened } from './collecting.js';
 import { reachingStage, type Stage } from './stage.js';
@@ -72,7 +72,7 @@ export function allocateFleetStage(stores: Placing): Stage {
   };
 }
 
-const lookedAtAnew = (teams: readonly string[]): Waking[] =>
+const lookedAtAnew = (teams: readonly string[]): WorkItem[] =>
   [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** Whose a target is. What several teams share is nobody's to act on. */

@@ -16,7 +16,7 @@ import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import { opened, whatOf } from './collecting.js';
-import { wakeTeamDays } from './keys.js';
+import { teamDayItems } from './keys.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** Prices that were entered late are found so far back. */
@@ -73,7 +73,7 @@ async function collectPrices(
       );
     }
     await stores.collections.saveCollected(tx, organisation, collection, now, now);
-    return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+    return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
   };
 }
 
@@ -116,7 +116,7 @@ async function collectSpot(
   return async (tx) => {
     const fresh = await saveSpot(stores, tx, organisation, `${partition} spot history`, read);
     await stores.collections.saveCollected(tx, organisation, collection, now, now);
-    return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+    return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
   };
 }
 

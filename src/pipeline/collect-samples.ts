@@ -3,7 +3,7 @@
  * health.
  *
  * A source that fails leaves everything as it was and is asked again; its silence is never evidence. A card that is
- * gone or broken wakes its team's recommendations at once. Evidence that was pushed (no source of that name is
+ * gone or broken enqueues its team's recommendations at once. Evidence that was pushed (no source of that name is
  * connected) is only settled.
  */
 import { Failure } from '../core/errors.js';
@@ -15,7 +15,7 @@ import { isShared } from '../store/access/organisation.js';
 import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/fleet/samples.js';
 import type { Stores } from '../store/stores.js';
 import { takeSamples } from '../application/fleet/take-samples.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { collectingKey } from './collecting.js';
 import { apartStage, type Stage } from './stage.js';
 
@@ -47,12 +47,12 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
       const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
       const pauseMs = connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS;
       const notBefore = read?.isBehind === true ? now : now + pauseMs;
-      const isWokenAgain = connection !== undefined || isReadElsewhere || stillOpen;
+      const isEnqueuedAgain = connection !== undefined || isReadElsewhere || stillOpen;
       return [
         // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
         ...(read === null || read.isBehind ? [] : lookAt(read.teams)),
         ...lost,
-        ...(isWokenAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
+        ...(isEnqueuedAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
         { stage: 'sample.pack', partition: source, key: source, notBefore: stores.samples.nextPack(now) },
         {
           stage: 'sample.purge',
@@ -65,10 +65,10 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
   });
 }
 
-const lookAt = (teams: readonly string[]): Waking[] =>
+const lookAt = (teams: readonly string[]): WorkItem[] =>
   teams
     .filter((team) => !isShared(team))
-    .map((team): Waking => ({ stage: 'recommendation.make', partition: team, key: team }));
+    .map((team): WorkItem => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** What a source has said of itself; null where it was not asked. */
 interface Read {
@@ -140,26 +140,28 @@ async function collect(
   return { state, isBehind: !hasFailed && to < now, teams: [...teams] };
 }
 
-/** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */
+/** Settles the findings of a source; enqueues the teams whose cards are lost, or are no longer. */
 async function settleHealth(
   { samples, healthFindings }: Needed,
   tx: Queryable,
   organisation: string,
   source: string,
   now: number,
-): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean; readonly inDoubt: boolean }> {
+): Promise<{ readonly lost: readonly WorkItem[]; readonly stillOpen: boolean; readonly inDoubt: boolean }> {
   const devices = await samples.histories(tx, organisation, source, now, HEALTH_DEFAULTS.replayMinutes);
   const open = await healthFindings.open(tx, organisation, source);
   const settled = settle(open, devices, now);
   await healthFindings.keep(tx, organisation, source, settled, now);
-  const wake = (team: string, urgent: boolean): Waking => ({
+  const itemFor = (team: string, urgent: boolean): WorkItem => ({
     stage: 'recommendation.make',
     partition: team,
     key: team,
     urgent,
   });
-  const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => wake(team, true));
-  const ended = settled.cleared.filter((one) => one.open.severity === 'fatal').map((one) => wake(one.open.team, false));
+  const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => itemFor(team, true));
+  const ended = settled.cleared
+    .filter((one) => one.open.severity === 'fatal')
+    .map((one) => itemFor(one.open.team, false));
   const doubtful = devices.flatMap((device) =>
     device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : [],
   );
@@ -168,7 +170,7 @@ async function settleHealth(
     doubtful.length === 0
       ? []
       : (await askAbout(tx, organisation, doubtful, now, DOUBT_MS)).map(
-          (connection): Waking => ({ ...collectingKey({ connection, what: 'fleet' }), urgent: true }),
+          (connection): WorkItem => ({ ...collectingKey({ connection, what: 'fleet' }), urgent: true }),
         );
   return {
     lost: [...asked, ...[...ended, ...lost].filter(({ key }) => !isShared(key))],

@@ -59,7 +59,7 @@ async function collectBill(stores: Needed, connection: ProviderConnection, call:
 
 const nothing: Save = async () => [];
 
-/** The intake itself wakes what it touches. */
+/** The intake itself enqueues what it touches. */
 const saveOf =
   (stores: Needed, what: 'usage' | 'bill', { organisation, partition, now }: Call, spool: Spool): Save =>
   async (tx) => {

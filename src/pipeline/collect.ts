@@ -1,5 +1,6 @@
 /**
- * usage.collect and price.collect: files and batches become usage and prices in the store, and wake the line.
+ * usage.collect and price.collect: files and batches become usage and prices in the store, and enqueue the work that
+ * follows.
  *
  * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
  */
@@ -20,8 +21,8 @@ import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
 import type { Stores } from '../store/stores.js';
-import { wakeAtOnce } from '../store/work.js';
-import { wakeTeamDays } from './keys.js';
+import { enqueueUrgent } from '../store/work.js';
+import { teamDayItems } from './keys.js';
 
 type ReadRecord = (value: unknown, path: string, problems: Problem[]) => UsageRecord | null;
 
@@ -172,10 +173,10 @@ export class Collector implements Importer {
         if (!options.dryRun) await this.stores.rejects.saveList(tx, organisation, source, result, by, this.clock.now());
       }
       if (!options.dryRun)
-        await wakeAtOnce(
+        await enqueueUrgent(
           tx,
           organisation,
-          wakeTeamDays('cost.price', await this.stores.prices.affected(tx, organisation, fresh)),
+          teamDayItems('cost.price', await this.stores.prices.affected(tx, organisation, fresh)),
         );
       return results;
     });

@@ -1,5 +1,5 @@
 /**
- * Collecting from providers: what is collected how often, and what its three stages share. It only wakes; the stages
+ * Collecting from providers: what is collected how often, and what its three stages share. It only enqueues; the stages
  * ask.
  *
  * A provider that is away fails its key: the runner tries it again, and the next interval does, for as long as it
@@ -9,7 +9,7 @@ import { unavailable } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { COLLECTED, type Collected, type DueCollection } from '../store/operation/collections.js';
 import type { Stores } from '../store/stores.js';
-import { wake, type Waking } from '../store/work.js';
+import { enqueue, type WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 
 /** Seconds between two looks. */
@@ -38,7 +38,7 @@ const STAGES: Readonly<Record<Collected, string>> = {
 };
 
 /** `fake/usage`: a connection's name holds no slash at its end, what is collected never one. */
-export const collectingKey = ({ connection, what }: DueCollection): Waking => ({
+export const collectingKey = ({ connection, what }: DueCollection): WorkItem => ({
   stage: STAGES[what],
   partition: connection,
   key: `${connection}/${what}`,
@@ -65,8 +65,8 @@ function has(connection: ProviderConnection, what: Collected): boolean {
 }
 
 /**
- * Wakes what is due of an organisation's connections; once per interval, however many processes and however often it is
- * called.
+ * Enqueues what is due of an organisation's connections; once per interval, however many processes and however often it
+ * is called.
  */
 export class CollectingSchedule {
   readonly name = 'collecting';
@@ -89,11 +89,11 @@ export class CollectingSchedule {
   }
 
   /** @param now epoch milliseconds */
-  async wakeDue(now: number): Promise<void> {
+  async enqueueDue(now: number): Promise<void> {
     if (this.wanted.length === 0 || now < this.next) return;
     await this.stores.db.transaction(async (tx) => {
       const due = await this.stores.collections.takeDue(tx, this.organisation, this.wanted, now);
-      await wake(tx, this.organisation, due.map(collectingKey));
+      await enqueue(tx, this.organisation, due.map(collectingKey));
     });
     // Asking the database for what is due more than once a second would be all that an idle process does.
     this.next = now + 1000;

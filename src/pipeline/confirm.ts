@@ -12,11 +12,11 @@ import { HOUR_MS } from '../core/time.js';
 import { CONFIRM, VERIFY } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { LINE, type Connections } from './execute.js';
 import { reachingStage, type Stage } from './stage.js';
 
-/** @param has whether the line has a stage: only then is it woken */
+/** @param has whether the line has a stage: only then is it enqueued */
 export function confirmStage(
   stores: Pick<Stores, 'db' | 'actions'>,
   connections: Connections,
@@ -43,12 +43,12 @@ async function settle(
   actions: Stores['actions'],
   tx: Transaction,
   { organisation, id, now, look, isVerified }: Look,
-): Promise<readonly Waking[]> {
+): Promise<readonly WorkItem[]> {
   const action = await actions.lock(tx, organisation, id);
   // Meanwhile it may have been taken back.
   if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
   if (look.progress === 'done') {
-    const { wakings } = await actions.move(tx, organisation, action, 'confirmed', {
+    const { workItems } = await actions.move(tx, organisation, action, 'confirmed', {
       at: now,
       actor: action.connection,
       detail: { billing: look.seen?.billing ?? null },
@@ -58,7 +58,7 @@ async function settle(
         reasons: look.message === '' ? [] : [{ code: 'successor', message: look.message }],
       },
     });
-    return [...wakings, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
+    return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
   if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
@@ -106,7 +106,7 @@ async function lookFor(
   }
 }
 
-const again = ({ team, id }: Action, notBefore: number): Waking => ({
+const again = ({ team, id }: Action, notBefore: number): WorkItem => ({
   stage: CONFIRM,
   partition: team,
   key: id,

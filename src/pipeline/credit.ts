@@ -3,16 +3,16 @@
  */
 import type { BudgetStore } from '../store/budget/budgets.js';
 import type { CreditStore } from '../store/cost/credits.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import type { Stage } from './stage.js';
-import { wakeBudgets } from './weigh.js';
+import { budgetItems } from './weigh.js';
 
 export function creditStage(credits: CreditStore, budgets: BudgetStore): Stage {
   return {
     name: 'cost.credit',
     most: 1,
-    async run({ organisation, tx }): Promise<Waking[]> {
-      return wakeBudgets(tx, organisation, budgets, await credits.apply(tx, organisation));
+    async run({ organisation, tx }): Promise<WorkItem[]> {
+      return budgetItems(tx, organisation, budgets, await credits.apply(tx, organisation));
     },
   };
 }

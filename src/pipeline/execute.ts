@@ -23,7 +23,7 @@ import type { Reach } from '../core/action/acting.js';
 import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { reachingStage, type Stage } from './stage.js';
 
 export type Connections = ReadonlyMap<string, ProviderConnection>;
@@ -36,8 +36,8 @@ const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
   return reachingStage(EXECUTE, async ({ organisation, key, clock }) => {
-    const wakings = await new Execution(stores, policies, connections, organisation, clock).advance(key);
-    return async () => wakings;
+    const workItems = await new Execution(stores, policies, connections, organisation, clock).advance(key);
+    return async () => workItems;
   });
 }
 
@@ -70,7 +70,7 @@ class Execution {
     return this.clock.now();
   }
 
-  async advance(id: string): Promise<readonly Waking[]> {
+  async advance(id: string): Promise<readonly WorkItem[]> {
     const action = await this.stores.actions.get(this.stores.db, this.organisation, id);
     if (action === null) return [];
     const { state } = action;
@@ -83,21 +83,21 @@ class Execution {
     if (state === 'approved') return this.intend(action);
     if (state === 'intended')
       return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
-    // A crash between the last commit and the waking that follows it.
+    // A crash between the last commit and the enqueuing that follows it.
     return state === 'applied' ? [{ stage: CONFIRM, partition: action.team, key: id }] : [];
   }
 
-  private expire(action: Action): Promise<readonly Waking[]> {
+  private expire(action: Action): Promise<readonly WorkItem[]> {
     return this.commit(
       action,
       async (tx, current) =>
         (await this.stores.actions.move(tx, this.organisation, current, 'expired', { at: this.now, actor: LINE }))
-          .wakings,
+          .workItems,
     );
   }
 
   /** Reads the target, asks the guard, and commits the intent. */
-  private async intend(action: Action): Promise<readonly Waking[]> {
+  private async intend(action: Action): Promise<readonly WorkItem[]> {
     return this.guarded(action, action.approvedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
       const moved = await this.stores.actions.move(tx, this.organisation, current, 'intended', {
         at: this.now,
@@ -105,12 +105,12 @@ class Execution {
         detail: { gpus, replicas },
         set: { token: `bursar-${current.id}`, before: seen, beforeAt: at, gpus, replicas, reasons: [] },
       });
-      return moved.wakings;
+      return moved.workItems;
     });
   }
 
   /** An intent that was delayed: the target is read and guarded again before anything is sent. */
-  private async readAgain(action: Action): Promise<readonly Waking[]> {
+  private async readAgain(action: Action): Promise<readonly WorkItem[]> {
     return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
       const set = { before: seen, beforeAt: at, gpus, replicas, reasons: [] };
       await this.note(tx, current, { code: 'read-again', set });
@@ -126,8 +126,8 @@ class Execution {
   private async guarded(
     action: Action,
     since: number | null,
-    allowed: (tx: Transaction, current: Action, reading: Reading, reach: Reach) => Promise<readonly Waking[]>,
-  ): Promise<readonly Waking[]> {
+    allowed: (tx: Transaction, current: Action, reading: Reading, reach: Reach) => Promise<readonly WorkItem[]>,
+  ): Promise<readonly WorkItem[]> {
     const connection = this.connections.get(action.connection) ?? null;
     // Before it is asked for: what is read is at least as new.
     const at = this.now;
@@ -147,7 +147,7 @@ class Execution {
         if (verdict.allowed) return allowed(tx, current, { seen, at }, verdict.reach);
         return mayPass(verdict.reasons)
           ? this.wait(tx, current, verdict.reasons)
-          : (await this.refused(tx, current, verdict.reasons)).wakings;
+          : (await this.refused(tx, current, verdict.reasons)).workItems;
       },
       { serialised: true },
     );
@@ -179,7 +179,7 @@ class Execution {
   }
 
   /** It may pass by itself: the action stays approved, and what it waits for is noted where that has changed. */
-  private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly Waking[]> {
+  private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly WorkItem[]> {
     const codes = (all: readonly Reason[]): string => all.map(({ code }) => code).join(' ');
     if (codes(reasons) !== codes(action.reasons))
       await this.stores.actions.note(tx, this.organisation, action, {
@@ -193,7 +193,7 @@ class Execution {
   }
 
   /** Commits that the provider is asked now, then asks it. */
-  private async send(action: Action): Promise<readonly Waking[]> {
+  private async send(action: Action): Promise<readonly WorkItem[]> {
     const connection = this.connections.get(action.connection);
     if (connection?.apply === undefined)
       return this.refuse(action, [
@@ -204,10 +204,10 @@ class Execution {
         { code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' },
       ]);
     if (await this.isOld(action)) return this.readAgain(action);
-    const { mayAsk, wakings } = await this.commitAs(action, { mayAsk: false, wakings: [] }, (tx, current) =>
+    const { mayAsk, workItems } = await this.commitAs(action, { mayAsk: false, workItems: [] }, (tx, current) =>
       this.ask(tx, current),
     );
-    if (!mayAsk) return wakings;
+    if (!mayAsk) return workItems;
     const { token } = action;
     return this.record(
       { ...action, askedAt: this.now },
@@ -231,14 +231,14 @@ class Execution {
   private async ask(
     tx: Transaction,
     action: Action,
-  ): Promise<{ readonly mayAsk: boolean; readonly wakings: readonly Waking[] }> {
-    if (action.askedAt !== null) return { mayAsk: false, wakings: [again(action)] };
+  ): Promise<{ readonly mayAsk: boolean; readonly workItems: readonly WorkItem[] }> {
+    if (action.askedAt !== null) return { mayAsk: false, workItems: [again(action)] };
     if (await this.stores.safety.mayAsk(tx, this.organisation, action, this.now)) {
       await this.note(tx, action, { code: 'asked' });
-      return { mayAsk: true, wakings: [] };
+      return { mayAsk: true, workItems: [] };
     }
     const reason = { code: 'stopped', message: 'the kill switch was set before it was sent' };
-    return { mayAsk: false, wakings: (await this.refused(tx, action, [reason])).wakings };
+    return { mayAsk: false, workItems: (await this.refused(tx, action, [reason])).workItems };
   }
 
   /** What became of an effect that was asked for. */
@@ -253,23 +253,23 @@ class Execution {
   }
 
   /** Commits what the provider said. Whoever asked after it was recorded changes nothing. */
-  private record(asked: Action, answer: Answer): Promise<readonly Waking[]> {
+  private record(asked: Action, answer: Answer): Promise<readonly WorkItem[]> {
     return this.commit(asked, async (tx, action) => {
       const { actions } = this.stores;
       const step = { at: this.now, actor: asked.connection };
       switch (answer.kind) {
         case 'taken': {
-          const { wakings } = await actions.move(tx, this.organisation, action, 'applied', {
+          const { workItems } = await actions.move(tx, this.organisation, action, 'applied', {
             ...step,
             detail: { reference: answer.reference, detail: answer.detail },
             set: { reasons: [] },
           });
           await this.writeDown(tx, action);
-          return wakings;
+          return workItems;
         }
         case 'refused':
           return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection))
-            .wakings;
+            .workItems;
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
@@ -303,7 +303,7 @@ class Execution {
    * It never arrived. It may be sent again once the request cannot be under way any more; a purchase is sent once and
    * never again.
    */
-  private async absent(tx: Transaction, action: Action): Promise<readonly Waking[]> {
+  private async absent(tx: Transaction, action: Action): Promise<readonly WorkItem[]> {
     if (action.effect.kind === 'purchase')
       return this.failed(tx, action, {
         code: 'purchase-absent',
@@ -315,7 +315,7 @@ class Execution {
     return [again(action)];
   }
 
-  private async unknown(tx: Transaction, action: Action, detail: string): Promise<readonly Waking[]> {
+  private async unknown(tx: Transaction, action: Action, detail: string): Promise<readonly WorkItem[]> {
     const since = action.askedAt ?? this.now;
     if (this.now - since >= PATIENCE.outcomeMs)
       return this.failed(tx, action, {
@@ -328,7 +328,7 @@ class Execution {
     return [again(action, askAgainAt(since, this.now))];
   }
 
-  private async failed(tx: Transaction, action: Action, reason: Reason): Promise<readonly Waking[]> {
+  private async failed(tx: Transaction, action: Action, reason: Reason): Promise<readonly WorkItem[]> {
     return (
       await this.stores.actions.move(tx, this.organisation, action, 'failed', {
         at: this.now,
@@ -337,12 +337,12 @@ class Execution {
         detail: { ...reason },
         set: { reasons: [reason] },
       })
-    ).wakings;
+    ).workItems;
   }
 
-  private refuse(action: Action, reasons: readonly Reason[]): Promise<readonly Waking[]> {
+  private refuse(action: Action, reasons: readonly Reason[]): Promise<readonly WorkItem[]> {
     return this.commit(action, async (tx, current) =>
-      current.askedAt !== null ? [again(current)] : (await this.refused(tx, current, reasons)).wakings,
+      current.askedAt !== null ? [again(current)] : (await this.refused(tx, current, reasons)).workItems,
     );
   }
 
@@ -361,10 +361,10 @@ class Execution {
 
   private commit(
     action: Action,
-    work: (tx: Transaction, current: Action) => Promise<readonly Waking[]>,
+    work: (tx: Transaction, current: Action) => Promise<readonly WorkItem[]>,
     options = { serialised: false },
-  ): Promise<readonly Waking[]> {
-    return this.commitAs<readonly Waking[]>(action, [], work, options);
+  ): Promise<readonly WorkItem[]> {
+    return this.commitAs<readonly WorkItem[]>(action, [], work, options);
   }
 
   /** A commit of its own under the action's lock; `otherwise` where the action has left its state meanwhile. */
@@ -401,7 +401,7 @@ async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchas
 
 const plain = (reasons: readonly Reason[]): Reason[] => reasons.map(({ code, message }) => ({ code, message }));
 
-const again = ({ team, id }: Action, notBefore?: number): Waking => ({
+const again = ({ team, id }: Action, notBefore?: number): WorkItem => ({
   stage: EXECUTE,
   partition: team,
   key: id,

@@ -12,7 +12,7 @@ export class ExpirySchedule {
   constructor(private readonly stores: Pick<Stores, 'db' | 'recommendations'>) {}
 
   /** @param now epoch milliseconds */
-  async wakeDue(now: number): Promise<void> {
+  async enqueueDue(now: number): Promise<void> {
     if (now < this.next) return;
     await this.stores.recommendations.close(this.stores.db, now);
     this.next = now + MINUTE_MS;

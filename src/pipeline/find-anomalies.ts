@@ -14,10 +14,10 @@ import { detectPriceAnomalies } from '../planning/anomaly/prices.js';
 import { DAILY, detectSpendAnomalies } from '../planning/anomaly/spend.js';
 import { parseSpendQuery } from '../core/cost/spend-query.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import type { Stage, StageCall } from './stage.js';
 
-export const FIND_PRICES: Waking = { stage: 'anomaly.find', partition: 'prices', key: 'prices' };
+export const FIND_PRICES: WorkItem = { stage: 'anomaly.find', partition: 'prices', key: 'prices' };
 
 /** Late usage of a day is waited for so long. */
 const SETTLES_MS = 6 * HOUR_MS;

@@ -13,7 +13,7 @@ import { MINUTE_MS } from '../core/time.js';
 import { FOLLOW } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import type { Stage } from './stage.js';
 
 type Needed = Pick<Stores, 'actions' | 'safety'>;
@@ -26,9 +26,9 @@ export function followStage(stores: Needed): Stage {
     name: FOLLOW,
     most: 1,
     async run({ organisation, keys, now, tx }) {
-      const wakings: Waking[] = [];
-      for (const id of keys) wakings.push(...(await follow(stores, tx, organisation, id, now)));
-      return wakings;
+      const workItems: WorkItem[] = [];
+      for (const id of keys) workItems.push(...(await follow(stores, tx, organisation, id, now)));
+      return workItems;
     },
   };
 }
@@ -39,7 +39,7 @@ async function follow(
   organisation: string,
   id: string,
   now: number,
-): Promise<readonly Waking[]> {
+): Promise<readonly WorkItem[]> {
   const { actions } = stores;
   await actions.serialise(tx, organisation);
   const first = await actions.lock(tx, organisation, id);
@@ -76,7 +76,7 @@ async function begin(
   first: Action,
   next: Next,
   now: number,
-): Promise<readonly Waking[]> {
+): Promise<readonly WorkItem[]> {
   const { expiresAt } = next;
   const effect = followingEffect({ ...first, next });
   const { id, team, connection, policy, document, mode, proposedBy } = first;
@@ -103,16 +103,16 @@ async function begin(
     now,
   );
   // Two live actions on a target there are never: it stays proposed, and expires with that.
-  if ((await safety.liveOn(tx, organisation, connection, effect.target, [])) !== null) return made.wakings;
+  if ((await safety.liveOn(tx, organisation, connection, effect.target, [])) !== null) return made.workItems;
   const approved = await actions.move(tx, organisation, made.action, 'approved', {
     at: now,
     actor: pairActor(id),
     set: { approvedBy: pairActor(id) },
   });
-  return approved.wakings;
+  return approved.workItems;
 }
 
-const again = ({ team, id }: Action, notBefore: number): Waking => ({
+const again = ({ team, id }: Action, notBefore: number): WorkItem => ({
   stage: FOLLOW,
   partition: team,
   key: id,

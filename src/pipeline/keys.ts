@@ -1,6 +1,6 @@
 /** Keys of the line's work: what they look like is written here once. */
 import type { TeamDay } from '../store/usage/raw.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 
 /** `research/2026-10-05`; a team's name may hold slashes, a day never does. */
 export function teamDayKey({ team, day }: TeamDay): string {
@@ -12,6 +12,6 @@ export function lastPart(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
-export function wakeTeamDays(stage: string, days: Iterable<TeamDay>): Waking[] {
+export function teamDayItems(stage: string, days: Iterable<TeamDay>): WorkItem[] {
   return [...days].map((day) => ({ stage, partition: day.team, key: teamDayKey(day) }));
 }

@@ -2,66 +2,66 @@
  * The line: what happens between a usage record and a recommendation, in order. This is its table of contents.
  *
  *   sample.collect       collect-samples.ts   reads GPU evidence, settles its health findings
- *                                             wakes fleet.collect, recommendation.make, itself, sample.pack,
+ *                                             enqueues fleet.collect, recommendation.make, itself, sample.pack,
  *                                             sample.purge
  *   sample.pack          collect-samples.ts   packs the hours of a source that are over
- *                                             wakes itself, while there are rows of the version before
+ *                                             enqueues itself, while there are rows of the version before
  *   sample.purge         collect-samples.ts   forgets what is older than it is kept
  *   fleet.collect        collect-fleet.ts     reads what runs at a provider
- *                                             wakes recommendation.make
+ *                                             enqueues recommendation.make
  *   fleet.allocate       collect-fleet.ts     gives what runs to teams anew when the rules change
- *                                             wakes recommendation.make
+ *                                             enqueues recommendation.make
  *   price.collect        collect-prices.ts    reads its prices, offers and spot
- *                                             wakes cost.price
+ *                                             enqueues cost.price
  *   usage.collect        collect-usage.ts     reads its usage and bill
- *                                             wakes cost.price, cost.rollup
+ *                                             enqueues cost.price, cost.rollup
  *   usage.collect        collect.ts           takes records and bills in, assigns teams, sums hours
- *                                             wakes cost.price, cost.rollup
+ *                                             enqueues cost.price, cost.rollup
  *   usage.allocate       allocate.ts          assigns history anew when the rules change
- *                                             wakes cost.price, cost.rollup
+ *                                             enqueues cost.price, cost.rollup
  *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
- *                                             wakes cost.rollup; itself, where a run changes many days
+ *                                             enqueues cost.rollup; itself, where a run changes many days
  *   bill.settle          settle-bills.ts      makes bills final whose settling time is over
- *                                             wakes cost.rollup, bill.reconcile, itself
+ *                                             enqueues cost.rollup, bill.reconcile, itself
  *   cost.rollup          rollup.ts            sums the day: accrued, billed, actual
- *                                             wakes cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
+ *                                             enqueues cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
  *   cost.share           share.ts             splits the day's shared costs over the teams
- *                                             wakes cost.credit, budget.weigh
+ *                                             enqueues cost.credit, budget.weigh
  *   cost.credit          credit.ts            takes what is due from the credits that were granted
- *                                             wakes budget.weigh
+ *                                             enqueues budget.weigh
  *   budget.weigh         weigh.ts             state, forecast and crossings of a budget's period
- *                                             wakes recommendation.make, itself
+ *                                             enqueues recommendation.make, itself
  *   recommendation.make  recommend.ts         shows the team to its policies
- *                                             wakes action.execute
+ *                                             enqueues action.execute
  *   answer.take          answer.ts            does and answers what a person in Slack pressed
- *                                             wakes action.execute, alert.make, alert.send
+ *                                             enqueues action.execute, alert.make, alert.send
  *   action.follow        follow.ts            begins what follows an action, when its time has come
- *                                             wakes itself, action.execute
+ *                                             enqueues itself, action.execute
  *   action.execute       execute.ts           guards an approved action and asks the provider
- *                                             wakes itself, action.confirm
+ *                                             enqueues itself, action.confirm
  *   action.confirm       confirm.ts           reads the target until it shows the effect
- *                                             wakes itself, saving.verify; action.follow, which waits for its time
+ *                                             enqueues itself, saving.verify; action.follow, which waits for its time
  *   saving.verify        verify.ts            measures what an action saved, hour by hour
- *                                             wakes itself
+ *                                             enqueues itself
  *   bill.reconcile       reconcile.ts         compares bills with what was accrued, learns rates
  *                                             a rate learned enters again at the left, as a price
  *   anomaly.find         find-anomalies.ts    looks for unusual spend and prices
  *   alert.make           alert-make.ts        keeps what is worth telling, decides where it goes
- *                                             wakes alert.escalate, alert.send
+ *                                             enqueues alert.escalate, alert.send
  *   alert.escalate       alert-make.ts        goes further when nobody answers
- *                                             wakes itself, alert.send
+ *                                             enqueues itself, alert.send
  *   alert.send           alert.ts             tells one place, and shows there what became of it
- *                                             wakes itself
+ *                                             enqueues itself
  *   report.send          report.ts            makes a team's report of a month
  *                                             what it announces is told by the alerts
  *   backtest.run         backtest.ts          runs a policy over recorded history, apart from the rest
- *                                             wakes itself, while another runs in this process
+ *                                             enqueues itself, while another runs in this process
  *
- * A stage wakes only stages to its right, or waits for its own key again. Late usage and corrected prices enter again
- * at the left and walk the same line.
- * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at
- * all. What takes minutes, and what asks a cloud or a channel, is done before that transaction, under a lease, while no
- * connection to the database is held.
+ * A stage enqueues only stages to its right, or waits for its own key again. Late usage and corrected prices enter
+ * again at the left and walk the same line.
+ * Each stage runs in one transaction: what it writes, what it has done and what it enqueues are there together or not
+ * at all. What takes minutes, and what asks a cloud or a channel, is done before that transaction, under a lease, while
+ * no connection to the database is held.
  */
 import { ENGLISH } from '../core/alert/texts.js';
 import type { Policy } from '../core/policy/policy.js';

@@ -12,7 +12,7 @@ import type { CountingStore } from '../store/bill/counting.js';
 import type { LearnedRateStore } from '../store/price/learned-rates.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
-import { lastPart, wakeTeamDays } from './keys.js';
+import { lastPart, teamDayItems } from './keys.js';
 import type { Stage } from './stage.js';
 
 export function priceStage(
@@ -37,11 +37,11 @@ export function priceStage(
       const pricing = new DayPricing(organisations, costs, tx, organisation, team, context);
       const { days, later, metered } = await pricing.all(keys.map(lastPart));
       return [
-        ...wakeTeamDays(
+        ...teamDayItems(
           'cost.rollup',
           days.map((day) => ({ team, day })),
         ),
-        ...wakeTeamDays(
+        ...teamDayItems(
           'cost.price',
           later.map((day) => ({ team, day })),
         ),

@@ -14,7 +14,7 @@ import type { Lapsing } from '../store/policy/recommendations.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 
 export function recommendStage(stores: Stores, policies: readonly Policy[]): Stage {
   const { organisations, prices, views, recommendations, policies: documents } = stores;
@@ -22,7 +22,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
     name: 'recommendation.make',
     most: 1,
     async run({ organisation, keys, now, tx }) {
-      const wakings: Waking[] = [];
+      const workItems: WorkItem[] = [];
       for (const team of keys) {
         const currency = await organisations.currencyOf(tx, organisation, team);
         const asOf = await organisations.asOf(tx, organisation, now);
@@ -39,7 +39,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           peak,
           { looksAtInstances: own.some(({ policy }) => policy.looksAtInstances === true) },
         );
-        wakings.push(...lookAgain(team, own, view, now));
+        workItems.push(...lookAgain(team, own, view, now));
         const decisions = decide(view, applied, policies);
         const of = async (status: 'open' | 'observed') => {
           const found: Recommendation[] = [];
@@ -62,7 +62,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           [...open.filter(({ mode }) => mode === 'recommend'), ...observed],
           now,
         );
-        wakings.push(
+        workItems.push(
           ...(await settleActions(stores, tx, {
             organisation,
             team,
@@ -75,7 +75,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           })),
         );
       }
-      return wakings;
+      return workItems;
     },
   };
 }
@@ -96,7 +96,7 @@ export function asking(
 /**
  * The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it.
  */
-function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): Waking[] {
+function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): WorkItem[] {
   const instants = own.flatMap(
     ({ document, policy }) => policy.looksAgainAt?.(view, policy.params.parse(document.params)) ?? [],
   );

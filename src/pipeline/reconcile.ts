@@ -2,8 +2,8 @@
  * bill.reconcile (source/month): compares a source's bills of a month with what was accrued from metered usage,
  * publishes the variance in place of what was published before, and learns what closed bills teach of rates.
  *
- * A bill that comes or is restated wakes it, and so does whatever changes a day that the bill speaks of. It wakes no
- * stage itself; a learned rate that changes enters the line at the left, as a price does.
+ * A bill that comes or is restated enqueues it, and so does whatever changes a day that the bill speaks of. It enqueues
+ * no stage itself; a learned rate that changes enters the line at the left, as a price does.
  */
 import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill/cells.js';
 import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill/matching.js';
@@ -15,7 +15,7 @@ import type { Queryable } from '../store/database.js';
 import type { BillName } from '../store/bill/counting.js';
 import type { BillScope, ReconciliationStore } from '../store/bill/reconciliation.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 import { countUnmetered } from './unmetered.js';
@@ -152,8 +152,8 @@ async function linkByResource(
 }
 
 /**
- * Wakes the comparison of bills with some days (UTC) that have changed: a closed bill's now, a growing one's after the
- * hour.
+ * Enqueues the comparison of bills with some days (UTC) that have changed: a closed bill's now, a growing one's after
+ * the hour.
  */
 export function reconcileLate(
   tx: Queryable,
@@ -161,6 +161,6 @@ export function reconcileLate(
   reconciliation: ReconciliationStore,
   days: readonly string[],
   now: number,
-): Promise<Waking[]> {
+): Promise<WorkItem[]> {
   return reconciliation.touching(tx, organisation, days, afterTheHour(now));
 }

@@ -12,7 +12,7 @@ import { optimumOf } from '../planning/commitment/hindsight.js';
 import { nextMonthOf } from '../planning/forecast/next-month.js';
 import { REPORT, settledMonth } from '../store/report/reports.js';
 import type { Stores } from '../store/stores.js';
-import { wake } from '../store/work.js';
+import { enqueue } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
@@ -44,7 +44,7 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
 const saysAnything = ({ spend, budgets, savings }: Report): boolean =>
   spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
 
-/** Wakes the report of every team whose month has settled; however often it is called, it asks once an hour. */
+/** Enqueues the report of every team whose month has settled; however often it is called, it asks once an hour. */
 export class ReportSchedule {
   readonly name = 'reports';
   private next = -Infinity;
@@ -52,12 +52,12 @@ export class ReportSchedule {
   constructor(private readonly stores: Pick<Stores, 'db' | 'organisations' | 'reports'>) {}
 
   /** @param now epoch milliseconds */
-  async wakeDue(now: number): Promise<void> {
+  async enqueueDue(now: number): Promise<void> {
     if (now < this.next) return;
     const { db, organisations, reports } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
-      await wake(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
+      await enqueue(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
     }
     this.next = now + LOOK_MS;
   }

@@ -3,7 +3,7 @@
  * billed.
  */
 import type { CostStore } from '../store/cost/costs.js';
-import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
+import { CREDIT_ITEM, type CreditStore } from '../store/cost/credits.js';
 import { isShared, type OrganisationStore } from '../store/access/organisation.js';
 import type { BudgetStore } from '../store/budget/budgets.js';
 import type { ReconciliationStore } from '../store/bill/reconciliation.js';
@@ -11,7 +11,7 @@ import type { SavingStore } from '../store/saving/savings.js';
 import { lastPart } from './keys.js';
 import { reconcileLate } from './reconcile.js';
 import { verifyLate } from './verify.js';
-import { wakeBudgets } from './weigh.js';
+import { budgetItems } from './weigh.js';
 import type { Stage } from './stage.js';
 
 export function rollupStage(
@@ -34,8 +34,8 @@ export function rollupStage(
       const shares = sharing
         ? days.map((day) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${day}` }))
         : [];
-      const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
-      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
+      const weighs = isShared(team) ? [] : await budgetItems(tx, organisation, budgets, [{ team, days }]);
+      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];
       const late = [
         ...(await verifyLate(tx, organisation, savings, team, days, now)),
         ...(await reconcileLate(tx, organisation, reconciliation, days, now)),

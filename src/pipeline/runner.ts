@@ -1,6 +1,6 @@
 /**
- * Does the line's due work: claims keys of a partition, runs their stage, wakes the next ones, all in one transaction.
- * Work that takes minutes is done apart, under a lease.
+ * Does the line's due work: claims keys of a partition, runs their stage, enqueues the next ones, all in one
+ * transaction. Work that takes minutes is done apart, under a lease.
  *
  * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
  * again later, any other parks the key with its reason. Knows no stage by name.
@@ -8,7 +8,14 @@
 import type { Clock } from '../core/time.js';
 import { Failure } from '../core/errors.js';
 import type { Database } from '../store/database.js';
-import { following, MOST_ATTEMPTS, wake, type ClaimedWork, type DuePartition, type WorkTable } from '../store/work.js';
+import {
+  following,
+  MOST_ATTEMPTS,
+  enqueue,
+  type ClaimedWork,
+  type DuePartition,
+  type WorkTable,
+} from '../store/work.js';
 import type { ApartWork, Stage } from './stage.js';
 import { tracedRun } from './tracing.js';
 import { NOBODY, type Watch } from './watch.js';
@@ -57,7 +64,7 @@ export class Runner {
   /**
    * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains
    * the line so. What another process is doing is waited for; keys that wait for their next try are not.
-   * @param isEnough asked after each step: whether to leave the rest to others, who may wake work for ever
+   * @param isEnough asked after each step: whether to leave the rest to others, who may enqueue work for ever
    */
   async drain(progress?: Progress, isEnough = NEVER): Promise<void> {
     while (!(await isEnough())) {
@@ -69,7 +76,7 @@ export class Runner {
       for (const stage of this.line) {
         for (const partition of partitions.filter((l) => l.stage === stage.name)) {
           if (await isEnough()) return;
-          // A partition that wakes itself has its turn again when the others have had theirs.
+          // A partition that enqueues itself has its turn again when the others have had theirs.
           const count = await this.runPartition(partition, async (keys) => keys >= partition.due || isEnough());
           done += count;
           if (count > 0) progress?.(stage.name, count, partition.due);
@@ -136,7 +143,7 @@ export class Runner {
       took(claimed);
       if (claimed.length === 0) return 0;
       return tracedRun(partition, claimed, async () => {
-        const wakings = await run({
+        const workItems = await run({
           organisation: partition.organisation,
           partition: partition.partition,
           keys: claimed.map((c) => c.key),
@@ -145,7 +152,7 @@ export class Runner {
           tx,
         });
         await this.work.finish(tx, partition, claimed);
-        await wake(tx, partition.organisation, following(claimed, wakings));
+        await enqueue(tx, partition.organisation, following(claimed, workItems));
         return claimed.length;
       });
     });
@@ -174,9 +181,9 @@ export class Runner {
         });
         await this.db.transaction(async (tx) => {
           if (!(await this.work.isOpen(tx, partition, claimed))) return;
-          const wakings = await save(tx, this.clock.now());
+          const workItems = await save(tx, this.clock.now());
           await this.work.finish(tx, partition, claimed);
-          await wake(tx, partition.organisation, following(claimed, wakings));
+          await enqueue(tx, partition.organisation, following(claimed, workItems));
         });
         return 1;
       });

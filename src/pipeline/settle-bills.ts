@@ -15,9 +15,9 @@ export function settleBillsStage(counting: CountingStore): Stage {
     most: 1,
     async run({ organisation, now, tx }) {
       await counting.lock(tx, organisation);
-      const { wakings, next } = await counting.settle(tx, organisation, now);
+      const { workItems, next } = await counting.settle(tx, organisation, now);
       const placed = await counting.place(tx, organisation, await counting.billedProviders(tx, organisation));
-      return [...wakings, ...placed, ...(next === null ? [] : [{ ...SETTLE, notBefore: next }])];
+      return [...workItems, ...placed, ...(next === null ? [] : [{ ...SETTLE, notBefore: next }])];
     },
   };
 }

@@ -30,7 +30,7 @@ import type { Transaction } from '../store/database.js';
 import type { StoredPolicy } from '../store/policy/policies.js';
 import { liftBrake } from '../application/action/set-action.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 
 export interface Look {
   readonly organisation: string;
@@ -46,8 +46,8 @@ export interface Look {
   readonly policies: readonly Policy[];
 }
 
-/** Brings a team's actions in line with a look. Returns what the steps wake. */
-export async function settleActions(stores: Stores, tx: Transaction, look: Look): Promise<Waking[]> {
+/** Brings a team's actions in line with a look. Returns what the steps enqueue. */
+export async function settleActions(stores: Stores, tx: Transaction, look: Look): Promise<WorkItem[]> {
   const { organisation, team, recommendations } = look;
   const wanted = recommendations.filter(({ mode }) => mode === 'approve' || mode === 'enforce');
   if (wanted.length === 0 && !(await stores.actions.concerns(tx, organisation, team))) return [];
@@ -56,11 +56,11 @@ export async function settleActions(stores: Stores, tx: Transaction, look: Look)
   await settling.revoke(wanted);
   await settling.make(wanted);
   await settling.liftBrakes();
-  return settling.wakings;
+  return settling.workItems;
 }
 
 class Settling {
-  readonly wakings: Waking[] = [];
+  readonly workItems: WorkItem[] = [];
 
   constructor(
     private readonly stores: Stores,
@@ -117,7 +117,7 @@ class Settling {
     });
     if (action.recommendation !== null)
       await this.stores.recommendations.release(this.tx, organisation, action.recommendation);
-    this.wakings.push(...moved.wakings);
+    this.workItems.push(...moved.workItems);
   }
 
   private async renew(action: Action, recommendation: Recommendation, expiresAt: number): Promise<void> {
@@ -160,7 +160,7 @@ class Settling {
         mode: recommendation.mode,
         now,
       });
-      this.wakings.push(...made.wakings);
+      this.workItems.push(...made.workItems);
       if (recommendation.mode === 'enforce') await this.enforce(made.action, recommendation);
     }
     await this.stores.recommendations.saveObstacles(this.tx, organisation, obstacles);
@@ -200,7 +200,7 @@ class Settling {
       set: { approvedBy: by },
     });
     await recommendations.follow(this.tx, organisation, id, 'approved', by, now);
-    this.wakings.push(...moved.wakings);
+    this.workItems.push(...moved.workItems);
   }
 
   /**

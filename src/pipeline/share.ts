@@ -3,14 +3,14 @@
  * use of a day splits anew whatever longer charge reaches over it.
  */
 import type { BudgetStore } from '../store/budget/budgets.js';
-import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
+import { CREDIT_ITEM, type CreditStore } from '../store/cost/credits.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
 import type { ShareStore } from '../store/cost/shares.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
-import { wakeBudgets } from './weigh.js';
+import { budgetItems } from './weigh.js';
 
 export function shareStage(
   organisations: OrganisationStore,
@@ -22,7 +22,7 @@ export function shareStage(
   return {
     name: 'cost.share',
     most: 60,
-    async run({ organisation, keys, tx }): Promise<Waking[]> {
+    async run({ organisation, keys, tx }): Promise<WorkItem[]> {
       const rules = await organisations.rules(tx, organisation);
       const changed: { team: string; days: string[] }[] = [];
       const { fx } = await prices.book(tx, organisation);
@@ -30,8 +30,8 @@ export function shareStage(
         for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn), fx))
           changed.push({ team, days: [day] });
       }
-      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
-      return [...creditsToo, ...(await wakeBudgets(tx, organisation, budgets, changed))];
+      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];
+      return [...creditsToo, ...(await budgetItems(tx, organisation, budgets, changed))];
     },
   };
 }

@@ -1,10 +1,10 @@
 /**
- * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it wakes; what it saves and
- * wakes is one transaction, and it wakes only stages to its right.
+ * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it enqueues; what it saves
+ * and enqueues is one transaction, and it enqueues only stages to its right.
  */
 import type { Clock } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 
 export interface StageCall {
   readonly organisation: string;
@@ -33,7 +33,7 @@ interface Named {
 /** Its work is done in the transaction that takes its keys: it asks nobody but the database, and on that connection. */
 interface AtOnce extends Named {
   readonly apart?: undefined;
-  run(call: StageCall): Promise<readonly Waking[]>;
+  run(call: StageCall): Promise<readonly WorkItem[]>;
 }
 
 /**
@@ -53,7 +53,7 @@ export type Stage = AtOnce | Apart;
  */
 export type ApartWork = (
   call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string },
-) => Promise<(tx: Transaction, now: number) => Promise<readonly Waking[]>>;
+) => Promise<(tx: Transaction, now: number) => Promise<readonly WorkItem[]>>;
 
 /** A stage whose work is done apart. */
 export const apartStage = (name: string, apart: ApartWork): Stage => ({ name, most: 1, apart });

@@ -1,8 +1,9 @@
 /**
- * The tick says when to look: at every waking (PostgreSQL notifies), and every few seconds in case a notice was lost.
+ * The tick says when to look: whenever work is enqueued (PostgreSQL notifies), and every few seconds in case a notice
+ * was lost.
  *
  * It only hands partitions to the queue. What the calendar itself makes due (a period that turns, a forecast that ages)
- * is woken here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and
+ * is enqueued here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and
  * not the handing out, from their turn, and is told to whoever asks whether the process is ready.
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
@@ -12,11 +13,11 @@ import { WatchedParts } from '../core/watched.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
 import { SETTLE } from '../store/bill/counting.js';
-import { wake, WAKING_CHANNEL, type DuePartition, type Waking } from '../store/work.js';
+import { enqueue, ENQUEUED_CHANNEL, type DuePartition, type WorkItem } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
 const HOUR_MS = 3_600_000;
-/** A burst of wakings is answered once. */
+/** A burst of work items is answered once. */
 const PAUSE_MS = 20;
 /**
  * A partition gets a job at most this often: a meter that sends without pause would have the same day priced again with
@@ -29,7 +30,7 @@ const RECOMMENDING_PAUSE_MS = 60_000;
 export interface Schedule {
   readonly name: string;
   /** @param now epoch milliseconds */
-  wakeDue(now: number): Promise<void>;
+  enqueueDue(now: number): Promise<void>;
 }
 
 @Injectable()
@@ -50,17 +51,20 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly registry: SchedulerRegistry,
     private readonly failed: (error: Error) => void,
     /**
-     * Work that never ends (sources that are read again and again): woken at the start and every hour, whatever became
-     * of it.
+     * Work that never ends (sources that are read again and again): enqueued at the start and every hour, whatever
+     * became of it.
      */
-    private readonly standing: readonly { readonly organisation: string; readonly wakings: readonly Waking[] }[] = [],
-    /** Woken at every look. */
+    private readonly standing: readonly {
+      readonly organisation: string;
+      readonly workItems: readonly WorkItem[];
+    }[] = [],
+    /** Enqueued at every tick. */
     private readonly schedules: readonly Schedule[] = [],
     private readonly parts = new WatchedParts(),
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.stopListening = await this.stores.db.listen(WAKING_CHANNEL, () => this.look());
+    this.stopListening = await this.stores.db.listen(ENQUEUED_CHANNEL, () => this.look());
     this.registry.addInterval(
       'line.tick',
       setInterval(() => this.look(), this.seconds * 1000),
@@ -97,10 +101,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     const now = this.clock.now();
     await this.part('calendar', now, async () => {
       if (Math.floor(now / HOUR_MS) === this.lastHour) return;
-      await this.wakeByCalendar(now);
+      await this.enqueueByCalendar(now);
       this.lastHour = Math.floor(now / HOUR_MS);
     });
-    for (const schedule of this.schedules) await this.part(schedule.name, now, () => schedule.wakeDue(now));
+    for (const schedule of this.schedules) await this.part(schedule.name, now, () => schedule.enqueueDue(now));
     await this.part('handing out', now, async () =>
       this.queue.handOut(this.rested(await this.stores.work.duePartitions(now))),
     );
@@ -150,12 +154,12 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   /**
    * Every budget's current period, those that have ended since, and deliveries that were allocated under older rules.
    */
-  private async wakeByCalendar(now: number): Promise<void> {
+  private async enqueueByCalendar(now: number): Promise<void> {
     const { db, budgets, organisations } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
       const all = await budgets.list(db, organisation);
-      await wake(db, organisation, [
+      await enqueue(db, organisation, [
         ...all.map((budget) => ({
           stage: 'budget.weigh',
           partition: budget.id,
@@ -166,9 +170,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
         // Bills settle by time; and what an older process took in beside this one is in no claim yet.
         SETTLE,
       ]);
-      await organisations.wakeStale(db, organisation);
+      await organisations.enqueueStale(db, organisation);
     }
-    for (const { organisation, wakings } of this.standing) await wake(db, organisation, wakings);
+    for (const { organisation, workItems } of this.standing) await enqueue(db, organisation, workItems);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Spans of the line: one for each run of a stage, linked to what woke it, and below it one for each call of a provider.
- * Where no tracing was started the API does nothing, and so does this.
+ * Spans of the line: one for each run of a stage, linked to what enqueued it, and below it one for each call of a
+ * provider. Where no tracing was started the API does nothing, and so does this.
  *
  * Holds names (stage, partition, keys, connection, operation, kind of effect) and kinds of failures; never a message of
  * a provider, a token or a credential.
@@ -8,19 +8,19 @@
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Link, type Span } from '@opentelemetry/api';
 import { Failure } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
-import { wokenIn, type ClaimedWork, type DuePartition } from '../store/work.js';
+import { enqueuedIn, type ClaimedWork, type DuePartition } from '../store/work.js';
 
 /** A run may take thousands of keys. */
 const MOST_KEYS = 50;
 
-/** Runs a stage's work in a span of its own, which has no parent: whoever woke it has long gone on. */
+/** Runs a stage's work in a span of its own, which has no parent: whoever enqueued it has long gone on. */
 export function tracedRun<T>(
   { organisation, stage, partition }: Omit<DuePartition, 'due'>,
   claimed: readonly ClaimedWork[],
   work: () => Promise<T>,
 ): Promise<T> {
-  const links: Link[] = [...new Set(claimed.map(({ waker }) => waker))]
-    .flatMap((waker) => wokenIn(waker) ?? [])
+  const links: Link[] = [...new Set(claimed.map(({ traceparent }) => traceparent))]
+    .flatMap((traceparent) => enqueuedIn(traceparent) ?? [])
     .map((from) => ({ context: from }));
   const attributes = {
     'bursar.organisation': organisation,

@@ -3,8 +3,8 @@
  * to the ledger.
  *
  * Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late one corrects
- * those before it. It comes back by itself once a day until the horizon has passed; late usage, prices and bills wake
- * it in between (verifyLate).
+ * those before it. It comes back by itself once a day until the horizon has passed; late usage, prices and bills
+ * enqueue it in between (verifyLate).
  */
 import { attribute } from '../core/saving/attribution.js';
 import type { CostContext } from '../core/cost/cost.js';
@@ -17,7 +17,7 @@ import { VERIFY } from '../store/action/actions.js';
 import type { Queryable } from '../store/database.js';
 import type { Chain, SavingStore } from '../store/saving/savings.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { LINE } from './execute.js';
 import type { Stage, StageCall } from './stage.js';
 
@@ -41,9 +41,9 @@ export function verifyStage(stores: Needs): Stage {
         chains.flatMap(({ members }) => members.map(({ counterfactual }) => counterfactual)),
       );
       const contextOf = await contexts(stores, call);
-      const wakings: Waking[] = [];
-      for (const chain of chains) wakings.push(...(await verifyChain(stores, call, chain, usage, contextOf)));
-      return wakings;
+      const workItems: WorkItem[] = [];
+      for (const chain of chains) workItems.push(...(await verifyChain(stores, call, chain, usage, contextOf)));
+      return workItems;
     },
   };
 }
@@ -69,14 +69,14 @@ async function contexts(
   return (currency) => ({ book, fx, peak, currency, learned });
 }
 
-/** Judges every action of a chain anew; wakes those whose horizon is not over. */
+/** Judges every action of a chain anew; enqueues those whose horizon is not over. */
 async function verifyChain(
   stores: Needs,
   call: StageCall,
   { members, effects }: Chain,
   usage: TargetUsage,
   contextOf: (currency: string) => CostContext,
-): Promise<Waking[]> {
+): Promise<WorkItem[]> {
   const { savings, savingEvidence } = stores;
   const { organisation, partition: team, now, tx } = call;
   const all = members.map(({ counterfactual }) => counterfactual);
@@ -89,7 +89,7 @@ async function verifyChain(
     all.map(({ action }) => action),
   );
   await savings.append(tx, organisation, team, all, corrections(truth, recorded), now);
-  const wakings: Waking[] = [];
+  const workItems: WorkItem[] = [];
   for (const one of all) {
     const next = nextLook(one, now);
     const entry = entryOf(
@@ -100,9 +100,9 @@ async function verifyChain(
     await savings.saveEntry(tx, organisation, one, entry, next === null, now);
     if (entry.state === 'measured' || entry.state === 'verified')
       await markMeasured(stores, { organisation, id: one.action, now, tx });
-    if (next !== null) wakings.push({ stage: VERIFY, partition: team, key: one.action, notBefore: next });
+    if (next !== null) workItems.push({ stage: VERIFY, partition: team, key: one.action, notBefore: next });
   }
-  return wakings;
+  return workItems;
 }
 
 /** Its saving is in the ledger. What is unverifiable stays confirmed. */
@@ -114,7 +114,7 @@ async function markMeasured(
   if (action?.state === 'confirmed') await actions.move(tx, organisation, action, 'measured', { at: now, actor: LINE });
 }
 
-/** Wakes the actions of a team that some days (UTC) bear on: their usage, price or bill has changed. */
+/** Enqueues the actions of a team that some days (UTC) bear on: their usage, price or bill has changed. */
 export async function verifyLate(
   tx: Queryable,
   organisation: string,
@@ -122,7 +122,7 @@ export async function verifyLate(
   team: string,
   days: readonly string[],
   now: number,
-): Promise<Waking[]> {
+): Promise<WorkItem[]> {
   return (await savings.touching(tx, organisation, team, days)).map((action) => ({
     stage: VERIFY,
     partition: team,

@@ -14,7 +14,7 @@ import type { Queryable } from '../store/database.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
 import type { ReservationStore } from '../store/budget/reservations.js';
-import type { Waking } from '../store/work.js';
+import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
@@ -30,12 +30,12 @@ export function weighStage(
   return {
     name: 'budget.weigh',
     most: 20,
-    async run({ organisation, partition, keys, now, tx }): Promise<Waking[]> {
+    async run({ organisation, partition, keys, now, tx }): Promise<WorkItem[]> {
       const budget = await budgets.get(tx, organisation, partition);
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
-      const wakings: Waking[] = [{ stage: 'recommendation.make', partition: budget.team, key: budget.team }];
+      const workItems: WorkItem[] = [{ stage: 'recommendation.make', partition: budget.team, key: budget.team }];
       for (const key of keys) {
         const day = parseDay(lastPart(key));
         if (day === null) continue;
@@ -70,7 +70,7 @@ export function weighStage(
           held.nanos,
         );
         if (held.nextExpiry !== null)
-          wakings.push({ stage: 'budget.weigh', partition, key, notBefore: held.nextExpiry });
+          workItems.push({ stage: 'budget.weigh', partition, key, notBefore: held.nextExpiry });
         const told = await budgets.told(tx, organisation, budget.id, period);
         const changed = raised(state, told);
         await budgets.saveTold(tx, organisation, budget.id, period, changed, now);
@@ -79,31 +79,31 @@ export function weighStage(
         const standing = told.map((one) => changed.find(sameAs(one)) ?? one);
         await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
       }
-      return wakings;
+      return workItems;
     },
   };
 }
 
-/** Wakes every budget over the given teams, for the periods that the days (UTC) may lie in. */
-export async function wakeBudgets(
+/** Enqueues every budget over the given teams, for the periods that the days (UTC) may lie in. */
+export async function budgetItems(
   tx: Queryable,
   organisation: string,
   budgets: BudgetStore,
   changed: readonly { team: string; days: readonly string[] }[],
-): Promise<Waking[]> {
-  const wakings = new Map<string, Waking>();
+): Promise<WorkItem[]> {
+  const workItems = new Map<string, WorkItem>();
   for (const { team, days } of changed) {
-    wakings.set(`team ${team}`, { stage: 'recommendation.make', partition: team, key: team });
+    workItems.set(`team ${team}`, { stage: 'recommendation.make', partition: team, key: team });
     for (const budget of await budgets.over(tx, organisation, new Set([team]))) {
       for (const day of days) {
         const start = Date.parse(day);
         // A UTC day may touch two local periods; both are weighed.
         for (const instant of [start, start + DAY_MS - 1]) {
           const key = `${budget.id}/${periodLabel(budget, instant)}`;
-          wakings.set(key, { stage: 'budget.weigh', partition: budget.id, key });
+          workItems.set(key, { stage: 'budget.weigh', partition: budget.id, key });
         }
       }
     }
   }
-  return [...wakings.values()];
+  return [...workItems.values()];
 }

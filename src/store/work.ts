@@ -1,23 +1,23 @@
 /**
  * The work table: outbox, watermark, back-fill and retry list of the line in one.
  *
- * Waking is `wanted + 1` in the transaction of whoever wakes; doing sets `done` to the `wanted` that was read. So a
- * crash repeats work and never loses it, and a bulk load wakes each key once. Knows nothing of what a stage does.
+ * Enqueuing is `wanted + 1` in the transaction of whoever enqueues; doing sets `done` to the `wanted` that was read. So
+ * a crash repeats work and never loses it, and a bulk load enqueues each key once. Knows nothing of what a stage does.
  */
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import type { Queryable, Transaction } from './database.js';
 
 /**
- * One waking: the partition is the first part of the key (a team, a source), and the unit in which jobs are handed out.
- * Its column is called `lane`: by that name Citus distributes the table.
+ * One work item: the partition is the first part of the key (a team, a source), and the unit in which jobs are handed
+ * out. Its column is called `lane`: by that name Citus distributes the table.
  */
-export interface Waking {
+export interface WorkItem {
   readonly stage: string;
   readonly partition: string;
   readonly key: string;
   /**
    * Not before this instant, in epoch milliseconds; absent: now. Work that is due already is never put off by it, and a
-   * waking without an instant makes it due at once.
+   * work item without an instant makes it due at once.
    */
   readonly notBefore?: number;
   /** It does not wait for its partition's pause. */
@@ -37,8 +37,8 @@ export interface ClaimedWork {
   readonly key: string;
   readonly wanted: string;
   readonly attempts: number;
-  /** The trace in which it was woken last; null: in none. */
-  readonly waker: string | null;
+  /** The trace in which it was enqueued last; null: in none. */
+  readonly traceparent: string | null;
   /** What follows from it does not wait for its partition's pause either. */
   readonly urgent: boolean;
 }
@@ -50,15 +50,15 @@ export interface ParkedWork {
   readonly reason: string;
 }
 
-/** Notified in the transaction that wakes; whoever hands out jobs listens. */
-export const WAKING_CHANNEL = 'bursar_waking';
+/** Notified in the transaction that enqueues; whoever hands out jobs listens. */
+export const ENQUEUED_CHANNEL = 'bursar_waking';
 
-/** After this many failures a key is parked, with its reason, until somebody wakes it again. */
+/** After this many failures a key is parked, with its reason, until somebody enqueues it again. */
 export const MOST_ATTEMPTS = 6;
 
-export async function wake(db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> {
-  if (wakings.length === 0) return;
-  const unique = soonest(wakings);
+export async function enqueue(db: Queryable, organisation: string, workItems: readonly WorkItem[]): Promise<void> {
+  if (workItems.length === 0) return;
+  const unique = soonest(workItems);
   unique.sort((a, b) => (a.partition + a.stage + a.key < b.partition + b.stage + b.key ? -1 : 1));
   await db.query(
     `insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
@@ -73,27 +73,27 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
       unique.map((w) => w.key),
       unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))),
       unique.map((w) => w.urgent === true),
-      traceparent(),
+      currentTraceparent(),
     ],
   );
-  await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+  await db.query(`select pg_notify($1, $2)`, [ENQUEUED_CHANNEL, organisation]);
 }
 
 /**
- * Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its
+ * Enqueues what a person has just asked for, who waits for it: neither it nor what follows from it waits for its
  * partition's pause.
  */
-export const wakeAtOnce = (db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> =>
-  wake(
+export const enqueueUrgent = (db: Queryable, organisation: string, workItems: readonly WorkItem[]): Promise<void> =>
+  enqueue(
     db,
     organisation,
-    wakings.map((waking) => ({ ...waking, urgent: true })),
+    workItems.map((workItem) => ({ ...workItem, urgent: true })),
   );
 
-/** What a run wakes, as urgent as what it was woken by. What is put off is in no hurry. */
-export function following(claimed: readonly ClaimedWork[], wakings: readonly Waking[]): readonly Waking[] {
-  if (!claimed.some(({ urgent }) => urgent)) return wakings;
-  return wakings.map((waking) => (waking.notBefore === undefined ? { ...waking, urgent: true } : waking));
+/** What a run enqueues, as urgent as what it was enqueued by. What is put off is in no hurry. */
+export function following(claimed: readonly ClaimedWork[], workItems: readonly WorkItem[]): readonly WorkItem[] {
+  if (!claimed.some(({ urgent }) => urgent)) return workItems;
+  return workItems.map((workItem) => (workItem.notBefore === undefined ? { ...workItem, urgent: true } : workItem));
 }
 
 /**
@@ -113,36 +113,36 @@ export async function hasten(
      where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key`,
     [organisation, stage, keys],
   );
-  await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+  await db.query(`select pg_notify($1, $2)`, [ENQUEUED_CHANNEL, organisation]);
 }
 
 /**
  * The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is
  * kept.
  */
-function traceparent(): string | null {
+function currentTraceparent(): string | null {
   const span = trace.getSpanContext(context.active());
   if (span === undefined || !isSpanContextValid(span) || (span.traceFlags & TraceFlags.SAMPLED) === 0) return null;
   return `00-${span.traceId}-${span.spanId}-01`;
 }
 
-/** The span in which work was woken. */
-export function wokenIn(waker: string | null): SpanContext | null {
-  const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(waker ?? '') ?? [];
+/** The span in which work was enqueued. */
+export function enqueuedIn(traceparent: string | null): SpanContext | null {
+  const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(traceparent ?? '') ?? [];
   return traceId === undefined || spanId === undefined
     ? null
     : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** Of several wakings of a key the one that is due first; urgent where any of them is. */
-function soonest(wakings: readonly Waking[]): Waking[] {
-  const found = new Map<string, Waking>();
-  for (const waking of wakings) {
-    const name = `${waking.stage}\u0001${waking.key}`;
+/** Of several work items of a key the one that is due first; urgent where any of them is. */
+function soonest(workItems: readonly WorkItem[]): WorkItem[] {
+  const found = new Map<string, WorkItem>();
+  for (const workItem of workItems) {
+    const name = `${workItem.stage}\u0001${workItem.key}`;
     const other = found.get(name);
     const first =
-      other === undefined || (waking.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? waking : other;
-    found.set(name, waking.urgent === true || other?.urgent === true ? { ...first, urgent: true } : first);
+      other === undefined || (workItem.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? workItem : other;
+    found.set(name, workItem.urgent === true || other?.urgent === true ? { ...first, urgent: true } : first);
   }
   return [...found.values()];
 }
@@ -168,7 +168,7 @@ export class WorkTable {
   /** Takes up to `most` due keys of a partition; they stay locked until the transaction ends. */
   async claim(tx: Transaction, partition: Omit<DuePartition, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
     return tx.query<ClaimedWork>(
-      `select key, wanted::text as wanted, attempts, waker, urgent from work
+      `select key, wanted::text as wanted, attempts, waker as traceparent, urgent from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
          and ${free('$4')} order by key limit $5 for update skip locked`,
       [partition.organisation, partition.partition, partition.stage, new Date(at), most],
@@ -186,7 +186,7 @@ export class WorkTable {
        where organisation = $1 and lane = $2 and stage = $3 and key = any(array(
          select key from work where organisation = $1 and lane = $2 and stage = $3 and done < wanted
            and parked_at is null and not_before <= $4 and ${free('$4')} order by key limit 1 for update skip locked))
-       returning key, wanted::text as wanted, attempts, waker, urgent`,
+       returning key, wanted::text as wanted, attempts, waker as traceparent, urgent`,
       [partition.organisation, partition.partition, partition.stage, new Date(at), new Date(until)],
     );
   }

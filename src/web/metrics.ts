@@ -59,7 +59,7 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
   );
   gauge(
     'bursar_work_lag_seconds',
-    'Since the oldest due key of a stage was woken; absent where none is due.',
+    'Since the oldest due key of a stage was enqueued; absent where none is due.',
     stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]),
   );
   gauge(
@@ -73,7 +73,7 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
     registers: [registry],
   });
   dropped.inc(stores.admissions.dropped);
-  gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was woken; 0 where none is due.', [
+  gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was enqueued; 0 where none is due.', [
     [{}, queueAgeSeconds ?? 0],
   ]);
 }

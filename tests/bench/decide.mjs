@@ -8,7 +8,7 @@ import { planSpot } from '../../dist/src/planning/spot/plan.js';
 import { spotProblem } from '../../dist/src/planning/spot/problem.js';
 import { simulate } from '../../dist/src/planning/spot/simulate.js';
 import { LineQueue } from '../../dist/src/pipeline/queue.js';
-import { wake } from '../../dist/src/store/work.js';
+import { enqueue } from '../../dist/src/store/work.js';
 import { perSecond, seconds, seeded, withBursar } from './server.mjs';
 
 const DAY = 86_400_000;
@@ -77,7 +77,8 @@ function spotCase(decisions) {
 }
 
 /**
- * Every team has a budget and sixty days of spend; all budgets are woken at once and weighed by workers of the queue.
+ * Every team has a budget and sixty days of spend; all budgets are enqueued at once and weighed by workers of the
+ * queue.
  */
 async function weighCase(bursar, teams) {
   const { stores, organisation, runner, databaseUrl } = bursar;
@@ -105,7 +106,7 @@ async function weighCase(bursar, teams) {
   );
   await db.query('vacuum analyze cost_day');
   const label = `${new Date(today).toISOString().slice(0, 7)}-01`;
-  const wakings = Array.from({ length: teams }, (_, n) => ({
+  const workItems = Array.from({ length: teams }, (_, n) => ({
     stage: 'budget.weigh',
     partition: `budget-${n + 1}`,
     key: `budget-${n + 1}/${label}`,
@@ -114,7 +115,7 @@ async function weighCase(bursar, teams) {
     throw error;
   });
   const begun = performance.now();
-  await wake(db, organisation, wakings);
+  await enqueue(db, organisation, workItems);
   await queue.handOut((await stores.work.duePartitions(Date.now())).filter(({ stage }) => stage === 'budget.weigh'));
   const weighed = async () => (await db.query('select count(*)::int as n from budget_state'))[0].n;
   while ((await weighed()) < teams) await new Promise((resolve) => setTimeout(resolve, 100));

@@ -11,7 +11,7 @@ import { Agent, request } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import path from 'node:path';
-import { wake } from '../../dist/src/store/work.js';
+import { enqueue } from '../../dist/src/store/work.js';
 import { seeded, withBursar } from './server.mjs';
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -121,7 +121,7 @@ async function loadTeams({ stores, organisation, runner }) {
     { from: '09:00', to: '18:00', days: ['mon', 'tue', 'wed', 'thu', 'fri'], zone: 'Asia/Shanghai', factor: '1.2' },
   ]);
   const budgets = await db.query(`select id from budget where organisation = $1`, [organisation]);
-  await wake(
+  await enqueue(
     db,
     organisation,
     budgets.map(({ id }) => ({ stage: 'budget.weigh', partition: id, key: `${id}/${today.slice(0, 7)}-01` })),
@@ -295,7 +295,7 @@ export async function run({ rows = 20 * PER_SECOND, log }) {
     const server = await startServer(bursar.databaseUrl, role);
     const worker = role === 'api' ? await startServer(bursar.databaseUrl, 'worker') : null;
     try {
-      // What a start wakes (every budget, every team) is over before anything is timed.
+      // What a start enqueues (every budget, every team) is over before anything is timed.
       for (let quiet = 0; quiet < 5; quiet = (await bursar.stores.work.waiting(Date.now())) === 0 ? quiet + 1 : 0)
         await new Promise((resolve) => setTimeout(resolve, 1000));
       const cases = [];

@@ -10,7 +10,7 @@ import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { ActionJson } from '../../src/store/action/action-json.js';
-import { wake, WAKING_CHANNEL } from '../../src/store/work.js';
+import { enqueue, ENQUEUED_CHANNEL } from '../../src/store/work.js';
 import { actingWorld, codesOf } from '../support/acting.js';
 import { freshDatabase } from '../support/database.js';
 import { group } from '../support/memory-cloud.js';
@@ -128,7 +128,7 @@ describe('the command line on the database of a process that serves', async () =
         'alert.send',
       ],
     ]);
-    await wake(stores.db, organisation, [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
+    await enqueue(stores.db, organisation, [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
     await bursar.runner.drain();
     expect(await stores.work.duePartitions(clock.at)).toEqual([
       expect.objectContaining({ stage: 'fleet.collect', due: 1 }),
@@ -156,7 +156,7 @@ describe('the command line on the database of a process that serves', async () =
   });
 
   it('waits for the one that serves, and shows what it did; the same of a rollback', async () => {
-    const leave = await stores.db.listen(WAKING_CHANNEL, () => void serving.runner.drain());
+    const leave = await stores.db.listen(ENQUEUED_CHANNEL, () => void serving.runner.drain());
     try {
       clock.at += HOUR_MS;
       const id = await proposed(2);
@@ -172,7 +172,7 @@ describe('the command line on the database of a process that serves', async () =
     } finally {
       await leave();
     }
-    expect(await stores.db.isHeard(WAKING_CHANNEL)).toBe(false);
+    expect(await stores.db.isHeard(ENQUEUED_CHANNEL)).toBe(false);
     await serving.close();
   });
 });

@@ -72,7 +72,7 @@ describe('actions over REST', async () => {
     ).toBe(403);
   });
 
-  it('approves once, however often it is asked with one key, and wakes the line', async () => {
+  it('approves once, however often it is asked with one key, and enqueues its work', async () => {
     const [, { id }] = (await list('?team=red')).items as [ActionJson, ActionJson];
     const headers = { 'idempotency-key': 'approve-1' };
     const approved = await api.call<ActionJson>('POST', `/v1/actions/${id}/approve`, { headers });

@@ -9,7 +9,7 @@ import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import { approveRecommendation, rejectAction } from '../../src/application/action/set-action.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { actingWorld, codesOf, NOW, step, type ActingWorld } from '../support/acting.js';
 import { group, instance, meeting } from '../support/memory-cloud.js';
 
@@ -274,7 +274,7 @@ describe('a process that dies after every other commit', async () => {
       { action: 'ScaleIn', target: 'web', change: { replicas: 4 } },
     ];
     await w.document('enforce');
-    await wake(w.db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+    await enqueue(w.db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     for (let n = 0; n < 30; n++) {
       await runner.drain();
       w.clock.at += 5000;
@@ -365,7 +365,7 @@ describe('several at once', async () => {
     await w.document('enforce');
     w.cloud.add(...Array.from({ length: 6 }, (_, n) => instance(`i-${n}`, { gpus: 1 })));
     w.script.wants = Array.from({ length: 6 }, (_, n) => ({ action: 'Stop' as const, target: `i-${n}` }));
-    await wake(w.db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+    await enqueue(w.db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await Promise.all(Array.from({ length: 3 }, () => new Runner(w.db, w.stores.work, w.clock, w.line).drain()));
     expect((await w.all()).map(({ state }) => state)).toEqual(Array(6).fill('confirmed'));
     expect(w.cloud.arrived).toBe(6);

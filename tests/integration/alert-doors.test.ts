@@ -7,7 +7,7 @@ import { alertJson } from '../../src/application/alert/alert-json.js';
 import { AlertSchedule } from '../../src/pipeline/alert-make.js';
 import { AlertClient } from '../../src/cli/client/alerts.js';
 import { HOUR_MS } from '../../src/core/time.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { budgetNews } from '../support/alerts.js';
 import { testBursar } from '../support/bursar.js';
 import { apiOf } from '../support/local.js';
@@ -190,21 +190,21 @@ describe('the schedule', async () => {
       assignedBy: null,
     });
     const schedule = new AlertSchedule(stores, 'default');
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     expect(await due()).toEqual(['anomaly.find prices', 'anomaly.find red']);
     await runner.drain();
     clock.at += HOUR_MS;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     expect(await due()).toEqual(['anomaly.find prices']);
     await runner.drain();
     await stores.alerts.raise(db, 'default', budgetNews(), clock.at);
-    await schedule.wakeDue(clock.at + 4999);
+    await schedule.enqueueDue(clock.at + 4999);
     expect(await due()).toEqual([]);
-    await schedule.wakeDue(clock.at + 5000);
+    await schedule.enqueueDue(clock.at + 5000);
     expect(await due()).toEqual(['alert.make alerts']);
     await runner.drain();
     clock.at += 17 * HOUR_MS;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     expect((await due()).filter((partition) => partition.startsWith('anomaly'))).toEqual([
       'anomaly.find prices',
       'anomaly.find red',
@@ -212,7 +212,7 @@ describe('the schedule', async () => {
   });
 
   it('what no channel of this process takes waits for another process', async () => {
-    await wake(db, 'default', [{ stage: 'alert.make', partition: 'alerts', key: 'alerts' }]);
+    await enqueue(db, 'default', [{ stage: 'alert.make', partition: 'alerts', key: 'alerts' }]);
     await runner.drain();
     const [one] = await stores.alerts.list('default', {}, null, 1);
     expect(await stores.alerts.deliveries(db, 'default', one!.alert.id)).toMatchObject([

@@ -9,10 +9,10 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { channel as slackChannel } from '../../src/notify/slack.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
-import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
+import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import { Database } from '../../src/store/database.js';
 import { Stores } from '../../src/store/stores.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { alertWorld } from '../support/alert-world.js';
 import { budgetNews, PIXEL, tellingOf } from '../support/alerts.js';
 import { instancePrice } from '../support/bursar.js';
@@ -46,7 +46,7 @@ describe('a budget that crosses its thresholds', async () => {
           end: Date.UTC(2026, 10, 2 + round, 1),
         }),
       ]);
-      await wake(w.db, 'default', [MAKE_WAKING, { stage: 'budget.weigh', partition: 'b', key: 'b/2026-11-01' }]);
+      await enqueue(w.db, 'default', [MAKE_ITEM, { stage: 'budget.weigh', partition: 'b', key: 'b/2026-11-01' }]);
       await Promise.all([w.runner.drain(), ...others.map(({ runner }) => runner.drain())]);
       await w.tell(MINUTE_MS, 3);
     }
@@ -143,9 +143,9 @@ describe('Slack that fails', async () => {
 
   it('by a process that died before it heard has its message found', async () => {
     await raise();
-    await wake(w.db, 'default', [MAKE_WAKING]);
+    await enqueue(w.db, 'default', [MAKE_ITEM]);
     const make = w.line.find(({ name }) => name === 'alert.make')!;
-    const [waking] = await w.db.transaction((tx) =>
+    const [workItem] = await w.db.transaction((tx) =>
       make.run!({
         organisation: 'default',
         partition: 'alerts',
@@ -156,11 +156,11 @@ describe('Slack that fails', async () => {
       }),
     );
     // What a run does before it dies: it writes down that it tries, and sends.
-    await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [waking!.key, new Date(w.clock.at)]);
-    const delivery = (await w.stores.alerts.delivery(w.db, 'default', waking!.key))!;
+    await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [workItem!.key, new Date(w.clock.at)]);
+    const delivery = (await w.stores.alerts.delivery(w.db, 'default', workItem!.key))!;
     const bot = slackChannel.connect(w.slack.settings(), w.clock)!;
     await bot.send(tellingOf(budgetNews(), { token: delivery.token }));
-    await wake(w.db, 'default', [waking!]);
+    await enqueue(w.db, 'default', [workItem!]);
     await w.tell(MINUTE_MS);
     isOnce(6);
   });
@@ -267,7 +267,7 @@ describe('other news', async () => {
   it('of a month comes with its chart, in its thread: drawn when it is first told, and never again', async () => {
     const lastMonth = Date.UTC(2026, 9, 20);
     await w.use('october', 5, lastMonth);
-    await wake(w.db, 'default', [{ stage: 'report.send', partition: 'lab', key: 'lab/2026-10' }]);
+    await enqueue(w.db, 'default', [{ stage: 'report.send', partition: 'lab', key: 'lab/2026-10' }]);
     const drawn: string[] = [];
     const chart = async ({ team, month }: Report): Promise<Uint8Array> => {
       drawn.push(`${team} ${month}`);
@@ -282,7 +282,7 @@ describe('other news', async () => {
     );
     await runner.drain();
     expect(drawn).toEqual([]);
-    await wake(w.db, 'default', [MAKE_WAKING]);
+    await enqueue(w.db, 'default', [MAKE_ITEM]);
     for (let n = 0; n < 12; n++) {
       await runner.drain();
       w.clock.at += 1100;
@@ -310,7 +310,7 @@ describe('other news', async () => {
     await w.take(records.flat());
     await w.runner.drain();
     const find = (): Promise<void> =>
-      wake(w.db, 'default', [{ stage: 'anomaly.find', partition: 'lab', key: 'team/lab' }]);
+      enqueue(w.db, 'default', [{ stage: 'anomaly.find', partition: 'lab', key: 'team/lab' }]);
     for (let n = 0; n < 3; n++) {
       await find();
       await w.tell(MINUTE_MS, 3);
@@ -324,7 +324,7 @@ describe('other news', async () => {
     await w.setPrices([instancePrice('100.00', { minimumSeconds: 0, effectiveFrom: w.clock.at - HOUR_MS })]);
     await w.runner.drain();
     for (let n = 0; n < 2; n++) {
-      await wake(w.db, 'default', [{ stage: 'anomaly.find', partition: 'prices', key: 'prices' }]);
+      await enqueue(w.db, 'default', [{ stage: 'anomaly.find', partition: 'prices', key: 'prices' }]);
       await w.tell(MINUTE_MS, 3);
     }
     expect(w.titles().slice(3)).toEqual([

@@ -7,7 +7,7 @@ import { quote } from '../../src/core/quote/quote.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { call, connect, NOW, reading, reply } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
@@ -29,7 +29,7 @@ describe('the spot prices of AWS', async () => {
       instancePrice('21.96', { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' }),
       instancePrice('1.006', { sku: 'g5.xlarge', gpus: 1, gpuModel: 'A10G' }),
     ]);
-    await wake(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
+    await enqueue(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
     await runner.drain();
   });
   afterAll(() => server.close());
@@ -96,7 +96,7 @@ describe('the spot prices of AWS', async () => {
   it('say nothing new when they are read again', async () => {
     const count = async (): Promise<unknown> => (await db.query(`select count(*)::int as n from price_event`))[0];
     const before = await count();
-    await wake(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
+    await enqueue(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
     await runner.drain();
     expect(await count()).toEqual(before);
   });

@@ -9,7 +9,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { TRAFFIC_SKU } from '../../src/core/price/aws-usage-type.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { asksForVolumes, call, connect, NOW, playFleet, playStorage, reading, reply } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR } from '../support/records.js';
@@ -26,7 +26,7 @@ const { db, stores, clock, runner } = bursar;
 let server: WireServer;
 
 const collect = async (stage: string, what: string): Promise<void> => {
-  await wake(db, 'default', [{ stage, partition: 'aws', key: `aws/${what}` }]);
+  await enqueue(db, 'default', [{ stage, partition: 'aws', key: `aws/${what}` }]);
   await runner.drain();
 };
 /** Cost of a team on the day of the test, by SKU. */

@@ -8,7 +8,7 @@ import { MINUTE_MS } from '../../src/core/time.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { rollBack } from '../../src/application/action/set-action.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { Script } from '../support/acting.js';
 import { AzureCloud, SUBSCRIPTION } from '../support/azure-cloud.js';
 import { testBursar, type TestBursar } from '../support/bursar.js';
@@ -61,7 +61,7 @@ describe('a machine of Azure', () => {
 
   const pass = async (ms: number, stage?: string, partition = 'vision', key = partition): Promise<void> => {
     bursar.clock.at += ms;
-    if (stage !== undefined) await wake(bursar.db, 'default', [{ stage, partition, key }]);
+    if (stage !== undefined) await enqueue(bursar.db, 'default', [{ stage, partition, key }]);
     await bursar.runner.drain();
   };
   const actions = async () => (await bursar.stores.actions.list('default', {}, null, 10)).map(({ action }) => action);

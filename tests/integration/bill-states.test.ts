@@ -215,7 +215,7 @@ describe('of machines of one SKU, while the bill is not final,', () => {
 });
 
 describe('a bill becomes final', () => {
-  it('by time alone, which wakes the roll-up by itself', async () => {
+  it('by time alone, which enqueues the roll-up by itself', async () => {
     const bursar = await world(SETTLING);
     await bursar.take([metered('m')], { source: 'meter' });
     await bursar.take([billed('b', '7')], { source: 'cur' });
@@ -229,9 +229,9 @@ describe('a bill becomes final', () => {
     await bursar.take([metered('m')], { source: 'meter' });
     await bursar.take([billed('b', '7')], { source: 'cur' });
     expect(await actual(bursar)).toBe('10');
-    const { wake } = await import('../../src/store/work.js');
+    const { enqueue } = await import('../../src/store/work.js');
     await bursar.db.transaction(async (tx) =>
-      wake(
+      enqueue(
         tx,
         'default',
         await bursar.stores.counting.saveSettling(tx, 'default', { days: 10, providers: { AWS: 3 } }),

@@ -16,7 +16,7 @@ import { setBudget } from '../../src/application/budget/set-budget.js';
 import { setFx } from '../../src/application/price/set-rates.js';
 import { removeTeam, setTeam } from '../../src/application/access/set-team.js';
 import { Stores } from '../../src/store/stores.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 
@@ -145,12 +145,12 @@ describe('a threshold', async () => {
 
     bursar.clock.at += DAY;
     for (let n = 0; n < 3; n += 1) {
-      await wake(bursar.db, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
+      await enqueue(bursar.db, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
       await bursar.runner.drain();
     }
     const again = await Database.open(bursar.url, 2);
     const stores = new Stores(again);
-    await wake(again, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
+    await enqueue(again, 'default', [{ stage: 'budget.weigh', partition: 'b', key: 'b/2026-10-01' }]);
     await new Runner(again, stores.work, bursar.clock, makeLine(stores, [])).drain();
     await again.close();
     expect(await crossed(bursar, 'b')).toEqual(all);
@@ -234,7 +234,7 @@ describe('four runners at the same time', async () => {
           ),
         ),
       );
-      await wake(
+      await enqueue(
         bursar.db,
         'default',
         budgets.map((one) => ({

@@ -9,7 +9,7 @@ import { waitForLine } from '../../src/cli/client/line.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
-import { WAKING_CHANNEL, wake } from '../../src/store/work.js';
+import { ENQUEUED_CHANNEL, enqueue } from '../../src/store/work.js';
 import { testApi } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
 
@@ -25,8 +25,8 @@ describe('while a server lives that is never idle', async () => {
   const makeRunner = (): Runner =>
     new Runner(api.stores.db, api.stores.work, clock, [endless, ...makeLine(api.stores, [])]);
   beforeAll(async () => {
-    stopListening = await api.stores.db.listen(WAKING_CHANNEL, () => undefined);
-    await wake(api.stores.db, 'default', [ENDLESS]);
+    stopListening = await api.stores.db.listen(ENQUEUED_CHANNEL, () => undefined);
+    await enqueue(api.stores.db, 'default', [ENDLESS]);
   });
   afterAll(() => stopListening());
 

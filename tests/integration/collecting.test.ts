@@ -56,7 +56,7 @@ async function collecting(): Promise<Collecting> {
     async pass(ms) {
       clock.at += ms;
       schedule ??= new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS);
-      await schedule.wakeDue(clock.at);
+      await schedule.enqueueDue(clock.at);
       await runner.drain();
     },
     cloud(options) {
@@ -153,7 +153,7 @@ describe('a day of a fake cloud', async () => {
         )[0]?.wanted,
       );
     const before = await wantedOf();
-    await Promise.all(schedules.map((schedule) => schedule.wakeDue(bursar.clock.at)));
+    await Promise.all(schedules.map((schedule) => schedule.enqueueDue(bursar.clock.at)));
     expect(await wantedOf()).toBe(before + 1);
     await bursar.runner.drain();
   });
@@ -576,7 +576,7 @@ describe('connections', async () => {
         bursar.organisation,
         bursar.connections,
         COLLECTING_INTERVALS,
-      ).wakeDue(START);
+      ).enqueueDue(START);
       await bursar.runner.drain();
       expect((await bursar.stores.fleet.coverage(bursar.stores.db, 'default', START))[0]).toMatchObject({
         connection: 'fake',

@@ -8,7 +8,7 @@ import { Runner } from '../../src/pipeline/runner.js';
 import type { StageCall } from '../../src/pipeline/stage.js';
 import { Failure } from '../../src/core/errors.js';
 import { Database } from '../../src/store/database.js';
-import { wake, WorkTable } from '../../src/store/work.js';
+import { enqueue, WorkTable } from '../../src/store/work.js';
 import { endpoints } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
@@ -90,7 +90,7 @@ describe('a pool of one', async () => {
   it('is enough for the line, from a batch to its cost', async () => {
     await bursar.setPrices([instancePrice('98.32')]);
     await bursar.take([metered('one', { start: MONDAY, end: MONDAY + HOUR })]);
-    await wake(
+    await enqueue(
       bursar.db,
       'default',
       ['alert.make', 'anomaly.find'].map((stage) => ({ stage, partition: 'alerts', key: 'alerts' })),
@@ -147,7 +147,7 @@ describe('a connection that is cut', async () => {
   const db = await Database.open(proxy.url, 2, QUICK);
   const work = new WorkTable(db);
   const key = 'red/2026-10-01';
-  const waking = { stage: 'cost.price', partition: 'red', key };
+  const workItem = { stage: 'cost.price', partition: 'red', key };
 
   /** A line of one stage that meets with trouble at its first run. */
   const line = (trouble: (call: StageCall) => Promise<unknown>) => {
@@ -163,7 +163,7 @@ describe('a connection that is cut', async () => {
 
   const isTriedAgain = async (trouble: (call: StageCall) => Promise<unknown>): Promise<void> => {
     const { runner, runs } = line(trouble);
-    await wake(bursar.db, 'default', [waking]);
+    await enqueue(bursar.db, 'default', [workItem]);
     await runner.drain();
     expect(runs()).toBe(1);
     expect(await bursar.stores.work.parked('default')).toEqual([]);

@@ -16,7 +16,7 @@ import { provider as kubernetes } from '../../src/providers/kubernetes/kubernete
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { explain } from '../../src/application/policy/explain.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { source } from '../../src/telemetry/prometheus.js';
 import { call, connect as connectAws, reading, reply } from '../support/aws-wire.js';
 import { backfill, dcgmHistory, type MeasuredMachine } from '../support/backfill.js';
@@ -167,7 +167,7 @@ describeWith('prometheus', 'Stock evidence', (program) => {
     stages: readonly (readonly [stage: string, partition: string, key: string])[],
   ): Promise<void> => {
     const { db, runner } = world;
-    await wake(
+    await enqueue(
       db,
       'default',
       stages.map(([stage, partition, key]) => ({ stage, partition, key })),

@@ -46,7 +46,7 @@ describe('a recommendation past its date', async () => {
   it('is open until then', async () => {
     await make();
     clock.at += HOUR_MS - 1;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     expect(await status()).toBe('open');
   });
 
@@ -60,7 +60,7 @@ describe('a recommendation past its date', async () => {
 
   it('is closed by the next look, and open again where it is proposed again', async () => {
     clock.at += 60_000;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     expect(await status()).toBe('expired');
     await make();
     expect(await status()).toBe('open');

@@ -7,7 +7,7 @@ import { compose } from '../../src/app.module.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { approveAction } from '../../src/application/action/set-action.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { freshDatabase } from '../support/database.js';
 import { GoogleApi } from '../support/google-api.js';
 import { googleEnvironment, playAccount } from '../support/google-world.js';
@@ -62,7 +62,7 @@ async function approved(effect: Effect): Promise<string> {
 }
 
 it('reads the fleet', async () => {
-  await wake(db, organisation, [{ stage: 'fleet.collect', partition: 'gcp', key: 'gcp/fleet' }]);
+  await enqueue(db, organisation, [{ stage: 'fleet.collect', partition: 'gcp', key: 'gcp/fleet' }]);
   await runner.drain();
   expect(await stores.fleet.coverage(db, organisation, clock.at)).toMatchObject([
     { connection: 'gcp', complete: true, targets: 10, problems: [] },

@@ -10,7 +10,7 @@ import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, playFleet, reply as awsReply } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -275,7 +275,7 @@ describe.each([ALIBABA, TENCENT, AWS])('a group of $name', async (cloud) => {
   const pass = async (ms: number): Promise<void> => {
     for (const until = clock.at + ms; clock.at < until; ) {
       clock.at = Math.min(clock.at + 15 * MINUTE, until);
-      await wake(db, 'default', [{ stage: 'fleet.collect', partition: cloud.name, key: `${cloud.name}/fleet` }]);
+      await enqueue(db, 'default', [{ stage: 'fleet.collect', partition: cloud.name, key: `${cloud.name}/fleet` }]);
       await runner.drain();
     }
   };
@@ -320,7 +320,7 @@ describe.each([ALIBABA, TENCENT, AWS])('a group of $name', async (cloud) => {
       );
       await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
     });
-    await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+    await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await runner.drain();
     expect(played.size).toBe(2);
     script.wants = [];

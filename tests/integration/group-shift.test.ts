@@ -8,7 +8,7 @@ import { formatInstant } from '../../src/core/time.js';
 import { fakeCloud } from '../../src/providers/fake/fake.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR } from '../support/records.js';
@@ -39,7 +39,7 @@ it('is paused at noon, runs again from two, and saves what the same work would h
   const pass = async (ms: number): Promise<void> => {
     for (const until = clock.at + ms; clock.at < until; ) {
       bursar.clock.at = clock.at = Math.min(clock.at + 15 * MINUTE, until);
-      await wake(db, 'default', [
+      await enqueue(db, 'default', [
         { stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' },
         { stage: 'usage.collect', partition: 'fake', key: 'fake/usage' },
       ]);
@@ -83,7 +83,7 @@ it('is paused at noon, runs again from two, and saves what the same work would h
     );
     await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
   });
-  await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+  await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
   await runner.drain();
   expect(cloud.target('group/embed')?.replicas).toMatchObject({ desired: 0, ready: 0 });
   script.wants = [];

@@ -16,7 +16,7 @@ import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { rejoin, takeSamples } from '../../src/application/fleet/take-samples.js';
 import { explain } from '../../src/application/policy/explain.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { instance } from '../support/memory-cloud.js';
 
@@ -95,7 +95,7 @@ async function world() {
       ),
     look: async (at: number) => {
       clock.at = at;
-      await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'unallocated', key: 'unallocated' }]);
+      await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'unallocated', key: 'unallocated' }]);
       await bursar.runner.drain();
     },
     stops: async (status: 'open' | 'rejected' = 'open') =>

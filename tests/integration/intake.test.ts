@@ -147,8 +147,8 @@ describe('intake', async () => {
       { team: 'blue', records: 1, parts: null, billed: '2.00' },
       { team: 'unallocated', records: 2, parts: null, billed: '1.17' },
     ]);
-    const woken = await db.query<{ key: string }>(`select key from work where stage = 'cost.rollup' order by key`);
-    expect(woken.map((w) => w.key)).toContain('red/2026-10-05');
+    const enqueued = await db.query<{ key: string }>(`select key from work where stage = 'cost.rollup' order by key`);
+    expect(enqueued.map((w) => w.key)).toContain('red/2026-10-05');
   });
 
   it('joins the parts of one bill that come in one call', async () => {

@@ -117,9 +117,9 @@ describe('jobs that labels tell of', async () => {
    */
   async function pass(hours: number): Promise<void> {
     clock.at = at(hours) + SECOND;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     await runner.drain();
-    await db.transaction((tx) => stores.policies.wakeTeams(tx, 'default', { teams: TEAMS }));
+    await db.transaction((tx) => stores.policies.enqueueTeams(tx, 'default', { teams: TEAMS }));
     await runner.drain();
   }
   async function jobs(team: string): Promise<Readonly<Record<string, JobFacts | null>>> {

@@ -93,7 +93,7 @@ describe('a lease', async () => {
     const look = async (day: number): Promise<string[]> => {
       clock.at = MONDAY + day * DAY;
       await db.transaction((tx) => renewLease(stores, tx, 'default', 'eve-1', null));
-      await db.transaction((tx) => stores.policies.wakeTeams(tx, 'default', { teams: ['red'] }));
+      await db.transaction((tx) => stores.policies.enqueueTeams(tx, 'default', { teams: ['red'] }));
       await bursar.runner.drain();
       return open();
     };

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { unavailable } from '../../src/core/errors.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
@@ -121,7 +121,7 @@ describe('the line', async () => {
     );
   });
 
-  it('leaves no waking behind: each is done, or parked with its reason', async () => {
+  it('leaves no work item behind: each is done, or parked with its reason', async () => {
     const [left] = await straight.db.query<{ n: number }>(`select count(*)::int as n from work where done < wanted`);
     expect(left?.n).toBe(0);
   });
@@ -213,7 +213,7 @@ describe('rules that change', async () => {
 
 describe('failures', async () => {
   const bursar = await testBursar();
-  const wakings = [1, 2, 3].map((n) => ({ stage: 'cost.price', partition: 'red', key: `red/2026-10-0${n}` }));
+  const workItems = [1, 2, 3].map((n) => ({ stage: 'cost.price', partition: 'red', key: `red/2026-10-0${n}` }));
   const runnerThat = (fails: (key: string) => Error | null) =>
     new Runner(bursar.db, bursar.stores.work, bursar.clock, [
       {
@@ -230,7 +230,7 @@ describe('failures', async () => {
     ]);
 
   it('park the one key that is to blame, with its reason, and do the others', async () => {
-    await wake(bursar.db, 'default', wakings);
+    await enqueue(bursar.db, 'default', workItems);
     await runnerThat((key) => (key.endsWith('02') ? new Error('broken invariant: the poison') : null)).drain();
     expect(await bursar.stores.work.parked('default')).toMatchObject([
       { key: 'red/2026-10-02', attempts: 1, reason: 'broken invariant: the poison' },
@@ -238,8 +238,8 @@ describe('failures', async () => {
     expect(await bursar.stores.work.waiting()).toBe(0);
   });
 
-  it('try again what may pass, later each time, and park it in the end; a new waking gives it another chance', async () => {
-    await wake(bursar.db, 'default', wakings.slice(0, 1));
+  it('try again what may pass, later each time, and park it in the end; enqueuing it anew gives it another chance', async () => {
+    await enqueue(bursar.db, 'default', workItems.slice(0, 1));
     let tries = 0;
     const runner = runnerThat(() => (++tries, unavailable('the cloud is away')));
     for (let look = 0; look < 20; look++) {
@@ -248,7 +248,7 @@ describe('failures', async () => {
     }
     expect(tries).toBe(6);
     expect((await bursar.stores.work.parked('default')).map((p) => p.reason)).toContain('the cloud is away');
-    await wake(bursar.db, 'default', wakings);
+    await enqueue(bursar.db, 'default', workItems);
     await runnerThat(() => null).drain();
     expect(await bursar.stores.work.parked('default')).toEqual([]);
   });

@@ -13,7 +13,7 @@ import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';
 import { testBursar } from '../support/bursar.js';
@@ -158,7 +158,7 @@ async function world(
       },
       START,
     );
-    await wake(tx, 'default', [
+    await enqueue(tx, 'default', [
       { stage: 'sample.collect', partition: 'script', key: 'script' },
       ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', partition: 'cloud', key: 'cloud/fleet' }]),
     ]);
@@ -431,7 +431,7 @@ describe('an exporter that answers and names no card any more', async () => {
   const after = async (seconds: number, over: Partial<TelemetryReading>): Promise<string[]> => {
     clock.at += seconds * 1000;
     next = over;
-    await wake(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
+    await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
     await runner.drain();
     return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(
       ({ rule }) => rule,

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { formatInstant } from '../../src/core/time.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { code, expectPage, madeOf, markdownTable } from '../support/reference-page.js';
 import { NOW, testApi } from '../support/web.js';
 
@@ -79,7 +79,7 @@ describe('the reference of metrics', async () => {
     };
     await stores.db.transaction(async (tx) => {
       await setBudget(stores, tx, 'default', budget, NOW);
-      await wake(tx, 'default', [{ stage: 'budget.weigh', partition: 'red', key: 'b' }]);
+      await enqueue(tx, 'default', [{ stage: 'budget.weigh', partition: 'red', key: 'b' }]);
       const at = formatInstant(NOW - 60_000);
       await tx.query(
         `insert into budget_state (organisation, budget, period_start, period_end, state, weighed_at) values ('default', 'b', '2026-10-01', '2026-11-01', $1, $2)`,

@@ -74,7 +74,7 @@ describe('jobs that labels tell of, in a backtest', async () => {
     });
     for (const hours of [2, 4, 9, 20, 49]) {
       clock.at = at(hours) + SECOND;
-      await schedule.wakeDue(clock.at);
+      await schedule.enqueueDue(clock.at);
       await runner.drain();
       const view = await stores.views.view(
         db,
@@ -206,7 +206,7 @@ describe('jobs whose machines are gone, in a backtest', async () => {
   const [short, told, shared] = NAMES;
   async function look(hours: number): Promise<void> {
     clock.at = at(hours) + SECOND;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     await runner.drain();
   }
 

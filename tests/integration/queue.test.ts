@@ -32,7 +32,7 @@ describeQueues('the queue', async (backend) => {
     for (const worker of workers) await worker.close();
   });
 
-  it('does what is due with two workers, and the calendar wakes budgets', async () => {
+  it('does what is due with two workers, and the calendar enqueues budgets', async () => {
     workers.push(await open(2), await open(2));
     const first = workers[0];
     if (first === undefined) throw new Error('a worker was opened');

@@ -22,7 +22,7 @@ import { type Reserved, type ReserveRequest, type StoredReservation } from '../.
 import { prepareReservation, reserve } from '../../src/store/budget/reserve.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
 import { setTeam } from '../../src/application/access/set-team.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
 import { NOW as API_NOW, testApi, type Reply } from '../support/web.js';
@@ -122,10 +122,10 @@ const hold = (
     ),
   );
 
-/** As the doors do it: the line is woken once it is committed. */
+/** As the doors do it: its work is enqueued once it is committed. */
 async function committed(bursar: TestBursar, work: (tx: Transaction) => Promise<Reserved>): Promise<StoredReservation> {
-  const { reservation, wakings } = await bursar.db.transaction(work);
-  await wake(bursar.db, 'default', wakings);
+  const { reservation, workItems } = await bursar.db.transaction(work);
+  await enqueue(bursar.db, 'default', workItems);
   return reservation;
 }
 

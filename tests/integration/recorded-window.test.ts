@@ -55,7 +55,7 @@ describe('a backtest from before the history', async () => {
 
   it('charges no machine for the time before', async () => {
     const connections = new Map([[connection.name, connection]]);
-    await new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS).wakeDue(TODAY);
+    await new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS).enqueueDue(TODAY);
     await runner.drain();
     const policy = policies.find(({ name }) => name === document.policy);
     if (policy === undefined) throw new Error('there is no such policy');

@@ -19,7 +19,7 @@ import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { ReportSchedule, SETTLING_MS } from '../../src/pipeline/report.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -230,7 +230,7 @@ describe('monthly reports', async () => {
     );
     // The same minutes, seen by another source: they count once.
     await db.transaction((tx) => stores.samples.save(tx, 'default', 'smi', [sample(0, 0.06), sample(1, 0.06)]));
-    await wake(db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
+    await enqueue(db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
   }
 
   beforeAll(async () => {
@@ -560,7 +560,7 @@ describe('monthly reports', async () => {
       db.query(`select team, month, announced_at as at from report order by month, team`);
     const at = async (instant: number): Promise<void> => {
       clock.at = instant;
-      await new ReportSchedule(stores).wakeDue(instant);
+      await new ReportSchedule(stores).enqueueDue(instant);
       await runner.drain();
     };
     await db.query(`delete from report`);

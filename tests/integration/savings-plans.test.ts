@@ -8,7 +8,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { approveAction } from '../../src/application/action/set-action.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, reply, sent } from '../support/aws-wire.js';
 import { testBursar } from '../support/bursar.js';
@@ -25,7 +25,7 @@ const { db, stores, clock, runner } = bursar;
 afterAll(() => server.close());
 
 const look = async (stage: string, partition: string, key: string): Promise<void> => {
-  await wake(db, 'default', [{ stage, partition, key }]);
+  await enqueue(db, 'default', [{ stage, partition, key }]);
   await runner.drain();
 };
 /** Machines of eight A100 that ran for an hour after noon, under a term. */

@@ -14,7 +14,7 @@ import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { DAY_MS, hourOf } from '../../src/core/time.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import type { Database } from '../../src/store/database.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { actingWorld, NOW } from '../support/acting.js';
 import { instance } from '../support/memory-cloud.js';
 import { billed, HOUR, MONDAY } from '../support/records.js';
@@ -55,7 +55,7 @@ async function act(db: Database, { id, hours, effect, before, team = 'red', reco
       before === null ? null : JSON.stringify(before),
     ],
   );
-  await wake(db, 'default', [{ stage: 'saving.verify', partition: team, key: id }]);
+  await enqueue(db, 'default', [{ stage: 'saving.verify', partition: team, key: id }]);
 }
 
 const stop = (id: string, hours: number, resource = 'i-1', team = 'red'): Given => ({
@@ -137,7 +137,7 @@ describe('the ledger', async () => {
 
   it('writes nothing where nothing differs, and comes back by itself until the horizon is over', async () => {
     const before = await lines(bursar.db);
-    await wake(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
+    await enqueue(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
     await at(bursar, 6);
     expect(await lines(bursar.db)).toEqual(before);
     const [next] = await bursar.db.query<{ at: Date }>(
@@ -216,7 +216,7 @@ describe('the ledger', async () => {
     expect(broken).toEqual([]);
     const written = await bursar.db.query(`select action, spec, written_at from counterfactual order by action`);
     await bursar.db.query(`update action set before = null where id = 'act-1'`);
-    await wake(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
+    await enqueue(bursar.db, 'default', [{ stage: 'saving.verify', partition: 'red', key: 'act-1' }]);
     await at(bursar, 31);
     expect(await bursar.db.query(`select action, spec, written_at from counterfactual order by action`)).toEqual(
       written,

@@ -14,7 +14,7 @@ import { setStop } from '../../src/application/action/set-safety.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { explain } from '../../src/application/policy/explain.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 
 /** Wednesday, 19:00. */
@@ -72,7 +72,7 @@ async function world(params: Record<string, unknown>) {
     async until(day: number, hour: number, minute = 0): Promise<void> {
       for (const end = Date.UTC(2026, 10, day, hour, minute); clock.at < end; ) {
         bursar.clock.at = clock.at = Math.min(clock.at + 5 * MINUTE, end);
-        await wake(db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
+        await enqueue(db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
         await runner.drain();
       }
     },

@@ -10,7 +10,7 @@ import { policy as tracking } from '../../src/policies/target-tracking.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { explain } from '../../src/application/policy/explain.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
 import { group } from '../support/memory-cloud.js';
 
@@ -44,7 +44,7 @@ async function looked(over: Partial<FleetTarget>, values: readonly number[]) {
       policies,
     );
     await applyPolicy(stores, tx, 'default', policies, { document, override: null }, 'author', NOW);
-    await wake(tx, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+    await enqueue(tx, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
   });
   await runner.drain();
   const made = await stores.recommendations.list('default', {}, null, 10);

@@ -15,7 +15,7 @@ import type { LineQueue } from '../../src/pipeline/queue.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { Tick } from '../../src/pipeline/tick.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
-import { wake, type DuePartition } from '../../src/store/work.js';
+import { enqueue, type DuePartition } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf } from '../support/samples.js';
@@ -127,7 +127,7 @@ describe('a source that is read', async () => {
         START,
       );
     });
-    await wake(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
+    await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
   });
 
   it('is first asked for a day, six hours at a time, and then every fifteen seconds for what is new', async () => {
@@ -317,21 +317,21 @@ describe('urgent work', async () => {
       3600,
       new SchedulerRegistry(),
       (error) => expect.unreachable(error.message),
-      [{ organisation: 'default', wakings: [{ stage: 'sample.collect', partition: 'p', key: 'p' }] }],
+      [{ organisation: 'default', workItems: [{ stage: 'sample.collect', partition: 'p', key: 'p' }] }],
     );
-    const waking = { stage: 'recommendation.make', partition: 'lab', key: 'lab' };
+    const workItem = { stage: 'recommendation.make', partition: 'lab', key: 'lab' };
     const handedOut = async (count: number): Promise<void> => {
       while (handed.length < count) await pause(20);
     };
     await tick.onApplicationBootstrap();
     try {
-      await wake(db, 'default', [waking]);
+      await enqueue(db, 'default', [workItem]);
       await handedOut(1);
-      await wake(db, 'default', [waking]);
+      await enqueue(db, 'default', [workItem]);
       await pause(1300);
       expect(handed).toHaveLength(1);
       // The partition rests for a minute, which is longer than this test may take.
-      await wake(db, 'default', [{ ...waking, urgent: true }]);
+      await enqueue(db, 'default', [{ ...workItem, urgent: true }]);
       await handedOut(2);
       expect(handed.map(({ urgent }) => urgent)).toEqual([false, true]);
     } finally {

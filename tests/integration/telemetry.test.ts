@@ -250,9 +250,9 @@ describeWith('prometheus', 'Prometheus', (program) => {
         wallClock.now(),
       );
     });
-    const { wake } = await import('../../src/store/work.js');
+    const { enqueue } = await import('../../src/store/work.js');
     const look = async (): Promise<void> => {
-      await wake(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
+      await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
       await runner.drain();
     };
     const open = () => stores.recommendations.list('default', { team: 'lab', status: 'open' }, null, 10);
@@ -349,9 +349,9 @@ describeWith('prometheus', 'Prometheus', (program) => {
           wallClock.now(),
         );
       });
-      const { wake } = await import('../../src/store/work.js');
+      const { enqueue } = await import('../../src/store/work.js');
       const look = async () => {
-        await wake(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
+        await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'prometheus', key: 'prometheus' }]);
         await runner.drain();
         return {
           state: await stores.samples.state(db, 'default', 'prometheus'),

@@ -349,7 +349,7 @@ describe('what a workload runs, by its labels', async () => {
       ),
     );
   async function open(): Promise<unknown[]> {
-    await db.transaction((tx) => stores.policies.wakeTeams(tx, 'default', { teams: ['red'] }));
+    await db.transaction((tx) => stores.policies.enqueueTeams(tx, 'default', { teams: ['red'] }));
     await runner.drain();
     return (await stores.recommendations.list('default', { status: 'open' }, null, 10)).map(
       ({ action, target, title }) => [action, target, title],
@@ -378,7 +378,7 @@ describe('what a workload runs, by its labels', async () => {
       );
     });
     clock.at = START + 2 * HOUR;
-    await schedule.wakeDue(clock.at);
+    await schedule.enqueueDue(clock.at);
     await runner.drain();
   }, 120_000);
 

@@ -1,4 +1,6 @@
-/** The tick: each of its parts stands for itself, and whoever asks whether the process is ready hears which one fails. */
+/**
+ * The tick: each of its parts stands for itself, and whoever asks whether the process is ready hears which one fails.
+ */
 import 'reflect-metadata';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { afterAll, expect, it, vi } from 'vitest';
@@ -34,7 +36,7 @@ const ready = async (): Promise<[number, unknown]> => {
 const until = (what: () => Promise<boolean>): Promise<void> =>
   vi.waitFor(async () => expect(await what()).toBe(true), { timeout: 50_000, interval: 50 });
 
-it('hands out and wakes by its other schedules where one fails, is not ready meanwhile, and well again after it', async () => {
+it('hands out and enqueues by its other schedules where one fails, is not ready meanwhile, and well again after it', async () => {
   let isBroken = true;
   let looks = 0;
   const tick = new Tick(
@@ -48,11 +50,11 @@ it('hands out and wakes by its other schedules where one fails, is not ready mea
     [
       {
         name: 'reports',
-        wakeDue: async () => {
+        enqueueDue: async () => {
           if (isBroken) throw new Error('a month without an end');
         },
       },
-      { name: 'collecting', wakeDue: async () => void (looks += 1) },
+      { name: 'collecting', enqueueDue: async () => void (looks += 1) },
     ],
     parts,
   );

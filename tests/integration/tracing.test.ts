@@ -1,6 +1,6 @@
 /**
- * Traces: a request, what it woke, and what a provider was asked, as they arrive at a receiver; and nothing where no
- * endpoint is named.
+ * Traces: a request, what it enqueued, and what a provider was asked, as they arrive at a receiver; and nothing where
+ * no endpoint is named.
  */
 import { context, propagation, trace } from '@opentelemetry/api';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { tracedConnection } from '../../src/pipeline/tracing.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { isTraced, startTracing, type Tracing } from '../../src/tracing.js';
 import { OtlpReceiver } from '../support/otlp.js';
 import { NOW, testApi } from '../support/web.js';
@@ -50,7 +50,7 @@ describe('with an endpoint', async () => {
   };
   beforeAll(async () => {
     receiver = await OtlpReceiver.start();
-    // Keys that earlier work of the fixture woke are not part of these.
+    // Keys that earlier work of the fixture enqueued are not part of these.
     await api.stores.db.query(`delete from work`);
   });
   afterAll(() => receiver.close());
@@ -108,7 +108,7 @@ describe('with an endpoint', async () => {
     expect(receiver.text).not.toContain(api.admin);
   });
 
-  it('a run of a stage is linked to the request that woke it, and is the parent of what its provider is asked', async () => {
+  it('a run of a stage is linked to the request that enqueued it, and is the parent of what its provider is asked', async () => {
     const { stores } = api;
     const body = {
       records: [
@@ -128,7 +128,7 @@ describe('with an endpoint', async () => {
     expect(taken.status).toBe(200);
     await settled();
     const connection = await fake();
-    await wake(stores.db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
+    await enqueue(stores.db, 'default', [{ stage: 'fleet.collect', partition: 'fake', key: 'fake/fleet' }]);
     const line = makeLine(stores, [], [], new Map([['fake', connection]]));
     await new Runner(stores.db, stores.work, { now: () => Date.now() }, line).drain();
     await flushed();
@@ -149,7 +149,7 @@ describe('with an endpoint', async () => {
       'bursar.keys': ['unallocated/2026-10-05'],
       'bursar.key_count': 1,
     });
-    // The next stage was woken in the run of this one.
+    // The next stage was enqueued in the run of this one.
     expect(receiver.one('cost.rollup').links).toEqual([{ traceId: priced.traceId, spanId: priced.spanId }]);
     const collected = receiver.one('fleet.collect');
     expect(collected.links).toEqual([]);
@@ -214,7 +214,7 @@ describe('with an endpoint', async () => {
     set('OTEL_TRACES_SAMPLER', 'always_off');
     tracing = await startTracing(process.env);
     await (await fake()).fleet?.();
-    await wake(api.stores.db, 'default', [{ stage: 'none', partition: 'l', key: 'k' }]);
+    await enqueue(api.stores.db, 'default', [{ stage: 'none', partition: 'l', key: 'k' }]);
     await flushed();
     expect(receiver.spans).toEqual([]);
     set('OTEL_TRACES_SAMPLER', 'parentbased_always_on');

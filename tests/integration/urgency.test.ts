@@ -7,7 +7,7 @@ import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
 import { applyPolicy, pausePolicy } from '../../src/application/policy/set-policy.js';
 import { setStop } from '../../src/application/action/set-safety.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { group, instance } from '../support/memory-cloud.js';
@@ -15,7 +15,7 @@ import { metered } from '../support/records.js';
 
 const RECOMMEND = 'recommendation.make';
 
-describe('what is woken', async () => {
+describe('what is enqueued', async () => {
   const policy = new Script().policy('scripted', false);
   const bursar = await testBursar({ policies: [policy] });
   const { db, stores, runner, clock } = bursar;
@@ -158,7 +158,7 @@ describe('what is woken', async () => {
         clock.now(),
       );
       // As one that waits for a quiet hour to end.
-      await wake(tx, 'default', [
+      await enqueue(tx, 'default', [
         { stage: 'action.execute', partition: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 },
       ]);
       return (

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { afterAll, expect, it } from 'vitest';
 import { AppModule, compose, openQueue } from '../../src/app.module.js';
 import { parseConfig } from '../../src/config.js';
-import { wake, WAKING_CHANNEL } from '../../src/store/work.js';
+import { enqueue, ENQUEUED_CHANNEL } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { freshDatabase } from '../support/database.js';
 
@@ -40,8 +40,8 @@ it('answers whether it is live and ready, and its metrics, and nothing else', as
   expect(await get('/healthz')).toEqual([200, '{"status":"live"}']);
   expect(await get('/readyz')).toEqual([200, expect.stringContaining('"status":"ready"')]);
   // It is there to work.
-  expect(await bursar.stores.db.isHeard(WAKING_CHANNEL)).toBe(true);
-  await wake(bursar.stores.db, 'default', [{ stage: 'no.stage', partition: 'a', key: 'a/1' }]);
+  expect(await bursar.stores.db.isHeard(ENQUEUED_CHANNEL)).toBe(true);
+  await enqueue(bursar.stores.db, 'default', [{ stage: 'no.stage', partition: 'a', key: 'a/1' }]);
   const [status, text] = await get('/metrics');
   expect([
     status,

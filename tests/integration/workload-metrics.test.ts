@@ -78,10 +78,10 @@ it('are taken, the last of a minute holds, and policies see them', async () => {
   ]);
   const [seen] = await api.stores.workloads.workloads(api.stores.db, 'default', 'red', NOW);
   expect(seen?.metrics['scaling_efficiency_ratio']?.values.slice(-4)).toEqual([null, 0.7, 0.85, 0.9]);
-  const [woken] = await api.stores.db.query<{ wanted: string }>(
+  const [enqueued] = await api.stores.db.query<{ wanted: string }>(
     `select wanted::text from work where organisation = 'default' and stage = 'recommendation.make' and key = 'red'`,
   );
-  expect(Number(woken?.wanted)).toBeGreaterThan(0);
+  expect(Number(enqueued?.wanted)).toBeGreaterThan(0);
 });
 
 it('are refused whole, with every problem named', async () => {

@@ -168,7 +168,7 @@ const CANARIES: readonly Canary[] = [
     },
   },
   {
-    what: 'a waking that is lost',
+    what: 'a work item that is lost',
     breakage: { line: (line) => line.map((stage) => (stage.name === 'action.execute' ? silent(stage) : stage)) },
     law: /nothing goes on with it/,
   },
@@ -278,7 +278,7 @@ const CANARIES: readonly Canary[] = [
   },
 ];
 
-/** The stage, without what it wakes. */
+/** The stage, without what it enqueues. */
 function silent(stage: Stage): Stage {
   const { apart } = stage;
   if (apart === undefined) throw new Error(`${stage.name} is not done apart`);

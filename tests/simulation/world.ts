@@ -32,7 +32,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { Stores } from '../../src/store/stores.js';
 import { takeSamples } from '../../src/application/fleet/take-samples.js';
 import { VERIFY } from '../../src/store/action/actions.js';
-import { wake, WorkTable, type DuePartition } from '../../src/store/work.js';
+import { enqueue, WorkTable, type DuePartition } from '../../src/store/work.js';
 import { Chance } from './chance.js';
 import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
 import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
@@ -256,7 +256,7 @@ export class World {
 
   /** Has the last usage, bills and prices asked for, whatever the intervals say. */
   async collectTheRest(): Promise<void> {
-    await wake(
+    await enqueue(
       this.db,
       this.organisation,
       (['usage', 'bill', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })),
@@ -272,7 +272,7 @@ export class World {
     for (let crashes = 0; ; crashes++) {
       this.process.life.light(crashes < 2 ? this.fuse(collects) : null);
       try {
-        if (collects) await this.process.collecting.wakeDue(this.clock.at);
+        if (collects) await this.process.collecting.enqueueDue(this.clock.at);
         await this.process.runner.drain();
         return;
       } catch (error) {

@@ -13,7 +13,7 @@ import { formatInstant, HOUR_MS, type Clock } from '../../src/core/time.js';
 import { approveAction, rollBack } from '../../src/application/action/set-action.js';
 import { setStop } from '../../src/application/action/set-safety.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { testBursar } from './bursar.js';
 import { MemoryCloud } from './memory-cloud.js';
 
@@ -92,7 +92,7 @@ export async function actingWorld({
   const look = async (afterMs = 0): Promise<void> => {
     bursar.clock.at += afterMs;
     clock.at = bursar.clock.at;
-    await wake(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+    await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await bursar.runner.drain();
   };
   return {
@@ -169,5 +169,5 @@ export type ActingWorld = Awaited<ReturnType<typeof actingWorld>>;
 export async function step({ line, db, clock }: ActingWorld, id: string): Promise<void> {
   const execute = line.find(({ name }) => name === 'action.execute')!;
   const save = await execute.apart!({ organisation: 'default', partition: 'lab', key: id, now: clock.at, clock });
-  await db.transaction(async (tx) => wake(tx, 'default', await save(tx, clock.at)));
+  await db.transaction(async (tx) => enqueue(tx, 'default', await save(tx, clock.at)));
 }

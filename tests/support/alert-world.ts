@@ -9,9 +9,9 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import type { ChannelConnection } from '../../src/core/alert/channel.js';
 import type { AlertRoutes } from '../../src/core/alert/routes.js';
 import { channel } from '../../src/notify/slack.js';
-import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
+import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { actingWorld } from './acting.js';
@@ -124,7 +124,7 @@ export async function alertWorld() {
     /** Lets time pass, then the line tells what there is to tell, message by message. */
     async tell(afterMs = 0, messages = 12): Promise<void> {
       await pass(afterMs);
-      await wake(db, 'default', [MAKE_WAKING]);
+      await enqueue(db, 'default', [MAKE_ITEM]);
       for (let n = 0; n < messages; n++) await pass(1100);
     },
     /** So many hours of eight GPUs at 10 USD, before an instant. */

@@ -119,9 +119,9 @@ export async function testBursar(
           prices.map((price) => ({ kind: 'price', price })),
           'test',
         );
-        const { wake } = await import('../../src/store/work.js');
+        const { enqueue } = await import('../../src/store/work.js');
         const days = await stores.prices.affected(tx, 'default', fresh);
-        await wake(
+        await enqueue(
           tx,
           'default',
           days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),

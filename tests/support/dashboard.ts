@@ -14,9 +14,9 @@ import type { Policy } from '../../src/core/policy/policy.js';
 import type { ChannelConnection, Telling } from '../../src/core/alert/channel.js';
 import { loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
-import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
+import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import type { KeyRequest } from '../../src/store/access/keys.js';
-import { wake } from '../../src/store/work.js';
+import { enqueue } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import type { SignInSettings } from '../../src/web/sign-in.js';
 import { WebModule } from '../../src/web/web.module.js';
@@ -228,6 +228,6 @@ async function fill(world: DashboardWorld): Promise<void> {
     routes: [{ to: webhook, escalation: [{ afterHours: 6, to: [{ channel: 'email', address: 'head@lab.example' }] }] }],
   });
   await runner.drain();
-  await db.transaction((tx) => wake(tx, 'default', [MAKE_WAKING]));
+  await db.transaction((tx) => enqueue(tx, 'default', [MAKE_ITEM]));
   await runner.drain();
 }

@@ -7,10 +7,10 @@
 import { conflict, missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
 import type { Team } from '../../store/access/organisation.js';
-import { wakePricing } from '../price/set-rates.js';
+import { enqueuePricing } from '../price/set-rates.js';
 import type { Stores } from '../../store/stores.js';
 
-type Needs = Parameters<typeof wakePricing>[0] & Pick<Stores, 'budgets' | 'organisations'>;
+type Needs = Parameters<typeof enqueuePricing>[0] & Pick<Stores, 'budgets' | 'organisations'>;
 
 /**
  * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
@@ -20,8 +20,8 @@ export async function setTeam(stores: Needs, tx: Transaction, organisation: stri
   const before = await stores.organisations.team(tx, organisation, team.id);
   const currencyBefore = await stores.organisations.currencyOf(tx, organisation, team.id);
   await stores.organisations.saveTeam(tx, organisation, team);
-  if (team.currency !== currencyBefore) await wakePricing(stores, tx, organisation, { team: team.id });
-  if (team.parent !== (before?.parent ?? null)) await stores.budgets.wakeWeighed(tx, organisation);
+  if (team.currency !== currencyBefore) await enqueuePricing(stores, tx, organisation, { team: team.id });
+  if (team.parent !== (before?.parent ?? null)) await stores.budgets.enqueueEvaluated(tx, organisation);
 }
 
 /** A team with what is to change of it; the rest stays as it is. */
@@ -70,5 +70,5 @@ export async function removeTeam(
     );
   }
   await organisations.deleteTeam(tx, organisation, id);
-  if (team.parent !== null) await budgets.wakeWeighed(tx, organisation);
+  if (team.parent !== null) await budgets.enqueueEvaluated(tx, organisation);
 }

@@ -2,7 +2,7 @@
  * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Both doors do it
  * here, so that they do the same; whoever calls has checked the right for the team and writes the audit.
  *
- * Nothing here asks a provider: an approval wakes the line, whose guard has the last word.
+ * Nothing here asks a provider: an approval enqueues its work, whose guard has the last word.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, type Action } from '../../core/action/action.js';
@@ -15,7 +15,7 @@ import type { Moved } from '../../store/action/actions.js';
 import type { Transaction } from '../../store/database.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
-import { wakeAtOnce } from '../../store/work.js';
+import { enqueueUrgent } from '../../store/work.js';
 
 type Needs = Pick<Stores, 'actions' | 'policies' | 'recommendations' | 'safety' | 'targets'>;
 
@@ -28,9 +28,9 @@ export interface DecidedRecommendation {
   readonly action: Action | null;
 }
 
-/** Emits what a step wakes. */
-async function woken(tx: Transaction, organisation: string, { action, wakings }: Moved): Promise<Action> {
-  await wakeAtOnce(tx, organisation, wakings);
+/** Emits what a step enqueues. */
+async function enqueued(tx: Transaction, organisation: string, { action, workItems }: Moved): Promise<Action> {
+  await enqueueUrgent(tx, organisation, workItems);
   return action;
 }
 
@@ -66,7 +66,7 @@ async function approve(
   await checkFree(stores, tx, organisation, action, false);
   if (action.recommendation !== null)
     await stores.recommendations.follow(tx, organisation, action.recommendation, 'approved', by, now);
-  return woken(
+  return enqueued(
     tx,
     organisation,
     await stores.actions.move(tx, organisation, action, 'approved', { at: now, actor: by, set: { approvedBy: by } }),
@@ -150,7 +150,7 @@ async function reject(
   if (action.recommendation !== null)
     await stores.recommendations.follow(tx, organisation, action.recommendation, 'rejected', by, now);
   const message = reason === '' ? `rejected by ${by}` : reason;
-  return woken(
+  return enqueued(
     tx,
     organisation,
     await stores.actions.move(tx, organisation, action, 'refused', {
@@ -288,7 +288,7 @@ export async function rollBack(
     detail: { by: rollback.id },
     set: { takenBackBy: rollback.id },
   });
-  return woken(
+  return enqueued(
     tx,
     organisation,
     await actions.move(tx, organisation, rollback, 'approved', { at: now, actor: by, set: { approvedBy: by } }),

@@ -9,7 +9,7 @@ import type { Stop } from '../../core/action/guard.js';
 import { invalid, missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
-import { wake, type Waking } from '../../store/work.js';
+import { enqueue, type WorkItem } from '../../store/work.js';
 
 type Needs = Pick<Stores, 'actions' | 'policies' | 'safety'>;
 
@@ -46,13 +46,13 @@ export async function setStop(
       throw missing(
         `the kill switch is not on for ${stop.scope === 'all' ? 'everything' : `the ${stop.scope} ${stop.name}`}`,
       );
-    await policies.wakeTeams(tx, organisation, { teams: '*' });
+    await policies.enqueueTeams(tx, organisation, { teams: '*' });
     return stop;
   }
   if (team !== undefined && !(await policies.teams(tx, organisation)).includes(team))
     throw missing(`there is no team ${team}: nothing was stopped`);
   await safety.stop(tx, organisation, stop, reason, by, now);
-  const wakings: Waking[] = [];
+  const workItems: WorkItem[] = [];
   for (const action of await actions.unasked(tx, organisation)) {
     if ((await safety.stopsOver(tx, organisation, action.team, action.connection)).length === 0) continue;
     const reasons = [{ code: 'stopped', message: 'the kill switch was set before it was sent' }];
@@ -62,9 +62,9 @@ export async function setStop(
       detail: { reasons },
       set: { reasons },
     });
-    wakings.push(...moved.wakings);
+    workItems.push(...moved.workItems);
   }
-  await wake(tx, organisation, wakings);
+  await enqueue(tx, organisation, workItems);
   await actions.hastenApproved(tx, organisation);
   return stop;
 }

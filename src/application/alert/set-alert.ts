@@ -9,7 +9,7 @@ import { formatInstant, parseInstant } from '../../core/time.js';
 import type { NewMute } from '../../store/alert/settings.js';
 import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
-import { wake } from '../../store/work.js';
+import { enqueue } from '../../store/work.js';
 
 type Needs = Pick<Stores, 'alertSettings' | 'alerts'>;
 
@@ -25,17 +25,17 @@ export async function acknowledgeAlert(
   by: string,
   now: number,
 ): Promise<Alert> {
-  const wakings =
+  const workItems =
     kind === 'approval'
       ? null
       : await alerts.answer(tx, organisation, { id }, { what: 'acknowledged', by, at: formatInstant(now) });
-  if (wakings === null)
+  if (workItems === null)
     throw conflict(
       kind === 'approval'
         ? `alert ${id} asks for a decision: approve or reject its action`
         : `alert ${id} waits for no answer`,
     );
-  await wake(tx, organisation, wakings);
+  await enqueue(tx, organisation, workItems);
   return alerts.knownAlert(tx, organisation, id);
 }
 

@@ -6,7 +6,7 @@ import type { Budget } from '../../core/budget/budget.js';
 import { periodLabel } from '../../store/budget/budgets.js';
 import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
-import { wakeAtOnce } from '../../store/work.js';
+import { enqueueUrgent } from '../../store/work.js';
 
 /** Adds or changes a checked budget; returns what was there before. `now` in epoch milliseconds. */
 export async function setBudget(
@@ -21,9 +21,9 @@ export async function setBudget(
   // Facts are kept apart only by tags that some budget filters by: a new one means that history is read again.
   const tags = (budget.filters.tag ?? []).map(({ key }) => key);
   if (tags.length > 0 && (await stores.organisations.trackTags(tx, organisation, tags)))
-    await stores.organisations.wakeAllocation(tx, organisation);
+    await stores.organisations.enqueueAllocation(tx, organisation);
   const asOf = await stores.organisations.asOf(tx, organisation, now);
-  await wakeAtOnce(tx, organisation, [
+  await enqueueUrgent(tx, organisation, [
     { stage: 'budget.weigh', partition: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
   ]);
   return before;

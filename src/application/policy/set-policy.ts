@@ -48,7 +48,7 @@ export async function applyPolicy(
     );
   }
   const policy = await store.save(tx, organisation, document, by, now);
-  await wakeAll(store, tx, organisation, document);
+  await enqueueAll(store, tx, organisation, document);
   return {
     policy,
     detail: {
@@ -71,18 +71,18 @@ export async function pausePolicy(
   now: number,
 ): Promise<Applied> {
   const policy = await store.setPaused(tx, organisation, name, paused, by, now);
-  await wakeAll(store, tx, organisation, policy);
+  await enqueueAll(store, tx, organisation, policy);
   return { policy, detail: { paused, version: policy.version } };
 }
 
-async function wakeAll(
+async function enqueueAll(
   store: Needs['policies'],
   tx: Transaction,
   organisation: string,
   document: Pick<PolicyDocument, 'teams'>,
 ): Promise<void> {
-  await store.wakeTeams(tx, organisation, { teams: '*' });
-  if (document.teams !== '*') await store.wakeTeams(tx, organisation, document);
+  await store.enqueueTeams(tx, organisation, { teams: '*' });
+  if (document.teams !== '*') await store.enqueueTeams(tx, organisation, document);
 }
 
 async function untestedTeams(

@@ -8,8 +8,8 @@ import { compilePeak, type PeakRule } from '../../core/price/peak.js';
 import type { Transaction } from '../../store/database.js';
 import type { ListedPrice } from '../../store/price/prices.js';
 import type { Stores } from '../../store/stores.js';
-import { CREDIT_WAKING } from '../../store/cost/credits.js';
-import { wakeAtOnce } from '../../store/work.js';
+import { CREDIT_ITEM } from '../../store/cost/credits.js';
+import { enqueueUrgent } from '../../store/work.js';
 
 type Needs = Pick<Stores, 'budgets' | 'credits' | 'organisations' | 'prices' | 'shares'>;
 
@@ -36,14 +36,14 @@ export async function setFx(
   const days = await stores.prices.addFx(tx, organisation, quotes, source);
   const from = days[0] ?? null;
   if (from !== null) {
-    await wakePricing(stores, tx, organisation, { from });
+    await enqueuePricing(stores, tx, organisation, { from });
     // Shares by use are weighed in one currency, and credits are taken in theirs.
-    await wakeAtOnce(tx, organisation, [
+    await enqueueUrgent(tx, organisation, [
       ...(await stores.shares.from(tx, organisation, from)),
-      ...((await stores.credits.some(tx, organisation)) ? [CREDIT_WAKING] : []),
+      ...((await stores.credits.some(tx, organisation)) ? [CREDIT_ITEM] : []),
     ]);
     // What a bill states in another currency is converted where a budget is weighed.
-    await stores.budgets.wakeWeighed(tx, organisation, Date.parse(from));
+    await stores.budgets.enqueueEvaluated(tx, organisation, Date.parse(from));
   }
   return { rows: quotes.length, changed: days.length, from };
 }
@@ -58,7 +58,7 @@ export async function setPeak(
   compilePeak(rules);
   const before = await stores.organisations.peakRules(tx, organisation);
   await stores.organisations.saveSetting(tx, organisation, 'peak', rules);
-  await wakePricing(stores, tx, organisation);
+  await enqueuePricing(stores, tx, organisation);
   return before;
 }
 
@@ -76,7 +76,7 @@ export async function setPriceWithdrawn(
   const event = await stores.prices.setWithdrawn(tx, organisation, id, withdrawn);
   if (event !== null) {
     const days = await stores.prices.affected(tx, organisation, [event]);
-    await wakeAtOnce(
+    await enqueueUrgent(
       tx,
       organisation,
       days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
@@ -85,15 +85,15 @@ export async function setPriceWithdrawn(
   return stores.prices.one(tx, organisation, id);
 }
 
-/** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */
-export async function wakePricing(
+/** Enqueues the pricing of metered days: all, those of a team, or those from a UTC day on. */
+export async function enqueuePricing(
   { prices }: Needs,
   tx: Transaction,
   organisation: string,
   only: { readonly from?: string; readonly team?: string } = {},
 ): Promise<void> {
   const days = await prices.meteredDays(tx, organisation, only);
-  await wakeAtOnce(
+  await enqueueUrgent(
     tx,
     organisation,
     days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),

@@ -7,7 +7,7 @@
 import { missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
-import { wakeAtOnce } from '../../store/work.js';
+import { enqueueUrgent } from '../../store/work.js';
 import type { LeaseTerms, StoredLease } from '../../store/workload/leases.js';
 import type { LeaseFacts } from '../../store/workload/workloads.js';
 
@@ -76,7 +76,7 @@ async function save(
   facts: LeaseFacts,
 ): Promise<StoredLease> {
   await stores.workloads.saveLease(tx, organisation, team, facts);
-  await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
+  await enqueueUrgent(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
   const saved = await stores.leases.get(tx, organisation, id);
   if (saved === null) throw missing(`lease ${id} does not exist`);
   return saved;

@@ -1,10 +1,10 @@
 /**
  * How a verb waits for the line: with a bound, and saying what it waits for.
  *
- * A server that lives is never idle, since its sources go on. So what is waited for is what the verb itself has woken:
- * work that somebody waits for is marked as urgent, and so is all that follows from it (store/work.ts). In process the
- * verb does the work itself; where no server lives it does all that waits. The invariant: no wait is longer than its
- * bound, whatever the line does; what is not done by then goes on without the verb.
+ * A server that lives is never idle, since its sources go on. So what is waited for is what the verb itself has
+ * enqueued: work that somebody waits for is marked as urgent, and so is all that follows from it (store/work.ts). In
+ * process the verb does the work itself; where no server lives it does all that waits. The invariant: no wait is longer
+ * than its bound, whatever the line does; what is not done by then goes on without the verb.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../core/time.js';

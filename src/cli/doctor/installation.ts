@@ -155,7 +155,7 @@ async function line({ stores, organisation }: LocalBursar, { clock }: CliContext
       wrong(
         'parked work',
         `${stage} ${key}, after ${attempts} attempts: ${reason}`,
-        'remove the reason; importing the data again wakes it',
+        'remove the reason; importing the data again enqueues it',
       ),
     );
   const more = parked.length - reasons.length;

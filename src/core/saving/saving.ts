@@ -201,14 +201,14 @@ export function evidenceSpan(all: readonly Counterfactual[], now: number): Inter
 }
 
 /**
- * When an action is looked at next without being woken; null: its horizon is over, and only something late can change
- * it.
+ * When an action is looked at next without being enqueued; null: its horizon is over, and only something late can
+ * change it.
  */
 export const nextLook = ({ world, until }: Counterfactual, now: number): number | null =>
   world.kind === 'unknown' || now >= until + DAY_MS ? null : Math.min(now + DAY_MS, until + DAY_MS);
 
 /**
- * Late usage is looked at ten minutes into the next hour: an hour counts when it is whole, and a busy meter wakes an
+ * Late usage is looked at ten minutes into the next hour: an hour counts when it is whole, and a busy meter enqueues an
  * action once an hour.
  */
 export const afterTheHour = (now: number): number => hourOf(now) + HOUR_MS + LATENESS_MS;

@@ -13,7 +13,7 @@ import {
 import { conflict, missing } from '../../core/errors.js';
 import { compilePeak, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
 import type { Queryable } from '../database.js';
-import { wake, wakeAtOnce } from '../work.js';
+import { enqueue, enqueueUrgent } from '../work.js';
 
 export const DEFAULT_ORGANISATION = 'default';
 /** Teams of this form stand for a shared cost on its way to the teams that share it. */
@@ -180,7 +180,7 @@ export class OrganisationStore {
     await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
   }
 
-  /** Adds a version of the rules, wakes the re-allocation of everything delivered so far and of what runs. */
+  /** Adds a version of the rules, enqueues the re-allocation of everything delivered so far and of what runs. */
   async saveRules(tx: Queryable, organisation: string, rules: readonly AllocationRule[], by: string): Promise<RuleSet> {
     compileRules(rules);
     await this.lockRules(tx, organisation);
@@ -189,12 +189,12 @@ export class OrganisationStore {
        select $1, coalesce(max(version), 0) + 1, $2, $3 from rule_set where organisation = $1 returning version`,
       [organisation, JSON.stringify(rules), by],
     );
-    await this.wakeAllocation(tx, organisation);
+    await this.enqueueAllocation(tx, organisation);
     const fleets = await tx.query<{ connection: string }>(
       `select connection from fleet_reading where organisation = $1`,
       [organisation],
     );
-    await wakeAtOnce(
+    await enqueueUrgent(
       tx,
       organisation,
       fleets.map(({ connection }) => ({ stage: 'fleet.allocate', partition: connection, key: connection })),
@@ -202,12 +202,12 @@ export class OrganisationStore {
     return ruleSetOf(row?.version ?? 1, rules);
   }
 
-  async wakeAllocation(tx: Queryable, organisation: string): Promise<void> {
+  async enqueueAllocation(tx: Queryable, organisation: string): Promise<void> {
     const deliveries = await tx.query<{ source: string; id: string }>(
       `select source, id::text as id from delivery where organisation = $1`,
       [organisation],
     );
-    await wakeAtOnce(
+    await enqueueUrgent(
       tx,
       organisation,
       deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` })),
@@ -215,15 +215,16 @@ export class OrganisationStore {
   }
 
   /**
-   * Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed).
+   * Enqueues deliveries that were allocated under other rules than today's (an import that ran while the rules
+   * changed).
    */
-  async wakeStale(db: Queryable, organisation: string): Promise<void> {
+  async enqueueStale(db: Queryable, organisation: string): Promise<void> {
     const stale = await db.query<{ source: string; id: string }>(
       `select source, id::text as id from delivery
        where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`,
       [organisation],
     );
-    await wake(
+    await enqueue(
       db,
       organisation,
       stale.map(({ source, id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` })),

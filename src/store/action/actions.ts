@@ -1,6 +1,6 @@
 /**
  * Actions and their events. A state is only ever left by `move`, which follows the table in core/action/action.ts,
- * writes the event and says what to wake.
+ * writes the event and says what to enqueue.
  *
  * Whoever moves an action holds its row (`lock`). Whatever makes an action live, or counts what was done, runs under
  * `serialise`, so that two workers never pass the same cap; that lock is always taken before a row's. Events are added,
@@ -27,7 +27,7 @@ import { assert, missing } from '../../core/errors.js';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import type { Queryable, Transaction } from '../database.js';
-import { hasten, type Waking } from '../work.js';
+import { hasten, type WorkItem } from '../work.js';
 
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
@@ -85,7 +85,7 @@ interface Settable {
 
 export interface Moved {
   readonly action: Action;
-  readonly wakings: readonly Waking[];
+  readonly workItems: readonly WorkItem[];
 }
 
 export interface ActionEvent {
@@ -206,7 +206,7 @@ export class ActionStore {
     assert(row !== undefined, 'an insert returns its row');
     const action = actionOf(row);
     await this.event(tx, organisation, action, null, 'proposed', { at, actor: made.proposedBy });
-    return { action, wakings: wakingsOf(action) };
+    return { action, workItems: evaluationItems(action) };
   }
 
   /** Leaves a state for another, with its event. The row is locked by the caller. */
@@ -225,7 +225,7 @@ export class ActionStore {
     await this.event(tx, organisation, moved, action.state, to, step);
     return {
       action: moved,
-      wakings: [...wakingsOf(moved), ...(await this.settleOriginal(tx, organisation, moved, step))],
+      workItems: [...evaluationItems(moved), ...(await this.settleOriginal(tx, organisation, moved, step))],
     };
   }
 
@@ -247,14 +247,14 @@ export class ActionStore {
     organisation: string,
     rollback: Action,
     { at, actor }: Step,
-  ): Promise<readonly Waking[]> {
+  ): Promise<readonly WorkItem[]> {
     const { rollbackOf, state } = rollback;
     if (rollbackOf === null || (state !== 'confirmed' && !(isFinal(state) && state !== 'rolled-back'))) return [];
     const original = await this.lock(tx, organisation, rollbackOf);
     if (original === null) return [];
     if (state === 'confirmed')
       return (await this.move(tx, organisation, original, 'rolled-back', { at, actor, detail: { by: rollback.id } }))
-        .wakings;
+        .workItems;
     const free = await this.note(tx, organisation, original, {
       at,
       actor,
@@ -262,7 +262,7 @@ export class ActionStore {
       detail: { by: rollback.id },
       set: { takenBackBy: null },
     });
-    return wakingsOf(free);
+    return evaluationItems(free);
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<Action | null> {
@@ -445,9 +445,9 @@ export class ActionStore {
 }
 
 /** What an action in its state waits for. */
-function wakingsOf(action: Action): Waking[] {
+function evaluationItems(action: Action): WorkItem[] {
   const { id, team, state, expiresAt, takenBackBy, next = null } = action;
-  const follows: Waking[] =
+  const follows: WorkItem[] =
     next !== null && ['applied', 'confirmed', 'measured', 'failed'].includes(state)
       ? [{ stage: FOLLOW, partition: team, key: id, notBefore: next.notBefore }]
       : [];

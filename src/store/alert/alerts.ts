@@ -23,14 +23,14 @@ import type { AlertTarget } from '../../core/alert/routes.js';
 import { assert, missing } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
-import type { Waking } from '../work.js';
+import type { WorkItem } from '../work.js';
 
 export const MAKE = 'alert.make';
 export const ESCALATE = 'alert.escalate';
 export const SEND = 'alert.send';
 
 /** Looks at what has happened, and at alerts that are new. */
-export const MAKE_WAKING: Waking = { stage: MAKE, partition: 'alerts', key: 'alerts', urgent: true };
+export const MAKE_ITEM: WorkItem = { stage: MAKE, partition: 'alerts', key: 'alerts', urgent: true };
 
 export interface Delivery {
   readonly id: string;
@@ -100,10 +100,10 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
 });
 
 /** One partition per place: what goes there goes one after the other. */
-export const sendWaking = (
+export const sendItem = (
   { id, channel, address }: Pick<Delivery, 'id' | 'channel' | 'address'>,
   notBefore?: number,
-): Waking => ({
+): WorkItem => ({
   stage: SEND,
   partition: `${channel}/${address ?? ''}`,
   key: id,
@@ -193,7 +193,7 @@ export class AlertStore {
     ]);
   }
 
-  /** Intends to send an alert to some places; a place that has it already is left alone. Returns what to wake. */
+  /** Intends to send an alert to some places; a place that has it already is left alone. Returns what to enqueue. */
   async intend(
     tx: Queryable,
     organisation: string,
@@ -201,8 +201,8 @@ export class AlertStore {
     to: readonly (AlertTarget & { readonly part: Delivery['part'] })[],
     level: number,
     now: number,
-  ): Promise<Waking[]> {
-    const wakings: Waking[] = [];
+  ): Promise<WorkItem[]> {
+    const workItems: WorkItem[] = [];
     for (const { channel, address, part } of to) {
       const [row] = await tx.query<{ id: string }>(
         `insert into alert_delivery (organisation, id, alert, channel, address, part, level, token, intended_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning id`,
@@ -218,13 +218,13 @@ export class AlertStore {
           formatInstant(now),
         ],
       );
-      if (row !== undefined) wakings.push(sendWaking({ id: row.id, channel, address }));
+      if (row !== undefined) workItems.push(sendItem({ id: row.id, channel, address }));
     }
-    return wakings;
+    return workItems;
   }
 
   /** Takes a step of an alert's escalation. */
-  async escalate(tx: Queryable, organisation: string, { id, level }: Alert): Promise<Waking[]> {
+  async escalate(tx: Queryable, organisation: string, { id, level }: Alert): Promise<WorkItem[]> {
     await tx.query(`update alert set level = $3, revision = revision + 1 where organisation = $1 and id = $2`, [
       organisation,
       id,
@@ -234,8 +234,8 @@ export class AlertStore {
   }
 
   /**
-   * Notes that an alert was answered, once: what is answered, silent or not kept stays as it is. Returns what to wake,
-   * so that every place shows it; null:
+   * Notes that an alert was answered, once: what is answered, silent or not kept stays as it is. Returns what to
+   * enqueue, so that every place shows it; null:
    * it was not open.
    * @param of its id, or the identity of its news
    */
@@ -244,7 +244,7 @@ export class AlertStore {
     organisation: string,
     of: { readonly id: string } | { readonly identity: string },
     { what, by, at }: Answer,
-  ): Promise<Waking[] | null> {
+  ): Promise<WorkItem[] | null> {
     const [row] = await tx.query<{ id: string }>(
       `update alert set state = 'answered', answered_as = $4, answered_by = $5, answered_at = $6, revision = revision + 1
        where organisation = $1 and (id = $2 or identity = $3) and state in ('new', 'open') returning id`,
@@ -253,12 +253,12 @@ export class AlertStore {
     return row === undefined ? null : this.changed(tx, organisation, row.id);
   }
 
-  private async changed(tx: Queryable, organisation: string, alert: string): Promise<Waking[]> {
+  private async changed(tx: Queryable, organisation: string, alert: string): Promise<WorkItem[]> {
     const rows = await tx.query<DeliveryRow>(
       `select ${DELIVERY} from alert_delivery where organisation = $1 and alert = $2 and part = 'message' and state = 'sent' and reference is not null order by id`,
       [organisation, alert],
     );
-    return rows.map(deliveryOf).map((delivery) => sendWaking(delivery));
+    return rows.map(deliveryOf).map((delivery) => sendItem(delivery));
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<Alert | null> {

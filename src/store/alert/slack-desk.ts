@@ -11,7 +11,7 @@ import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
 import { keyScopes, teamsBelow, type Principal } from '../access/keys.js';
 import { customScopes } from '../access/roles.js';
-import { wake } from '../work.js';
+import { enqueue } from '../work.js';
 
 export const ANSWER = 'answer.take';
 
@@ -58,7 +58,7 @@ const USERS = `select u.workspace, u.slack_user as "user", u.api_key as key, k.n
   from slack_user u join api_key k on k.organisation = u.organisation and k.id = u.api_key where u.organisation = $1`;
 
 export class SlackDesk {
-  /** Takes a request in and wakes the line; false: the same was taken before, and nothing follows. */
+  /** Takes a request in and enqueues its work; false: the same was taken before, and nothing follows. */
   async take(
     tx: Queryable,
     organisation: string,
@@ -75,7 +75,7 @@ export class SlackDesk {
       [organisation, digest, JSON.stringify(question), formatInstant(now)],
     );
     if (rows.length === 0) return false;
-    await wake(tx, organisation, [{ stage: ANSWER, partition: 'slack', key: digest, urgent: true }]);
+    await enqueue(tx, organisation, [{ stage: ANSWER, partition: 'slack', key: digest, urgent: true }]);
     return true;
   }
 

@@ -2,9 +2,9 @@
  * Keeps what decides which rows count: whose bill metered usage meets, on which days what is metered, and the state of
  * bills. The rule is core/bill/counting.ts; the view `hour_line` reads what is kept here.
  *
- * Whatever changes here wakes the roll-up of every day that it bears on, in the same transaction. Whoever places claims
- * holds the lock until the end of the transaction, so that no bill and no meter miss each other; what else the
- * transaction wakes to the left of the roll-up is woken before.
+ * Whatever changes here enqueues the roll-up of every day that it bears on, in the same transaction. Whoever places
+ * claims holds the lock until the end of the transaction, so that no bill and no meter miss each other; what else the
+ * transaction enqueues to the left of the roll-up is enqueued before.
  */
 import {
   claimsOf,
@@ -21,8 +21,8 @@ import type { Dimension } from '../../core/cost/rollup.js';
 import { DAY_MS, dayOf, formatInstant, type Interval } from '../../core/time.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
-import { wake, type Waking } from '../work.js';
-import { aboutOf, reconcileWaking } from './reconciliation.js';
+import { enqueue, type WorkItem } from '../work.js';
+import { aboutOf, reconcileItem } from './reconciliation.js';
 import { isSameBill } from './same-bill.js';
 
 /** One key: every bill of an organisation is looked at, and the next look is when the next of them settles. */
@@ -115,7 +115,7 @@ const factsOf = (bill: Bill): BillFacts => ({
   hasRejects: bill.has_rejects,
 });
 
-export const rollupOf = ({ team, day }: TeamDay): Waking => ({
+export const rollupOf = ({ team, day }: TeamDay): WorkItem => ({
   stage: 'cost.rollup',
   partition: team,
   key: `${team}/${day}`,
@@ -134,15 +134,15 @@ export class CountingStore {
   }
 
   /** Saves how long bills settle. @throws Failure invalid naming every problem. */
-  async saveSettling(tx: Queryable, organisation: string, settling: Settling): Promise<Waking[]> {
+  async saveSettling(tx: Queryable, organisation: string, settling: Settling): Promise<WorkItem[]> {
     readSettling(settling);
     await this.organisations.saveSetting(tx, organisation, SETTLING, settling);
     return [SETTLE];
   }
 
   /** Works out anew whose bill the metered usage of some providers meets. The caller holds the lock. */
-  async place(tx: Queryable, organisation: string, providers: readonly string[]): Promise<Waking[]> {
-    const wakings: Waking[] = [];
+  async place(tx: Queryable, organisation: string, providers: readonly string[]): Promise<WorkItem[]> {
+    const workItems: WorkItem[] = [];
     for (const provider of new Set(providers)) {
       const bills = await tx.query<BilledRow>(
         `select coalesce(account, '') as account, sub_accounts as names, period_start as start, period_end as until, closed,
@@ -157,18 +157,18 @@ export class CountingStore {
         [organisation, provider],
       );
       const claims = claimsOf(keys, bills.map(billedOf));
-      wakings.push(...(await this.saveClaims(tx, organisation, provider, claims)));
+      workItems.push(...(await this.saveClaims(tx, organisation, provider, claims)));
     }
-    return wakings;
+    return workItems;
   }
 
-  /** Writes the keys whose claims differ from those that are kept, and wakes the days on which they differ. */
+  /** Writes the keys whose claims differ from those that are kept, and enqueues the days on which they differ. */
   private async saveClaims(
     tx: Queryable,
     organisation: string,
     provider: string,
     claims: readonly Claim[],
-  ): Promise<Waking[]> {
+  ): Promise<WorkItem[]> {
     const rows = await tx.query<MeterKey & { since: Date; until: Date; bill: string | null; final: boolean | null }>(
       `select account, sub_account as "subAccount", since, until, bill, final from bill_claim
        where organisation = $1 and provider = $2 order by account, sub_account, since`,
@@ -183,7 +183,7 @@ export class CountingStore {
       }),
     );
     const [before, after] = [byKey(kept), byKey(claims)];
-    const wakings: Waking[] = [];
+    const workItems: WorkItem[] = [];
     for (const name of new Set([...before.keys(), ...after.keys()])) {
       const [old, current] = [before.get(name) ?? [], after.get(name) ?? []];
       const differs = differencesOf(old, current);
@@ -192,10 +192,10 @@ export class CountingStore {
       await this.replaceClaims(tx, organisation, provider, key, current);
       const from = Math.min(...differs.map(({ start }) => start));
       const to = Math.max(...differs.map(({ end }) => end));
-      wakings.push(...(await this.daysOfKey(tx, organisation, provider, key, from, to)).map(rollupOf));
-      wakings.push(...(await this.unsettledLines(tx, organisation, provider, from, to)).map(rollupOf));
+      workItems.push(...(await this.daysOfKey(tx, organisation, provider, key, from, to)).map(rollupOf));
+      workItems.push(...(await this.unsettledLines(tx, organisation, provider, from, to)).map(rollupOf));
     }
-    return wakings;
+    return workItems;
   }
 
   private async replaceClaims(
@@ -264,7 +264,7 @@ export class CountingStore {
   }
 
   /**
-   * Keeps what is metered on a team's days (all of it is given), and wakes the days of other teams on which that
+   * Keeps what is metered on a team's days (all of it is given), and enqueues the days of other teams on which that
    * changes what counts.
    */
   async noteMetered(
@@ -273,7 +273,7 @@ export class CountingStore {
     team: string,
     days: readonly string[],
     metered: readonly MeteredDay[],
-  ): Promise<Waking[]> {
+  ): Promise<WorkItem[]> {
     const rows = await tx.query<{ day: string; priced: boolean } & Record<(typeof NAMES)[number], string>>(
       `select day::text as day, ${NAMES.join(', ')}, priced from metered_day
        where organisation = $1 and team = $2 and day = any($3::date[])`,
@@ -325,8 +325,10 @@ export class CountingStore {
       );
   }
 
-  /** Of providers that are billed: places keys that no bill has claimed yet, and wakes lines that may be set aside. */
-  private async afterMetered(tx: Queryable, organisation: string, keys: readonly string[][]): Promise<Waking[]> {
+  /**
+   * Of providers that are billed: places keys that no bill has claimed yet, and enqueues lines that may be set aside.
+   */
+  private async afterMetered(tx: Queryable, organisation: string, keys: readonly string[][]): Promise<WorkItem[]> {
     const billed = await tx.query<{ provider: string }>(
       `select distinct provider from delivery where organisation = $1 and scope is not null and provider = any($2::text[])`,
       [organisation, [...new Set(keys.map(([, provider = '']) => provider))]],
@@ -343,10 +345,10 @@ export class CountingStore {
          and b.account = k.account and b.sub_account = k.sub_account)`,
       [organisation, ...[0, 1, 2].map((place) => names.map((name) => name[place] ?? ''))],
     );
-    const wakings: Waking[] = [];
+    const workItems: WorkItem[] = [];
     if (unknown.length > 0) {
       await this.lock(tx, organisation);
-      wakings.push(
+      workItems.push(
         ...(await this.place(
           tx,
           organisation,
@@ -357,10 +359,10 @@ export class CountingStore {
     const days = new Map(own.map(([day = '', provider = '']) => [`${provider} ${day}`, { provider, day }]));
     for (const { provider, day } of days.values()) {
       const from = Date.parse(day);
-      wakings.push(...(await this.unsettledLines(tx, organisation, provider, from, from + DAY_MS)).map(rollupOf));
-      wakings.push(...(await this.unsettledBills(tx, organisation, provider, from, from + DAY_MS)));
+      workItems.push(...(await this.unsettledLines(tx, organisation, provider, from, from + DAY_MS)).map(rollupOf));
+      workItems.push(...(await this.unsettledBills(tx, organisation, provider, from, from + DAY_MS)));
     }
-    return wakings;
+    return workItems;
   }
 
   /** The comparison of bills that are not final: which machines are metered of what is set aside now. */
@@ -370,7 +372,7 @@ export class CountingStore {
     provider: string,
     from: number,
     to: number,
-  ): Promise<Waking[]> {
+  ): Promise<WorkItem[]> {
     const bills = await tx.query<{ source: string; start: Date; until: Date }>(
       `select distinct source, period_start as start, period_end as until from delivery
        where organisation = $1 and scope is not null and not closed and provider = $2
@@ -378,11 +380,11 @@ export class CountingStore {
       [organisation, provider, formatInstant(from), formatInstant(to)],
     );
     return bills.map(({ source, start, until }) =>
-      reconcileWaking(source, monthOfPeriod(start.getTime(), until.getTime())),
+      reconcileItem(source, monthOfPeriod(start.getTime(), until.getTime())),
     );
   }
 
-  /** Keeps what the meter calls a bill's SKUs, as its comparison found it; wakes its lines while it is not final. */
+  /** Keeps what the meter calls a bill's SKUs, as its comparison found it; enqueues its lines while it is not final. */
   async saveNames(
     tx: Queryable,
     organisation: string,
@@ -412,7 +414,7 @@ export class CountingStore {
     );
     const { start, end } = bill.about;
     const lines = await this.unsettledLines(tx, organisation, bill.provider, start, end);
-    await wake(tx, organisation, lines.map(rollupOf));
+    await enqueue(tx, organisation, lines.map(rollupOf));
   }
 
   async billedProviders(db: Queryable, organisation: string): Promise<string[]> {
@@ -428,9 +430,9 @@ export class CountingStore {
     tx: Queryable,
     organisation: string,
     now: number,
-  ): Promise<{ readonly wakings: readonly Waking[]; readonly next: number | null }> {
+  ): Promise<{ readonly workItems: readonly WorkItem[]; readonly next: number | null }> {
     const settling = await this.settling(tx, organisation);
-    const wakings: Waking[] = [];
+    const workItems: WorkItem[] = [];
     let next: number | null = null;
     for (const bill of await tx.query<Bill>(`${BILL} and not closed order by id`, [organisation])) {
       const { state, finalAt } = stateOf(factsOf(bill), settlingMs(settling, bill.provider), now);
@@ -447,9 +449,9 @@ export class CountingStore {
         [organisation, bill.id],
       );
       const month = monthOfPeriod(bill.start.getTime(), bill.until.getTime());
-      wakings.push(...days.map(rollupOf), reconcileWaking(bill.source, month));
+      workItems.push(...days.map(rollupOf), reconcileItem(bill.source, month));
     }
-    return { wakings, next };
+    return { workItems, next };
   }
 
   /** Bills that came twice, by their sources: they count twice. Such as came in before that was refused. */

@@ -22,7 +22,7 @@ import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import type { OrganisationStore } from '../access/organisation.js';
-import type { Waking } from '../work.js';
+import type { WorkItem } from '../work.js';
 
 /** One bill: an account's period as a source delivered it. */
 export interface BillScope {
@@ -108,8 +108,8 @@ export const aboutOf = (table: string): { readonly from: string; readonly until:
 });
 const ABOUT = aboutOf('delivery');
 
-/** What wakes the comparison of a bill. */
-export const reconcileWaking = (source: string, month: string, notBefore?: number): Waking => ({
+/** What enqueues the comparison of a bill. */
+export const reconcileItem = (source: string, month: string, notBefore?: number): WorkItem => ({
   stage: 'bill.reconcile',
   partition: source,
   key: `${source}/${month}`,
@@ -130,10 +130,10 @@ export class ReconciliationStore {
   }
 
   /**
-   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, and of one that counts
+   * Enqueues the comparison of every bill that speaks of some days (UTC): of a closed one now, and of one that counts
    * lines of machines which were not metered on those days; of others that still grow no sooner than `later`.
    */
-  async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
+  async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<WorkItem[]> {
     const starts = days.map((day) => Date.parse(day));
     const [from, to] = [Math.min(...starts), Math.max(...starts) + DAY_MS];
     const bills = await this.bills(tx, organisation, `and ${ABOUT.from} < $3 and ${ABOUT.until} > $2`, [
@@ -149,7 +149,7 @@ export class ReconciliationStore {
     return bills
       .filter(({ about }) => starts.some((day) => about.start < day + DAY_MS && about.end > day))
       .map(({ delivery, source, start, end, isClosed }) =>
-        reconcileWaking(source, monthOfPeriod(start, end), isClosed || isUrgent.has(delivery) ? undefined : later),
+        reconcileItem(source, monthOfPeriod(start, end), isClosed || isUrgent.has(delivery) ? undefined : later),
       );
   }
 
@@ -312,11 +312,11 @@ export class ReconciliationStore {
   }
 
   /** Saves the threshold; every bill is to be compared anew by it. @throws Failure invalid naming every problem. */
-  async saveThreshold(tx: Queryable, organisation: string, threshold: StoredThreshold): Promise<Waking[]> {
+  async saveThreshold(tx: Queryable, organisation: string, threshold: StoredThreshold): Promise<WorkItem[]> {
     readThreshold(threshold);
     await this.organisations.saveSetting(tx, organisation, 'variance-threshold', threshold);
     const bills = await this.bills(tx, organisation, '', []);
-    return bills.map(({ source, start, end }) => reconcileWaking(source, monthOfPeriod(start, end)));
+    return bills.map(({ source, start, end }) => reconcileItem(source, monthOfPeriod(start, end)));
   }
 
   /** Publishes a source's month in place of what was published of it. */

@@ -10,7 +10,7 @@ import type { Dimension } from '../../core/cost/rollup.js';
 import { DAY_MS, dayOf, formatInstant } from '../../core/time.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
-import { wake } from '../work.js';
+import { enqueue } from '../work.js';
 import { namesOf, rollupOf, type TeamDay } from './counting.js';
 
 const ROW = ['organisation', 'team', 'hour', 'dimension', 'delivery', 'no', 'until', 'billed'];
@@ -64,7 +64,7 @@ export class UnmeteredStore {
     }
   }
 
-  /** Keeps the lines of a bill that count; wakes the days on which that changes. */
+  /** Keeps the lines of a bill that count; enqueues the days on which that changes. */
   async save(tx: Transaction, organisation: string, delivery: string, lines: readonly UnmeteredLine[]): Promise<void> {
     const kept = await tx.query<TeamDay & { text: string }>(
       `select team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day,
@@ -94,6 +94,6 @@ export class UnmeteredStore {
           `${[organisation, team, formatInstant(hour), dimension, delivery, String(no), until === null ? null : formatInstant(until), formatDecimal(billed)].map(copyText).join('\t')}\n`,
       ),
     );
-    await wake(tx, organisation, changed.map(rollupOf));
+    await enqueue(tx, organisation, changed.map(rollupOf));
   }
 }

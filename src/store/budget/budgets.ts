@@ -27,7 +27,7 @@ import {
   type Interval,
 } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { wake, type Waking } from '../work.js';
+import { enqueue, type WorkItem } from '../work.js';
 import { filterParameter, passes } from './filters.js';
 
 export interface StoredState {
@@ -142,7 +142,7 @@ export class BudgetStore {
     return row?.spec ?? null;
   }
 
-  /** Adds or changes a budget. The caller has checked it (checkBudget) and wakes its weighing. */
+  /** Adds or changes a budget. The caller has checked it (checkBudget) and enqueues its weighing. */
   async save(tx: Queryable, organisation: string, budget: Budget): Promise<void> {
     await tx.query(
       `insert into budget (organisation, id, team, spec) values ($1, $2, $3, $4)
@@ -358,7 +358,7 @@ export class BudgetStore {
   }
 
   /** Periods that have ended since they were weighed last: as keys of their weighing. */
-  async ended(db: Queryable, organisation: string, now: number): Promise<Waking[]> {
+  async ended(db: Queryable, organisation: string, now: number): Promise<WorkItem[]> {
     const rows = await db.query<{ spec: Budget; start: Date }>(
       `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
        where s.organisation = $1 and s.period_end <= $2 and s.weighed_at < s.period_end`,
@@ -401,14 +401,14 @@ export class BudgetStore {
     }));
   }
 
-  /** Wakes every period that has been weighed and ends after an instant: what its spend is made of has changed. */
-  async wakeWeighed(tx: Queryable, organisation: string, after = -Infinity): Promise<void> {
+  /** Enqueues every period that has been weighed and ends after an instant: what its spend is made of has changed. */
+  async enqueueEvaluated(tx: Queryable, organisation: string, after = -Infinity): Promise<void> {
     const rows = await tx.query<{ spec: Budget; start: Date }>(
       `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
        where s.organisation = $1 and s.period_end > $2`,
       [organisation, after === -Infinity ? '-infinity' : formatInstant(after)],
     );
-    await wake(
+    await enqueue(
       tx,
       organisation,
       rows.map(({ spec, start }) => ({

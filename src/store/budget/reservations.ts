@@ -2,9 +2,9 @@
  * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their
  * tag; reserve.ts makes them.
  *
- * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is woken after
- * the commit, since a waking of a budget that is being weighed waits for that, and hundreds of reservations behind it.
- * A waking that a crash loses is made up for by the calendar's, every hour.
+ * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is enqueued
+ * after the commit, since a work item of a budget that is being weighed waits for that, and hundreds of reservations
+ * behind it. A work item that a crash loses is made up for by the calendar's, every hour.
  * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a
  * reservation but the clock, whoever releases it, or its own cost.
  */
@@ -27,7 +27,7 @@ import { inCurrency, periodLabel } from './budgets.js';
 import { filterParameter, passes } from './filters.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import type { QuoteQuestion } from '../price/quotes.js';
-import { wake, type Waking } from '../work.js';
+import { enqueue, type WorkItem } from '../work.js';
 
 /** Amounts are decimal strings. */
 export interface StoredReservation {
@@ -72,10 +72,10 @@ export interface ReserveRequest extends QuoteQuestion {
   readonly sees?: (team: string) => boolean;
 }
 
-/** What was done, and what is to be woken once it is committed. */
+/** What was done, and what is to be enqueued once it is committed. */
 export interface Reserved {
   readonly reservation: StoredReservation;
-  readonly wakings: readonly Waking[];
+  readonly workItems: readonly WorkItem[];
 }
 
 export interface ReservationRow {
@@ -220,7 +220,7 @@ export class ReservationStore {
     const asOf = await this.organisations.asOf(tx, organisation, now);
     return {
       reservation: await this.known(tx, organisation, id, now),
-      wakings: wakingsOf(
+      workItems: evaluationItems(
         budgets.map(({ spec }) => spec),
         asOf,
       ),
@@ -264,18 +264,18 @@ export class ReservationStore {
 
 /** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
 const WEIGHED_AFTER_MS = 60_000;
-/** Between two wakings. */
+/** Between two work items. */
 const REST_MS = 1000;
 
 /**
- * Wakes what reservations have changed, for a little later: the first at once, and those that follow it within a second
- * together.
+ * Enqueues what reservations have changed, for a little later: the first at once, and those that follow it within a
+ * second together.
  */
-export class HoldWaker {
-  private pending = new Map<string, { readonly organisation: string; readonly waking: Waking }>();
+export class HoldEnqueuer {
+  private pending = new Map<string, { readonly organisation: string; readonly workItem: WorkItem }>();
   private running = false;
 
-  /** @param failed is told of an error; what it lost, the calendar's waking makes up for */
+  /** @param failed is told of an error; what it lost, the calendar's enqueuing makes up for */
   constructor(
     private readonly db: Database,
     private readonly clock: Clock,
@@ -283,24 +283,24 @@ export class HoldWaker {
   ) {}
 
   /** Soon; nobody waits for it. */
-  add(organisation: string, wakings: readonly Waking[]): void {
+  add(organisation: string, workItems: readonly WorkItem[]): void {
     const notBefore = this.clock.now() + WEIGHED_AFTER_MS;
-    for (const waking of wakings)
-      this.pending.set(`${organisation}\u0001${waking.key}`, { organisation, waking: { ...waking, notBefore } });
-    if (!this.running) this.wakeAll().catch(this.failed);
+    for (const workItem of workItems)
+      this.pending.set(`${organisation}\u0001${workItem.key}`, { organisation, workItem: { ...workItem, notBefore } });
+    if (!this.running) this.enqueueAll().catch(this.failed);
   }
 
-  private async wakeAll(): Promise<void> {
+  private async enqueueAll(): Promise<void> {
     this.running = true;
     try {
       while (this.pending.size > 0) {
         const all = [...this.pending.values()];
         this.pending = new Map();
         for (const organisation of new Set(all.map((one) => one.organisation))) {
-          await wake(
+          await enqueue(
             this.db,
             organisation,
-            all.filter((one) => one.organisation === organisation).map(({ waking }) => waking),
+            all.filter((one) => one.organisation === organisation).map(({ workItem }) => workItem),
           );
         }
         await setTimeout(REST_MS, undefined, { ref: false });
@@ -311,7 +311,7 @@ export class HoldWaker {
   }
 }
 
-export const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] =>
+export const evaluationItems = (budgets: readonly Budget[], asOf: number): WorkItem[] =>
   budgets.map((budget) => ({
     stage: 'budget.weigh',
     partition: budget.id,

@@ -17,7 +17,7 @@ import { expiryOf, RESERVATION_TAG } from '../../core/budget/reservation.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
 import { budgetsOverEach } from '../price/quotes.js';
-import { reservationOf, wakingsOf, type Reserved, type ReserveRequest } from './reservations.js';
+import { reservationOf, evaluationItems, type Reserved, type ReserveRequest } from './reservations.js';
 import type { Stores } from '../stores.js';
 
 type Needs = Pick<Stores, 'organisations' | 'quotes'>;
@@ -216,7 +216,7 @@ function reservedOf(
   );
   return {
     reservation,
-    wakings: wakingsOf(
+    workItems: evaluationItems(
       holds.map(({ budget }) => budget),
       asOf,
     ),

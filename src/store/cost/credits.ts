@@ -23,14 +23,14 @@ import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PriceStore } from '../price/prices.js';
-import { wakeAtOnce } from '../work.js';
+import { enqueueUrgent } from '../work.js';
 
 const SETTING = 'credits';
 const PREFIX = 'credit:';
 const COLUMNS = ['organisation', 'team', 'day', 'dimension', 'currency', 'shared_from', 'records', 'accrued', 'actual'];
 
 /** The one key of the stage that applies credits. */
-export const CREDIT_WAKING = { stage: 'cost.credit', partition: 'credits', key: 'credits' } as const;
+export const CREDIT_ITEM = { stage: 'cost.credit', partition: 'credits', key: 'credits' } as const;
 
 interface CostOfDay extends Creditable {
   readonly day: string;
@@ -73,7 +73,7 @@ export class CreditStore {
     readCredits(specs);
     const before = await this.specs(tx, organisation);
     await this.organisations.saveSetting(tx, organisation, SETTING, specs);
-    await wakeAtOnce(tx, organisation, [CREDIT_WAKING]);
+    await enqueueUrgent(tx, organisation, [CREDIT_ITEM]);
     return before;
   }
 

@@ -12,7 +12,7 @@ import { formatDecimal, parseDecimal } from '../../core/decimal.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { formatDay, parseDay } from '../../core/time.js';
 import { copyText, type Transaction } from '../database.js';
-import type { Waking } from '../work.js';
+import type { WorkItem } from '../work.js';
 
 const BASES = ['accrued', 'actual', 'billed', 'effective', 'list'] as const;
 type Basis = (typeof BASES)[number];
@@ -53,8 +53,8 @@ export class ShareStore {
     return [...new Set([...days, ...rows.map(({ day }) => day)])].sort();
   }
 
-  /** The sharing of every day with shared costs whose charges reach beyond a day, as what wakes it. */
-  async from(tx: Transaction, organisation: string, day: string): Promise<Waking[]> {
+  /** The sharing of every day with shared costs whose charges reach beyond a day, as what enqueues it. */
+  async from(tx: Transaction, organisation: string, day: string): Promise<WorkItem[]> {
     const rows = await tx.query<{ day: string }>(
       `select distinct c.day::text as day from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and c.team like 'shared:%' and c.shared_from = '' and c.day + d.days > $2::date`,

@@ -13,7 +13,7 @@ export interface StageGauge {
   /** Of those what a person waits for, with what follows from it. */
   readonly urgent: number;
   readonly parked: number;
-  /** Seconds since its oldest due key was woken; null where none is due. */
+  /** Seconds since its oldest due key was enqueued; null where none is due. */
   readonly lagSeconds: number | null;
 }
 

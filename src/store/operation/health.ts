@@ -10,7 +10,7 @@ export interface Readiness {
   readonly database: boolean;
   /** Whether every migration that this program knows has run. */
   readonly migrated: boolean;
-  /** Seconds since the oldest due work was woken; null where nothing is due. */
+  /** Seconds since the oldest due work was enqueued; null where nothing is due. */
   readonly queueAgeSeconds: number | null;
 }
 

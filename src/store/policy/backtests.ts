@@ -11,7 +11,7 @@ import { conflict, type Problem } from '../../core/errors.js';
 import type { PolicyDocument } from '../../core/policy/document.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
-import { wake } from '../work.js';
+import { enqueue } from '../work.js';
 
 /** The stage that runs them; the partition and the key are the backtest's id. */
 export const RUN_BACKTEST = 'backtest.run';
@@ -118,7 +118,7 @@ export class BacktestStore {
       ],
     );
     if (row === undefined) throw new Error('broken invariant: an insert returns its row');
-    await wake(tx, organisation, [{ stage: RUN_BACKTEST, partition: row.id, key: row.id }]);
+    await enqueue(tx, organisation, [{ stage: RUN_BACKTEST, partition: row.id, key: row.id }]);
     return storedOf(row);
   }
 

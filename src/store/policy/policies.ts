@@ -10,7 +10,7 @@ import type { Policy } from '../../core/policy/policy.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { isShared } from '../access/organisation.js';
-import { wakeAtOnce } from '../work.js';
+import { enqueueUrgent } from '../work.js';
 
 export interface StoredPolicy extends PolicyDocument {
   /** It holds because nobody has written any document. */
@@ -178,9 +178,9 @@ export class PolicyStore {
   }
 
   /** Has the line look at every team that a document is for. */
-  async wakeTeams(tx: Queryable, organisation: string, { teams }: Pick<PolicyDocument, 'teams'>): Promise<void> {
+  async enqueueTeams(tx: Queryable, organisation: string, { teams }: Pick<PolicyDocument, 'teams'>): Promise<void> {
     const all = teams === '*' ? await this.everyTeam(tx, organisation) : teams;
-    await wakeAtOnce(
+    await enqueueUrgent(
       tx,
       organisation,
       all.map((team) => ({ stage: 'recommendation.make', partition: team, key: team })),

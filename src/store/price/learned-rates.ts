@@ -3,8 +3,8 @@
  *
  * Every rate that the evidence gives is kept, trusted or not; applied are those that are trusted, not withdrawn, and
  * only while the organisation lets bills correct accruals (setting `learn-rates`, on unless it was turned off). What
- * changes wakes the pricing of the metered days that it bears on, as a corrected price does: it enters the line at the
- * left. A rate that was withdrawn stays so, however often its bill is restated.
+ * changes enqueues the pricing of the metered days that it bears on, as a corrected price does: it enters the line at
+ * the left. A rate that was withdrawn stays so, however often its bill is restated.
  */
 import { hash } from 'node:crypto';
 import { formatDecimal } from '../../core/decimal.js';
@@ -24,7 +24,7 @@ import type { Term } from '../../core/usage.js';
 import type { Queryable, Transaction } from '../database.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import { gpuHours } from '../cost/spend.js';
-import { wake } from '../work.js';
+import { enqueue } from '../work.js';
 
 const SETTING = 'learn-rates';
 
@@ -132,7 +132,7 @@ export class LearnedRateStore {
     );
   }
 
-  /** Learns what a source's month teaches, in place of what it taught before, and wakes what that re-prices. */
+  /** Learns what a source's month teaches, in place of what it taught before, and enqueues what that re-prices. */
   async learn(
     tx: Transaction,
     organisation: string,
@@ -159,7 +159,7 @@ export class LearnedRateStore {
       [organisation, source, month, [...rates.keys()]],
     );
     for (const rate of rates.values()) await save(tx, organisation, source, month, rate, now);
-    await this.wakeChanged(tx, organisation, before, await this.ofMonth(tx, organisation, source, month));
+    await this.enqueueChanged(tx, organisation, before, await this.ofMonth(tx, organisation, source, month));
   }
 
   private async ofMonth(tx: Queryable, organisation: string, source: string, month: string): Promise<Row[]> {
@@ -183,7 +183,7 @@ export class LearnedRateStore {
   }
 
   /** A rate that has come, gone or changed prices anew what it bears on, and what it bore on. */
-  private async wakeChanged(
+  private async enqueueChanged(
     tx: Transaction,
     organisation: string,
     before: readonly Row[],
@@ -196,7 +196,7 @@ export class LearnedRateStore {
       (id) => effect(old.get(id)) !== effect(current.get(id)),
     );
     if (changed.length > 0) await raiseVersion(tx, organisation);
-    await wakePriced(
+    await enqueuePriced(
       tx,
       organisation,
       changed.flatMap((id) => [old.get(id), current.get(id)]).filter((row) => row !== undefined),
@@ -209,7 +209,7 @@ export class LearnedRateStore {
     await this.organisations.saveSetting(tx, organisation, SETTING, on);
     if (before !== on) await raiseVersion(tx, organisation);
     if (before !== on)
-      await wakePriced(
+      await enqueuePriced(
         tx,
         organisation,
         await tx.query<Row>(`${SELECT} and trusted and withdrawn_at is null`, [organisation]),
@@ -233,7 +233,7 @@ export class LearnedRateStore {
     ]);
     if (row.trusted && (await this.areApplied(tx, organisation))) {
       await raiseVersion(tx, organisation);
-      await wakePriced(tx, organisation, [row]);
+      await enqueuePriced(tx, organisation, [row]);
     }
     return stored({ ...row, withdrawn_at: new Date(now), withdrawn_by: by });
   }
@@ -312,8 +312,8 @@ async function raiseVersion(tx: Transaction, organisation: string): Promise<void
   await tx.query(`update organisation set rate_version = rate_version + 1 where id = $1`, [organisation]);
 }
 
-/** Wakes the pricing of the metered days that some rates bear on. */
-async function wakePriced(tx: Transaction, organisation: string, rows: readonly Row[]): Promise<void> {
+/** Enqueues the pricing of the metered days that some rates bear on. */
+async function enqueuePriced(tx: Transaction, organisation: string, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
   const days = await tx.query<{ team: string; day: string }>(
     `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
@@ -331,7 +331,7 @@ async function wakePriced(tx: Transaction, organisation: string, rows: readonly 
       rows.map((r) => r.applies_from),
     ],
   );
-  await wake(
+  await enqueue(
     tx,
     organisation,
     days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),

@@ -49,7 +49,9 @@ export class PriceStore {
 
   constructor(private readonly db: Queryable) {}
 
-  /** Adds what is new, and what is stated again after it was contradicted; returns both. The caller wakes the days. */
+  /**
+   * Adds what is new, and what is stated again after it was contradicted; returns both. The caller enqueues the days.
+   */
   async add(
     tx: Queryable,
     organisation: string,
@@ -93,7 +95,9 @@ export class PriceStore {
     return fresh;
   }
 
-  /** The number of a statement made now. Statements of one organisation wait for each other, so that they have an order. */
+  /**
+   * The number of a statement made now. Statements of one organisation wait for each other, so that they have an order.
+   */
   private async nextStatement(tx: Queryable, organisation: string): Promise<string> {
     const [row] = await tx.query<{ next: string }>(
       `select (price_version + 1)::text as next from organisation where id = $1 for no key update`,

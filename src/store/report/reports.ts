@@ -25,7 +25,7 @@ import {
   type FactsRequest,
 } from './facts.js';
 import type { SavingLedger, StoredSaving } from '../saving/ledger.js';
-import { wake, type Waking } from '../work.js';
+import { enqueue, type WorkItem } from '../work.js';
 
 export const REPORT = 'report.send';
 
@@ -77,7 +77,7 @@ export interface ReportStores {
 }
 
 /** What makes a report; the partition is the team. */
-export const reportWaking = (team: string, month: string): Waking => ({
+export const reportItem = (team: string, month: string): WorkItem => ({
   stage: REPORT,
   partition: team,
   key: `${team}/${month}`,
@@ -97,7 +97,7 @@ export class ReportStore {
     const known = await this.stores.organisations.team(tx, organisation, team);
     if (known === null) throw missing(`team ${team} does not exist`);
     checkMonth(month, known.zone, now);
-    await wake(tx, organisation, [reportWaking(team, month)]);
+    await enqueue(tx, organisation, [reportItem(team, month)]);
   }
 
   /** @throws Failure missing where nobody has made it. */
@@ -153,7 +153,7 @@ export class ReportStore {
   }
 
   /** Of the teams those whose newest settled month has no report that was made since it settled. */
-  async due(db: Queryable, organisation: string, now: number, settlingMs: number): Promise<Waking[]> {
+  async due(db: Queryable, organisation: string, now: number, settlingMs: number): Promise<WorkItem[]> {
     const teams = await this.stores.organisations.teams(db, organisation);
     const months = teams.map(({ id, zone }) => ({ team: id, zone, month: settledMonth(zone, now, settlingMs) }));
     const made = await db.query<{ team: string; month: string; at: Date }>(
@@ -166,7 +166,7 @@ export class ReportStore {
         ({ team, zone, month }) =>
           (madeAt.get(`${month} ${team}`) ?? -Infinity) < (monthOfLabel(month, zone)?.end ?? 0) + settlingMs,
       )
-      .map(({ team, month }) => reportWaking(team, month));
+      .map(({ team, month }) => reportItem(team, month));
   }
 
   /**

@@ -13,14 +13,14 @@ import { conflict, type Problem } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
 import type { BillOfPeriod } from '../../core/ports.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
-import { reconcileWaking } from '../bill/reconciliation.js';
+import { reconcileItem } from '../bill/reconciliation.js';
 import { isSameBill } from '../bill/same-bill.js';
 import type { Transaction } from '../database.js';
-import type { Waking } from '../work.js';
+import type { WorkItem } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
-import { adopted, deliveryOf, hasItsBill, supplementWakings, twinOf } from './scopes.js';
+import { adopted, deliveryOf, hasItsBill, supplementItems, twinOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
 
@@ -98,37 +98,37 @@ export class BillDelivery {
     private readonly counting: CountingStore,
   ) {}
 
-  /** Everything that was delivered is written, or nothing; returns what that wakes. */
-  async finish(delivered: ReadonlyMap<string, Scope>, counts: readonly FileCount[]): Promise<Waking[]> {
+  /** Everything that was delivered is written, or nothing; returns what that enqueues. */
+  async finish(delivered: ReadonlyMap<string, Scope>, counts: readonly FileCount[]): Promise<WorkItem[]> {
     const { organisation } = this.request;
     if (delivered.size === 0) return [];
-    const wakings: Waking[] = [];
+    const workItems: WorkItem[] = [];
     for (const scope of delivered.values()) scope.digest = await scope.writer.finish();
     await this.counting.lock(this.tx, organisation);
     const scopes = [...delivered].filter(([, { supplement }]) => !supplement);
-    if (scopes.length > 0) wakings.push(...(await this.finishBills(scopes, counts)));
+    if (scopes.length > 0) workItems.push(...(await this.finishBills(scopes, counts)));
     for (const [key, scope] of delivered)
-      if (scope.supplement) wakings.push(...(await this.finishSupplement(key, scope)));
-    return wakings;
+      if (scope.supplement) workItems.push(...(await this.finishSupplement(key, scope)));
+    return workItems;
   }
 
   private async finishBills(
     scopes: readonly (readonly [string, Scope])[],
     counts: readonly FileCount[],
-  ): Promise<Waking[]> {
+  ): Promise<WorkItem[]> {
     const { organisation } = this.request;
-    const wakings: Waking[] = [];
-    const touched = await this.replaceOthers(new Map(scopes), wakings);
+    const workItems: WorkItem[] = [];
+    const touched = await this.replaceOthers(new Map(scopes), workItems);
     const settling = await this.counting.settling(this.tx, organisation);
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
-    for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
+    for (const [key, scope] of scopes) workItems.push(...(await this.finishScope(key, scope, hasRejects, settling)));
     if (!hasRejects) {
       const whole = scopes.map(([, scope]) => scope).filter(({ increment }) => !increment);
-      touched.push(...(await this.dropLost(whole, wakings)));
+      touched.push(...(await this.dropLost(whole, workItems)));
     }
     const providers = scopes.map(([, { provider }]) => provider);
-    wakings.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
-    return wakings;
+    workItems.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
+    return workItems;
   }
 
   /**
@@ -137,7 +137,7 @@ export class BillDelivery {
    * bills; the payer's bill that names an account holds that account's own.
    * @throws Failure conflict naming each bill and its source
    */
-  private async replaceOthers(delivered: ReadonlyMap<string, Scope>, wakings: Waking[]): Promise<TeamDay[]> {
+  private async replaceOthers(delivered: ReadonlyMap<string, Scope>, workItems: WorkItem[]): Promise<TeamDay[]> {
     const { organisation, replace } = this.request;
     const problems: Problem[] = [];
     const touched: TeamDay[] = [];
@@ -147,7 +147,7 @@ export class BillDelivery {
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
         await keepReplaced(this.tx, organisation, other.source, other.id, scope.id);
-        wakings.push(...(await supplementWakings(this.tx, organisation, other.source, other.scope)));
+        workItems.push(...(await supplementItems(this.tx, organisation, other.source, other.scope)));
         noteReplaced(scope, Number(other.records));
       }
     }
@@ -195,7 +195,7 @@ export class BillDelivery {
    * Takes back what was delivered together with a bill that is restated here without it: accounts that the bill has
    * lost. What was delivered alone is another bill.
    */
-  private async dropLost(scopes: readonly Scope[], wakings: Waking[]): Promise<TeamDay[]> {
+  private async dropLost(scopes: readonly Scope[], workItems: WorkItem[]): Promise<TeamDay[]> {
     const { organisation, source } = this.request;
     const touched: TeamDay[] = [];
     const bundle = scopes[0]?.bundle ?? null;
@@ -209,7 +209,7 @@ export class BillDelivery {
       for (const { id, scope, account, records } of lost) {
         touched.push(...(await this.daysOf(id)));
         await keepReplaced(this.tx, organisation, source, id, replacedBy);
-        wakings.push(...(await supplementWakings(this.tx, organisation, source, scope)));
+        workItems.push(...(await supplementItems(this.tx, organisation, source, scope)));
         const removed = {
           provider,
           account,
@@ -223,7 +223,7 @@ export class BillDelivery {
     return touched;
   }
 
-  private async finishScope(key: string, scope: Scope, hasRejects: boolean, settling: Settling): Promise<Waking[]> {
+  private async finishScope(key: string, scope: Scope, hasRejects: boolean, settling: Settling): Promise<WorkItem[]> {
     const { organisation, source, now } = this.request;
     const { outline } = scope.writer;
     const place = { ...scope, organisation, source, key };
@@ -264,17 +264,17 @@ export class BillDelivery {
     if (twin !== undefined)
       for (const { warnings } of scope.perFile.keys())
         warnings.push(`its lines are those of ${fileOf(twin.key)}, which is there already: they count once`);
-    const beside = old === undefined ? await supplementWakings(this.tx, organisation, source, key) : [];
+    const beside = old === undefined ? await supplementItems(this.tx, organisation, source, key) : [];
     if (isUnchanged && old.closed === isFinal) return [];
     const month = monthOfPeriod(scope.periodStart, scope.periodEnd);
-    return [...[...touched.values()].map(rollupOf), reconcileWaking(source, month), ...beside];
+    return [...[...touched.values()].map(rollupOf), reconcileItem(source, month), ...beside];
   }
 
   /**
    * What a bill lacks lies beside it: it replaces what it said before, and neither closes a period nor is a bill. Where
    * its bill is not there it waits for it.
    */
-  private async finishSupplement(key: string, scope: Scope): Promise<Waking[]> {
+  private async finishSupplement(key: string, scope: Scope): Promise<WorkItem[]> {
     const { organisation, source } = this.request;
     const { id, provider, account, periodStart, periodEnd, digest, writer, perFile } = scope;
     const old = await deliveryOf(this.tx, { ...scope, organisation, source, key });
@@ -370,7 +370,7 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
   for (const count of perFile.keys()) count.replaced.push(replaced);
 }
 
-/** Takes a delivery away with all that came of it; who does so wakes its days. */
+/** Takes a delivery away with all that came of it; who does so enqueues its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropDerived(tx, organisation, id);
   for (const table of ['commitment_use', 'contract_use'])

@@ -1,5 +1,5 @@
 /**
- * Takes usage in: bills and metered records become blocks, hour sums and wakings, in one transaction.
+ * Takes usage in: bills and metered records become blocks, hour sums and work items, in one transaction.
  *
  * Either all of an import is there or nothing. The same record or bill again changes nothing; a later statement of a
  * record counts in the stead of the one before (restating.ts); a restated bill replaces its period (provider, account,
@@ -31,7 +31,7 @@ import { refusal, Restating, type Incoming, type Restated } from './restating.js
 import { belongs, scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { Turns } from '../turns.js';
-import { wake, wakeAtOnce, type Waking } from '../work.js';
+import { enqueue, enqueueUrgent, type WorkItem } from '../work.js';
 
 const MOST_GROUPS = 200_000;
 
@@ -214,13 +214,13 @@ class ImportRun {
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
     const metered = await this.finishMetered();
-    // What is left of the roll-up is woken before the bills' lock is taken: who prices takes that lock too.
+    // What is left of the roll-up is enqueued before the bills' lock is taken: who prices takes that lock too.
     if (this.scopes.size > 0) metered.push(SETTLE);
-    const wakes = this.request.urgent === true ? wakeAtOnce : wake;
-    await wakes(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
+    const enqueueWork = this.request.urgent === true ? enqueueUrgent : enqueue;
+    await enqueueWork(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
     await this.finishContracts();
     const bills = new BillDelivery(this.tx, this.request, this.counting);
-    await wakes(this.tx, organisation, await bills.finish(this.scopes, counts));
+    await enqueueWork(this.tx, organisation, await bills.finish(this.scopes, counts));
     const results: ImportedFile[] = [];
     for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
     return results;
@@ -230,7 +230,7 @@ class ImportRun {
    * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end
    * and then sees its deliveries. Either way they are allocated by the new tags.
    */
-  private async staleByTags(): Promise<Waking[]> {
+  private async staleByTags(): Promise<WorkItem[]> {
     const { organisation, source, trackedTags } = this.request;
     // Two statements: what was committed while the first one waited is seen by the second.
     await this.tx.query(`select 1 from organisation where id = $1 for key share`, [organisation]);
@@ -453,7 +453,7 @@ class ImportRun {
     return { organisation, source, id, tx: this.tx, dimensions: this.dimensions };
   }
 
-  private async finishMetered(): Promise<Waking[]> {
+  private async finishMetered(): Promise<WorkItem[]> {
     const { organisation, source } = this.request;
     if (this.metered === null) return [];
     const digest = await this.metered.writer.finish();

@@ -6,7 +6,7 @@
  */
 import type { Charge, UsageRecord } from '../../core/usage.js';
 import type { Queryable, Transaction } from '../database.js';
-import type { Waking } from '../work.js';
+import type { WorkItem } from '../work.js';
 
 export interface KnownDelivery {
   readonly id: string;
@@ -94,13 +94,13 @@ export async function waitingSupplements(
   );
 }
 
-/** What a bill that came or went wakes: whether the supplement beside it counts is seen anew. */
-export async function supplementWakings(
+/** What a bill that came or went enqueues: whether the supplement beside it counts is seen anew. */
+export async function supplementItems(
   tx: Queryable,
   organisation: string,
   source: string,
   bill: string,
-): Promise<Waking[]> {
+): Promise<WorkItem[]> {
   const rows = await tx.query<{ id: string }>(
     `select id::text as id from delivery where organisation = $1 and source = $2 and supplement = $3`,
     [organisation, source, `${bill}${SUPPLEMENT}`],

@@ -13,14 +13,14 @@ import { compareVersions, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 import { SETTLE } from '../bill/counting.js';
 import { dropContracts } from '../bill/contracts.js';
-import { reconcileWaking } from '../bill/reconciliation.js';
+import { reconcileItem } from '../bill/reconciliation.js';
 import type { Stores } from '../stores.js';
-import { wakeAtOnce, type Waking } from '../work.js';
+import { enqueueUrgent, type WorkItem } from '../work.js';
 import { dropDelivery } from './bill-delivery.js';
 import type { TeamDay } from './raw.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { idWords, wordsKey } from './seen.js';
-import { supplementWakings } from './scopes.js';
+import { supplementItems } from './scopes.js';
 import { keyBytes, Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'raw' | 'reconciliation'>;
@@ -79,14 +79,14 @@ export async function undoImport(
     `update import set undone_at = $3, undone_by = $4 where organisation = $1 and taken_with = $2 returning id::text as import, file`,
     [organisation, row.call, new Date(now), by],
   );
-  await wakeAtOnce(tx, organisation, undoing.wakings);
+  await enqueueUrgent(tx, organisation, undoing.workItems);
   stores.intake.forgetOverlaps();
   const { records, restored, restoredRecords } = undoing;
   return { import: id, files, records, restored, restoredRecords };
 }
 
 class Undoing {
-  readonly wakings: Waking[] = [];
+  readonly workItems: WorkItem[] = [];
   readonly restored: UndoneImport['restored'][number][] = [];
   records = 0;
   restoredRecords = 0;
@@ -136,14 +136,14 @@ class Undoing {
     const days = await this.daysOf(delivery.id);
     await dropDelivery(tx, organisation, source, delivery.id);
     const restored = await restoreReplaced(tx, organisation, delivery.id);
-    this.wakings.push(...(await supplementWakings(tx, organisation, source, delivery.scope ?? '')));
+    this.workItems.push(...(await supplementItems(tx, organisation, source, delivery.scope ?? '')));
     const rules = await stores.organisations.rules(tx, organisation);
     const tags = await stores.organisations.trackedTags(tx, organisation);
     for (const { id, source: from } of restored) {
       const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
       days.push(...(made?.days ?? []));
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
-      this.wakings.push(...(await supplementWakings(tx, organisation, from, bill?.scope ?? '')));
+      this.workItems.push(...(await supplementItems(tx, organisation, from, bill?.scope ?? '')));
       this.restored.push({
         provider: bill?.provider ?? '',
         account: bill?.account ?? null,
@@ -153,12 +153,12 @@ class Undoing {
     }
     days.push(...(await this.daysOfPeriod(delivery)));
     await stores.counting.lock(tx, organisation);
-    this.wakings.push(SETTLE, ...(await stores.counting.place(tx, organisation, [delivery.provider ?? ''])));
-    this.wake('cost.rollup', days);
+    this.workItems.push(SETTLE, ...(await stores.counting.place(tx, organisation, [delivery.provider ?? ''])));
+    this.enqueue('cost.rollup', days);
     const { start, end } = delivery;
     if (start !== null && end !== null)
       for (const one of new Set([source, ...restored.map((bill) => bill.source)]))
-        this.wakings.push(reconcileWaking(one, monthOfPeriod(start.getTime(), end.getTime())));
+        this.workItems.push(reconcileItem(one, monthOfPeriod(start.getTime(), end.getTime())));
   }
 
   private async metered({ id }: Delivery): Promise<void> {
@@ -184,10 +184,10 @@ class Undoing {
     const target = { organisation, source, tx, dimensions: stores.dimensions };
     for (const [delivery, hours] of places.hours)
       days.push(...(await sumAnew({ ...target, id: delivery }, hours, grouping)));
-    this.wake('cost.price', days);
+    this.enqueue('cost.price', days);
     // What machines are metered of those that a bill names may have changed.
     if (days.length > 0)
-      this.wakings.push(
+      this.workItems.push(
         ...(await stores.reconciliation.touching(
           tx,
           organisation,
@@ -251,8 +251,8 @@ class Undoing {
     return { left, changed };
   }
 
-  private wake(stage: string, days: readonly TeamDay[]): void {
-    for (const { team, day } of days) this.wakings.push({ stage, partition: team, key: `${team}/${day}` });
+  private enqueue(stage: string, days: readonly TeamDay[]): void {
+    for (const { team, day } of days) this.workItems.push({ stage, partition: team, key: `${team}/${day}` });
   }
 
   private daysOf(delivery: string): Promise<TeamDay[]> {

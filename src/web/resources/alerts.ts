@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, type Alert } from '../../core/alert/alert.js';
 import { denied } from '../../core/errors.js';
 import { alertJson, alertStory, type AlertJson, type AlertStory } from '../../application/alert/alert-json.js';
-import { MAKE_WAKING, type ListedAlert } from '../../store/alert/alerts.js';
+import { MAKE_ITEM, type ListedAlert } from '../../store/alert/alerts.js';
 import type { StoredAnomaly } from '../../store/alert/anomalies.js';
 import { acknowledgeAlert } from '../../application/alert/set-alert.js';
-import { wake } from '../../store/work.js';
+import { enqueue } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
@@ -120,7 +120,7 @@ export class AlertsController {
     return write(stores, caller, 'alert.test', async (tx) => {
       const test = randomUUID();
       await stores.alerts.raise(tx, organisation, { kind: 'test', team: null, id: test, by: name }, clock.now());
-      await wake(tx, organisation, [MAKE_WAKING]);
+      await enqueue(tx, organisation, [MAKE_ITEM]);
       return { body: { test }, target: test, detail: { by: actorOf(caller) } };
     });
   }

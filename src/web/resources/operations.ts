@@ -68,7 +68,7 @@ const checkSchema = z
 
 const parkedSchema = z
   .strictObject({ stage: z.string(), key: z.string(), attempts: z.int(), reason: z.string() })
-  .meta({ id: 'ParkedWork', description: 'Work that failed too often; it goes on when something wakes it again' });
+  .meta({ id: 'ParkedWork', description: 'Work that failed too often; it goes on when something enqueues it again' });
 
 @Controller()
 export class OperationsController {

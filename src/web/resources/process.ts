@@ -19,7 +19,7 @@ const readySchema = z
     failing: z
       .array(z.strictObject({ name: z.string(), since: z.iso.datetime(), failures: z.int() }))
       .describe('Parts of the tick of this process that fail again and again; the log has the reasons'),
-    queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was woken; null where none is due'),
+    queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was enqueued; null where none is due'),
   })
   .meta({ id: 'Readiness', description: 'With status 503 where it is not ready' });
 

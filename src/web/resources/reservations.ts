@@ -7,14 +7,14 @@ import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/budget/reservati
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { Failure } from '../../core/errors.js';
 import {
-  HoldWaker,
+  HoldEnqueuer,
   type ListedReservation,
   type Reserved,
   type ReserveRequest,
   type StoredReservation,
 } from '../../store/budget/reservations.js';
 import { prepareReservation, reserveAll, type Asked } from '../../store/budget/reserve.js';
-import { wake, type Waking } from '../../store/work.js';
+import { enqueue, type WorkItem } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
@@ -74,7 +74,7 @@ const querySchema = z.strictObject({
 
 @Controller()
 export class ReservationsController {
-  private readonly waker: HoldWaker;
+  private readonly enqueuer: HoldEnqueuer;
   private readonly turns = new Turns('another reservation', 10_000);
   private readonly made: GroupedWrites<Asked, StoredReservation, Done>;
 
@@ -84,7 +84,7 @@ export class ReservationsController {
     this.made = new GroupedWrites(stores, 'reservation.make', this.turns, async (tx, organisation, all) =>
       (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))),
     );
-    this.waker = new HoldWaker(stores.db, parts.clock, (error) =>
+    this.enqueuer = new HoldEnqueuer(stores.db, parts.clock, (error) =>
       logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`),
     );
   }
@@ -119,7 +119,7 @@ export class ReservationsController {
       prepared: await prepareReservation(stores, stores.db, organisation, request),
       by: actorOf(caller),
     }));
-    if (written !== null) await this.wake(organisation, written.reserved.wakings);
+    if (written !== null) await this.enqueue(organisation, written.reserved.workItems);
     return reservation;
   }
 
@@ -153,7 +153,7 @@ export class ReservationsController {
   async release(@Calling() caller: Caller, @PathInput('id', reservationId) id: string): Promise<StoredReservation> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    const wakings: Waking[] = [];
+    const workItems: WorkItem[] = [];
     const reservation = await write(
       stores,
       caller,
@@ -161,19 +161,19 @@ export class ReservationsController {
       async (tx) => {
         checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
         const released = await stores.reservations.release(tx, organisation, id, actorOf(caller), clock.now());
-        wakings.push(...released.wakings);
+        workItems.push(...released.workItems);
         return doneOf(released);
       },
       (transaction) => this.turns.take(organisation, transaction),
     );
-    await this.wake(organisation, wakings);
+    await this.enqueue(organisation, workItems);
     return reservation;
   }
 
   /** Soon; at once where the process ends when it has answered. */
-  private async wake(organisation: string, wakings: readonly Waking[]): Promise<void> {
-    if (this.parts.administrator === undefined) this.waker.add(organisation, wakings);
-    else await wake(this.parts.stores.db, organisation, wakings);
+  private async enqueue(organisation: string, workItems: readonly WorkItem[]): Promise<void> {
+    if (this.parts.administrator === undefined) this.enqueuer.add(organisation, workItems);
+    else await enqueue(this.parts.stores.db, organisation, workItems);
   }
 }
 

@@ -11,7 +11,7 @@ import type { GpuSample } from '../../core/ports.js';
 import { parseInstant } from '../../core/time.js';
 import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/fleet/samples.js';
 import { takeSamples } from '../../application/fleet/take-samples.js';
-import { wake } from '../../store/work.js';
+import { enqueue } from '../../store/work.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -129,7 +129,7 @@ export class SamplesController {
             }),
           ),
         );
-        await wake(tx, organisation, [
+        await enqueue(tx, organisation, [
           { stage: 'sample.collect', partition: source, key: source },
           ...taken.teams.map((team) => ({ stage: 'recommendation.make', partition: team, key: team })),
         ]);

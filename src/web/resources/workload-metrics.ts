@@ -7,7 +7,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { invalid } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
-import { wakeAtOnce } from '../../store/work.js';
+import { enqueueUrgent } from '../../store/work.js';
 import type { NewestMetric } from '../../store/workload/workloads.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput } from '../endpoint.js';
@@ -77,7 +77,7 @@ export class WorkloadMetricsController {
     return repeatable(stores, caller, () =>
       stores.db.transaction(async (tx) => {
         await stores.workloads.saveMetrics(tx, organisation, read);
-        await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
+        await enqueueUrgent(tx, organisation, [{ stage: 'recommendation.make', partition: team, key: team }]);
         return { accepted: points.length };
       }),
     );
