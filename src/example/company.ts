@@ -17,7 +17,7 @@ export const EXAMPLE_ACCOUNT = 'example (made up)';
 export const RECORDED_ACCOUNT = 'openb (recorded)';
 
 /**
- * A reservation is weighed by up to a year of use: what the company has used for nine months vouches for most of it.
+ * A reservation is judged by up to a year of use: what the company has used for nine months vouches for most of it.
  */
 export const HISTORY_DAYS = 270;
 /** Two actions were approved so long before the end: a whole day of hours has been measured since. */

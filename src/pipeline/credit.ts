@@ -5,7 +5,7 @@ import type { BudgetStore } from '../store/budget/budgets.js';
 import type { CreditStore } from '../store/cost/credits.js';
 import type { WorkItem } from '../store/work.js';
 import type { Stage } from './stage.js';
-import { budgetItems } from './weigh.js';
+import { budgetItems } from './evaluate-budget.js';
 
 export function creditStage(credits: CreditStore, budgets: BudgetStore): Stage {
   return {

@@ -29,7 +29,7 @@
  *                                             enqueues cost.credit, budget.weigh
  *   cost.credit          credit.ts            takes what is due from the credits that were granted
  *                                             enqueues budget.weigh
- *   budget.weigh         weigh.ts             state, forecast and crossings of a budget's period
+ *   budget.weigh         evaluate-budget.ts   state, forecast and crossings of a budget's period
  *                                             enqueues recommendation.make, itself
  *   recommendation.make  recommend.ts         shows the team to its policies
  *                                             enqueues action.execute
@@ -90,7 +90,7 @@ import { shareStage } from './share.js';
 import { settleBillsStage } from './settle-bills.js';
 import type { Stage } from './stage.js';
 import { verifyStage } from './verify.js';
-import { weighStage } from './weigh.js';
+import { evaluateBudgetStage } from './evaluate-budget.js';
 
 const PLAIN_TELLING: TellingOptions = { texts: ENGLISH, publicUrl: null };
 
@@ -135,7 +135,7 @@ export function makeLine(
     rollupStage(organisations, costs, credits, budgets, savings, reconciliation),
     shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),
-    weighStage(organisations, prices, budgets, reservations),
+    evaluateBudgetStage(organisations, prices, budgets, reservations),
     recommendStage(stores, policies),
     answerStage(stores, channels, telling),
     followStage(stores),

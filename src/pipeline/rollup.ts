@@ -11,7 +11,7 @@ import type { SavingStore } from '../store/saving/savings.js';
 import { lastPart } from './keys.js';
 import { reconcileLate } from './reconcile.js';
 import { verifyLate } from './verify.js';
-import { budgetItems } from './weigh.js';
+import { budgetItems } from './evaluate-budget.js';
 import type { Stage } from './stage.js';
 
 export function rollupStage(
@@ -34,13 +34,13 @@ export function rollupStage(
       const shares = sharing
         ? days.map((day) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${day}` }))
         : [];
-      const weighs = isShared(team) ? [] : await budgetItems(tx, organisation, budgets, [{ team, days }]);
+      const evaluations = isShared(team) ? [] : await budgetItems(tx, organisation, budgets, [{ team, days }]);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];
       const late = [
         ...(await verifyLate(tx, organisation, savings, team, days, now)),
         ...(await reconcileLate(tx, organisation, reconciliation, days, now)),
       ];
-      return [...shares, ...creditsToo, ...weighs, ...late];
+      return [...shares, ...creditsToo, ...evaluations, ...late];
     },
   };
 }

@@ -10,7 +10,7 @@ import type { ShareStore } from '../store/cost/shares.js';
 import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
-import { budgetItems } from './weigh.js';
+import { budgetItems } from './evaluate-budget.js';
 
 export function shareStage(
   organisations: OrganisationStore,

@@ -1,5 +1,5 @@
 /**
- * Decisions a second on one core, in process, and one weighing of ten thousand teams end to end, through the queue.
+ * Decisions a second on one core, in process, and one evaluation of ten thousand teams end to end, through the queue.
  */
 import { IDLE_DEFAULTS, IdlePlanner } from '../../dist/src/planning/idle/planner.js';
 import { availabilityModel, BUILT_IN_PARAMETERS } from '../../dist/src/planning/spot/availability-model.js';
@@ -77,10 +77,10 @@ function spotCase(decisions) {
 }
 
 /**
- * Every team has a budget and sixty days of spend; all budgets are enqueued at once and weighed by workers of the
+ * Every team has a budget and sixty days of spend; all budgets are enqueued at once and evaluated by workers of the
  * queue.
  */
-async function weighCase(bursar, teams) {
+async function evaluateCase(bursar, teams) {
   const { stores, organisation, runner, databaseUrl } = bursar;
   const { db } = stores;
   const today = Math.floor(Date.now() / DAY) * DAY;
@@ -117,8 +117,8 @@ async function weighCase(bursar, teams) {
   const begun = performance.now();
   await enqueue(db, organisation, workItems);
   await queue.handOut((await stores.work.duePartitions(Date.now())).filter(({ stage }) => stage === 'budget.weigh'));
-  const weighed = async () => (await db.query('select count(*)::int as n from budget_state'))[0].n;
-  while ((await weighed()) < teams) await new Promise((resolve) => setTimeout(resolve, 100));
+  const evaluated = async () => (await db.query('select count(*)::int as n from budget_state'))[0].n;
+  while ((await evaluated()) < teams) await new Promise((resolve) => setTimeout(resolve, 100));
   const time = seconds(begun);
   await queue.close();
   const [state] = await db.query(`select count(*)::int as crossed from crossing`);
@@ -136,6 +136,6 @@ export async function run({ rows, log }) {
   log(`decide: ${spot.recordsPerSecond} spot decisions/s`);
   const idle = idleCase(rows ?? 1_000_000);
   log(`decide: ${idle.recordsPerSecond} idle decisions/s`);
-  const weigh = await withBursar((bursar) => weighCase(bursar, 10_000));
-  return [spot, idle, weigh];
+  const evaluate = await withBursar((bursar) => evaluateCase(bursar, 10_000));
+  return [spot, idle, evaluate];
 }

@@ -169,8 +169,8 @@ async function focusCase(bursar, file, rows) {
 const BATCH = 20_000;
 
 /**
- * Stages on a record's way from its source to a weighed budget. What comes after them (comparing bills, recommending,
- * alerting) is not part of it.
+ * Stages on a record's way from its source to an evaluated budget. What comes after them (comparing bills,
+ * recommending, alerting) is not part of it.
  */
 const WAY = /^(usage|cost|budget)\./;
 
@@ -222,7 +222,7 @@ async function copyMeteredCase(url, rows) {
 
 /**
  * Batches over HTTP to `serve` in a process of its own, four under way at a time, until every record is priced, rolled
- * up and weighed.
+ * up and evaluated.
  */
 async function httpCase(bursar, rows, log) {
   const { stores, organisation } = bursar;

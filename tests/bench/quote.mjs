@@ -2,7 +2,7 @@
  * Quotes over HTTP at a steady 200 requests a second: how long an answer takes from the moment at which the request was
  * due (a server that falls behind is not waited for: no coordinated omission), on a price book of all bundled lists and
  * a thousand teams with budgets. API and worker are processes of their own, as docker-compose.yml has them;
- * `BENCH_ROLE=all` makes them one, which then weighs and reports between the answers. `load` is the machine's load
+ * `BENCH_ROLE=all` makes them one, which then evaluates and reports between the answers. `load` is the machine's load
  * average beside it: others may be at work.
  */
 import { readdir } from 'node:fs/promises';

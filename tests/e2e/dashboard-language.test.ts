@@ -142,7 +142,7 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     await seen.open('budgets/vision-month');
     const left = leftOver(await textsOf(seen));
     expect(
-      ['page.budgets', 'budget.one', 'budget.weighed', 'unpriced', 'budget.lead', 'table.csv'].filter(
+      ['page.budgets', 'budget.one', 'budget.evaluated', 'unpriced', 'budget.lead', 'table.csv'].filter(
         (key) => !left.some((line) => line.startsWith(`${key}: `)),
       ),
     ).toEqual([]);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { weighBudget, type Budget } from '../../src/core/budget/budget.js';
+import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { listenTls } from '../../src/web/tls.js';
 import { reply as captured } from '../support/kubernetes-api.js';
@@ -63,7 +63,7 @@ describe('the admission webhook', async () => {
   const ask = (body: unknown, query = '', bearer: string | null = key): Promise<Reply<Answer>> =>
     api.call<Answer>('POST', `/admission/v1/reviews${query}`, { key: bearer, body });
   const spend = async (nanos: bigint): Promise<void> => {
-    const state = weighBudget({
+    const state = evaluateBudget({
       budget,
       now: NOW,
       committed: 0n,

@@ -4,7 +4,7 @@
  * reservation.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { weighBudget, type Budget } from '../../src/core/budget/budget.js';
+import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import type { AdmissionNote } from '../../src/core/budget/admission.js';
 import { AdmissionStore, KEPT_DAYS, type StoredAdmission } from '../../src/store/budget/admissions.js';
 import type { Queryable } from '../../src/store/database.js';
@@ -72,7 +72,7 @@ describe('the admission webhook', async () => {
     return api.call<Page>('GET', `/v1/admissions${query}`, { key: caller });
   };
   const spend = async (units: number): Promise<void> => {
-    const state = weighBudget({
+    const state = evaluateBudget({
       budget,
       now: NOW,
       committed: 0n,

@@ -38,7 +38,7 @@ describe('a budget that crosses its thresholds', async () => {
       }),
     );
     for (let round = 0; round < 3; round++) {
-      // Late data of the same threshold, the same weighing again, and three processes at once.
+      // Late data of the same threshold, the same evaluation again, and three processes at once.
       await w.take([
         metered(`late-${round}`, {
           namespace: 'lab',

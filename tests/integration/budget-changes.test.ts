@@ -12,7 +12,7 @@ import { setBudget } from '../../src/application/budget/set-budget.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 import { testApi } from '../support/web.js';
-import { weighBudget } from '../../src/core/budget/budget.js';
+import { evaluateBudget } from '../../src/core/budget/budget.js';
 
 const DAY = 24 * HOUR;
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
@@ -246,7 +246,7 @@ describe('the periods of a budget at the door', async () => {
     ] as const) {
       const now = Date.parse(at);
       const point = { at: now, nanos: nanos * 10n ** 9n, creditNanos: 0n, unpricedQuantity: 0n };
-      const state = weighBudget({ budget: one, spend: [point], committed: 0n, now, forecaster: null });
+      const state = evaluateBudget({ budget: one, spend: [point], committed: 0n, now, forecaster: null });
       await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, now);
     }
     const { body: answer } = await api.call<{ items: unknown[] }>('GET', '/v1/budgets/b/periods');

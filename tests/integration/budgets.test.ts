@@ -99,7 +99,7 @@ async function use(bursar: TestBursar, ...records: UsageRecord[]): Promise<void>
 /** The state in the period that holds an instant; now where none is given. */
 async function stateOf(bursar: TestBursar, id: string, at = bursar.clock.now()): Promise<BudgetStateJson> {
   const [stored] = await bursar.stores.budgets.states('default', at, id);
-  if (stored === undefined) throw new Error(`${id} was not weighed`);
+  if (stored === undefined) throw new Error(`${id} was not evaluated`);
   return stored.state;
 }
 
@@ -115,7 +115,7 @@ const crossed = async (bursar: TestBursar, id: string): Promise<string[]> =>
 describe('a threshold', async () => {
   const bursar = await withTeams(OCTOBER_20);
 
-  it('is crossed once per period, with late data, weighing again and a restart', async () => {
+  it('is crossed once per period, with late data, another evaluation and a restart', async () => {
     await set(
       bursar,
       budget('b', '100', {

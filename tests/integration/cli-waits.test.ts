@@ -46,7 +46,7 @@ describe('while a server lives that is never idle', async () => {
     return JSON.parse(out);
   };
 
-  it('a budget that is set here is weighed when the verb returns', async () => {
+  it('a budget that is set here is evaluated when the verb returns', async () => {
     expect(await ran(null, BUDGET)).toMatchObject({ budget: { state: { planned: '5.000000000' } } });
   });
 

@@ -132,7 +132,7 @@ async function committed(bursar: TestBursar, work: (tx: Transaction) => Promise<
 async function stateOf(bursar: TestBursar, id: string): Promise<BudgetStateJson> {
   await bursar.runner.drain();
   const [stored] = await bursar.stores.budgets.states('default', bursar.clock.now(), id);
-  if (stored === undefined) throw new Error(`${id} was not weighed`);
+  if (stored === undefined) throw new Error(`${id} was not evaluated`);
   return stored.state;
 }
 
@@ -269,7 +269,7 @@ describe('what a bill has taught', async () => {
 describe('a reservation', async () => {
   const bursar = await withBudgets({ lab: '1000', red: '200' });
 
-  it('is gone when it has expired, and the budget is weighed then', async () => {
+  it('is gone when it has expired, and the budget is evaluated then', async () => {
     const { expiresAt, state } = await hold(bursar, 'red', 3, { holdHours: 2 });
     expect([expiresAt, state]).toEqual(['2026-10-20T02:00:00Z', 'active']);
     expect(await stateOf(bursar, 'red')).toMatchObject({ committed: '30.000000000' });
@@ -343,8 +343,8 @@ describe('a reservation', async () => {
     bursar.clock.at = Date.UTC(2026, 10, 1, 1);
     await expect(hold(bursar, 'red', 1)).rejects.toMatchObject({
       problems: [
-        { message: 'this period has not been weighed yet' },
-        { message: 'this period has not been weighed yet' },
+        { message: 'this period has not been evaluated yet' },
+        { message: 'this period has not been evaluated yet' },
       ],
     });
     for (const id of ['lab', 'red'])
@@ -419,7 +419,7 @@ describe('the API', async () => {
     expect((await api.call<QuoteAnswer>('POST', '/v1/quotes', { body })).body.budgets).toMatchObject({
       team: 'red',
       verdict: 'unknown',
-      budgets: [{ budget: 'lab', reasons: ['this period has not been weighed yet'] }, { budget: 'red' }],
+      budgets: [{ budget: 'lab', reasons: ['this period has not been evaluated yet'] }, { budget: 'red' }],
     });
     await drain();
     const { status, body: quote } = await api.call<QuoteAnswer>('POST', '/v1/quotes', {

@@ -3,7 +3,7 @@
  * once, and what goes gives back.
  */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { weighBudget, type Budget } from '../../src/core/budget/budget.js';
+import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { instancePrice } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';
@@ -67,7 +67,7 @@ describe('a reservation of eight GPUs', async () => {
       )
     ).map(({ row }) => row);
   const spend = async (units: number): Promise<void> => {
-    const state = weighBudget({
+    const state = evaluateBudget({
       budget,
       now: NOW,
       committed: 0n,

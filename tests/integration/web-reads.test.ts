@@ -247,7 +247,7 @@ describe('the API', async () => {
     expect((await ask({ gpus: 0, hours: -1, term: 'forever' })).body['problems']).toHaveLength(3);
   });
 
-  it('a budget is set, weighed anew, read and removed; a key of other teams may not', async () => {
+  it('a budget is set, evaluated anew, read and removed; a key of other teams may not', async () => {
     const body = {
       team: 'a',
       planned: { default: '1000' },

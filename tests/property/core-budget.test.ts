@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   crossings,
   raised,
-  weighBudget,
+  evaluateBudget,
   type Budget,
   type BudgetState,
   type SpendPoint,
@@ -83,7 +83,7 @@ describe('a budget', () => {
               thresholds: [{ kind: 'actual', ratio: '0.5' }],
             };
             const whole = { at: START, nanos: BigInt(spent) * 10n ** 9n, creditNanos: 0n, unpricedQuantity: 0n };
-            const state = weighBudget({
+            const state = evaluateBudget({
               budget: one,
               spend: [whole],
               committed: 0n,
@@ -122,7 +122,7 @@ describe('a budget', () => {
           const already: Told[] = [];
           const seen: string[] = [];
           for (const [count, hour] of steps) {
-            const state = weighBudget({
+            const state = evaluateBudget({
               budget: one,
               spend: points.slice(0, count),
               committed: 0n,
@@ -151,7 +151,7 @@ describe('a budget', () => {
           const already: Told[] = [];
           const seen: string[] = [];
           for (const portion of portions) {
-            const state = weighBudget({ budget: one, spend: portion, committed: 0n, now, forecaster: null });
+            const state = evaluateBudget({ budget: one, spend: portion, committed: 0n, now, forecaster: null });
             for (const { id, kind, ratio, planned } of crossings(one, state, here(already, state))) {
               already.push({ kind, ratio, planned, round: 1, holds: true, period: state.period.start });
               seen.push(id);
@@ -170,7 +170,7 @@ describe('a budget', () => {
         const now = START + 50 * DAY_MS;
         const periods = new Set(points.map(({ at }) => periodOf(one.period, at, one.zone).start));
         const states = [...periods].map((instant) =>
-          weighBudget({ budget: one, spend: points, committed: 7n, now, instant, forecaster }),
+          evaluateBudget({ budget: one, spend: points, committed: 7n, now, instant, forecaster }),
         );
         const counted = points.reduce(
           (sum, each) => sum + each.nanos + (one.includeCredits ? each.creditNanos : 0n),

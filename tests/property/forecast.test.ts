@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runExperts } from '../../src/planning/forecast/experts.js';
 import { forecastPeriodEnd } from '../../src/planning/forecast/forecast.js';
-import { weigh } from '../../src/planning/forecast/weighing.js';
+import { weightExperts } from '../../src/planning/forecast/weighting.js';
 
 const spend = fc.array(
   fc.oneof(
@@ -18,14 +18,14 @@ describe('the forecast, whatever was spent', () => {
       fc.property(spend, spend, spend, fc.integer({ min: 1, max: 40 }), (past, one, other, days) => {
         const [first, second] = [one, other].map((future) => {
           const history = [...past, ...future];
-          return weigh(history, runExperts(history), days).tracks.map(({ forecasts, errors }) => ({
+          return weightExperts(history, runExperts(history), days).tracks.map(({ forecasts, errors }) => ({
             forecasts: forecasts.slice(0, past.length),
             errors: errors.slice(0, Math.max(0, past.length - days)),
           }));
         });
         expect(first).toEqual(second);
         expect(first?.at(-1)?.forecasts.at(-1)).toBe(
-          weigh(past, runExperts(past), days).tracks.at(-1)?.forecasts.at(-1),
+          weightExperts(past, runExperts(past), days).tracks.at(-1)?.forecasts.at(-1),
         );
       }),
       { numRuns: 60 },

@@ -129,8 +129,8 @@ export async function budgetsTell(world: World): Promise<void> {
   }
 }
 
-/** When the last weighing that the database refused, as it may, is tried again; null: none waits for that. */
-export async function nextWeighing({ db, organisation }: World): Promise<number | null> {
+/** When the last evaluation that the database refused, as it may, is tried again; null: none waits for that. */
+export async function nextEvaluation({ db, organisation }: World): Promise<number | null> {
   const [row] = await db.query<{ at: Date | null }>(
     `select max(not_before) as at from work where organisation = $1 and stage = 'budget.weigh' and done < wanted and parked_at is null and attempts > 0`,
     [organisation],

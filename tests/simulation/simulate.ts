@@ -11,7 +11,7 @@ import {
   booksMatchTheCloud,
   budgetsTell,
   historiesAreWhole,
-  nextWeighing,
+  nextEvaluation,
   nothingIsForgotten,
   onTheWire,
   proofsAreTrue,
@@ -70,7 +70,7 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
       }
       await worked(world, isLook);
       if (isLook) {
-        await weighed(world);
+        await evaluated(world);
         await budgetsTell(world);
       }
       check(world);
@@ -107,9 +107,11 @@ async function worked(world: World, collects: boolean): Promise<void> {
   check(world);
 }
 
-/** Lets the weighings that failed be tried again: what a budget tells is asked when each of them is done, or parked. */
-async function weighed(world: World): Promise<void> {
-  for (let at = await nextWeighing(world); at !== null; at = await nextWeighing(world)) {
+/**
+ * Lets the evaluations that failed be tried again: what a budget tells is asked when each of them is done, or parked.
+ */
+async function evaluated(world: World): Promise<void> {
+  for (let at = await nextEvaluation(world); at !== null; at = await nextEvaluation(world)) {
     world.clock.at = Math.max(world.clock.at, at);
     await worked(world, false);
   }
@@ -135,7 +137,7 @@ async function finish(world: World): Promise<void> {
   await worked(world, false);
   // What was taken late takes hold.
   world.clock.at += 10 * MINUTE_MS;
-  await weighed(world);
+  await evaluated(world);
   await budgetsTell(world);
   const actions = await bookedActions(world);
   blastRadius(world, actions);

@@ -281,7 +281,7 @@ describe('the planner', () => {
     expect(coverage(onlineDeterministic(gpus(...demand), term(168, 0.6)), 168).at(-1)).toBeGreaterThan(2);
   });
 
-  it('weighs the look-backs beside each other, whatever the others have cost', () => {
+  it('weights the look-backs beside each other, whatever the others have cost', () => {
     const planner = new ReservationPlanner(term(24, 0.6));
     for (const value of hours(20_000, 5)) planner.step(value);
     expect(planner.windowWeights().reduce((sum, { weight }) => sum + weight, 0)).toBeCloseTo(1, 9);

@@ -296,20 +296,20 @@ describe('trust in two views', () => {
   });
 
   it('begins with seven to one for the view without memory', () => {
-    expect([...new Trust(2).weigh(certain, even)]).toEqual([1, 0.4375, 0]);
+    expect([...new Trust(2).blend(certain, even)]).toEqual([1, 0.4375, 0]);
   });
 
   it('is scored from the first minute on, by how much better the better view is', () => {
     const trust = new Trust(2);
-    trust.weigh(certain, even);
+    trust.blend(certain, even);
     trust.observe(2);
-    // Scores 1 and 0.5, and 0.99 of the logarithm of seven: the certain view weighs 1 to 7^0.99 e^10.
-    expect(trust.weigh(certain, even)[1]).toBeCloseTo(0.5 * (1 - 1 / (1 + 7 ** 0.99 * Math.E ** 10)), 12);
+    // Scores 1 and 0.5, and 0.99 of the logarithm of seven: the certain view counts 1 to 7^0.99 e^10.
+    expect(trust.blend(certain, even)[1]).toBeCloseTo(0.5 * (1 - 1 / (1 + 7 ** 0.99 * Math.E ** 10)), 12);
     for (let minute = 0; minute < 8; minute++) {
       trust.observe(1);
-      trust.weigh(certain, even);
+      trust.blend(certain, even);
     }
     // About 0.92 and 4.3: e^-36 for the view without memory.
-    expect(trust.weigh(certain, even)[1]).toBeLessThan(1e-12);
+    expect(trust.blend(certain, even)[1]).toBeLessThan(1e-12);
   });
 });

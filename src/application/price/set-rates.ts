@@ -37,12 +37,12 @@ export async function setFx(
   const from = days[0] ?? null;
   if (from !== null) {
     await enqueuePricing(stores, tx, organisation, { from });
-    // Shares by use are weighed in one currency, and credits are taken in theirs.
+    // Shares by use are weighted in one currency, and credits are taken in theirs.
     await enqueueUrgent(tx, organisation, [
       ...(await stores.shares.from(tx, organisation, from)),
       ...((await stores.credits.some(tx, organisation)) ? [CREDIT_ITEM] : []),
     ]);
-    // What a bill states in another currency is converted where a budget is weighed.
+    // What a bill states in another currency is converted where a budget is evaluated.
     await stores.budgets.enqueueEvaluated(tx, organisation, Date.parse(from));
   }
   return { rows: quotes.length, changed: days.length, from };

@@ -29,7 +29,7 @@ import { at, type Api } from './api.js';
 import { BillClient } from './bills.js';
 import { FleetClient } from './fleet.js';
 import { ImportClient } from './imports.js';
-import { Line, UP_TO_WEIGHING, type LineParts } from './line.js';
+import { Line, UP_TO_EVALUATION, type LineParts } from './line.js';
 import { PolicyClient } from './policies.js';
 import { QuoteClient } from './quotes.js';
 import { ReconciliationClient } from './reconciliation.js';
@@ -37,7 +37,7 @@ import { ReportClient } from './reports.js';
 import { SavingClient } from './savings.js';
 import { ThroughputClient } from './throughput.js';
 
-/** A budget as it was set, with its newest weighed period; nulls before the first weighing. */
+/** A budget as it was set, with its newest evaluated period; nulls before the first evaluation. */
 export type BudgetView = Budget & {
   readonly periodStart: string | null;
   readonly periodEnd: string | null;
@@ -114,7 +114,7 @@ export class Client {
 
   async saveBudget({ id, ...settings }: Budget): Promise<BudgetView> {
     const saved = await this.api.call<Budget>('PUT', at('budgets', id), { json: settings });
-    await this.line.wait(UP_TO_WEIGHING);
+    await this.line.wait(UP_TO_EVALUATION);
     return this.viewOf(saved);
   }
 
@@ -228,7 +228,7 @@ export class Client {
     const stored = await this.api
       .call<StoredState & { crossings: StoredCrossing[] }>('GET', `${at('budgets', budget.id)}/state`)
       .catch((error: unknown) => {
-        // Not weighed yet.
+        // Not evaluated yet.
         if (error instanceof Failure && error.kind === 'missing') return null;
         throw error;
       });

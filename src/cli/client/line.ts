@@ -32,8 +32,8 @@ export interface WaitingParts {
   readonly otherwise: string;
 }
 
-/** A budget is weighed once all of these have nothing left that was asked for. */
-export const UP_TO_WEIGHING: readonly string[] = [
+/** A budget is evaluated once all of these have nothing left that was asked for. */
+export const UP_TO_EVALUATION: readonly string[] = [
   'usage.allocate',
   'cost.price',
   'cost.rollup',

@@ -210,7 +210,7 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
 }
 
 function periodsTable(periods: readonly BudgetPeriod[]): string {
-  if (periods.length === 0) return 'No period has been weighed yet.\n';
+  if (periods.length === 0) return 'No period has been evaluated yet.\n';
   const rows = periods.map(({ label, isOver, state, crossings }) => [
     label,
     isOver ? 'over' : 'running',
@@ -231,7 +231,7 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
     id,
     team,
     periodStart === null || periodEnd === null
-      ? 'not weighed yet'
+      ? 'not evaluated yet'
       : periodName({ start: Date.parse(periodStart), end: Date.parse(periodEnd) }, zone),
     state?.status === 'not-planned' ? 'not planned' : shortAmount(state?.planned ?? null),
     shortAmount(state?.spent ?? null),

@@ -27,7 +27,7 @@ export function addImports(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
     .option('--replace', 'replace the same bill of another source')
     .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')
-    .description('Take in bills and metered usage, price and allocate them, and weigh the budgets.')
+    .description('Take in bills and metered usage, price and allocate them, and evaluate the budgets.')
     .addHelpText(
       'after',
       `
@@ -294,5 +294,5 @@ const openText = ({ name, files }: OpenDelivery): string =>
 
 function afterword({ dryRun, wait }: ImportFlags): string {
   if (dryRun) return 'Nothing was written (--dry-run).\n';
-  return wait ? '' : 'Not waited for (--no-wait): pricing and weighing follow when Bursar runs.\n';
+  return wait ? '' : 'Not waited for (--no-wait): pricing and the evaluation of budgets follow when Bursar runs.\n';
 }

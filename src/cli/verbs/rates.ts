@@ -51,7 +51,7 @@ Examples:
 
   fx.command('set')
     .description(
-      'Add or correct rates. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
+      'Add or correct rates. Usage and budgets from the earliest day that changes on are priced and evaluated anew.',
     )
     .argument('<file>', 'CSV or JSON')
     .addHelpText('after', '\nExample:\n  bursar fx set rates.csv')

@@ -34,7 +34,7 @@ export function addThroughput(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-Policies weigh other GPUs by what was measured (mix), and backtests other sizes of a job (ramp), for workloads
+Policies estimate other GPUs by what was measured (mix), and backtests other sizes of a job (ramp), for workloads
 whose label bursar.io/model names the model.
 
 Examples:

@@ -163,7 +163,7 @@ export interface BudgetStanding {
   readonly periodEnd: number;
   /** Nanos; null: the period is not planned. */
   readonly planned: bigint | null;
-  /** Nanos; null: the period has not been weighed yet. */
+  /** Nanos; null: the period has not been evaluated yet. */
   readonly spent: bigint | null;
   /** What reservations hold of it still; absent: nothing. */
   readonly holds?: readonly ReservationHold[];
@@ -454,7 +454,7 @@ function ownHold({ holds = [] }: BudgetStanding, { reservation, turnedAway }: La
 function isSpent(standing: BudgetStanding, launch: Launch, line: readonly string[]): boolean {
   const { planned, spent, holds } = standing;
   if (planned === null || planned === 0n) return planned === 0n;
-  // What nobody has weighed can only be more.
+  // What nobody has evaluated can only be more.
   return (
     ownHold(standing, launch, line) === 0n &&
     (spent !== null || sumOf(holds) > 0n) &&
@@ -475,7 +475,7 @@ function balanceOf({ budget, planned, spent, periodEnd, holds }: BudgetStanding,
   const held = reserved === 0n ? '' : `reserved ${money(reserved)}, `;
   const amounts =
     spent === null
-      ? `${held}not weighed yet`
+      ? `${held}not evaluated yet`
       : `spent ${money(spent)}, ${held}left ${money((planned ?? 0n) - spent - reserved)}`;
   return `budget ${budget.id}${whose}, planned ${money(planned ?? 0n)}, ${amounts}, until ${formatInstant(periodEnd)}`;
 }

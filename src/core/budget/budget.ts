@@ -3,8 +3,9 @@
  * committed and will probably spend, and which thresholds that crosses.
  *
  * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is told once per
- * period, in whatever order the data comes, unless its budget is raised beyond the spend; a limit of 0 allows nothing; a period that nobody planned is `not-planned`,
- * never unlimited; unpriced use is carried beside the money, never counted as 0.
+ * period, in whatever order the data comes, unless its budget is raised beyond the spend; a limit of 0 allows nothing;
+ * a period that nobody planned is `not-planned`, never unlimited; unpriced use is carried beside the money, never
+ * counted as 0.
  */
 import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
@@ -229,9 +230,9 @@ export function covers(filters: BudgetFilters, line: Filterable): boolean {
   );
 }
 
-export interface Weighing {
+export interface EvaluationInput {
   readonly budget: Budget;
-  /** Any instant of the period to weigh; `now` where absent. Late data weighs a past period again. */
+  /** Any instant of the period to evaluate; `now` where absent. Late data evaluates a past period again. */
   readonly instant?: number;
   /** In any order; what lies before the period is history for the forecast, what lies after it is left out. */
   readonly spend: readonly SpendPoint[];
@@ -245,7 +246,7 @@ export interface Weighing {
 }
 
 /** The state of a budget in one period. The same points in any order give the same state. */
-export function weighBudget({
+export function evaluateBudget({
   budget,
   instant,
   spend,
@@ -253,7 +254,7 @@ export function weighBudget({
   reserved = 0n,
   now,
   forecaster,
-}: Weighing): BudgetState {
+}: EvaluationInput): BudgetState {
   const period = periodAt(budget, instant ?? now);
   const planned = plannedFor(budget, period);
   const points = [...spend].filter(({ at }) => at < period.end).sort((a, b) => a.at - b.at);

@@ -120,7 +120,7 @@ function divided(
   return split(total, weights, cost.team).map(([team, unscaled]) => [team, { unscaled, scale }]);
 }
 
-/** By weight; whole to the first where none weighs anything, and to whoever has it now where nobody is there. */
+/** By weight; whole to the first where every weight is zero, and to whoever has it now where nobody is there. */
 function split(
   total: bigint,
   parts: readonly { readonly team: string; readonly weight: bigint }[],

@@ -1,7 +1,7 @@
 /**
  * By what a shared cost is split where it is split by use: what each team itself used over the charge's own period.
  *
- * A day's cost goes by that day, a month's fee by the month as far as it is known. Use is weighed in one currency, each
+ * A day's cost goes by that day, a month's fee by the month as far as it is known. Use is weighted in one currency, each
  * day by its own rate, so that no team is left out for being charged in another; where a rate is missing, by GPU time.
  * Pure. The invariant: the weights depend on the use alone, not on who asks or in which order it came.
  */

@@ -1,7 +1,7 @@
 /**
  * Whether the budgets over a team hold the cost of a run to the end of their periods.
  *
- * Never says `holds` on what is not known: unpriced spend, a period that nobody planned or weighed, a missing rate or
+ * Never says `holds` on what is not known: unpriced spend, a period that nobody planned or evaluated, a missing rate or
  * forecast are reasons. The part of the run that falls into the present period is judged; what falls into later ones is
  * said beside it. What others have reserved is theirs. A reservation is granted by what is left on actual figures
  * alone: forecasts warn, they do not refuse.
@@ -22,14 +22,14 @@ export type Verdict = (typeof VERDICTS)[number];
 export interface BudgetFacts {
   readonly budget: Budget;
   readonly period: Interval;
-  /** Null: the period has not been weighed. */
-  readonly state: WeighedFacts | null;
+  /** Null: the period has not been evaluated. */
+  readonly state: EvaluatedFacts | null;
   /** Nanos that reservations hold at the moment, less what their runs have cost already. */
   readonly reserved: bigint;
 }
 
-/** As the line weighed it last; nanos. */
-export interface WeighedFacts {
+/** As the line evaluated it last; nanos. */
+export interface EvaluatedFacts {
   readonly weighedAt: number;
   readonly spent: bigint;
   /** Owed whatever happens, without reservations. */
@@ -193,7 +193,7 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
 /** What keeps anybody from knowing what is left. */
 function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
   if (planned === null) return ['nobody has planned this period'];
-  if (state === null) return ['this period has not been weighed yet'];
+  if (state === null) return ['this period has not been evaluated yet'];
   const reasons: string[] = [];
   if (!/^0*\.?0*$/.test(state.unpricedGpuHours))
     reasons.push(`${state.unpricedGpuHours} GPU-hours of the period have no price`);
@@ -202,7 +202,7 @@ function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
   return reasons;
 }
 
-interface Weighing {
+interface VerdictInput {
   readonly left: bigint | null;
   /** What the forecast leaves: at its mean, its high end (`low`) and its low end (`high`). */
   readonly onForecast: { readonly mean: bigint; readonly low: bigint; readonly high: bigint } | null;
@@ -212,7 +212,7 @@ interface Weighing {
   money(nanos: bigint): string;
 }
 
-function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: Weighing): {
+function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: VerdictInput): {
   readonly verdict: Verdict;
   readonly reasons: string[];
 } {

@@ -27,16 +27,16 @@ export interface RunParts {
   readonly network: bigint | null;
 }
 
-interface Weighed {
+interface Weighted {
   readonly milliseconds: Ratio;
   readonly peaked: boolean;
 }
 
 /**
- * The costs of runs that all begin at one instant; their weighing by the peak schedule is done once for each length.
+ * The costs of runs that all begin at one instant; their weighting by the peak schedule is done once for each length.
  */
 export class RunCosts {
-  private readonly weighed = new Map<number, Weighed>();
+  private readonly weighted = new Map<number, Weighted>();
 
   /** @param at epoch milliseconds: when the runs begin */
   constructor(
@@ -73,10 +73,10 @@ export class RunCosts {
       quantityScale: QUANTITY_SCALE.network,
       rate: network.rate,
     };
-    const { milliseconds: weighed } = this.weigh(milliseconds);
+    const { milliseconds: weighted } = this.weight(milliseconds);
     const costs = modelCost([gpu, ...(held === null ? [] : [held]), ...(sent === null ? [] : [sent])], {
-      numerator: weighed.numerator,
-      denominator: weighed.denominator * within,
+      numerator: weighted.numerator,
+      denominator: weighted.denominator * within,
     }).parts;
     const nanosAt = (index: number): bigint => costs[index]?.nanos ?? 0n;
     return { gpu: nanosAt(0), storage: held && nanosAt(1), network: sent && nanosAt(held === null ? 1 : 2) };
@@ -84,12 +84,12 @@ export class RunCosts {
 
   /** Whether the peak factor is other than 1 anywhere in the run. */
   isPeaked(billedMs: number): boolean {
-    return this.weigh(billedMs).peaked;
+    return this.weight(billedMs).peaked;
   }
 
   /** The run's milliseconds, each times its peak factor, as one exact fraction. */
-  private weigh(billedMs: number): Weighed {
-    const known = this.weighed.get(billedMs);
+  private weight(billedMs: number): Weighted {
+    const known = this.weighted.get(billedMs);
     if (known !== undefined) return known;
     let milliseconds: Ratio = { numerator: 0n, denominator: 1n };
     let peaked = false;
@@ -103,7 +103,7 @@ export class RunCosts {
       });
     }
     const result = { milliseconds, peaked };
-    this.weighed.set(billedMs, result);
+    this.weighted.set(billedMs, result);
     return result;
   }
 }

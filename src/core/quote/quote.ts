@@ -455,7 +455,7 @@ function storageTexts({ sku, others }: PricedStorage): string[] {
 /** Every other term where the SKU is, and cheaper regions under the same term. */
 function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: Run): QuoteAlternative[] {
   const { book, at } = context;
-  const ask = (term: Term, region: string | null, upfront: Upfront | null): WeighedAlternative | null => {
+  const ask = (term: Term, region: string | null, upfront: Upfront | null): PricedAlternative | null => {
     const found = book.find({
       provider: price.provider,
       sku: price.sku,
@@ -494,10 +494,10 @@ function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, c
   return [...terms, ...cheaper].sort(byCost).map(({ alternative }) => alternative);
 }
 
-interface WeighedAlternative {
+interface PricedAlternative {
   readonly nanos: bigint;
   readonly alternative: QuoteAlternative;
 }
 
-const byCost = (a: WeighedAlternative, b: WeighedAlternative): number =>
+const byCost = (a: PricedAlternative, b: PricedAlternative): number =>
   a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : (a.alternative.region ?? '') < (b.alternative.region ?? '') ? -1 : 1;

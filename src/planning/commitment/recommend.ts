@@ -58,7 +58,7 @@ export interface ReservationAdvice {
 export interface AdviceOptions {
   /**
    * True: never more than the guarded planner would hold, whose worst case is bounded; it says nothing before a term's
-   * break-even has been lived through. False: what the panel wishes, for a person to weigh by the interval.
+   * break-even has been lived through. False: what the panel wishes, for a person to judge by the interval.
    */
   readonly guarded: boolean;
 }
@@ -148,7 +148,7 @@ class Candidate {
     return use * (1 - this.term.alpha) - (this.term.priceRatio - this.term.alpha);
   }
 
-  /** Share of hours in use, as each window saw it, weighted as the panel weighs the windows. */
+  /** Share of hours in use, as each window saw it, weighted as the panel weights the windows. */
   private expectedUse(level: number): number {
     return this.planner
       .windowWeights()

@@ -1,13 +1,13 @@
 /**
  * Spend to come: per day and until a period's end, with an interval, from the first day on.
  *
- * The forecast is a weighted median of experts (experts.ts), each weighted by its past errors (weighing.ts); the
- * interval is made of the errors that the same weighing made before (interval.ts). Never reads ahead and never says
+ * The forecast is a weighted median of experts (experts.ts), each weighted by its past errors (weighting.ts); the
+ * interval is made of the errors that the same weighting made before (interval.ts). Never reads ahead and never says
  * below zero. Works in currency units; the caller rounds to nanos.
  */
 import { expectDay, runExperts } from './experts.js';
 import { intervalOf } from './interval.js';
-import { weigh, weightedMedian } from './weighing.js';
+import { weightExperts, weightedMedian } from './weighting.js';
 import { WEEK_DAYS } from './week.js';
 
 export interface ForecastOptions {
@@ -26,14 +26,14 @@ export interface PeriodForecast {
 }
 
 const COVERAGE = 0.8;
-/** Older days say little, and a weighing of many teams has to be quick. */
+/** Older days say little, and a weighting of many teams has to be quick. */
 const MOST_DAYS = 120;
 
 /** What the next `horizon` days will cost, each. At least one day of history. */
 export function forecastDaily(history: readonly number[], horizon: number): number[] {
   const days = history.slice(-MOST_DAYS);
   const experts = runExperts(days);
-  const { weights } = weigh(days, experts, horizon);
+  const { weights } = weightExperts(days, experts, horizon);
   const states = experts.flatMap((expert) => expert.states.at(-1) ?? []);
   return Array.from({ length: horizon }, (_, index) =>
     weightedMedian(
@@ -84,8 +84,8 @@ interface Expected {
 
 /** The next `days` days after complete ones. */
 function ahead(history: readonly number[], days: number, coverage: number): Expected {
-  const weighing = weigh(history, runExperts(history), days);
-  return { mean: weighing.tracks.at(-1)?.forecasts.at(-1) ?? 0, ...intervalOf(history, weighing, coverage) };
+  const weighting = weightExperts(history, runExperts(history), days);
+  return { mean: weighting.tracks.at(-1)?.forecasts.at(-1) ?? 0, ...intervalOf(history, weighting, coverage) };
 }
 
 /** Another mean with so many times the interval of a forecast about it. */

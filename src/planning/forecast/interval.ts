@@ -8,18 +8,18 @@
  * And a bound is never nearer than it would be if half of the own errors had gone the other way: a past that only rose
  * says how far a series moves, and little about the way that it takes next. Never reads ahead.
  */
-import type { Weighing } from './weighing.js';
+import type { Weighting } from './weighting.js';
 import { WEEK_DAYS } from './week.js';
 
 /** A relative error beyond this says only that the level was near nothing. */
 const MOST_ERROR = 3;
-/** Relative error of a day before any is known, and how many known ones weigh as much. */
+/** Relative error of a day before any is known, and how many known ones count as much. */
 const PRIOR_ERROR = 0.235;
 const PRIOR_DAYS = 1.5;
-/** How many errors of a week's sum weigh as much as the day's mean error: they overlap, by the days that they sum. */
+/** How many errors of a week's sum count as much as the day's mean error: they overlap, by the days that they sum. */
 const PRIOR_WEEKS = 1.2;
 /**
- * What the last days' errors weigh from day to day, how many of all days' weigh as much, and how far they move the
+ * What the last days' errors count from day to day, how many of all days' count as much, and how far they move the
  * scale.
  */
 const KEEPING = 0.9;
@@ -37,7 +37,7 @@ const LEAST_SCALE = 0.003;
 /**
  * Errors over scale, forty of equal weight: the quantiles of such errors on other series (how these were made and
  * measured:
- * docs/decisions-quality/forecast.md), and how many independent own errors weigh as much as all of them.
+ * docs/decisions-quality/forecast.md), and how many independent own errors count as much as all of them.
  */
 const OTHERS: readonly number[] = [
   -1.4, -0.89, -0.69, -0.57, -0.48, -0.39, -0.33, -0.27, -0.22, -0.18, -0.14, -0.12, -0.09, -0.06, -0.04, -0.01, 0, 0,
@@ -109,12 +109,12 @@ function scales(ofDay: Errors, ofWeek: Errors, days: number, still: readonly num
 }
 
 /**
- * The interval about the last forecast of a weighing, in currency units; never below zero, and it holds the forecast.
+ * The interval about the last forecast of a weighting, in currency units; never below zero, and it holds the forecast.
  * @param coverage share of cases that it should hold, between 0 and 1
  */
-export function intervalOf(history: readonly number[], { tracks }: Weighing, coverage: number): Interval {
+export function intervalOf(history: readonly number[], { tracks }: Weighting, coverage: number): Interval {
   const [ofDay, asked] = [tracks[0], tracks.at(-1)];
-  if (ofDay === undefined || asked === undefined) throw new Error('a weighing has a track for each of its horizons');
+  if (ofDay === undefined || asked === undefined) throw new Error('a weighting has a track for each of its horizons');
   const ofWeek = tracks[Math.min(1, tracks.length - 1)] ?? ofDay;
   const level = levels(history);
   const errorsOf = ({ days, errors }: { readonly days: number; readonly errors: readonly number[] }): Errors => ({

@@ -121,7 +121,7 @@ export class IdlePlanner implements IdlePolicy {
         ? watch.state
         : memoryState(memoryUsedRatio, watch.busyMemory);
     if (watch.quietSince === null || state !== watch.state) this.begin(watch, evidence, state);
-    return this.weigh(watch, minute);
+    return this.evaluate(watch, minute);
   }
 
   private watchOf({ resource, minute }: IdleEvidence): Watch {
@@ -171,7 +171,7 @@ export class IdlePlanner implements IdlePolicy {
     return quiets;
   }
 
-  private weigh(watch: Watch, minute: number): IdleDecision {
+  private evaluate(watch: Watch, minute: number): IdleDecision {
     const { settings } = this;
     const { outlook } = watch;
     moveTo(watch, minute - watch.stateSince);

@@ -4,7 +4,7 @@
  * A training is placed by enumeration: every price is costed and sorted. An inference may be a mix, by the integer
  * program of cover.ts. It acts on nothing and converts nothing without a rate. Neither storage nor the peak factor is
  * in the cost (the factor multiplies all options of the same hours alike), and spot is costed as if it were not
- * interrupted: planning/spot weighs that.
+ * interrupted: planning/spot accounts for that.
  */
 import { assert } from '../../core/errors.js';
 import type { Money } from '../../core/money.js';

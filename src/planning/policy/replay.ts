@@ -7,7 +7,7 @@
  * policy goes on saying it; a change of a workload holds until the next, or while it is proposed where the policy says
  * so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
  */
-import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget/budget.js';
+import { evaluateBudget, type Forecaster, type SpendPoint } from '../../core/budget/budget.js';
 import type { RecordedHistory } from '../../core/policy/history.js';
 import {
   isWorthwhile,
@@ -281,7 +281,7 @@ class Replay {
     const isOver = ({ at }: SpendPoint): boolean => dayOf(at) + DAY_MS <= asOf;
     return this.history.budgets.map(({ budget, spend }) => ({
       budget,
-      state: weighBudget({
+      state: evaluateBudget({
         budget,
         spend: [...spend, ...this.adjustments].filter(isOver),
         committed: 0n,

@@ -1,5 +1,5 @@
 /**
- * The standard normal distribution, to seven digits: enough for the rarest load that a price can weigh.
+ * The standard normal distribution, to seven digits: enough for the rarest load that a price can make worth serving.
  *
  * Holds no state. The tail is the rational approximation 7.1.26 of Abramowitz and Stegun (1964), absolute error below
  * 2e-7.

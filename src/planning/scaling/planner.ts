@@ -3,7 +3,7 @@
  *
  * One number sets the risk: `price`, what a replica-minute of unserved load is worth in replica-minutes of fleet. Every
  * minute the planner tells surges from the calm load (regimes.ts), forecasts the load at which a new replica would
- * arrive (forecast.ts), lets some hundred simple rules decide on imagined fleets (rehearsal.ts), and weighs each rule
+ * arrive (forecast.ts), lets some hundred simple rules decide on imagined fleets (rehearsal.ts), and weights each rule
  * by its bill: what its fleet paid, plus `price` times what it lost, plus what the forecast expects of its present
  * choice. It follows the weighted median of the rules, those weighted most whose bill is within the noise of the best
  * (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest. The median and not
@@ -69,7 +69,7 @@ const TOLERANCE = 1.2;
 const TOLERANCE_EXPONENT = 0.7;
 const TOLERANCE_MINUTES = 200;
 const TOLERANCE_EXPECTED = 40;
-/** Beyond this many tolerances a vote weighs less than one in 10^15. */
+/** Beyond this many tolerances a vote counts less than one in 10^15. */
 const NO_VOTE_DISTANCE = 35;
 /** So many last minutes tell how the load is spread if it has no memory. */
 const MEMORYLESS_MINUTES = 240;
@@ -122,7 +122,7 @@ class Outlook {
     this.trust.observe(load);
     const following = this.regimes.shortfall(this.calm, bootMinutes, maxReplicas);
     const memoryless = this.memoryless();
-    this.shortfallAhead = this.trust.weigh(following, memoryless);
+    this.shortfallAhead = this.trust.blend(following, memoryless);
     this.rehearsal.decide(
       {
         calmRoot: this.calm.root,
@@ -143,7 +143,7 @@ class Outlook {
 
   /** Replicas to have before a reserve is added. */
   plan(price: number): number {
-    return this.minutes === 0 ? this.firstWish(price) : this.weighedWish(price);
+    return this.minutes === 0 ? this.firstWish(price) : this.weightedWish(price);
   }
 
   withReserve(plan: number, reserve: number): number {
@@ -155,7 +155,7 @@ class Outlook {
     return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.shortfallAhead, price));
   }
 
-  private weighedWish(price: number): number {
+  private weightedWish(price: number): number {
     const { count, wanted, paid, lost } = this.rehearsal;
     const { bills, votes } = this;
     let best = Infinity;

@@ -9,7 +9,7 @@
  * minute is calm, goes on with the surge of the minute before, or begins a surge, of a height unknown. The probability
  * of each follows from how well it explains the load; the levels, the noise, the chance of an onset, the chance of an
  * end and the heights of surges are learned from the minutes, each in proportion to its probability. What the priors
- * say weighs as much as a day of minutes, or a few surges.
+ * say counts as much as a day of minutes, or a few surges.
  */
 
 import type { CalmForecast } from './forecast.js';

@@ -1,5 +1,5 @@
 /**
- * Two views of the load ahead, weighed by how well each foretold so far: one that follows surges, one without memory.
+ * Two views of the load ahead, weighted by how well each foretold so far: one that follows surges, one without memory.
  *
  * Knows only what was foretold and what came. A view is a shortfall: expected load beyond k replicas, whose steps are
  * how much of the k-th replica is expected to be needed. Its score is the squared error of these needs, summed over the
@@ -43,8 +43,8 @@ export class Trust {
     this.memorylessScore = this.memorylessScore * FORGETTING + scoreOf(memoryless, load);
   }
 
-  /** The weighed view of the same minute; both are remembered until that minute has come. */
-  weigh(following: Float64Array, memoryless: Float64Array): Float64Array {
+  /** The blended view of the same minute; both are remembered until that minute has come. */
+  blend(following: Float64Array, memoryless: Float64Array): Float64Array {
     this.pending.push({ following, memoryless });
     const least = Math.max(1e-9, Math.min(this.followingScore, this.memorylessScore));
     const logOdds = this.priorLogOdds + (SHARPNESS * (this.followingScore - this.memorylessScore)) / least;

@@ -31,7 +31,7 @@ const PACES: readonly number[] = [0, 0.5, 1, Infinity];
 const SLACK_PRICES: readonly number[] = [0, 2, 8];
 /** Each order takes the zones up to so many times the best effective price. */
 const CAPS: readonly number[] = [1.25, 2, Infinity];
-/** Futures on which all rules run, and how many of the rules go on to the rest and to weighing launches. */
+/** Futures on which all rules run, and how many of the rules go on to the rest and to evaluating launches. */
 const HEAT_SAMPLES = 12;
 const FINALISTS = 3;
 /** Time between two looks while nothing happens, on spot and without. */
@@ -98,7 +98,7 @@ class Planner {
   }
 
   private plan(view: RegionsView): void {
-    this.look = new Weighing(this.problem, this.beliefs, this.futures, view).look();
+    this.look = new Evaluation(this.problem, this.beliefs, this.futures, view).look();
     this.lookedAt = view.tick;
   }
 
@@ -116,20 +116,20 @@ class Planner {
         return launch;
       }
       failed += 1;
-      // What was absent just now and comes back is a new spell, which the next look weighs as such.
+      // What was absent just now and comes back is a new spell, which the next look evaluates as such.
       this.look = { ...this.look, tries: this.look.tries.filter((other) => other !== zone) };
     }
     const held: Place = { mode: view.mode, zone: view.zone };
     if (view.mode === SPOT && keepsDeadline(this.problem, view, held)) return held;
     let { fallback } = this.look;
     if (failed > 0 && view.mode !== SPOT)
-      fallback = new Weighing(this.problem, this.beliefs, this.futures, view).fallback();
+      fallback = new Evaluation(this.problem, this.beliefs, this.futures, view).fallback();
     if (keepsDeadline(this.problem, view, fallback)) return fallback;
     return view.mode === ON_DEMAND ? held : { mode: ON_DEMAND, zone: cheapestFrom(this.problem, view) };
   }
 }
 
-/** Hours of on-demand over which a dearer egress is weighed against a cheaper price. */
+/** Hours of on-demand over which a dearer egress is compared with a cheaper price. */
 const ON_DEMAND_HOURS = 3;
 
 const workHours = ({ restartUnits, unitSeconds }: RegionsProblem, workLeft: number): number =>
@@ -147,7 +147,7 @@ const behindPace = (
 ): boolean => (jobUnits - workLeft) * ticks * tickUnits < (tick * tickUnits + units) * jobUnits;
 
 /** One look: the rules, the futures and what each choice costs on them. */
-class Weighing {
+class Evaluation {
   private readonly terms: RolloutTerms;
   private readonly rollout: Rollout;
   private readonly now: Standing;
@@ -189,7 +189,7 @@ class Weighing {
       if (behindPace(this.problem, view)) choices.unshift(...onDemand);
       else choices.push(...onDemand);
     }
-    let found: { readonly place: Place; readonly ranked: readonly Weighed[] } | null = null;
+    let found: { readonly place: Place; readonly ranked: readonly Evaluated[] } | null = null;
     for (const place of choices) {
       if (!keepsDeadline(this.problem, view, place)) continue;
       const ranked = this.ranked(place);
@@ -204,12 +204,12 @@ class Weighing {
   }
 
   /** The rules that follow a choice best: all on some of the futures, the best of them on all. */
-  private ranked(place: Place): Weighed[] {
-    const byMean = (a: Weighed, b: Weighed): number => a.mean - b.mean;
-    const heats = this.rules.map((rule) => this.weigh(place, rule, NOWHERE, HEAT_SAMPLES)).sort(byMean);
+  private ranked(place: Place): Evaluated[] {
+    const byMean = (a: Evaluated, b: Evaluated): number => a.mean - b.mean;
+    const heats = this.rules.map((rule) => this.evaluate(place, rule, NOWHERE, HEAT_SAMPLES)).sort(byMean);
     return heats
       .slice(0, FINALISTS)
-      .map(({ rule }) => this.weigh(place, rule))
+      .map(({ rule }) => this.evaluate(place, rule))
       .sort(byMean);
   }
 
@@ -226,8 +226,8 @@ class Weighing {
       if (view.mode !== SPOT && !this.rules.some(({ order }) => order.includes(zone))) continue;
       const launch: Place = { mode: SPOT, zone };
       if (!keepsDeadline(problem, view, launch)) continue;
-      const launched = least(rules.map((rule) => this.weigh(launch, rule, zone)));
-      const without = least(rules.map((rule) => this.weigh(place, rule, zone)));
+      const launched = least(rules.map((rule) => this.evaluate(launch, rule, zone)));
+      const without = least(rules.map((rule) => this.evaluate(place, rule, zone)));
       const restart = problem.restartUnits * (this.terms.spotPrice[zone] ?? 0);
       const needed =
         view.mode === IDLE
@@ -252,7 +252,7 @@ class Weighing {
   }
 
   /** The cost in each future; `up`: a zone of which it is given that spot can be had there now. */
-  private weigh(first: Place, rule: Rule, up = NOWHERE, count = this.futures.length): Weighed {
+  private evaluate(first: Place, rule: Rule, up = NOWHERE, count = this.futures.length): Evaluated {
     const costs = new Float64Array(Math.min(count, this.futures.length));
     for (let i = 0; i < costs.length; i += 1) {
       const { believed, givenNow } = this.futures[i] ?? { believed: [], givenNow: [] };
@@ -267,17 +267,17 @@ class Weighing {
 }
 
 /** A choice with a rule, on every future. */
-interface Weighed {
+interface Evaluated {
   readonly rule: Rule;
   readonly costs: Float64Array;
   readonly mean: number;
 }
 
-const least = (all: readonly Weighed[]): Weighed => all.reduce((best, one) => (one.mean < best.mean ? one : best));
-const lowerBy = (one: Weighed, than: Weighed): number => than.mean - one.mean;
+const least = (all: readonly Evaluated[]): Evaluated => all.reduce((best, one) => (one.mean < best.mean ? one : best));
+const lowerBy = (one: Evaluated, than: Evaluated): number => than.mean - one.mean;
 
 /** Standard error of the difference of two means over the same futures. */
-function errorOf(one: Weighed, other: Weighed): number {
+function errorOf(one: Evaluated, other: Evaluated): number {
   const mean = one.mean - other.mean;
   const squares = one.costs.reduce((sum, cost, i) => sum + (cost - (other.costs[i] ?? 0) - mean) ** 2, 0);
   return Math.sqrt(squares) / one.costs.length;

@@ -1,7 +1,7 @@
 /**
  * Futures of many zones, drawn from what is believed: by sample and zone whether spot can be had, from this tick on.
  *
- * Each zone is drawn twice with every sample: as it is believed, and given that spot can be had there now, for weighing
+ * Each zone is drawn twice with every sample: as it is believed, and given that spot can be had there now, for evaluating
  * a launch that succeeds. Random numbers are handed in. Nothing here decides.
  */
 import { CLASSES, endChances, type ZoneBelief } from './availability.js';

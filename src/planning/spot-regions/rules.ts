@@ -77,7 +77,7 @@ export class Rollout {
     this.nextZone = first.zone;
     let cost = this.spend();
     for (let tick = 1; this.workLeft > 0; tick += 1) {
-      // A choice of this tick that is not safe is refused before it is weighed; later ones are safe by the rule.
+      // A choice of this tick that is not safe is refused before it is evaluated; later ones are safe by the rule.
       if (this.timeLeft < tickUnits) return Infinity;
       this.choose(tick, rule, available);
       cost += this.spend();

@@ -127,14 +127,14 @@ export class AvailabilityBelief {
   observe(state: number): void {
     if (this.state === -1) this.age = FIRST_AGE;
     else {
-      this.weigh(state === this.state);
+      this.updateWeights(state === this.state);
       this.age = state === this.state ? this.age + 1 : 1;
     }
     this.state = state;
   }
 
   /** Bayes' rule on "the spell went on", then the possible redraw of the frailties at the end of a spell. */
-  private weigh(wentOn: boolean): void {
+  private updateWeights(wentOn: boolean): void {
     const { model, components } = this;
     let total = 0;
     for (let k = 0; k < COMPONENTS; k += 1) {

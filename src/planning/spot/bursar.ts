@@ -1,5 +1,5 @@
 /**
- * Bursar's own policy for a job under a deadline: the plan of the availability model, weighed by what the zone has
+ * Bursar's own policy for a job under a deadline: the plan of the availability model, weighted by what the zone has
  * shown so far. Where the plan finds choices as good as equal, it does what Uniform Progress would: insurance against a
  * model that is wrong.
  *

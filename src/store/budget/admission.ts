@@ -73,8 +73,8 @@ interface StandingRow {
 }
 
 /**
- * Every budget as it stands. A state and the holds on its budget are read by one statement, as for quotes: a weighing
- * moves an amount from the one to the other.
+ * Every budget as it stands. A state and the holds on its budget are read by one statement, as for quotes: an
+ * evaluation moves an amount from the one to the other.
  * @param asOf for states and periods
  * @param now for what has expired
  */

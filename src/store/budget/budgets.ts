@@ -142,7 +142,7 @@ export class BudgetStore {
     return row?.spec ?? null;
   }
 
-  /** Adds or changes a budget. The caller has checked it (checkBudget) and enqueues its weighing. */
+  /** Adds or changes a budget. The caller has checked it (checkBudget) and enqueues its evaluation. */
   async save(tx: Queryable, organisation: string, budget: Budget): Promise<void> {
     await tx.query(
       `insert into budget (organisation, id, team, spec) values ($1, $2, $3, $4)
@@ -338,26 +338,26 @@ export class BudgetStore {
     }));
   }
 
-  /** Every weighed period of a budget that has begun by `at`, newest first, with what it came to. */
+  /** Every evaluated period of a budget that has begun by `at`, newest first, with what it came to. */
   async periods(organisation: string, budget: Budget, at: number): Promise<BudgetPeriod[]> {
-    const rows = await this.db.query<{ start: Date; until: Date; weighed: Date; state: BudgetStateJson }>(
-      `select period_start as start, period_end as until, weighed_at as weighed, state from budget_state
+    const rows = await this.db.query<{ start: Date; until: Date; evaluated: Date; state: BudgetStateJson }>(
+      `select period_start as start, period_end as until, weighed_at as evaluated, state from budget_state
        where organisation = $1 and budget = $2 and period_start <= $3 order by period_start desc limit 1000`,
       [organisation, budget.id, formatInstant(at)],
     );
     const crossings = await this.crossings(organisation, budget.id);
-    return rows.map(({ start, until, weighed, state }) => ({
+    return rows.map(({ start, until, evaluated, state }) => ({
       periodStart: start.toISOString(),
       periodEnd: until.toISOString(),
       label: periodName({ start: start.getTime(), end: until.getTime() }, budget.zone),
       isOver: until.getTime() <= at,
-      weighedAt: weighed.toISOString(),
+      weighedAt: evaluated.toISOString(),
       state,
       crossings: crossings.filter(({ periodStart }) => periodStart === start.toISOString()),
     }));
   }
 
-  /** Periods that have ended since they were weighed last: as keys of their weighing. */
+  /** Periods that have ended since they were evaluated last: as keys of their evaluation. */
   async ended(db: Queryable, organisation: string, now: number): Promise<WorkItem[]> {
     const rows = await db.query<{ spec: Budget; start: Date }>(
       `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
@@ -371,7 +371,7 @@ export class BudgetStore {
     }));
   }
 
-  /** The newest weighed period of each budget (or of one), as of `at`. */
+  /** The newest evaluated period of each budget (or of one), as of `at`. */
   async states(
     organisation: string,
     at: number,
@@ -383,10 +383,10 @@ export class BudgetStore {
       team: string;
       start: Date;
       until: Date;
-      weighed: Date;
+      evaluated: Date;
       state: BudgetStateJson;
     }>(
-      `select distinct on (s.budget) s.budget, b.team, s.period_start as start, s.period_end as until, s.weighed_at as weighed, s.state
+      `select distinct on (s.budget) s.budget, b.team, s.period_start as start, s.period_end as until, s.weighed_at as evaluated, s.state
        from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
        where s.organisation = $1 and s.period_start <= $2 and ($3::text is null or s.budget = $3) order by s.budget, s.period_start desc`,
       [organisation, formatInstant(at), budget],
@@ -396,12 +396,12 @@ export class BudgetStore {
       team: r.team,
       periodStart: r.start.toISOString(),
       periodEnd: r.until.toISOString(),
-      weighedAt: r.weighed.toISOString(),
+      weighedAt: r.evaluated.toISOString(),
       state: r.state,
     }));
   }
 
-  /** Enqueues every period that has been weighed and ends after an instant: what its spend is made of has changed. */
+  /** Enqueues every period that has been evaluated and ends after an instant: what its spend is made of has changed. */
   async enqueueEvaluated(tx: Queryable, organisation: string, after = -Infinity): Promise<void> {
     const rows = await tx.query<{ spec: Budget; start: Date }>(
       `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget

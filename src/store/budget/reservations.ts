@@ -2,8 +2,8 @@
  * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their
  * tag; reserve.ts makes them.
  *
- * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is enqueued
- * after the commit, since a work item of a budget that is being weighed waits for that, and hundreds of reservations
+ * What is left of a budget is read from the holds themselves, so the line's evaluation only shows it: it is enqueued
+ * after the commit, since a work item of a budget that is being evaluated waits for that, and hundreds of reservations
  * behind it. A work item that a crash loses is made up for by the calendar's, every hour.
  * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a
  * reservation but the clock, whoever releases it, or its own cost.
@@ -262,8 +262,8 @@ export class ReservationStore {
   }
 }
 
-/** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
-const WEIGHED_AFTER_MS = 60_000;
+/** So long after a reservation its budgets are evaluated: those of a minute are one evaluation of each budget. */
+const EVALUATED_AFTER_MS = 60_000;
 /** Between two work items. */
 const REST_MS = 1000;
 
@@ -284,7 +284,7 @@ export class HoldEnqueuer {
 
   /** Soon; nobody waits for it. */
   add(organisation: string, workItems: readonly WorkItem[]): void {
-    const notBefore = this.clock.now() + WEIGHED_AFTER_MS;
+    const notBefore = this.clock.now() + EVALUATED_AFTER_MS;
     for (const workItem of workItems)
       this.pending.set(`${organisation}\u0001${workItem.key}`, { organisation, workItem: { ...workItem, notBefore } });
     if (!this.running) this.enqueueAll().catch(this.failed);

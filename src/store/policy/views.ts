@@ -291,7 +291,7 @@ export class ViewStore {
     );
   }
 
-  /** The newest weighed period of every budget over the team. What is planned is what the budget says now. */
+  /** The newest evaluated period of every budget over the team. What is planned is what the budget says now. */
   private async budgetStates(
     db: Queryable,
     organisation: string,

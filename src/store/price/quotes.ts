@@ -3,7 +3,7 @@
  * only, in as few statements as it takes: one for the organisation, one for all budgets with their states and what is
  * held of them, one more for spot.
  *
- * A state and the holds on its budget are read by one statement: a weighing that moves an amount from the one to the
+ * A state and the holds on its budget are read by one statement: an evaluation that moves an amount from the one to the
  * other is seen whole or not.
  */
 import { periodAt, type Budget } from '../../core/budget/budget.js';
@@ -13,7 +13,7 @@ import { nanosOf } from '../../core/money.js';
 import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
 import { findPrice, type QuoteContext, type QuoteRequest } from '../../core/quote/quote.js';
 import { REFERENCE_PRICES, referenceBook } from '../../core/quote/reference-prices.js';
-import type { BudgetFacts, WeighedFacts } from '../../core/quote/budget.js';
+import type { BudgetFacts, EvaluatedFacts } from '../../core/quote/budget.js';
 import {
   interruptionsIn,
   SPOT_HISTORY_MS,
@@ -75,7 +75,7 @@ interface BudgetRow {
   spec: Budget;
   teams: string[];
   start: Date | null;
-  weighed: Date | null;
+  evaluated: Date | null;
   state: BudgetStateJson | null;
   held: string | null;
   foreign: string[] | null;
@@ -89,7 +89,7 @@ interface BudgetRow {
 const BUDGETS = `
 with recursive above(team, id) as (
   select team, team from unnest($2::text[]) as t(team) union select above.team, t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-select b.spec, (select array_agg(above.team) from above where above.id = b.team) as teams, s.period_start as start, s.weighed_at as weighed, s.state, h.held, h.foreign
+select b.spec, (select array_agg(above.team) from above where above.id = b.team) as teams, s.period_start as start, s.weighed_at as evaluated, s.state, h.held, h.foreign
 from budget b
 left join lateral (
   select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
@@ -260,11 +260,11 @@ export async function budgetsOverEach(
   return over;
 }
 
-function factsOf({ spec: budget, start, weighed, state, held, foreign }: BudgetRow, asOf: number): BudgetFacts {
+function factsOf({ spec: budget, start, evaluated, state, held, foreign }: BudgetRow, asOf: number): BudgetFacts {
   const period = periodAt(budget, asOf);
   // A state of an earlier period says nothing of the present one.
-  const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
-  const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
+  const isPresent = state !== null && evaluated !== null && start?.getTime() === period.start;
+  const facts = isPresent ? evaluatedFacts(state, evaluated.getTime()) : null;
   return {
     budget,
     period,
@@ -273,7 +273,7 @@ function factsOf({ spec: budget, start, weighed, state, held, foreign }: BudgetR
   };
 }
 
-function weighedFacts(state: BudgetStateJson, weighedAt: number): WeighedFacts {
+function evaluatedFacts(state: BudgetStateJson, weighedAt: number): EvaluatedFacts {
   const reserved = nanos(state.reserved ?? '0');
   const { forecast } = state;
   return {

@@ -216,7 +216,7 @@ export class ReportStore {
     };
   }
 
-  /** The budgets of the teams, in the period that holds an instant, as they were weighed. */
+  /** The budgets of the teams, in the period that holds an instant, as they were evaluated. */
   private async budgetsOf(
     db: Queryable,
     organisation: string,

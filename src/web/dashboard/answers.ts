@@ -365,8 +365,8 @@ export interface BudgetPeriod {
   readonly state: BudgetState;
 }
 
-/** Its newest weighed period. */
-export interface WeighedBudget extends Standing {
+/** Its newest evaluated period. */
+export interface EvaluatedBudget extends Standing {
   readonly periodStart: string;
   readonly periodEnd: string;
   readonly weighedAt: string;

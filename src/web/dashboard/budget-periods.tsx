@@ -66,7 +66,7 @@ export function Periods({ budget: { id } }: { readonly budget: BudgetSettings })
     <Show loaded={loaded}>
       {({ items }) =>
         items.length === 0 ? (
-          <Empty>{say('budget.not-weighed')}</Empty>
+          <Empty>{say('budget.not-evaluated')}</Empty>
         ) : (
           <Table
             caption={say('budget.periods')}

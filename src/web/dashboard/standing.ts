@@ -6,7 +6,7 @@ import { say } from './language.js';
 const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null && Number(spent) > Number(planned);
 
 export function standing(state: BudgetState | null): readonly [tone: 'good' | 'warn' | 'bad' | 'plain', text: string] {
-  if (state === null) return ['plain', say('standing.not-weighed')];
+  if (state === null) return ['plain', say('standing.not-evaluated')];
   if (state.planned === null) return ['plain', say('standing.not-planned')];
   if (isOver(state))
     return [

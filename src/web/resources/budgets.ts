@@ -1,4 +1,4 @@
-/** /v1/budgets: what teams planned, and how it stands. A changed budget is weighed anew by the line. */
+/** /v1/budgets: what teams planned, and how it stands. A changed budget is evaluated anew by the line. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BUDGET_BASES, checkBudget, type Budget } from '../../core/budget/budget.js';
@@ -167,7 +167,7 @@ export class BudgetsController {
   }
 
   @Endpoint('GET /v1/budgets/:id/state', {
-    summary: 'How a budget stands in its newest weighed period',
+    summary: 'How a budget stands in its newest evaluated period',
     access: 'read',
     answer: stateSchema,
   })
@@ -177,12 +177,12 @@ export class BudgetsController {
     await this.known(caller, id);
     const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
     const [state] = await stores.budgets.states(organisation, asOf, id);
-    if (state === undefined) throw missing(`budget ${id} has not been weighed yet`);
+    if (state === undefined) throw missing(`budget ${id} has not been evaluated yet`);
     return { ...state, crossings: await stores.budgets.crossings(organisation, id) };
   }
 
   @Endpoint('GET /v1/budgets/:id/periods', {
-    summary: 'List the periods of a budget that were weighed, newest first, with what each came to',
+    summary: 'List the periods of a budget that were evaluated, newest first, with what each came to',
     access: 'read',
     answer: pageSchema(periodState),
   })

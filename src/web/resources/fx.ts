@@ -57,7 +57,7 @@ export class FxController {
   @Endpoint('PUT /v1/fx', {
     summary: 'Add or correct exchange rates',
     description:
-      'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
+      'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and evaluated anew.',
     access: 'configure',
     allTeams: true,
     writes: true,

@@ -140,7 +140,7 @@ export class MeasurementsController {
     writes: true,
     answer: z.strictObject({ accepted: z.int() }),
     description:
-      'Policies weigh other GPUs by them (mix), and backtests other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
+      'Policies estimate other GPUs by them (mix), and backtests other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
   })
   async add(
     @Calling() caller: Caller,

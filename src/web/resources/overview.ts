@@ -7,7 +7,7 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { periodAt, plannedFor, weighBudget, type Budget, type SpendPoint } from '../../core/budget/budget.js';
+import { periodAt, plannedFor, evaluateBudget, type Budget, type SpendPoint } from '../../core/budget/budget.js';
 import {
   addDecimal,
   compareDecimal,
@@ -44,7 +44,7 @@ const standingSchema = z
     team: z.string(),
     periodStart: z.iso.datetime().nullable(),
     periodEnd: z.iso.datetime().nullable(),
-    state: budgetStateFields.nullable().describe('Null: not weighed yet'),
+    state: budgetStateFields.nullable().describe('Null: not evaluated yet'),
   })
   .meta({ id: 'BudgetStanding' });
 const overviewSchema = z
@@ -180,7 +180,7 @@ export class OverviewController {
   }
 
   @Endpoint('GET /v1/budget-states', {
-    summary: 'List how budgets stand in their newest weighed periods',
+    summary: 'List how budgets stand in their newest evaluated periods',
     access: 'read',
     answer: pageSchema(standingSchema),
   })
@@ -327,7 +327,7 @@ function spendOf(
       unpricedQuantity: row.unpricedQuantity,
     };
   });
-  const { forecast: found } = weighBudget({
+  const { forecast: found } = evaluateBudget({
     budget: everything(currency),
     spend: points.filter(({ at }) => at <= asOf),
     committed: 0n,

@@ -85,7 +85,7 @@ export class ReservationsController {
       (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))),
     );
     this.enqueuer = new HoldEnqueuer(stores.db, parts.clock, (error) =>
-      logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`),
+      logger.warn(`budgets are evaluated later: ${error instanceof Error ? error.message : String(error)}`),
     );
   }
 

@@ -109,14 +109,14 @@ describe('a team with nothing left', () => {
     );
   });
 
-  it('of a plan of 0 has nothing, before anything is spent or weighed', () => {
+  it('of a plan of 0 has nothing, before anything is spent or evaluated', () => {
     for (const spent of [0, null]) expect(admit(LAUNCH, PLACE, facts([standing(gpus, spent, 0)])).allowed).toBe(false);
-    expect(admit(LAUNCH, PLACE, facts([standing(gpus, null, 0)])).status?.message).toContain('not weighed yet');
+    expect(admit(LAUNCH, PLACE, facts([standing(gpus, null, 0)])).status?.message).toContain('not evaluated yet');
   });
 });
 
 describe('a launch is let in', () => {
-  it('where something is left, or nobody has weighed the period yet', () => {
+  it('where something is left, or nobody has evaluated the period yet', () => {
     expect(admit(LAUNCH, PLACE, facts([standing(gpus, 999.99)]))).toEqual(ALLOWED);
     expect(admit(LAUNCH, PLACE, facts([standing(gpus, null)]))).toEqual(ALLOWED);
   });
@@ -168,9 +168,9 @@ describe('reserved budget', () => {
     expect(admit(LAUNCH, PLACE, held(900, hold('res-1', 60), hold('res-2', 40))).status?.message).toContain(
       'budget gpus, planned 1000.00 USD, spent 900.00 USD, reserved 100.00 USD, left 0.00 USD, until',
     );
-    // Nobody has weighed the period, and all of it is reserved: more cannot be left.
+    // Nobody has evaluated the period, and all of it is reserved: more cannot be left.
     expect(admit(LAUNCH, PLACE, held(null, hold('res-1', 1000))).status?.message).toContain(
-      'reserved 1000.00 USD, not weighed yet',
+      'reserved 1000.00 USD, not evaluated yet',
     );
   });
 

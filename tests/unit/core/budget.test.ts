@@ -7,7 +7,7 @@ import {
   plannedFor,
   problemsOfBudget,
   teamsUnder,
-  weighBudget,
+  evaluateBudget,
   type Budget,
   type BudgetState,
   type Forecaster,
@@ -48,12 +48,15 @@ const asYesterday: Forecaster = (spend, elapsed, daysLeft) => {
   const mean = (spend.at(-2) ?? spend.at(-1) ?? 0) * (daysLeft + 1 - elapsed);
   return { mean, low: mean * 0.9, high: mean * 1.1, method: 'as-yesterday' };
 };
-const weigh = (spend: SpendPoint[], now: string, rest: Partial<Parameters<typeof weighBudget>[0]> = {}): BudgetState =>
-  weighBudget({ budget, spend, committed: 0n, now: at(now), forecaster: asYesterday, ...rest });
+const evaluate = (
+  spend: SpendPoint[],
+  now: string,
+  rest: Partial<Parameters<typeof evaluateBudget>[0]> = {},
+): BudgetState => evaluateBudget({ budget, spend, committed: 0n, now: at(now), forecaster: asYesterday, ...rest });
 
 describe('the state of a budget', () => {
   it('sums the period, forecasts its end, and dates the exhaustion', () => {
-    const state = weigh([point('2026-09-30', 999), ...daily('2026-10-01', 10, 200)], '2026-10-11');
+    const state = evaluate([point('2026-09-30', 999), ...daily('2026-10-01', 10, 200)], '2026-10-11');
     expect(state).toMatchObject({
       status: 'planned',
       planned: 3100n * UNIT,
@@ -68,28 +71,28 @@ describe('the state of a budget', () => {
   });
 
   it('names the hour in which the plan ran out', () => {
-    expect(formatInstant(weigh(daily('2026-10-01', 10, 500), '2026-10-11').exhaustionAt ?? 0)).toBe(
+    expect(formatInstant(evaluate(daily('2026-10-01', 10, 500), '2026-10-11').exhaustionAt ?? 0)).toBe(
       '2026-10-07T00:00:00Z',
     );
-    expect(formatInstant(weigh(daily('2026-10-01', 10, 110), '2026-10-11').exhaustionAt ?? 0).slice(0, 10)).toBe(
+    expect(formatInstant(evaluate(daily('2026-10-01', 10, 110), '2026-10-11').exhaustionAt ?? 0).slice(0, 10)).toBe(
       '2026-10-29',
     );
-    expect(weigh(daily('2026-10-01', 10, 100), '2026-10-11').exhaustionAt).toBeNull();
+    expect(evaluate(daily('2026-10-01', 10, 100), '2026-10-11').exhaustionAt).toBeNull();
   });
 
   it('goes by the burn rate where there is no forecaster', () => {
-    const state = weigh(daily('2026-10-01', 10, 200), '2026-10-11', { forecaster: null });
+    const state = evaluate(daily('2026-10-01', 10, 200), '2026-10-11', { forecaster: null });
     expect(state).toMatchObject({ forecast: null, exhaustionAt: at('2026-10-16T12:00:00Z') });
   });
 
   it('keeps the forecast at or above what is spent and committed', () => {
-    const state = weigh(daily('2026-10-01', 10, 1), '2026-10-11', { committed: 500n * UNIT });
+    const state = evaluate(daily('2026-10-01', 10, 1), '2026-10-11', { committed: 500n * UNIT });
     expect(state.forecast).toMatchObject({ mean: 510n * UNIT, low: 510n * UNIT, high: 510n * UNIT });
   });
 
   it('uses the zone: the first hours of October in Shanghai are still September in UTC', () => {
     const shanghai = { ...budget, zone: 'Asia/Shanghai' };
-    const state = weighBudget({
+    const state = evaluateBudget({
       budget: shanghai,
       spend: [point('2026-09-30T16:00:00Z', 5), point('2026-09-30T15:00:00Z', 7)],
       committed: 0n,
@@ -101,17 +104,17 @@ describe('the state of a budget', () => {
 
   it('counts credits, or shows them only', () => {
     const spend = [point('2026-10-02', 100, { creditNanos: -30n * UNIT })];
-    expect(weigh(spend, '2026-10-03')).toMatchObject({ spent: 70n * UNIT, credits: -30n * UNIT });
-    expect(weigh(spend, '2026-10-03', { budget: { ...budget, includeCredits: false } })).toMatchObject({
+    expect(evaluate(spend, '2026-10-03')).toMatchObject({ spent: 70n * UNIT, credits: -30n * UNIT });
+    expect(evaluate(spend, '2026-10-03', { budget: { ...budget, includeCredits: false } })).toMatchObject({
       spent: 100n * UNIT,
       credits: -30n * UNIT,
     });
   });
 
   it('carries unpriced quantity, and says nothing where nothing is known', () => {
-    const state = weigh([point('2026-10-02', 0, { unpricedQuantity: 42n })], '2026-10-02T00:30:00Z');
+    const state = evaluate([point('2026-10-02', 0, { unpricedQuantity: 42n })], '2026-10-02T00:30:00Z');
     expect(state).toMatchObject({ unpricedQuantity: 42n, burnRatePerDay: null });
-    expect(weigh([], '2026-10-02')).toMatchObject({
+    expect(evaluate([], '2026-10-02')).toMatchObject({
       spent: 0n,
       forecast: null,
       burnRatePerDay: null,
@@ -119,8 +122,8 @@ describe('the state of a budget', () => {
     });
   });
 
-  it('weighs a past period again with late data: what is spent is the forecast', () => {
-    const state = weigh([...daily('2026-10-01', 31, 10), point('2026-11-02', 999)], '2026-11-05', {
+  it('evaluates a past period again with late data: what is spent is the forecast', () => {
+    const state = evaluate([...daily('2026-10-01', 31, 10), point('2026-11-02', 999)], '2026-11-05', {
       instant: at('2026-10-15'),
     });
     expect(state).toMatchObject({ spent: 310n * UNIT, forecast: { mean: 310n * UNIT, method: 'closed' } });
@@ -128,13 +131,13 @@ describe('the state of a budget', () => {
 
   it('does not depend on the order of the points', () => {
     const spend = [...daily('2026-09-01', 30, 7), ...daily('2026-10-01', 10, 200)];
-    expect(weigh([...spend].reverse(), '2026-10-11')).toEqual(weigh(spend, '2026-10-11'));
+    expect(evaluate([...spend].reverse(), '2026-10-11')).toEqual(evaluate(spend, '2026-10-11'));
   });
 });
 
 describe('planned amounts', () => {
   it("are the period's own, else the default, else none: not planned is not unlimited", () => {
-    const state = (now: string, planned: Budget['planned']) => weigh([], now, { budget: { ...budget, planned } });
+    const state = (now: string, planned: Budget['planned']) => evaluate([], now, { budget: { ...budget, planned } });
     expect(state('2026-11-05', budget.planned).planned).toBe(600n * UNIT);
     expect(state('2026-10-05', budget.planned).planned).toBe(3100n * UNIT);
     const bare = state('2026-10-05', { default: null, periods: { '2026-11-01': '600' } });
@@ -143,10 +146,10 @@ describe('planned amounts', () => {
   });
 
   it('a plan of 0 allows nothing: the first nano crosses everything', () => {
-    const none = weigh([], '2026-12-05');
+    const none = evaluate([], '2026-12-05');
     expect(none).toMatchObject({ planned: 0n, ratio: null });
     expect(crossings(budget, none, [])).toEqual([]);
-    const some = weigh([{ ...point('2026-12-02', 0), nanos: 1n }], '2026-12-05');
+    const some = evaluate([{ ...point('2026-12-02', 0), nanos: 1n }], '2026-12-05');
     expect(crossings(budget, some, []).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual([
       'actual 0.5',
       'actual 0.8',
@@ -172,59 +175,59 @@ describe('crossings', () => {
   const forecast = 'b1/2026-10-01T00:00:00Z/forecast/1';
 
   it('happen once per period, whatever is found again', () => {
-    const state = weigh(daily('2026-10-01', 10, 200), '2026-10-11');
+    const state = evaluate(daily('2026-10-01', 10, 200), '2026-10-11');
     expect(ids(state)).toEqual([half, forecast]);
     expect(ids(state, [half, forecast])).toEqual([]);
-    expect(ids(weigh(daily('2026-10-01', 14, 200), '2026-10-15'), [half, forecast])).toEqual([
+    expect(ids(evaluate(daily('2026-10-01', 14, 200), '2026-10-15'), [half, forecast])).toEqual([
       'b1/2026-10-01T00:00:00Z/actual/0.8',
     ]);
   });
 
   it('do not come back when late credits lower the spend and new spend raises it', () => {
-    const lower = weigh(
+    const lower = evaluate(
       [...daily('2026-10-01', 10, 200), point('2026-10-03', 0, { creditNanos: -1000n * UNIT })],
       '2026-10-11',
     );
     expect(ids(lower, [half, forecast])).toEqual([]);
-    expect(ids(weigh(daily('2026-10-01', 9, 200), '2026-10-11'), [half, forecast])).toEqual([]);
+    expect(ids(evaluate(daily('2026-10-01', 9, 200), '2026-10-11'), [half, forecast])).toEqual([]);
   });
 
   it('hold under a higher plan as long as it is reached, and are told again once it was not', () => {
     const plan = (amount: string) => ({ budget: { ...budget, planned: { default: amount, periods: {} } } });
     const now = '2026-10-11';
     // 2000 are spent: half of 3900 is reached, half of 4400 is not.
-    const [still, below] = ['3900', '4400'].map((amount) => weigh(daily('2026-10-01', 10, 200), now, plan(amount)));
+    const [still, below] = ['3900', '4400'].map((amount) => evaluate(daily('2026-10-01', 10, 200), now, plan(amount)));
     const one = told(half);
     expect(raised(still!, [one])).toEqual([{ ...one, planned: 3900n * UNIT }]);
     expect(raised(below!, [one])).toEqual([{ ...one, holds: false }]);
-    const again = weigh(daily('2026-10-01', 11, 200), '2026-10-12', plan('4400'));
+    const again = evaluate(daily('2026-10-01', 11, 200), '2026-10-12', plan('4400'));
     expect(crossings(budget, again, [{ ...one, holds: false }])).toMatchObject([
       { kind: 'actual', ratio: '0.5', round: 2 },
       { kind: 'forecast', ratio: '1', round: 1 },
     ]);
     // A lower plan, and the same one again, end nothing; nor does late data under a plan that it has held.
-    expect(raised(weigh(daily('2026-10-01', 10, 200), now, plan('100')), [one])).toEqual([]);
-    expect(raised(weigh(daily('2026-10-01', 1, 200), now, plan('3100')), [one])).toEqual([]);
-    expect(raised(weigh(daily('2026-10-01', 1, 200), now, plan('3900')), [{ ...one, planned: 3900n * UNIT }])).toEqual(
-      [],
-    );
+    expect(raised(evaluate(daily('2026-10-01', 10, 200), now, plan('100')), [one])).toEqual([]);
+    expect(raised(evaluate(daily('2026-10-01', 1, 200), now, plan('3100')), [one])).toEqual([]);
+    expect(
+      raised(evaluate(daily('2026-10-01', 1, 200), now, plan('3900')), [{ ...one, planned: 3900n * UNIT }]),
+    ).toEqual([]);
   });
 
   it('are reached at exactly the ratio', () => {
-    expect(ids(weigh([point('2026-10-01', 1550)], '2026-10-11', { forecaster: null }))).toEqual([half]);
+    expect(ids(evaluate([point('2026-10-01', 1550)], '2026-10-11', { forecaster: null }))).toEqual([half]);
     expect(
-      ids(weigh([{ ...point('2026-10-01', 1550), nanos: 1550n * UNIT - 1n }], '2026-10-11', { forecaster: null })),
+      ids(evaluate([{ ...point('2026-10-01', 1550), nanos: 1550n * UNIT - 1n }], '2026-10-11', { forecaster: null })),
     ).toEqual([]);
   });
 
   it('belong to their period: the next month starts afresh', () => {
-    const november = weigh([point('2026-11-02', 400)], '2026-11-05', { forecaster: null });
+    const november = evaluate([point('2026-11-02', 400)], '2026-11-05', { forecaster: null });
     expect(ids(november)).toEqual(['b1/2026-11-01T00:00:00Z/actual/0.5']);
   });
 
   it('none where nothing is planned', () => {
     const bare = { ...budget, planned: { default: null, periods: {} } };
-    expect(crossings(bare, weigh(daily('2026-10-01', 10, 200), '2026-10-11', { budget: bare }), [])).toEqual([]);
+    expect(crossings(bare, evaluate(daily('2026-10-01', 10, 200), '2026-10-11', { budget: bare }), [])).toEqual([]);
   });
 });
 

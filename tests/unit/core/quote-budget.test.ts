@@ -13,7 +13,7 @@ import {
   type BudgetFacts,
   type BudgetQuestion,
   type JudgedBudget,
-  type WeighedFacts,
+  type EvaluatedFacts,
 } from '../../../src/core/quote/budget.js';
 import { quoteInDetail, type QuoteDetail, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { expiryOf, remainingOf, stateOfReservation } from '../../../src/core/budget/reservation.js';
@@ -78,7 +78,7 @@ const budget = (over: Partial<Budget> = {}): Budget => ({
   thresholds: [],
   ...over,
 });
-const facts = (state: Partial<WeighedFacts> | null = {}, over: Partial<BudgetFacts> = {}): BudgetFacts => ({
+const facts = (state: Partial<EvaluatedFacts> | null = {}, over: Partial<BudgetFacts> = {}): BudgetFacts => ({
   budget: budget(),
   period: OCTOBER,
   reserved: 0n,
@@ -186,7 +186,7 @@ describe('a budget over a run', () => {
     expect(verdictOf(run(1), facts({ unconverted: ['JPY'] }))).toBe(
       'unknown, refused: spend in JPY is not in it: there is no exchange rate',
     );
-    expect(verdictOf(run(1), facts(null))).toBe('unknown, refused: this period has not been weighed yet');
+    expect(verdictOf(run(1), facts(null))).toBe('unknown, refused: this period has not been evaluated yet');
     expect(verdictOf(run(1), facts({}, { budget: budget({ planned: { default: null, periods: {} } }) }))).toBe(
       'unknown: nobody has planned this period',
     );

@@ -11,7 +11,7 @@ import { forecastDaily, forecastPeriodEnd } from '../../../src/planning/forecast
 import { runHoltWinters } from '../../../src/planning/forecast/holt-winters.js';
 import { intervalOf } from '../../../src/planning/forecast/interval.js';
 import { burnRate, holtWinters, lastMonth, naive, seasonalNaive } from '../../../src/lab/forecast/opponents.js';
-import { weigh, weightedMedian } from '../../../src/planning/forecast/weighing.js';
+import { weightExperts, weightedMedian } from '../../../src/planning/forecast/weighting.js';
 import { weekShapes } from '../../../src/planning/forecast/week.js';
 
 const repeat = (value: number, days: number): number[] => new Array<number>(days).fill(value);
@@ -117,7 +117,7 @@ describe('experts', () => {
   });
 });
 
-describe('weighing', () => {
+describe('weighting', () => {
   it('the weighted median is the smallest value that half of the weight does not exceed', () => {
     expect(weightedMedian([5, 1, 3], [1, 1, 1])).toBe(3);
     expect(weightedMedian([5, 1, 3], [3, 1, 1])).toBe(5);
@@ -133,7 +133,7 @@ describe('weighing', () => {
       prior: 1,
       states: says.map((level, day) => ({ ...any, day, level })),
     });
-    const { weights, tracks } = weigh(history, [expert([200, 300, 400]), expert([100, 200, 300])], 1);
+    const { weights, tracks } = weightExperts(history, [expert([200, 300, 400]), expert([100, 200, 300])], 1);
     // Relative to the mean of the days before: the second missed by 100 / 100 and by 100 / 150; the first never.
     const start = 0.02;
     expect(weights[0]).toBeCloseTo(1, 9);
@@ -143,15 +143,15 @@ describe('weighing', () => {
   });
 
   it('has tracks of a day, a week and the horizon', () => {
-    expect(weigh([1, 2], runExperts([1, 2]), 30).tracks.map(({ days }) => days)).toEqual([1, 7, 30]);
-    expect(weigh([1, 2], runExperts([1, 2]), 4).tracks.map(({ days }) => days)).toEqual([1, 4]);
-    expect(weigh([1, 2], runExperts([1, 2]), 1).tracks.map(({ days }) => days)).toEqual([1]);
+    expect(weightExperts([1, 2], runExperts([1, 2]), 30).tracks.map(({ days }) => days)).toEqual([1, 7, 30]);
+    expect(weightExperts([1, 2], runExperts([1, 2]), 4).tracks.map(({ days }) => days)).toEqual([1, 4]);
+    expect(weightExperts([1, 2], runExperts([1, 2]), 1).tracks.map(({ days }) => days)).toEqual([1]);
   });
 });
 
 describe('the interval', () => {
   const about = (history: readonly number[], days: number, coverage: number) =>
-    intervalOf(history, weigh(history, runExperts(history), days), coverage);
+    intervalOf(history, weightExperts(history, runExperts(history), days), coverage);
 
   it('after one day is the one of other series, by hand', () => {
     // Scale: the prior error of 0.235 and the least one, thirty days ahead of one that is known, and what may break. Of
@@ -175,11 +175,11 @@ describe('the interval', () => {
   });
 
   it('does not trust the way that the past took: after days that only rose, a fall is held to be possible', () => {
-    // No own error is below nothing, and they weigh 99 beside 6 of others: by themselves they would put the lower bound
+    // No own error is below nothing, and they count 99 beside 6 of others: by themselves they would put the lower bound
     // at the forecast.
     const rising = Array.from({ length: 100 }, (_, day) => 100 * 1.2 ** Math.floor(day / 4));
     const { low, high } = about(rising, 1, 0.9);
-    const mean = weigh(rising, runExperts(rising), 1).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
+    const mean = weightExperts(rising, runExperts(rising), 1).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
     expect(low).toBeLessThan(0.95 * mean);
     expect(mean - low).toBeGreaterThan((high - mean) / 4);
   });
@@ -187,7 +187,7 @@ describe('the interval', () => {
   it('is wider for a series that stood still half of the time, and for a short past', () => {
     const width = (history: readonly number[], days: number): number => {
       const { low, high } = about(history, days, 0.8);
-      return (high - low) / (weigh(history, runExperts(history), days).tracks.at(-1)?.forecasts.at(-1) ?? NaN);
+      return (high - low) / (weightExperts(history, runExperts(history), days).tracks.at(-1)?.forecasts.at(-1) ?? NaN);
     };
     expect(width(repeat(100, 5), 14)).toBeGreaterThan(1.5 * width(repeat(100, 20), 14));
     expect(width(repeat(100, 20), 14)).toBeGreaterThan(1.5 * width(repeat(100, 100), 14));
@@ -200,7 +200,7 @@ describe('the interval', () => {
     const noisy = Array.from({ length: 50 }, (_, day) => 100 + 40 * Math.sin(day * day));
     const [half, most] = [about(noisy, 14, 0.5), about(noisy, 14, 0.9)];
     expect(most.high - most.low).toBeGreaterThan(half.high - half.low);
-    const mean = weigh(noisy, runExperts(noisy), 14).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
+    const mean = weightExperts(noisy, runExperts(noisy), 14).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
     expect(half.low).toBeLessThanOrEqual(mean);
     expect(half.high).toBeGreaterThanOrEqual(mean);
   });

@@ -120,7 +120,7 @@ describe('training', () => {
     expect(place(training, market([t4])).best).toBeNull();
   });
 
-  it('weighs speed where it is known, and never takes it for granted', () => {
+  it('counts speed where it is known, and never takes it for granted', () => {
     const h100 = price('p5', 4, 32n, { gpuModel: 'H100' });
     const l40s = price('g6e', 4, 2n, { gpuModel: 'L40S' });
     const a100 = price('a100', 4, 20n);

@@ -308,7 +308,7 @@ describe('what a past teaches', () => {
     expect(leanToPast(BUILT_IN_PARAMETERS, window(''))).toEqual(BUILT_IN_PARAMETERS);
   });
 
-  it('weighs a spell of the past as much as one of what was believed before', () => {
+  it('counts a spell of the past as much as one of what was believed before', () => {
     // Fifty spells stand for what was believed. Of the past's four the first began before it, and of the last nothing
     // is known yet: two.
     const certain: AvailabilityParameters = {

@@ -26,7 +26,7 @@ import type {
   Standing,
   StoredRecommendation,
   Team,
-  WeighedBudget,
+  EvaluatedBudget,
 } from '../answers.js';
 import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
@@ -61,8 +61,8 @@ export function BudgetsPage(): JSX.Element {
 
 interface Answer {
   readonly budget: BudgetSettings;
-  /** Null: the line has not weighed it yet. */
-  readonly weighed: WeighedBudget | null;
+  /** Null: the line has not evaluated it yet. */
+  readonly evaluated: EvaluatedBudget | null;
   readonly burn: BurnDown;
   /** The team and those below it. */
   readonly teams: readonly string[];
@@ -70,19 +70,19 @@ interface Answer {
 
 async function answerOf(id: string, halt: AbortSignal): Promise<Answer> {
   const path = `/v1/budgets/${encodeURIComponent(id)}`;
-  const weighed = get<WeighedBudget>(`${path}/state`, {}, halt).catch((trouble: unknown) => {
+  const evaluated = get<EvaluatedBudget>(`${path}/state`, {}, halt).catch((trouble: unknown) => {
     if (trouble instanceof Trouble && trouble.status === 404) return null;
     throw trouble;
   });
   const [budget, state, burn, teams] = await Promise.all([
     get<BudgetSettings>(path, {}, halt),
-    weighed,
+    evaluated,
     get<BurnDown>(`${path}/burn-down`, {}, halt),
     list<Team>('/v1/teams', {}, halt),
   ]);
   return {
     budget,
-    weighed: state,
+    evaluated: state,
     burn,
     teams: [...teamsUnder(budget.team, new Map(teams.items.map(({ id: one, parent }) => [one, parent])))],
   };
@@ -102,8 +102,8 @@ export function BudgetPage({ id }: { readonly id: string }): JSX.Element {
   );
 }
 
-function Lead({ answer: { budget, weighed, burn } }: { readonly answer: Answer }): JSX.Element {
-  const [tone, text] = standing(weighed?.state ?? null);
+function Lead({ answer: { budget, evaluated, burn } }: { readonly answer: Answer }): JSX.Element {
+  const [tone, text] = standing(evaluated?.state ?? null);
   return (
     <>
       <Badge tone={tone}>{text}</Badge>{' '}
@@ -121,14 +121,14 @@ function Lead({ answer: { budget, weighed, burn } }: { readonly answer: Answer }
 }
 
 function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
-  const { budget, weighed, burn, teams } = answer;
+  const { budget, evaluated, burn, teams } = answer;
   return (
     <>
       <Card title={say('column.standing')}>
         <Figures answer={answer} />
       </Card>
       <Card title={say('budget.burn')}>
-        <BurnDrawn burn={burn} state={weighed?.state ?? null} />
+        <BurnDrawn burn={burn} state={evaluated?.state ?? null} />
       </Card>
       <div class="cards">
         <Card title={say('budget.thresholds')}>
@@ -148,7 +148,7 @@ function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
         <Periods budget={budget} />
       </Card>
       <Card title={say('budget.held')}>
-        <Held budget={budget} weighed={weighed} />
+        <Held budget={budget} evaluated={evaluated} />
       </Card>
       <Card title={say('budget.settings')}>
         <Settings budget={budget} teams={teams} />
@@ -160,10 +160,10 @@ function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
 const amount = (text: string): Decimal => parseDecimal(text) ?? ZERO;
 const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b.unscaled, scale: a.scale + b.scale });
 
-function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): JSX.Element {
-  if (weighed === null) return <Empty>{say('budget.not-weighed')}</Empty>;
+function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer }): JSX.Element {
+  if (evaluated === null) return <Empty>{say('budget.not-evaluated')}</Empty>;
   const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted, unstated } =
-    weighed.state;
+    evaluated.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
   return (
@@ -210,7 +210,7 @@ function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): 
           {say('budget.unstated', { amount: money(one.amount, one.currency), lines: String(one.lines ?? '?') })}
         </p>
       ))}
-      <p class="note">{say('budget.weighed', { at: instant(weighed.weighedAt) })}</p>
+      <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>
     </>
   );
 }
@@ -224,9 +224,9 @@ interface ThresholdRow {
 }
 
 /** A threshold that was taken away after it was crossed is still there: people were told. */
-function thresholdsOf({ budget, weighed }: Answer): ThresholdRow[] {
-  const planned = weighed?.state.planned ?? null;
-  const crossings = (weighed?.crossings ?? []).filter(({ periodStart }) => periodStart === weighed?.periodStart);
+function thresholdsOf({ budget, evaluated }: Answer): ThresholdRow[] {
+  const planned = evaluated?.state.planned ?? null;
+  const crossings = (evaluated?.crossings ?? []).filter(({ periodStart }) => periodStart === evaluated?.periodStart);
   const isSame = (
     one: { readonly kind: string; readonly ratio: string },
     other: { readonly kind: string; readonly ratio: string },
@@ -276,9 +276,9 @@ const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => 
 function Thresholds({ answer }: { readonly answer: Answer }): JSX.Element {
   const rows = thresholdsOf(answer);
   const before = new Set(
-    (answer.weighed?.crossings ?? [])
+    (answer.evaluated?.crossings ?? [])
       .map(({ periodStart }) => periodStart)
-      .filter((start) => start !== answer.weighed?.periodStart),
+      .filter((start) => start !== answer.evaluated?.periodStart),
   ).size;
   return (
     <>
@@ -453,14 +453,14 @@ const holdColumns = (currency: string): readonly Column<Hold>[] => [
 
 function Held({
   budget,
-  weighed,
+  evaluated,
 }: {
   readonly budget: BudgetSettings;
-  readonly weighed: WeighedBudget | null;
+  readonly evaluated: EvaluatedBudget | null;
 }): JSX.Element {
   const { id, currency } = budget;
   const loaded = useLoaded(`holds ${id}`, (halt) => list<Reservation>('/v1/reservations', {}, halt));
-  const { committed = null, reserved = null } = weighed?.state ?? {};
+  const { committed = null, reserved = null } = evaluated?.state ?? {};
   return (
     <>
       <dl class="figures">

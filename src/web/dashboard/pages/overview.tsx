@@ -137,7 +137,7 @@ function BudgetCounts({ data: { budgets } }: { readonly data: Answer }): JSX.Ele
         over === 0 ? say('budgets.none-over') : say('budgets.over', { n: over }),
         forecastOver === 0 ? null : say('budgets.will-end', { n: forecastOver }),
         notPlanned === 0 ? null : say('budgets.not-planned', { n: notPlanned }),
-        notWeighed === 0 ? null : say('budgets.not-weighed', { n: notWeighed }),
+        notWeighed === 0 ? null : say('budgets.not-evaluated', { n: notWeighed }),
       ])}
     </p>
   );

@@ -30,7 +30,7 @@ export interface Track {
   readonly errors: readonly number[];
 }
 
-export interface Weighing {
+export interface Weighting {
   /** By how many days ahead; ascending, the last one is the horizon asked for. */
   readonly tracks: readonly Track[];
   /** Weights of the experts for that horizon, after the last day. */
@@ -84,7 +84,7 @@ class Horizon {
  * @param experts of that history
  * @param days how many days ahead are summed, 1 or more
  */
-export function weigh(history: readonly number[], experts: readonly Expert[], days: number): Weighing {
+export function weightExperts(history: readonly number[], experts: readonly Expert[], days: number): Weighting {
   const horizons = [...new Set([1, Math.min(WEEK_DAYS, days), days])].map(
     (ahead) => new Horizon(ahead, experts, history.length),
   );

@@ -1,12 +1,12 @@
 /**
  * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
  *
- * Late usage weighs a past period again. A threshold is told once per period whatever comes later, unless the budget is
- * raised beyond the spend. Of the present
- * period it also notes what runs have cost of the budget that was reserved for them, and weighs again when a
+ * Late usage evaluates a past period again. A threshold is told once per period whatever comes later, unless the budget
+ * is raised beyond the spend. Of the present
+ * period it also notes what runs have cost of the budget that was reserved for them, and evaluates again when a
  * reservation expires.
  */
-import { crossings, raised, weighBudget, type Forecaster, type ToldCrossing } from '../core/budget/budget.js';
+import { crossings, raised, evaluateBudget, type Forecaster, type ToldCrossing } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
@@ -21,7 +21,7 @@ import type { Stage } from './stage.js';
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
   forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
-export function weighStage(
+export function evaluateBudgetStage(
   organisations: OrganisationStore,
   prices: PriceStore,
   budgets: BudgetStore,
@@ -52,7 +52,7 @@ export function weighStage(
         );
         const { points, unconverted, unstated } = await budgets.spend(tx, organisation, budget, period, fx);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
-        const state = weighBudget({
+        const state = evaluateBudget({
           budget,
           instant,
           spend: points.filter((point) => point.at <= asOf),
@@ -97,7 +97,7 @@ export async function budgetItems(
     for (const budget of await budgets.over(tx, organisation, new Set([team]))) {
       for (const day of days) {
         const start = Date.parse(day);
-        // A UTC day may touch two local periods; both are weighed.
+        // A UTC day may touch two local periods; both are evaluated.
         for (const instant of [start, start + DAY_MS - 1]) {
           const key = `${budget.id}/${periodLabel(budget, instant)}`;
           workItems.set(key, { stage: 'budget.weigh', partition: budget.id, key });
