@@ -1,5 +1,5 @@
 /**
- * A broad prior of demand, to fit the commitment planner's outlook on: SYNTHETIC, nothing here is measured.
+ * A broad prior of demand, to fit the commitment planner's forecast on: SYNTHETIC, nothing here is measured.
  *
  * A tenant is a sum of one to five parts of drawn kinds (base, trend, season, steps, spells, a queue of jobs, a slow
  * random walk), each with durations, sizes and laws drawn over orders of magnitude, so that no single shape is

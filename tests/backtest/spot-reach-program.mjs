@@ -16,8 +16,8 @@ const MODES = 5;
 const BARRED = 1e9;
 
 /**
- * Where each choice leads from `slack` with `work` left: what is paid now, and the row of the outlook that follows; -1
- * where the work ends.
+ * Where each choice leads from `slack` with `work` left: what is paid now, and the row of the expected costs that
+ * follows; -1 where the work ends.
  */
 function choicesAt(problem, slack, work, rows) {
   const {
@@ -49,18 +49,18 @@ function choicesAt(problem, slack, work, rows) {
 }
 
 /** Cost to go of node `n` after a choice. */
-const costOf = (choice, outlook, size, n) =>
-  choice === null ? BARRED : choice.paid + (choice.row < 0 ? 0 : outlook[choice.row * size + n]);
+const costOf = (choice, expected, size, n) =>
+  choice === null ? BARRED : choice.paid + (choice.row < 0 ? 0 : expected[choice.row * size + n]);
 
 /** Sums a choice's cost to go over the teachers of each group. */
-function addUp(choice, outlook, { size, weight }, groups, sums) {
+function addUp(choice, expected, { size, weight }, groups, sums) {
   sums.fill(0);
-  for (let n = 0; n < size; n += 1) if (weight[n] > 0) sums[groups[n]] += weight[n] * costOf(choice, outlook, size, n);
+  for (let n = 0; n < size; n += 1) if (weight[n] > 0) sums[groups[n]] += weight[n] * costOf(choice, expected, size, n);
 }
 
 /**
  * Cost of every node from the first tick on, idle with all slack. `nodes`: size, weight by node (0: follows), at(tick)
- * = { groups, coarser, available } by node, their number as groupCount and coarserCount, and `blend(values, outlook)`
+ * = { groups, coarser, available } by node, their number as groupCount and coarserCount, and `blend(values, forecast)`
  * where what follows is not the same node's next tick. A node whose group has no teacher goes by its coarser group.
  */
 export function bestCosts(problem, nodes) {
@@ -70,7 +70,7 @@ export function bestCosts(problem, nodes) {
   const rows = most + 1;
   // Rows of a slack that leaves no work, or more than the job, are never read.
   let values = new Float64Array(MODES * rows * nodes.size);
-  let outlook = new Float64Array(values.length).fill(BARRED);
+  let expected = new Float64Array(values.length).fill(BARRED);
   const decider = new Decider(nodes);
   for (let tick = ticks - 1; tick >= 0; tick -= 1) {
     const { groups, coarser, available } = nodes.at(tick);
@@ -78,13 +78,13 @@ export function bestCosts(problem, nodes) {
     for (let slack = 0; slack < rows; slack += 1) {
       const work = (ticks - tick) * tickUnits - slack;
       if (work > 0 && work <= jobUnits)
-        decider.decide(choicesAt(problem, slack, work, rows), { values, outlook, available, slack, rows });
+        decider.decide(choicesAt(problem, slack, work, rows), { values, expected, available, slack, rows });
     }
-    if (nodes.blend === undefined) [values, outlook] = [outlook, values];
-    else nodes.blend(values, outlook);
+    if (nodes.blend === undefined) [values, expected] = [expected, values];
+    else nodes.blend(values, expected);
   }
   const from = (IDLE * rows + most) * nodes.size;
-  return (nodes.blend === undefined ? outlook : values).slice(from, from + nodes.size);
+  return (nodes.blend === undefined ? expected : values).slice(from, from + nodes.size);
 }
 
 /** Makes the choices of one tick at one slack: the teachers' sums by group, then every node as its group chose. */
@@ -109,14 +109,14 @@ class Decider {
     });
   }
 
-  decide({ wait, spot, stay }, { values, outlook, available, slack, rows }) {
+  decide({ wait, spot, stay }, { values, expected, available, slack, rows }) {
     const {
       nodes: { size },
       levels,
     } = this;
     const [fine, coarser] = levels;
     const sum = (choice, which) => {
-      for (const { sums, groups } of levels) addUp(choice, outlook, this.nodes, groups, sums[which]);
+      for (const { sums, groups } of levels) addUp(choice, expected, this.nodes, groups, sums[which]);
     };
     sum(wait, 0);
     sum(spot, 1);
@@ -128,13 +128,13 @@ class Decider {
         const g = groups[n];
         const [waits, spots, stays] = [sums[0][g], sums[1][g], sums[2][g]];
         const goes = available[n] === 1 && spots < stays && spots <= waits ? spot : waits < stays ? wait : stay[mode];
-        values[out + n] = costOf(goes, outlook, size, n);
+        values[out + n] = costOf(goes, expected, size, n);
       }
     }
     for (const mode of [SPOT, SPOT_RESTARTING]) {
       const out = (mode * rows + slack) * size;
       for (let n = 0; n < size; n += 1)
-        values[out + n] = available[n] === 1 ? costOf(stay[mode], outlook, size, n) : values[slack * size + n];
+        values[out + n] = available[n] === 1 ? costOf(stay[mode], expected, size, n) : values[slack * size + n];
     }
   }
 }

@@ -10,7 +10,7 @@ import { LEVEL_FEATURES, LevelHistory } from '../../src/planning/commitment/leve
 import { type CommitmentTerm, commitmentCost, effectiveRatio } from '../../src/planning/commitment/model.js';
 import { lookBack, onlineDeterministic, onlineRandomised } from '../../src/lab/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
-import { Outlook } from '../../src/planning/commitment/outlook.js';
+import { UseForecast } from '../../src/planning/commitment/use-forecast.js';
 import { plannedPurchases } from '../../src/planning/commitment/planner.js';
 import { syntheticSeries } from '../../src/lab/commitment/series.js';
 import { mulberry32, type Random } from '../../src/lab/random.js';
@@ -152,16 +152,16 @@ describe('the history of a level', () => {
     );
   });
 
-  it('makes a share of the outlook, for any past', () => {
+  it('makes a share of the forecast, for any past', () => {
     fc.assert(
       fc.property(
         spells(40),
         fc.integer({ min: 1, max: 50 }),
         fc.constantFrom(1, 24, 168, 8760),
         (demand, level, termHours) => {
-          const outlook = new Outlook(termHours);
-          for (const gpus of demand) outlook.step(gpus);
-          const share = outlook.expectedUse(level);
+          const useForecast = new UseForecast(termHours);
+          for (const gpus of demand) useForecast.step(gpus);
+          const share = useForecast.expectedUse(level);
           expect(share).toBeGreaterThanOrEqual(0);
           expect(share).toBeLessThanOrEqual(1);
         },

@@ -29,7 +29,7 @@ import {
   onlineThreshold,
 } from '../../src/lab/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
-import { Outlook } from '../../src/planning/commitment/outlook.js';
+import { UseForecast } from '../../src/planning/commitment/use-forecast.js';
 import { Panel } from '../../src/planning/commitment/panel.js';
 import { plannedPurchases, ReservationPlanner } from '../../src/planning/commitment/planner.js';
 import { recommendReservations } from '../../src/planning/commitment/recommend.js';
@@ -209,11 +209,11 @@ describe('the guard', () => {
   });
 });
 
-describe('the outlook', () => {
-  const after = (demand: readonly number[], termHours = 168): Outlook => {
-    const outlook = new Outlook(termHours);
-    for (const value of demand) outlook.step(value);
-    return outlook;
+describe('the forecast', () => {
+  const after = (demand: readonly number[], termHours = 168): UseForecast => {
+    const useForecast = new UseForecast(termHours);
+    for (const value of demand) useForecast.step(value);
+    return useForecast;
   };
 
   it('counts the hours that reach a level', () => {
@@ -233,11 +233,11 @@ describe('the outlook', () => {
   });
 
   it('tells a burst like many before it from a base', () => {
-    const outlook = after([...bursts, ...hours(15, 9)]);
-    expect(outlook.expectedUse(2)).toBeGreaterThan(0.95);
-    expect(outlook.expectedUse(9)).toBeLessThan(0.4);
-    expect(outlook.levelAbove(0.66, 9)).toBe(2);
-    expect(outlook.levelAbove(1, 9)).toBe(0);
+    const useForecast = after([...bursts, ...hours(15, 9)]);
+    expect(useForecast.expectedUse(2)).toBeGreaterThan(0.95);
+    expect(useForecast.expectedUse(9)).toBeLessThan(0.4);
+    expect(useForecast.levelAbove(0.66, 9)).toBe(2);
+    expect(useForecast.levelAbove(1, 9)).toBe(0);
   });
 });
 

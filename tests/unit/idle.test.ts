@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { below30For30, skiRental, zeroFor60 } from '../../src/planning/idle/opponents.js';
-import { Outlook } from '../../src/planning/idle/outlook.js';
+import { StopPlan } from '../../src/planning/idle/stop-plan.js';
 import { IDLE_DEFAULTS, IdlePlanner } from '../../src/planning/idle/planner.js';
 import { Quiets, SPAN_STARTS, spanOf, SPANS } from '../../src/planning/idle/quiets.js';
 import {
@@ -139,49 +139,49 @@ describe('what to expect of a quiet', () => {
     }
     return quiets;
   };
-  const outlookOn = (...quiets: readonly Quiets[]): Outlook => {
-    const outlook = new Outlook();
-    outlook.look(
+  const planOn = (...quiets: readonly Quiets[]): StopPlan => {
+    const plan = new StopPlan();
+    plan.look(
       quiets.map((one) => ({ quiets: one, priorQuiets: 4 })),
       0,
       costs,
     );
-    return outlook;
+    return plan;
   };
   const at = (minutes: number): number => spanOf(minutes, 0);
 
   it('is what was seen once much was: half are back soon, and none of those that outlast the short ones', () => {
-    const outlook = outlookOn(seen(1000, 100, seen(1000, 5)));
-    expect(outlook.falseStop[at(2)]).toBeCloseTo(0.5, 1);
-    expect(outlook.falseStop[at(12)]).toBeCloseTo(0, 1);
+    const plan = planOn(seen(1000, 100, seen(1000, 5)));
+    expect(plan.falseStop[at(2)]).toBeCloseTo(0.5, 1);
+    expect(plan.falseStop[at(12)]).toBeCloseTo(0, 1);
     // Of 100 minutes 12 are gone, 10 are the restart.
-    expect(Math.abs(outlook.saved[at(12)]! - 78)).toBeLessThan(20);
-    expect([outlook.stops[at(2)], outlook.stops[at(12)]]).toEqual([0, 1]);
+    expect(Math.abs(plan.saved[at(12)]! - 78)).toBeLessThan(20);
+    expect([plan.stops[at(2)], plan.stops[at(12)]]).toEqual([0, 1]);
   });
 
   it('counts those that still last as having come so far', () => {
     const quiets = seen(100, 5);
-    const before = outlookOn(quiets).falseStop[at(2)]!;
+    const before = planOn(quiets).falseStop[at(2)]!;
     for (let n = 0; n < 100; n++) {
       quiets.begin();
       quiets.move(0, at(60));
     }
     expect(before).toBeGreaterThan(0.9);
-    expect(outlookOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
+    expect(planOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
     for (let n = 0; n < 100; n++) quiets.lose(at(60));
-    expect(outlookOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
+    expect(planOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
   });
 
   it('is drawn from the level above to its own as it sees more', () => {
     const wide = seen(1000, 5);
-    const own = [0, 20, 400].map((count) => outlookOn(wide, seen(count, 100)).falseStop[at(3)]!);
+    const own = [0, 20, 400].map((count) => planOn(wide, seen(count, 100)).falseStop[at(3)]!);
     expect(own[0]!).toBeGreaterThan(0.9);
     expect(own[1]!).toBeLessThan(0.7);
     expect(own[2]!).toBeLessThan(0.1);
   });
 
   it('forgets by and by', () => {
-    expect(outlookOn(seen(200, 100, seen(50, 5, new Quiets(50)))).falseStop[at(2)]!).toBeLessThan(0.1);
+    expect(planOn(seen(200, 100, seen(50, 5, new Quiets(50)))).falseStop[at(2)]!).toBeLessThan(0.1);
   });
 
   it('stops where no plan to wait is cheaper, by trying all of them', () => {
@@ -189,7 +189,7 @@ describe('what to expect of a quiet', () => {
     for (let run = 0; run < 200; run++) {
       const quiets = new Quiets(1000);
       for (let n = 0; n < 30; n++) seen(1, Math.exp(7 * random()) - 1, quiets);
-      const outlook = outlookOn(quiets);
+      const plan = planOn(quiets);
       // The chance of each span to be the last, from the counts.
       const from = Math.floor(random() * 30);
       const spans = Array.from({ length: SPANS - 1 }, (_, span) => span).slice(from);
@@ -200,11 +200,11 @@ describe('what to expect of a quiet', () => {
           cost += left * (SPAN_STARTS[from + before + 1]! - SPAN_STARTS[from + before]!) * (1 - ends[before]! / 2);
           left *= 1 - ends[before]!;
         }
-        const falseStop = outlook.falseStop[span]!;
+        const falseStop = plan.falseStop[span]!;
         return falseStop > 0.3 ? Infinity : cost + left * (10 + 70 * falseStop);
       });
       const later = Math.min(...plans.slice(1));
-      if (Math.abs(plans[0]! - later) > 1e-9) expect(outlook.stops[from] === 1, `run ${run}`).toBe(plans[0]! < later);
+      if (Math.abs(plans[0]! - later) > 1e-9) expect(plan.stops[from] === 1, `run ${run}`).toBe(plans[0]! < later);
     }
   });
 

@@ -108,7 +108,7 @@ function rules(term: CommitmentTerm, seed: number, tenantCount: number): Map<str
       'bursar',
       [
         {
-          reading: 'panel of look-backs and outlooks under the guard',
+          reading: 'panel of look-backs and forecasts under the guard',
           purchases: (demand) => plannedPurchases(demand, term),
         },
       ],

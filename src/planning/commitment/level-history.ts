@@ -3,8 +3,8 @@
  * in how many spells, and how much the tenant's demand moves. One vector of numbers per level, made from the hours seen
  * and no other.
  *
- * It forecasts nothing (outlook.ts does) and allocates nothing per question. Invariant: the vector does not depend on
- * the scale of demand:
+ * It forecasts nothing (use-forecast.ts does) and allocates nothing per question. Invariant: the vector does not depend
+ * on the scale of demand:
  * a tenant with twice the GPUs has the same vector at twice the level.
  */
 import { LevelTally } from './level-tally.js';

@@ -3,10 +3,10 @@
  *
  * No one rule suits every tenant, so a panel (panel.ts) trusts each by what it would have cost so far. On it are
  * look-backs (windows of some hours to a month, strict and lenient about how often a level must have been in use),
- * which are best where the future is like the recent past; the outlook of each level (outlook.ts) at several margins,
- * which knows bursts, projects and steps from their spells; and buying nothing, for terms that demand does not fill.
- * Before anything is known the outlook is trusted most. The weighted median is the wish; the guard decides what of it
- * may be bought.
+ * which are best where the future is like the recent past; the forecast of each level (use-forecast.ts) at several
+ * margins, which knows bursts, projects and steps from their spells; and buying nothing, for terms that demand does not
+ * fill. Before anything is known the forecast is trusted most. The weighted median is the wish; the guard decides what
+ * of it may be bought.
  *
  * It never reads ahead, never reserves for a GPU that is not in use in the hour of the purchase, and keeps the guard's
  * bound.
@@ -14,7 +14,7 @@
 import { Guard } from './guard.js';
 import { LevelCounts } from './level-counts.js';
 import { type CommitmentTerm, effectiveRatio } from './model.js';
-import { Outlook } from './outlook.js';
+import { UseForecast } from './use-forecast.js';
 import { Panel } from './panel.js';
 
 /**
@@ -26,12 +26,12 @@ export interface PlannerOptions {
   readonly windowHours: readonly number[];
   /** How far above break-even, as a share of the way to always, a level must have been in use in the window. */
   readonly margins: readonly number[];
-  /** The same of the use that the outlook expects; rising. */
-  readonly outlookMargins: readonly number[];
+  /** The same of the use that the forecast expects; rising. */
+  readonly forecastMargins: readonly number[];
   /**
-   * Trust before anything is known, beside 1 for each look-back: of each margin of the outlook, and of buying nothing.
+   * Trust before anything is known, beside 1 for each look-back: of each margin of the forecast, and of buying nothing.
    */
-  readonly outlookPrior: number;
+  readonly forecastPrior: number;
   readonly nothingPrior: number;
   /** Weight lost per cost: see `Panel`. */
   readonly learningRate: number;
@@ -42,8 +42,8 @@ export interface PlannerOptions {
 export const PLANNER_DEFAULTS: PlannerOptions = {
   windowHours: [6, 12, 24, 48, 96, 168, 336, 720],
   margins: [0, 0.5],
-  outlookMargins: [0, 0.15, 0.3],
-  outlookPrior: 8,
+  forecastMargins: [0, 0.15, 0.3],
+  forecastPrior: 8,
   nothingPrior: 4,
   learningRate: 1,
   firstHours: 12,
@@ -58,10 +58,10 @@ interface LookBack {
 export class ReservationPlanner {
   private readonly ratio: number;
   private readonly guard: Guard;
-  private readonly outlook: Outlook;
+  private readonly useForecast: UseForecast;
   private readonly lookBacks: readonly LookBack[];
   private readonly panel: Panel;
-  /** What each rule would hold: the look-backs, the outlook's margins, nothing. */
+  /** What each rule would hold: the look-backs, the forecast's margins, nothing. */
   private readonly wishes: Int32Array;
   /** Ring of the longest window. */
   private readonly past: Int32Array;
@@ -74,14 +74,14 @@ export class ReservationPlanner {
   ) {
     this.ratio = effectiveRatio(term);
     this.guard = new Guard(term.termHours, this.ratio);
-    this.outlook = new Outlook(term.termHours);
+    this.useForecast = new UseForecast(term.termHours);
     this.past = new Int32Array(Math.max(...options.windowHours) + 1);
     this.lookBacks = options.windowHours.flatMap((windowHours) =>
       options.margins.map((margin) => ({ window: new LevelCounts(), windowHours, share: this.shareAt(margin) })),
     );
     const priors = [
       ...this.lookBacks.map(() => 1),
-      ...options.outlookMargins.map(() => options.outlookPrior),
+      ...options.forecastMargins.map(() => options.forecastPrior),
       options.nothingPrior,
     ];
     this.panel = new Panel(priors, term.termHours, this.ratio, options.learningRate);
@@ -94,10 +94,10 @@ export class ReservationPlanner {
     this.past[this.hour % this.past.length] = gpus;
     this.lookBacks.forEach((lookBack, rule) => (this.wishes[rule] = this.levelOf(lookBack, gpus)));
     this.hour++;
-    this.outlook.step(gpus);
-    let most = this.outlook.peak;
-    this.options.outlookMargins.forEach((margin, index) => {
-      most = this.outlook.levelAbove(this.shareAt(margin), most);
+    this.useForecast.step(gpus);
+    let most = this.useForecast.peak;
+    this.options.forecastMargins.forEach((margin, index) => {
+      most = this.useForecast.levelAbove(this.shareAt(margin), most);
       this.wishes[this.lookBacks.length + index] = most;
     });
     this.panel.charge(gpus, this.wishes);

@@ -7,7 +7,7 @@
  * different ways, and a change from one to the other begins anew.
  */
 
-import { Outlook, type Level } from './outlook.js';
+import { StopPlan, type Level } from './stop-plan.js';
 import { Quiets, spanOf } from './quiets.js';
 import { activityOf, type IdleEvidence } from './samples.js';
 import type { IdlePolicy } from './simulate.js';
@@ -78,7 +78,7 @@ interface Watch {
    * What to expect of the present state; not looked at yet, looked at when it began, or again when a stop was first
    * due.
    */
-  readonly outlook: Outlook;
+  readonly plan: StopPlan;
   looked: 'not yet' | 'at first' | 'again';
 }
 
@@ -137,7 +137,7 @@ export class IdlePlanner implements IdlePolicy {
         busyMemory: 0,
         known: new Map(),
         levels: [],
-        outlook: new Outlook(),
+        plan: new StopPlan(),
         looked: 'not yet',
       };
       this.watches.set(resource, watch);
@@ -173,20 +173,20 @@ export class IdlePlanner implements IdlePolicy {
 
   private evaluate(watch: Watch, minute: number): IdleDecision {
     const { settings } = this;
-    const { outlook } = watch;
+    const { plan } = watch;
     moveTo(watch, minute - watch.stateSince);
     if (watch.looked === 'not yet') {
-      outlook.look(watch.levels, watch.span, settings);
+      plan.look(watch.levels, watch.span, settings);
       watch.looked = 'at first';
     }
     const quietMinutes = minute - watch.quietSince!;
     const early = quietMinutes < settings.minimumQuietMinutes;
-    if (!early && watch.looked === 'at first' && outlook.stops[watch.span] === 1) {
-      outlook.look(watch.levels, watch.span, settings);
+    if (!early && watch.looked === 'at first' && plan.stops[watch.span] === 1) {
+      plan.look(watch.levels, watch.span, settings);
       watch.looked = 'again';
     }
     const { span } = watch;
-    const [stops, falseStopProbability] = [outlook.stops[span] === 1, outlook.falseStop[span]!];
+    const [stops, falseStopProbability] = [plan.stops[span] === 1, plan.falseStop[span]!];
     const reason = early
       ? 'too-soon'
       : stops
@@ -199,7 +199,7 @@ export class IdlePlanner implements IdlePolicy {
       reason,
       quietMinutes,
       falseStopProbability,
-      expectedSavedMinutes: outlook.saved[span]!,
+      expectedSavedMinutes: plan.saved[span]!,
     };
   }
 }

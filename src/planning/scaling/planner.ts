@@ -75,7 +75,7 @@ const NO_VOTE_DISTANCE = 35;
 const MEMORYLESS_MINUTES = 240;
 
 /** What is known about a minute to come, shared by all risk settings. */
-class Outlook {
+class LoadPlanner {
   private readonly regimes = new RegimeFilter();
   private readonly forecaster: LoadForecaster;
   private readonly rehearsal: Rehearsal;
@@ -197,21 +197,23 @@ function median(weights: Float64Array, all: number): number {
   return weights.length - 1;
 }
 
-/** One policy per risk setting for `simulate`, all sharing one outlook of the same load; each is for a single run. */
+/** One policy per risk setting for `simulate`, all sharing one planner of the same load; each is for a single run. */
 export function bursarPolicies(
   load: Float64Array,
   limits: FleetLimits,
   startingReplicas: number,
   risks: readonly RiskSetting[],
 ): ScalingPolicy[] {
-  const outlook = new Outlook(limits, startingReplicas);
+  const loadPlanner = new LoadPlanner(limits, startingReplicas);
   const wishes = risks.map(() => new Int32Array(load.length));
   const prices = [...new Set(risks.map(({ price }) => price))];
   for (let minute = 0; minute < load.length; minute++) {
     // What is decided for a minute stands before its load is observed: nothing later can change it.
-    if (minute > 0) outlook.observe(load[minute - 1]!);
-    const plans = new Map(prices.map((price) => [price, outlook.plan(price)]));
-    risks.forEach(({ price, reserve }, i) => (wishes[i]![minute] = outlook.withReserve(plans.get(price)!, reserve)));
+    if (minute > 0) loadPlanner.observe(load[minute - 1]!);
+    const plans = new Map(prices.map((price) => [price, loadPlanner.plan(price)]));
+    risks.forEach(
+      ({ price, reserve }, i) => (wishes[i]![minute] = loadPlanner.withReserve(plans.get(price)!, reserve)),
+    );
   }
   return wishes.map((wish) => (view) => wish[view.minute]!);
 }
@@ -254,10 +256,13 @@ export function planReplicas(history: ArrayLike<number>, state: FleetState, sett
   checkPlan(history, state, settings);
   const current = state.ready + state.booting;
   const load = Float64Array.from(history, (value) => value / settings.capacityPerReplica);
-  const outlook = new Outlook(settings, clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings));
-  for (const value of load) outlook.observe(value);
-  const replicas = load.length === 0 ? clamp(current, settings) : outlook.wanted(settings.risk);
-  const { shortfall, calmLoad } = outlook;
+  const loadPlanner = new LoadPlanner(
+    settings,
+    clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings),
+  );
+  for (const value of load) loadPlanner.observe(value);
+  const replicas = load.length === 0 ? clamp(current, settings) : loadPlanner.wanted(settings.risk);
+  const { shortfall, calmLoad } = loadPlanner;
   const expected = shortfall[0]!;
   const unserved = (fleet: number): number =>
     expected > 0 ? shortfall[Math.min(fleet, shortfall.length - 1)]! / expected : 0;

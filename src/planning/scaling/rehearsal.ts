@@ -34,7 +34,7 @@ const BILL_HALF_LIFE = 4000;
  * What the rules decide by, for the minute in which a replica ordered now begins to serve; roots are square roots of
  * replicas.
  */
-export interface LoadOutlook {
+export interface LoadForecast {
   /** The calm load and the standard deviation of its forecast. */
   readonly calmRoot: number;
   readonly calmDeviation: number;
@@ -97,8 +97,8 @@ export class Rehearsal {
   }
 
   /** Lets every rule decide for the minute that begins. */
-  decide(outlook: LoadOutlook, lastLoad: number): void {
-    this.decidePlainly(outlook, lastLoad);
+  decide(forecast: LoadForecast, lastLoad: number): void {
+    this.decidePlainly(forecast, lastLoad);
     for (let rule = 0; rule < RULES; rule++) {
       const least = this.least[rule]!;
       const held = Math.max(this.most[rule]!, this.hold(rule, least));
@@ -111,8 +111,8 @@ export class Rehearsal {
     }
   }
 
-  private decidePlainly(outlook: LoadOutlook, lastLoad: number): void {
-    const { calmRoot, calmDeviation, presentRoot } = outlook;
+  private decidePlainly(forecast: LoadForecast, lastLoad: number): void {
+    const { calmRoot, calmDeviation, presentRoot } = forecast;
     const calm = calmRoot * calmRoot;
     let rule = 0;
     for (const band of BANDS) {
@@ -132,8 +132,8 @@ export class Rehearsal {
     };
     for (const factor of LAST_FACTORS) plainly(replicasFor(factor * lastLoad));
     for (const price of PRICES) {
-      plainly(newsvendor(outlook.shortfall, price));
-      plainly(newsvendor(outlook.memoryless, price));
+      plainly(newsvendor(forecast.shortfall, price));
+      plainly(newsvendor(forecast.memoryless, price));
     }
   }
 

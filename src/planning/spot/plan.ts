@@ -86,7 +86,7 @@ function shiftBy(grid: ReserveGrid, change: number): Shift {
 }
 
 /** Expected cost from the next tick on, by grid point x age x component, for what is held and what is seen now. */
-interface Outlook {
+interface ExpectedCosts {
   readonly idle: readonly [Float64Array, Float64Array];
   readonly onDemand: readonly [Float64Array, Float64Array];
   readonly spot: Float64Array;
@@ -94,7 +94,7 @@ interface Outlook {
   readonly launched: Float64Array;
 }
 
-type Values = Omit<Outlook, 'launched'>;
+type Values = Omit<ExpectedCosts, 'launched'>;
 
 /**
  * Plans `problem` under `model` and holds the tables of every tick, for a plan that many windows use at once. Time and
@@ -127,7 +127,7 @@ const BARRED = 1e9;
  */
 export class TickSolver {
   private readonly values: Values;
-  private readonly outlook: Outlook;
+  private readonly expected: ExpectedCosts;
   private readonly wait: Shift;
   private readonly launch: Shift;
   private readonly release: Shift;
@@ -142,7 +142,7 @@ export class TickSolver {
   ) {
     const size = grid.points.length * WIDTH;
     this.values = emptyValues(size);
-    this.outlook = { ...emptyValues(size), launched: new Float64Array(size) };
+    this.expected = { ...emptyValues(size), launched: new Float64Array(size) };
     const { tickUnits, restartUnits } = problem;
     this.wait = shiftBy(grid, -tickUnits);
     this.launch = shiftBy(grid, -restartUnits);
@@ -193,7 +193,7 @@ export class TickSolver {
   }
 
   private solveRow(row: number, timeLeft: number, tables: Float32Array, rows: number): void {
-    const { problem, grid, outlook, values } = this;
+    const { problem, grid, expected, values } = this;
     const { tickUnits, restartUnits } = problem;
     const [, spotPrice, onDemandPrice] = problem.unitPrice;
     const reserve = grid.points[row] ?? 0;
@@ -213,19 +213,19 @@ export class TickSolver {
     for (let h = 0; h < WIDTH; h += 1) {
       const cell = row * WIDTH + h;
       for (const seen of [0, 1] as const) {
-        const onDemand = run(workHeld, onDemandPrice, outlook.onDemand[seen], null, h);
-        const wait = workIdle <= 0 ? 0 : pick(outlook.idle[seen], this.wait, h);
-        const spot = seen === 1 ? run(workHeld, spotPrice, outlook.launched, this.launch, h) : BARRED;
+        const onDemand = run(workHeld, onDemandPrice, expected.onDemand[seen], null, h);
+        const wait = workIdle <= 0 ? 0 : pick(expected.idle[seen], this.wait, h);
+        const spot = seen === 1 ? run(workHeld, spotPrice, expected.launched, this.launch, h) : BARRED;
         put(seen === 1 ? WAIT_WHEN_AVAILABLE : WAIT_WHEN_ABSENT, h, wait - onDemand);
         if (seen === 1) put(SPOT_WHEN_AVAILABLE, h, spot - onDemand);
         values.idle[seen][cell] = workIdle <= 0 ? 0 : Math.min(onDemand, wait, spot);
-        const release = seen === 0 ? pick(outlook.idle[0], this.release, h) : BARRED;
-        const move = seen === 1 ? run(workHeld + restartUnits, spotPrice, outlook.launched, this.move, h) : BARRED;
+        const release = seen === 0 ? pick(expected.idle[0], this.release, h) : BARRED;
+        const move = seen === 1 ? run(workHeld + restartUnits, spotPrice, expected.launched, this.move, h) : BARRED;
         if (seen === 0) put(RELEASE_WHEN_ABSENT, h, release - onDemand);
         else put(MOVE_WHEN_AVAILABLE, h, move - onDemand);
         values.onDemand[seen][cell] = workHeld <= 0 ? 0 : Math.min(onDemand, release, move);
       }
-      values.spot[cell] = workIdle <= 0 ? 0 : run(workIdle, spotPrice, outlook.spot, null, h);
+      values.spot[cell] = workIdle <= 0 ? 0 : run(workIdle, spotPrice, expected.spot, null, h);
     }
   }
 
@@ -237,19 +237,20 @@ export class TickSolver {
 
   /** Expectation over the next tick's reading. After the last tick work that is left cannot be done. */
   private look(last: boolean, rows: number): void {
-    const { outlook, values } = this;
+    const { expected, values } = this;
     if (last) {
-      for (const table of [...outlook.idle, ...outlook.onDemand, outlook.spot, outlook.launched]) table.fill(BARRED);
+      for (const table of [...expected.idle, ...expected.onDemand, expected.spot, expected.launched])
+        table.fill(BARRED);
       return;
     }
     const reach = Math.min(this.grid.points.length, rows + 1);
     for (let row = 0; row < reach; row += 1) {
-      this.lookRow(outlook.idle[0], 0, values.idle[0], values.idle[1], row);
-      this.lookRow(outlook.idle[1], 1, values.idle[1], values.idle[0], row);
-      this.lookRow(outlook.onDemand[0], 0, values.onDemand[0], values.onDemand[1], row);
-      this.lookRow(outlook.onDemand[1], 1, values.onDemand[1], values.onDemand[0], row);
-      this.lookRow(outlook.spot, 1, values.spot, values.idle[0], row);
-      this.lookRow(outlook.launched, 1, values.spot, values.idle[0], row, this.refund);
+      this.lookRow(expected.idle[0], 0, values.idle[0], values.idle[1], row);
+      this.lookRow(expected.idle[1], 1, values.idle[1], values.idle[0], row);
+      this.lookRow(expected.onDemand[0], 0, values.onDemand[0], values.onDemand[1], row);
+      this.lookRow(expected.onDemand[1], 1, values.onDemand[1], values.onDemand[0], row);
+      this.lookRow(expected.spot, 1, values.spot, values.idle[0], row);
+      this.lookRow(expected.launched, 1, values.spot, values.idle[0], row, this.refund);
     }
   }
 

@@ -11,7 +11,7 @@
 import { SPAN_STARTS, SPANS, spanEnd, spanOf, type Quiets } from './quiets.js';
 import { FALSE_STOP_MINUTES } from './simulate.js';
 
-export interface OutlookSettings {
+export interface StopPlanSettings {
   readonly restartMinutes: number;
   readonly falseStopMinutes: number;
   readonly maximumFalseStopProbability: number;
@@ -42,7 +42,7 @@ const SAFE_PART = SPAN_STARTS.map((start, span) => {
 const ends = new Float64Array(SPANS);
 const lasts = new Float64Array(SPANS + 1);
 
-export class Outlook {
+export class StopPlan {
   /** By span: 1 where stopping is cheaper in expectation than any waiting. */
   readonly stops = new Uint8Array(SPANS);
   /** By span: probability that a stop at its start would be false. */
@@ -57,7 +57,7 @@ export class Outlook {
   look(
     levels: readonly Level[],
     from: number,
-    { restartMinutes, falseStopMinutes, maximumFalseStopProbability }: OutlookSettings,
+    { restartMinutes, falseStopMinutes, maximumFalseStopProbability }: StopPlanSettings,
   ): void {
     learn(levels, from);
     const last = SPANS - 1;

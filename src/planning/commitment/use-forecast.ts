@@ -1,20 +1,20 @@
 /**
- * The outlook of each level of demand: in which share of the coming term the k-th GPU will be in use, judged by its
+ * The forecast of each level of demand: in which share of the coming term the k-th GPU will be in use, judged by its
  * past alone.
  *
  * A regression with two hidden layers on the level's history (level-history.ts) and the length of the term. It was
  * fitted once, on SYNTHETIC demand drawn from a broad prior (tests/backtest/commitment-prior.mjs: seasons, trends,
  * steps, spells, queues of jobs, of every length and mixture), to the use that then followed, by
- * `tests/backtest/fit-commitment-outlook.mjs`; its output, a share, is the mean use under that prior given the history,
- * that is Bayes' forecast as far as the network can hold it ("amortised inference": Gershman and Goodman, "Amortized
- * Inference in Probabilistic Reasoning", 2014). It learns nothing from one tenant for another, and never reads ahead.
- * Invariant: the same history gives the same share, between 0 and 1.
+ * `tests/backtest/fit-commitment-forecast.mjs`; its output, a share, is the mean use under that prior given the
+ * history, that is Bayes' forecast as far as the network can hold it ("amortised inference": Gershman and Goodman,
+ * "Amortized Inference in Probabilistic Reasoning", 2014). It learns nothing from one tenant for another, and never
+ * reads ahead. Invariant: the same history gives the same share, between 0 and 1.
  */
 import { LEVEL_FEATURES, LevelHistory } from './level-history.js';
-import { OUTLOOK_WEIGHTS } from './outlook-weights.js';
+import { FORECAST_WEIGHTS } from './use-forecast-weights.js';
 
 /** The fitted numbers: inputs are centred and scaled; each layer's weights are stored input by input. */
-export interface OutlookWeights {
+export interface ForecastWeights {
   readonly centre: readonly number[];
   readonly scale: readonly number[];
   readonly first: readonly number[];
@@ -26,18 +26,18 @@ export interface OutlookWeights {
 }
 
 /** Inputs of the regression: a level's history, and the logarithm of the term's hours. */
-export const OUTLOOK_INPUTS = LEVEL_FEATURES + 1;
+export const FORECAST_INPUTS = LEVEL_FEATURES + 1;
 
-export class Outlook {
+export class UseForecast {
   private readonly history = new LevelHistory();
-  private readonly inputs = new Float64Array(OUTLOOK_INPUTS);
-  private readonly scaled = new Float64Array(OUTLOOK_INPUTS);
+  private readonly inputs = new Float64Array(FORECAST_INPUTS);
+  private readonly scaled = new Float64Array(FORECAST_INPUTS);
   private readonly hidden: Float64Array;
   private readonly deeper: Float64Array;
 
   constructor(
     termHours: number,
-    private readonly weights: OutlookWeights = OUTLOOK_WEIGHTS,
+    private readonly weights: ForecastWeights = FORECAST_WEIGHTS,
   ) {
     this.inputs[LEVEL_FEATURES] = Math.log(termHours);
     this.hidden = new Float64Array(weights.firstBias.length);
@@ -58,7 +58,7 @@ export class Outlook {
   expectedUse(level: number): number {
     const { weights, inputs, scaled, hidden, deeper } = this;
     this.history.describe(level, inputs);
-    for (let input = 0; input < OUTLOOK_INPUTS; input++)
+    for (let input = 0; input < FORECAST_INPUTS; input++)
       scaled[input] = (inputs[input]! - weights.centre[input]!) / weights.scale[input]!;
     dense(scaled, weights.first, weights.firstBias, hidden);
     dense(hidden, weights.second, weights.secondBias, deeper);

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Fits the commitment planner's outlook and writes src/planning/commitment/outlook-weights.ts. Needs `npm run build`
- * first; some minutes.
+ * Fits the commitment planner's forecast and writes src/planning/commitment/use-forecast-weights.ts. Needs `npm run
+ * build` first; some minutes.
  *
- *   node tests/backtest/fit-commitment-outlook.mjs [--tenants 8000] [--epochs 6] [--width 16] [--out FILE]
+ *   node tests/backtest/fit-commitment-forecast.mjs [--tenants 8000] [--epochs 6] [--width 16] [--out FILE]
  *
  * Samples: tenants of commitment-prior.mjs (SYNTHETIC), each with a term drawn from 12 hours to a year, at random hours
  * a level of the demand and the share of the coming term in which it was in use. The loss is the cross-entropy of that
@@ -22,7 +22,7 @@ const { values } = parseArgs({
     tenants: { type: 'string', default: '8000' },
     epochs: { type: 'string', default: '6' },
     width: { type: 'string', default: '16' },
-    out: { type: 'string', default: 'src/planning/commitment/outlook-weights.ts' },
+    out: { type: 'string', default: 'src/planning/commitment/use-forecast-weights.ts' },
   },
 });
 const [tenants, epochs, width] = [values.tenants, values.epochs, values.width].map(Number);
@@ -192,11 +192,11 @@ const rows = sample();
 const { centre, scale } = standardise(rows.x);
 const [first, second, last] = fit(rows);
 const text = `/**
- * The fitted numbers of the outlook (outlook.ts). Made by tests/backtest/fit-commitment-outlook.mjs from SYNTHETIC
- * demand (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs} epochs. Never
- * edited by hand.
+ * The fitted numbers of the forecast of use (use-forecast.ts). Made by tests/backtest/fit-commitment-forecast.mjs from
+ * SYNTHETIC demand (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs}
+ * epochs. Never edited by hand.
  */
-export const OUTLOOK_WEIGHTS = {
+export const FORECAST_WEIGHTS = {
   centre: ${rowsOf(centre)},
   scale: ${rowsOf(scale)},
   first: ${rowsOf(first.weights)},

@@ -1,8 +1,9 @@
 /**
- * The fitted numbers of the outlook (outlook.ts). Made by tests/backtest/fit-commitment-outlook.mjs from SYNTHETIC
- * demand (tests/backtest/commitment-prior.mjs): 3959185 samples of 8000 tenants, 6 epochs. Never edited by hand.
+ * The fitted numbers of the forecast of use (use-forecast.ts). Made by tests/backtest/fit-commitment-forecast.mjs from
+ * SYNTHETIC demand (tests/backtest/commitment-prior.mjs): 3959185 samples of 8000 tenants, 6 epochs. Never edited by
+ * hand.
  */
-export const OUTLOOK_WEIGHTS = {
+export const FORECAST_WEIGHTS = {
   centre: [
     0.83, 0.8142, 0.7942, 0.7826, 0.7717, 0.7594, 0.7493, 0.7337, 0.7146, 0.7003, 0.1064, 0.2849, 0.2402, 0.2999,
     0.2602, 0.6859, 4.378, 1.993, 4.101, 6.418, 6.651, 5.092,
