@@ -129,7 +129,7 @@ function portTrouble(error: unknown, host: string, port: number, setting: string
 
 /** Within this the same request may come twice: of a Ctrl-C the terminal tells every process, and npm tells its own. */
 const ONE_REQUEST_MILLISECONDS = 2000;
-const PARENT_LOOK_MILLISECONDS = 1000;
+const PARENT_CHECK_MILLISECONDS = 1000;
 
 /**
  * The first request to stop; a second one ends the process at once. Under npm the end of npm, or of its shell, is a
@@ -150,6 +150,6 @@ function stopped(): Promise<'stop'> {
     const parent = process.ppid;
     setInterval(() => {
       if (process.ppid !== parent) resolve('stop');
-    }, PARENT_LOOK_MILLISECONDS).unref();
+    }, PARENT_CHECK_MILLISECONDS).unref();
   });
 }

@@ -90,7 +90,7 @@ export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
   };
 }
 
-interface Look {
+interface Run {
   readonly organisation: string;
   readonly now: number;
   readonly asOf: number;
@@ -100,7 +100,7 @@ interface Look {
 async function direct(
   { alerts }: Needs,
   tx: Transaction,
-  { organisation, now, asOf }: Look,
+  { organisation, now, asOf }: Run,
   directory: Directory,
   alert: Alert,
 ): Promise<WorkItem[]> {
@@ -167,7 +167,7 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
 }
 
 /** Between two looks for news. */
-const LOOK_MS = 5000;
+const POLL_MS = 5000;
 
 /**
  * Enqueues evaluations: for news every few seconds where there may be any, for unusual prices every hour, for unusual
@@ -175,7 +175,7 @@ const LOOK_MS = 5000;
  */
 export class AlertSchedule {
   readonly name = 'alerts';
-  private nextLook = -Infinity;
+  private nextCheck = -Infinity;
   private lastHour = -Infinity;
   private lastDay = -Infinity;
 
@@ -186,8 +186,8 @@ export class AlertSchedule {
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (now < this.nextLook) return;
-    this.nextLook = now + LOOK_MS;
+    if (now < this.nextCheck) return;
+    this.nextCheck = now + POLL_MS;
     const { db, organisations } = this.stores;
     const { hour, day, keys } = anomalyKeys(now, { hour: this.lastHour, day: this.lastDay });
     const teams = keys.teams

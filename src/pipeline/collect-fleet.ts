@@ -50,7 +50,7 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
           await takeRecords(stores, tx, organisation, partition, 'readings', now, [{ records, rejects: [] }]);
       }
       await collections.saveCollected(tx, organisation, { connection: partition, what: 'fleet' }, reading.at, now);
-      return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
+      return recommendationItems([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     };
   });
 }
@@ -67,12 +67,12 @@ export function allocateFleetStage(stores: Placing): Stage {
         partition,
         teamBy(await organisations.rules(tx, organisation)),
       );
-      return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
+      return recommendationItems([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     },
   };
 }
 
-const lookedAtAnew = (teams: readonly string[]): WorkItem[] =>
+const recommendationItems = (teams: readonly string[]): WorkItem[] =>
   [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** Whose a target is. What several teams share is nobody's to act on. */

@@ -21,7 +21,7 @@ import { apartStage, type Stage } from './stage.js';
 
 const HOUR_MS = 3_600_000;
 /** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next look. */
-const FIRST_LOOK_MS = 24 * HOUR_MS;
+const FIRST_READ_MS = 24 * HOUR_MS;
 const MOST_AT_ONCE_MS = 6 * HOUR_MS;
 /** Samples that are written together. */
 const BATCH = 20_000;
@@ -50,7 +50,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
       const isEnqueuedAgain = connection !== undefined || isReadElsewhere || stillOpen;
       return [
         // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
-        ...(read === null || read.isBehind ? [] : lookAt(read.teams)),
+        ...(read === null || read.isBehind ? [] : recommendationItems(read.teams)),
         ...lost,
         ...(isEnqueuedAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
         { stage: 'sample.pack', partition: source, key: source, notBefore: stores.samples.nextPack(now) },
@@ -65,7 +65,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
   });
 }
 
-const lookAt = (teams: readonly string[]): WorkItem[] =>
+const recommendationItems = (teams: readonly string[]): WorkItem[] =>
   teams
     .filter((team) => !isShared(team))
     .map((team): WorkItem => ({ stage: 'recommendation.make', partition: team, key: team }));
@@ -90,7 +90,7 @@ async function collect(
   now: number,
 ): Promise<Read> {
   const before = await stores.samples.state(stores.db, organisation, connection.name);
-  const from = before?.readTo ?? now - FIRST_LOOK_MS;
+  const from = before?.readTo ?? now - FIRST_READ_MS;
   const to = Math.min(now, from + MOST_AT_ONCE_MS);
   if (to <= from) return { state: null, isBehind: false, teams: [] };
   const teams = new Set<string>();

@@ -25,16 +25,16 @@ export function confirmStage(
   return reachingStage(CONFIRM, async ({ organisation, key, now }) => {
     const found = await stores.actions.get(stores.db, organisation, key);
     if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return async () => [];
-    const look = await lookFor(found, connections.get(found.connection));
-    return (tx) => settle(stores.actions, tx, { organisation, id: key, now, look, isVerified: has(VERIFY) });
+    const observed = await observe(found, connections.get(found.connection));
+    return (tx) => settle(stores.actions, tx, { organisation, id: key, now, observed, isVerified: has(VERIFY) });
   });
 }
 
-interface Look {
+interface Observation {
   readonly organisation: string;
   readonly id: string;
   readonly now: number;
-  readonly look: Seen;
+  readonly observed: Seen;
   /** What is confirmed is measured. */
   readonly isVerified: boolean;
 }
@@ -42,20 +42,20 @@ interface Look {
 async function settle(
   actions: Stores['actions'],
   tx: Transaction,
-  { organisation, id, now, look, isVerified }: Look,
+  { organisation, id, now, observed, isVerified }: Observation,
 ): Promise<readonly WorkItem[]> {
   const action = await actions.lock(tx, organisation, id);
   // Meanwhile it may have been taken back.
   if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
-  if (look.progress === 'done') {
+  if (observed.progress === 'done') {
     const { workItems } = await actions.move(tx, organisation, action, 'confirmed', {
       at: now,
       actor: action.connection,
-      detail: { billing: look.seen?.billing ?? null },
+      detail: { billing: observed.seen?.billing ?? null },
       set: {
-        after: look.seen,
+        after: observed.seen,
         afterAt: now,
-        reasons: look.message === '' ? [] : [{ code: 'successor', message: look.message }],
+        reasons: observed.message === '' ? [] : [{ code: 'successor', message: observed.message }],
       },
     });
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
@@ -63,9 +63,9 @@ async function settle(
   const since = action.appliedAt ?? now;
   if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
   const reason: Reason =
-    look.progress === 'billing'
+    observed.progress === 'billing'
       ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
-      : { code: 'not-confirmed', message: look.message };
+      : { code: 'not-confirmed', message: observed.message };
   if (!action.reasons.some(({ code }) => code === reason.code))
     await actions.note(tx, organisation, action, {
       at: now,
@@ -84,7 +84,7 @@ interface Seen {
 }
 
 /** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */
-async function lookFor(
+async function observe(
   { connection: name, effect, target, token }: Action,
   connection: ProviderConnection | undefined,
 ): Promise<Seen> {

@@ -48,14 +48,14 @@ export class DayPricing {
     asked: readonly string[],
   ): Promise<{ readonly days: string[]; readonly later: string[]; readonly metered: MeteredDay[] }> {
     await this.load(asked);
-    const [due, lookedBack, later] = [new Set(asked), new Set<string>(), new Set<string>()];
+    const [due, searched, later] = [new Set(asked), new Set<string>(), new Set<string>()];
     const priced = new Map<string, LineOfDimension[]>();
     for (let day = least(due); day !== null; day = least(due)) {
       due.delete(day);
       const { lines, handsOn, goesOn } = await this.price(day);
       const before = dayAfter(day, -1);
-      if (goesOn && !lookedBack.has(day)) {
-        lookedBack.add(day);
+      if (goesOn && !searched.has(day)) {
+        searched.add(day);
         await this.load([before]);
         for (const again of [before, day]) due.add(again);
         continue;

@@ -37,9 +37,9 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           asOf,
           await prices.book(tx, organisation),
           peak,
-          { looksAtInstances: own.some(({ policy }) => policy.looksAtInstances === true) },
+          { needsInstances: own.some(({ policy }) => policy.needsInstances === true) },
         );
-        workItems.push(...lookAgain(team, own, view, now));
+        workItems.push(...nextEvaluation(team, own, view, now));
         const decisions = decide(view, applied, policies);
         const of = async (status: 'open' | 'observed') => {
           const found: Recommendation[] = [];
@@ -54,7 +54,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         const lapsing = await recommendations.lapsing(tx, organisation, team, names, made);
         const standing = standingOf(lapsing, view, applied, policies);
         await recommendations.replaceOpen(tx, organisation, team, names, open, now, observed, standing);
-        await recommendations.saveLook(tx, organisation, team, now);
+        await recommendations.saveEvaluation(tx, organisation, team, now);
         await tellObstacles(
           stores,
           tx,
@@ -96,9 +96,9 @@ export function asking(
 /**
  * The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it.
  */
-function lookAgain(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): WorkItem[] {
+function nextEvaluation(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): WorkItem[] {
   const instants = own.flatMap(
-    ({ document, policy }) => policy.looksAgainAt?.(view, policy.params.parse(document.params)) ?? [],
+    ({ document, policy }) => policy.nextEvaluationAt?.(view, policy.params.parse(document.params)) ?? [],
   );
   if (instants.length === 0) return [];
   const notBefore = now + Math.max(0, Math.min(...instants) - view.asOf);

@@ -18,7 +18,7 @@ import type { Stage } from './stage.js';
 
 /** Late usage and bills come in the first days: so long after its end a month is reported. */
 export const SETTLING_MS = 3 * 86_400_000;
-const LOOK_MS = 3_600_000;
+const POLL_MS = 3_600_000;
 
 export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;
@@ -59,6 +59,6 @@ export class ReportSchedule {
       const asOf = await organisations.asOf(db, organisation, now);
       await enqueue(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
     }
-    this.next = now + LOOK_MS;
+    this.next = now + POLL_MS;
   }
 }

@@ -32,7 +32,7 @@ import { liftBrake } from '../application/action/set-action.js';
 import type { Stores } from '../store/stores.js';
 import type { WorkItem } from '../store/work.js';
 
-export interface Look {
+export interface Evaluation {
   readonly organisation: string;
   readonly team: string;
   readonly now: number;
@@ -47,12 +47,12 @@ export interface Look {
 }
 
 /** Brings a team's actions in line with a look. Returns what the steps enqueue. */
-export async function settleActions(stores: Stores, tx: Transaction, look: Look): Promise<WorkItem[]> {
-  const { organisation, team, recommendations } = look;
+export async function settleActions(stores: Stores, tx: Transaction, evaluation: Evaluation): Promise<WorkItem[]> {
+  const { organisation, team, recommendations } = evaluation;
   const wanted = recommendations.filter(({ mode }) => mode === 'approve' || mode === 'enforce');
   if (wanted.length === 0 && !(await stores.actions.concerns(tx, organisation, team))) return [];
   await stores.actions.serialise(tx, organisation);
-  const settling = new Settling(stores, tx, look);
+  const settling = new Settling(stores, tx, evaluation);
   await settling.revoke(wanted);
   await settling.make(wanted);
   await settling.liftBrakes();
@@ -65,7 +65,7 @@ class Settling {
   constructor(
     private readonly stores: Stores,
     private readonly tx: Transaction,
-    private readonly look: Look,
+    private readonly evaluation: Evaluation,
   ) {}
 
   /**
@@ -73,7 +73,7 @@ class Settling {
    * approved is never withdrawn.
    */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
-    const { organisation, team, policies, recommendations, standing, now } = this.look;
+    const { organisation, team, policies, recommendations, standing, now } = this.evaluation;
     for (const action of await this.stores.actions.pending(
       this.tx,
       organisation,
@@ -107,7 +107,7 @@ class Settling {
   }
 
   private async withdraw(action: Action, reason: Reason): Promise<void> {
-    const { organisation, now } = this.look;
+    const { organisation, now } = this.evaluation;
     const moved = await this.stores.actions.move(this.tx, organisation, action, 'refused', {
       at: now,
       actor: action.proposedBy,
@@ -121,7 +121,7 @@ class Settling {
   }
 
   private async renew(action: Action, recommendation: Recommendation, expiresAt: number): Promise<void> {
-    const { organisation, now } = this.look;
+    const { organisation, now } = this.evaluation;
     const renewed = await this.stores.actions.note(this.tx, organisation, action, {
       at: now,
       actor: action.proposedBy,
@@ -133,7 +133,7 @@ class Settling {
 
   /** Makes actions of open recommendations that have none, and notes why where nothing carries one out. */
   async make(wanted: readonly Recommendation[]): Promise<void> {
-    const { organisation, now, view } = this.look;
+    const { organisation, now, view } = this.evaluation;
     const open = await this.stores.recommendations.openAmong(
       this.tx,
       organisation,
@@ -174,7 +174,7 @@ class Settling {
     effect,
   }: Pick<Extract<Plan, { readonly effect: unknown }>, 'connection' | 'effect'>): Promise<Reason | null> {
     const { safety } = this.stores;
-    const { organisation, team } = this.look;
+    const { organisation, team } = this.evaluation;
     if ((await safety.stopsOver(this.tx, organisation, team, connection)).length > 0)
       return { code: 'stopped', message: 'the kill switch is on' };
     const live = await safety.liveOn(this.tx, organisation, connection, effect.target, []);
@@ -185,7 +185,7 @@ class Settling {
 
   /** The document approves; a purchase only where its organisation has set a limit for purchases without approval. */
   private async enforce(action: Action, { id, document }: Recommendation): Promise<void> {
-    const { organisation, team, now } = this.look;
+    const { organisation, team, now } = this.evaluation;
     const { actions, recommendations, safety } = this.stores;
     if (
       action.effect.kind === 'purchase' &&
@@ -208,7 +208,7 @@ class Settling {
    * nothing of it changes.
    */
   async liftBrakes(): Promise<void> {
-    const { organisation, team, documents, policies, view, now } = this.look;
+    const { organisation, team, documents, policies, view, now } = this.evaluation;
     const holding = policies.filter(({ holdsWhileProposed }) => holdsWhileProposed === true).map(({ name }) => name);
     const held = holding.length === 0 ? [] : await this.stores.actions.held(this.tx, organisation, team, holding);
     for (const document of documents) {

@@ -64,12 +64,12 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.stopListening = await this.stores.db.listen(ENQUEUED_CHANNEL, () => this.look());
+    this.stopListening = await this.stores.db.listen(ENQUEUED_CHANNEL, () => this.poll());
     this.registry.addInterval(
       'line.tick',
-      setInterval(() => this.look(), this.seconds * 1000),
+      setInterval(() => this.poll(), this.seconds * 1000),
     );
-    this.look();
+    this.poll();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -80,7 +80,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Hands out what is due, soon; several calls at once are one. */
-  look(): void {
+  poll(): void {
     if (this.answering !== null) {
       this.again = true;
       return;
@@ -91,7 +91,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
         this.answering = null;
         if (this.again) {
           this.again = false;
-          this.look();
+          this.poll();
         }
       });
   }
@@ -143,7 +143,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       this.later = setTimeout(
         () => {
           this.later = null;
-          this.look();
+          this.poll();
         },
         next - now + 1,
       );

@@ -10,7 +10,7 @@ import { attribute } from '../core/saving/attribution.js';
 import type { CostContext } from '../core/cost/cost.js';
 import type { Counterfactual } from '../core/saving/counterfactual.js';
 import { Grouping } from '../core/cost/rollup.js';
-import { afterTheHour, corrections, entryOf, evidenceSpan, nextLook } from '../core/saving/saving.js';
+import { afterTheHour, corrections, entryOf, evidenceSpan, nextCheck } from '../core/saving/saving.js';
 import { judgedByBill, type TargetUsage } from '../core/saving/bill.js';
 import { hourOf } from '../core/time.js';
 import { VERIFY } from '../store/action/actions.js';
@@ -91,7 +91,7 @@ async function verifyChain(
   await savings.append(tx, organisation, team, all, corrections(truth, recorded), now);
   const workItems: WorkItem[] = [];
   for (const one of all) {
-    const next = nextLook(one, now);
+    const next = nextCheck(one, now);
     const entry = entryOf(
       one,
       truth.filter(({ action }) => action === one.action),

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { covers, type Budget, type BudgetState } from '../core/budget/budget.js';
 import type {
   LeftAlone,
-  Look,
+  TargetExplanation,
   Policy,
   PolicyView,
   Proposal,
@@ -21,7 +21,7 @@ import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
-import { left, lookAt, PROTECTED, sawOf } from './estimating/looks.js';
+import { left, explainTarget, PROTECTED, sawOf } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import {
   evidenceOf,
@@ -145,7 +145,7 @@ const isCovered = (budget: Budget, { provider, sku, term }: WorkloadView): boole
   isUnfiltered(budget) || (provider !== null && covers(budget.filters, { provider, sku, term, tags: null }));
 
 /** Of each budget whether it brakes; and under one that does, of each workload what it does about it. */
-function explain(view: PolicyView, given: Params): Look[] {
+function explain(view: PolicyView, given: Params): TargetExplanation[] {
   const money = (nanos: bigint | null, currency: string): string =>
     nanos === null ? 'unknown' : `${formatMoney({ nanos, currency })} ${currency}`;
   const budgets = view.budgets.map((one) => {
@@ -157,8 +157,8 @@ function explain(view: PolicyView, given: Params): Look[] {
   });
   const braking = budgets.flatMap((one) => one.braking ?? []);
   return [
-    ...budgets.map((one) => lookAt(one.target, one.saw, one.braking ?? NOT_REACHED)),
-    ...view.workloads.map((one) => lookAt(one.workload, sawOf(one), aboutWorkload(view, braking, one, given))),
+    ...budgets.map((one) => explainTarget(one.target, one.saw, one.braking ?? NOT_REACHED)),
+    ...view.workloads.map((one) => explainTarget(one.workload, sawOf(one), aboutWorkload(view, braking, one, given))),
   ];
 }
 

@@ -12,7 +12,7 @@ import { z } from 'zod';
 import {
   READINGS_DAYS,
   type LeftAlone,
-  type Look,
+  type TargetExplanation,
   type MachineView,
   type Policy,
   type PolicyView,
@@ -284,7 +284,7 @@ function evaluate(view: PolicyView, given: Params): Proposal[] {
   });
 }
 
-function explain(view: PolicyView, given: Params): Look[] {
+function explain(view: PolicyView, given: Params): TargetExplanation[] {
   return view.resources.map((resource) => {
     const { readings, gpus, gpuModel, hourlyNanos } = resource;
     const judged = judge(view, resource, given);

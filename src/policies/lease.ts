@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
-import { left, lookAt, made, type Judged } from './estimating/looks.js';
+import { left, explainTarget, made, type Judged } from './estimating/explanations.js';
 import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -104,7 +104,8 @@ export const policy: Policy<Params> = {
   description: 'Ends allocations whose lease nobody renewed, and tells their holders in time',
   params,
   evaluate: (view, given) => view.leases.flatMap((one) => made(judge(view, one, given))),
-  explain: (view, given) => view.leases.map((one) => lookAt(one.target, [sawLease(one)], judge(view, one, given))),
+  explain: (view, given) =>
+    view.leases.map((one) => explainTarget(one.target, [sawLease(one)], judge(view, one, given))),
   examples: [
     {
       title: 'Ended an hour ago',

@@ -18,7 +18,7 @@ import type {
   WorkloadView,
 } from '../core/policy/policy.js';
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
-import { left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
+import { left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';
 import {
@@ -283,7 +283,8 @@ export const policy: Policy<Params> = {
     'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
-  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
+  explain: (view, given) =>
+    view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'A small service on two A100: two T4 do',

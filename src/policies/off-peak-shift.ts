@@ -22,7 +22,7 @@ import type {
 import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
-import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
+import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import { costOnce, evidenceOf, once, units, workloadHourNanos } from './estimating/money.js';
 import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
@@ -275,7 +275,8 @@ export const policy: Policy<Params> = {
   description: 'Cuts a long job that may be interrupted into pieces for the cheap or idle hours before its deadline',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
-  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
+  explain: (view, given) =>
+    view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'Eight hours of work at noon, until tomorrow noon: tonight',

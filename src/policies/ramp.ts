@@ -10,7 +10,7 @@
 import { z } from 'zod';
 import type { LeftAlone, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
-import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
+import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
@@ -162,7 +162,8 @@ export const policy: Policy<Params> = {
     'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
-  explain: (view, given) => view.workloads.map((one) => lookAt(one.workload, sawOf(one), judge(view, one, given))),
+  explain: (view, given) =>
+    view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [
     {
       title: 'Four GPUs, and they scale well: sixteen',

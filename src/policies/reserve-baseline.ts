@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type {
   DemandSeries,
   LeftAlone,
-  Look,
+  TargetExplanation,
   Policy,
   PolicyView,
   Proposal,
@@ -20,7 +20,7 @@ import { HOUR_MS } from '../core/time.js';
 import type { Rate } from '../core/money.js';
 import { recommendReservations, type OfferedTerm, type ReservationAdvice } from '../planning/commitment/recommend.js';
 import { AS_OF, exampleView, rate } from './estimating/examples.js';
-import { isLeft, left, lookAt } from './estimating/looks.js';
+import { isLeft, left, explainTarget } from './estimating/explanations.js';
 import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -115,14 +115,16 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
 const nameOf = ({ provider, region, sku, gpuModel }: DemandSeries): string =>
   [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');
 
-function explain(view: PolicyView, given: Params): Look[] {
+function explain(view: PolicyView, given: Params): TargetExplanation[] {
   return view.demand.flatMap((series) => {
     const judged = judge(series, view, given);
     const saw = [
       `${Math.floor(series.gpus.length / 24)} days of metered use, ${(series.gpus.at(-1) ?? 0).toFixed(1)} GPUs in the last hour`,
       `${series.reserved.length} prices of commitments`,
     ];
-    return isLeft(judged) ? [lookAt(nameOf(series), saw, judged)] : judged.map((one) => lookAt(one.target, saw, one));
+    return isLeft(judged)
+      ? [explainTarget(nameOf(series), saw, judged)]
+      : judged.map((one) => explainTarget(one.target, saw, one));
   });
 }
 

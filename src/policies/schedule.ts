@@ -130,7 +130,7 @@ const left = (target: string, saw: readonly string[], code: string, message: str
 });
 
 /** One look by one document. */
-class Looking {
+class ScheduleEvaluation {
   private readonly schedule: Schedule;
   private readonly limits: Limits;
   private readonly stops: readonly OwnStop[];
@@ -367,12 +367,14 @@ export const policy: Policy<Params> = {
   version: 2,
   description: 'Starts, stops and bounds workloads and machines by a weekly calendar in a time zone',
   params,
-  looksAtInstances: true,
-  looksAgainAt: (view, given) => new Looking(view, given, undefined).nextAt(),
+  needsInstances: true,
+  nextEvaluationAt: (view, given) => new ScheduleEvaluation(view, given, undefined).nextAt(),
   evaluate: (view, given, document) =>
-    new Looking(view, given, document).judged().flatMap(({ made }) => (made === null ? [] : [made])),
+    new ScheduleEvaluation(view, given, document).judged().flatMap(({ made }) => (made === null ? [] : [made])),
   explain: (view, given, document) =>
-    new Looking(view, given, document).judged().map(({ target, saw, leftAlone }) => ({ target, saw, leftAlone })),
+    new ScheduleEvaluation(view, given, document)
+      .judged()
+      .map(({ target, saw, leftAlone }) => ({ target, saw, leftAlone })),
   examples: [
     {
       title: 'A machine that nobody measures, on a Sunday',

@@ -19,7 +19,7 @@ import type {
 } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
-import { isLeft, left, lookAt, made, PROTECTED, sawOf, type Judged } from './estimating/looks.js';
+import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import { evidenceOf, gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
@@ -302,7 +302,7 @@ export const policy: Policy<Params> = {
     view.workloads.map((one) => {
       const [replacement] = replacements(one);
       const judged = replacement ?? judge(view, one, given);
-      return lookAt(replacement?.target ?? one.workload, sawOf(one), judged);
+      return explainTarget(replacement?.target ?? one.workload, sawOf(one), judged);
     }),
   examples: [
     {

@@ -6,7 +6,7 @@
  * last changed. A missing minute, or a memory that is not measured, never removes a replica.
  */
 import { z } from 'zod';
-import type { Look, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import type { TargetExplanation, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, steady, workload, AS_OF } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './estimating/money.js';
@@ -164,8 +164,8 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   ];
 }
 
-function look(view: PolicyView, one: WorkloadView, given: Params): Look {
-  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): Look => ({
+function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetExplanation {
+  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): TargetExplanation => ({
     target: one.workload,
     saw,
     leftAlone: { code, message, toAct },
@@ -207,7 +207,7 @@ export const policy: Policy<Params> = {
   description: 'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
-  explain: (view, given) => view.workloads.map((one) => look(view, one, given)),
+  explain: (view, given) => view.workloads.map((one) => explainOne(view, one, given)),
   examples: [
     {
       title: 'Ninety per cent busy: two more',

@@ -7,7 +7,14 @@
  */
 import { z } from 'zod';
 import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
-import type { Look, Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
+import type {
+  TargetExplanation,
+  Policy,
+  PolicyView,
+  Proposal,
+  SavingsEstimate,
+  WorkloadView,
+} from '../core/policy/policy.js';
 import {
   bursarPolicies,
   DEFAULT_RISK,
@@ -16,7 +23,7 @@ import {
   type ReplicaPlan,
 } from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
-import { targetLook, targetProposals, targetShape } from './estimating/utilisation.js';
+import { explainUtilisation, targetProposals, targetShape } from './estimating/utilisation.js';
 import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
 import { replacements } from './estimating/replace.js';
@@ -98,8 +105,8 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
 }
 
 /** What was made of a workload whose load is forecast. */
-function forecastLook(view: PolicyView, one: WorkloadView, given: Params): Look {
-  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): Look => ({
+function explainForecast(view: PolicyView, one: WorkloadView, given: Params): TargetExplanation {
+  const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): TargetExplanation => ({
     target: one.workload,
     saw,
     leftAlone: { code, message, toAct },
@@ -270,7 +277,7 @@ export const policy: Policy<Params> = {
     ]),
   explain: (view, given) =>
     view.workloads.map((one) =>
-      given.target === undefined ? forecastLook(view, one, given) : targetLook(view, one, given.target),
+      given.target === undefined ? explainForecast(view, one, given) : explainUtilisation(view, one, given.target),
     ),
   examples: [
     {

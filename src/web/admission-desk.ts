@@ -25,7 +25,7 @@ interface Found {
   readonly facts: AdmissionFacts;
 }
 
-export type Looked =
+export type LookUp =
   | { readonly kind: 'facts'; readonly organisation: string; readonly facts: AdmissionFacts }
   /** Not in time, or the database is away. Null: nobody with this key has asked before. */
   | { readonly kind: 'unknown'; readonly settings: AdmissionSettings | null };
@@ -46,7 +46,7 @@ export class AdmissionDesk {
    * @param key the text of an API key
    * @throws Refusal 401 for a text that is no key, Failure denied for a key without the scope, or restricted to teams
    */
-  async look(key: string, milliseconds: number): Promise<Looked> {
+  async lookUp(key: string, milliseconds: number): Promise<LookUp> {
     const name = hash('sha256', key);
     const timer = new AbortController();
     try {
@@ -105,7 +105,7 @@ export class AdmissionDesk {
       await this.stores.reservationPods.leave({ ...pod, organisation: principal.organisation });
   }
 
-  private unknown(name: string, error: unknown): Looked {
+  private unknown(name: string, error: unknown): LookUp {
     this.failed(error);
     return { kind: 'unknown', settings: this.choices.get(name) ?? null };
   }
@@ -113,11 +113,11 @@ export class AdmissionDesk {
   private facts(name: string, key: string): Promise<Found> {
     const under = this.pending.get(name);
     if (under !== undefined) return under;
-    const looking = this.read(name, key).finally(() => this.pending.delete(name));
-    this.pending.set(name, looking);
+    const pending = this.read(name, key).finally(() => this.pending.delete(name));
+    this.pending.set(name, pending);
     // It may end after nobody waits for it any more.
-    looking.catch(() => undefined);
-    return looking;
+    pending.catch(() => undefined);
+    return pending;
   }
 
   private async read(name: string, key: string): Promise<Found> {

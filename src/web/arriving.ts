@@ -39,11 +39,11 @@ export async function* arriving(
   const next = (): Promise<IteratorResult<Buffer>> =>
     new Promise((resolve, reject) => {
       let began = performance.now();
-      let timer = setTimeout(look, Math.max(0, window - waited));
-      function look(): void {
+      let timer = setTimeout(check, Math.max(0, window - waited));
+      function check(): void {
         if (isOneWindow || bytes < least) return reject(tooSlow());
         [waited, bytes, began] = [0, 0, performance.now()];
-        timer = setTimeout(look, window);
+        timer = setTimeout(check, window);
       }
       chunks
         .next()

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StoredBacktest } from '../store/policy/backtests.js';
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Proxies take a connection that says nothing for dead, many after 30 seconds. */
 const HEARTBEAT_MS = 15_000;
 /** What a client that lost the connection waits before it asks again. */
@@ -20,13 +20,13 @@ const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${
  * @param look the backtest as it stands; null: it is gone
  */
 export async function* backtestEvents(
-  look: () => Promise<StoredBacktest | null>,
+  read: () => Promise<StoredBacktest | null>,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   yield `retry: ${RETRY_MS}\n\n`;
   let [last, saidAt] = ['', performance.now()];
   while (!signal.aborted) {
-    const now = await look();
+    const now = await read();
     if (now === null) return;
     const { id, status, progress, error } = now;
     if (status === 'done' || status === 'failed') {
@@ -38,6 +38,6 @@ export async function* backtestEvents(
       yield text === last ? ': still here\n\n' : text;
       [last, saidAt] = [text, performance.now()];
     }
-    await pause(LOOK_MS, null, { signal }).catch(() => null);
+    await pause(POLL_MS, null, { signal }).catch(() => null);
   }
 }

@@ -325,13 +325,13 @@ describe('keys', async () => {
 
   it('order and see only backtests on the history of their teams', async () => {
     const ofA = await api.keyFor({ role: 'operator', teams: ['a'] });
-    const looksAtA = await api.keyFor({ role: 'viewer', teams: ['a'] });
+    const explainsA = await api.keyFor({ role: 'viewer', teams: ['a'] });
     const order = (key: string, teams: readonly string[] | '*', over?: readonly string[]) =>
       api.call<StoredBacktest>('POST', '/v1/backtests', {
         key,
         body: { ...WINDOW, policy: { ...lease([]), teams }, ...(over === undefined ? {} : { teams: over }) },
       });
-    expect((await order(looksAtA, ['a'])).status).toBe(403);
+    expect((await order(explainsA, ['a'])).status).toBe(403);
     expect((await order(ofA, ['a', 'b'])).status).toBe(403);
     expect((await order(ofA, '*')).status).toBe(403);
     expect((await order(ofA, ['a'], ['b'])).status).toBe(403);
@@ -342,7 +342,7 @@ describe('keys', async () => {
     const list = async (key: string, query = '') =>
       (await api.call<{ items: StoredBacktest[]; nextCursor: string | null }>('GET', `/v1/backtests${query}`, { key }))
         .body;
-    expect((await list(looksAtA)).items.map((one) => one.id)).toEqual([own.body.id]);
+    expect((await list(explainsA)).items.map((one) => one.id)).toEqual([own.body.id]);
     expect((await list(api.admin)).items.map((one) => one.id)).toEqual([all.body.id, both.body.id, own.body.id]);
     const page = await list(api.admin, '?limit=2');
     expect((await list(api.admin, `?limit=2&cursor=${page.nextCursor}`)).items.map((one) => one.id)).toEqual([
@@ -351,9 +351,9 @@ describe('keys', async () => {
     for (const part of ['', '/plot.svg', '/plot.png', '/events']) {
       const status = async (key: string, which: string) =>
         (await api.call('GET', `/v1/backtests/${which}${part}`, { key })).status;
-      expect(await status(looksAtA, own.body.id), part).toBe(200);
-      expect(await status(looksAtA, both.body.id), part).toBe(403);
-      expect(await status(looksAtA, all.body.id), part).toBe(403);
+      expect(await status(explainsA, own.body.id), part).toBe(200);
+      expect(await status(explainsA, both.body.id), part).toBe(403);
+      expect(await status(explainsA, all.body.id), part).toBe(403);
     }
   });
 

@@ -69,7 +69,7 @@ describe('a wait', () => {
       progress: new Progress({ write: () => undefined }, clock),
       note: (text) => said.push(text),
       left: async () => left(),
-      lookMilliseconds: 0,
+      pollMilliseconds: 0,
       otherwise: 'is a worker running?',
     });
     return said;

@@ -93,7 +93,7 @@ async function world() {
           all.map((one, n) => sample(resource, last - (all.length - 1 - n) * MINUTE_MS, one)),
         ),
       ),
-    look: async (at: number) => {
+    update: async (at: number) => {
       clock.at = at;
       await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'unallocated', key: 'unallocated' }]);
       await bursar.runner.drain();
@@ -103,7 +103,7 @@ async function world() {
         ({ policy }) => policy === 'idle-stop',
       ),
     actions: async () => (await stores.actions.list('default', {}, null, 50)).map(({ action }) => action),
-    idleLook: async (asked: string) => {
+    idleEvaluation: async (asked: string) => {
       const { looks, known, recommended } = await explain(stores, POLICIES, 'default', asked, clock.at);
       return { ...looks.find(({ policy }) => policy === 'idle-stop')!, known, recommended };
     },
@@ -119,30 +119,30 @@ const minutes = (count: number, one: Measured): Measured[] => new Array<Measured
 
 describe('power and memory', () => {
   it('leave alone a card at 385 W with 70 GB in use, whose utilisation says 0, and say why', async () => {
-    const { fleet, machine, measure, look, stops, idleLook } = await world();
+    const { fleet, machine, measure, update, stops, idleEvaluation } = await world();
     await fleet([machine('power'), machine('rest')]);
     await measure('power', minutes(14 * 60, { watts: 385, mib: 70_000, memory: 0.86 }), NOW);
     await measure('rest', [...minutes(60, { util: 0.9, watts: 300 }), ...minutes(13 * 60, { watts: 52, mib: 4 })], NOW);
-    await look(NOW);
+    await update(NOW);
     const [stop, ...others] = await stops();
     expect([stop?.target, others]).toEqual(['instance/rest', []]);
     expect(stop?.computation).toMatchObject({ powerWatts: 52, memoryUsedMib: 4 });
-    const power = await idleLook('power');
+    const power = await idleEvaluation('power');
     expect(power.leftAlone).toMatchObject({ code: 'contradictory' });
     expect(power.leftAlone?.message).toContain('385 W');
     expect(power.saw.join()).toContain('0 % busy, 385 W, 70000 MiB of memory in use');
   });
 
   it('let held memory wait for a working day where nobody says what runs, and not for ever', async () => {
-    const { fleet, machine, measure, look, stops, idleLook } = await world();
+    const { fleet, machine, measure, update, stops, idleEvaluation } = await world();
     await fleet([machine('held')]);
     const held = { mib: 61_000, memory: 0.75, watts: 88 };
     await measure('held', [...minutes(60, { ...held, util: 0.8, watts: 310 }), ...minutes(7 * 60, held)], NOW);
-    await look(NOW);
+    await update(NOW);
     expect(await stops()).toEqual([]);
-    expect((await idleLook('held')).leftAlone).toMatchObject({ code: 'memory-held' });
+    expect((await idleEvaluation('held')).leftAlone).toMatchObject({ code: 'memory-held' });
     await measure('held', minutes(90, held), NOW + 90 * MINUTE_MS);
-    await look(NOW + 90 * MINUTE_MS);
+    await update(NOW + 90 * MINUTE_MS);
     expect((await stops()).map(({ target }) => target)).toEqual(['instance/held']);
   });
 });
@@ -152,7 +152,7 @@ describe('a machine that has the address of another', () => {
     ['of which nobody says when it was started', null],
     ['that was started after the readings', NOW - 2 * MINUTE_MS],
   ])('%s does not inherit its readings', async (_, launchedAt) => {
-    const { fleet, machine, measure, look, stops, idleLook, clock } = await world();
+    const { fleet, machine, measure, update, stops, idleEvaluation, clock } = await world();
     clock.at = NOW - 10 * HOUR_MS;
     await fleet([machine('old', { knownAs: ['10.0.1.29'], launchedAt: null })]);
     await measure('10.0.1.29', minutes(9 * 60, {}), NOW - 10 * MINUTE_MS);
@@ -163,9 +163,9 @@ describe('a machine that has the address of another', () => {
     ]);
     // Read late: some of these are of the machine before.
     await measure('10.0.1.29', minutes(9, {}), NOW);
-    await look(NOW);
+    await update(NOW);
     expect(await stops()).toEqual([]);
-    const { leftAlone, saw } = await idleLook('fresh');
+    const { leftAlone, saw } = await idleEvaluation('fresh');
     expect(leftAlone).toMatchObject({ code: 'in-grace' });
     expect(saw[0]).toMatch(/^3 readings/);
   });
@@ -177,47 +177,51 @@ describe('minutes that are not here', () => {
     await made.fleet([made.machine('idle')]);
     await made.apply({ name: 'ask', policy: 'idle-stop', teams: ['*'], mode: 'approve', params: {} });
     await made.measure('idle', [...minutes(60, { util: 0.9 }), ...minutes(13 * 60, {})], NOW);
-    await made.look(NOW + 5_000);
+    await made.update(NOW + 5_000);
     return made;
   }
 
   it('end no quiet, and let nothing lapse that waits for approval; silence does, and readings bring it back', async () => {
-    const { look, actions, idleLook, stops, measure } = await waiting();
+    const { update, actions, idleEvaluation, stops, measure } = await waiting();
     const states = async () => (await actions()).map(({ state }) => state);
     expect(await states()).toEqual(['proposed']);
     // Through the seconds of the next minutes, in which a reading may still arrive.
     for (const seconds of [59, 62, 75, 119, 121, 179]) {
-      await look(NOW + seconds * 1000);
-      expect([seconds, (await idleLook('idle')).leftAlone, await states()]).toEqual([seconds, null, ['proposed']]);
+      await update(NOW + seconds * 1000);
+      expect([seconds, (await idleEvaluation('idle')).leftAlone, await states()]).toEqual([
+        seconds,
+        null,
+        ['proposed'],
+      ]);
     }
-    await look(NOW + 4 * MINUTE_MS);
-    const late = await idleLook('idle');
+    await update(NOW + 4 * MINUTE_MS);
+    const late = await idleEvaluation('idle');
     expect(late.leftAlone).toMatchObject({ code: 'late' });
     expect(late.leftAlone?.message).toContain('its reading of 12:02 is not here yet');
     expect(late.recommendation).toMatchObject({ status: 'open' });
     expect(await states()).toEqual(['proposed']);
-    await look(NOW + 6 * MINUTE_MS);
+    await update(NOW + 6 * MINUTE_MS);
     expect(await states()).toEqual(['refused']);
     expect(await stops()).toEqual([]);
-    expect((await idleLook('idle')).leftAlone).toMatchObject({ code: 'stale' });
+    expect((await idleEvaluation('idle')).leftAlone).toMatchObject({ code: 'stale' });
     await measure('idle', minutes(40, {}), NOW + 46 * MINUTE_MS);
-    await look(NOW + 46 * MINUTE_MS);
+    await update(NOW + 46 * MINUTE_MS);
     expect(await states()).toEqual(['proposed', 'refused']);
-    const again = await idleLook('idle');
+    const again = await idleEvaluation('idle');
     expect([again.leftAlone, again.recommendation?.status]).toEqual([null, 'open']);
     expect(again.recommended.message).toContain('last made at 2026-11-22T12:46:00');
   });
 
   it('are asked for both ways in the middle: what waits stays, and nothing new is proposed', async () => {
-    const { look, actions, idleLook, measure } = await waiting();
+    const { update, actions, idleEvaluation, measure } = await waiting();
     // 12:01 never came.
     await measure('idle', minutes(1, {}), NOW + 2 * MINUTE_MS);
-    await look(NOW + 2 * MINUTE_MS);
-    const { leftAlone, recommendation } = await idleLook('idle');
+    await update(NOW + 2 * MINUTE_MS);
+    const { leftAlone, recommendation } = await idleEvaluation('idle');
     expect([leftAlone?.code, recommendation?.status]).toEqual(['unsure', 'open']);
     expect(leftAlone?.message).toContain('its reading of 12:01 is missing');
     expect((await actions()).map(({ state }) => state)).toEqual(['proposed']);
-    const { look: other, fleet, machine, measure: also, stops } = await world();
+    const { update: other, fleet, machine, measure: also, stops } = await world();
     await fleet([machine('idle')]);
     await also('idle', [...minutes(60, { util: 0.9 }), ...minutes(13 * 60, {})], NOW);
     await also('idle', minutes(1, {}), NOW + 2 * MINUTE_MS);
@@ -226,14 +230,14 @@ describe('minutes that are not here', () => {
   });
 
   it('make no new question of what somebody has rejected', async () => {
-    const { look, actions, idleLook, stops, measure, db, stores, clock } = await waiting();
+    const { update, actions, idleEvaluation, stops, measure, db, stores, clock } = await waiting();
     const [action] = await actions();
     await db.transaction((tx) => rejectAction(stores, tx, 'default', action!.id, 'needed', 'ada', clock.at));
-    await look(NOW + 10 * MINUTE_MS);
+    await update(NOW + 10 * MINUTE_MS);
     await measure('idle', minutes(60, {}), NOW + 80 * MINUTE_MS);
-    await look(NOW + 80 * MINUTE_MS);
+    await update(NOW + 80 * MINUTE_MS);
     expect(await stops()).toEqual([]);
-    expect((await idleLook('idle')).recommendation).toMatchObject({
+    expect((await idleEvaluation('idle')).recommendation).toMatchObject({
       status: 'rejected',
       decidedBy: 'ada',
       because: 'needed',
@@ -243,16 +247,16 @@ describe('minutes that are not here', () => {
 
 describe('documents', () => {
   it('with a list of * cover machines of no team; where none covers them, explain says so', async () => {
-    const { fleet, machine, measure, look, stops, apply, idleLook } = await world();
+    const { fleet, machine, measure, update, stops, apply, idleEvaluation } = await world();
     await fleet([machine('idle')]);
     await measure('idle', [...minutes(60, { util: 0.9 }), ...minutes(13 * 60, {})], NOW);
     await apply({ name: 'mine', policy: 'idle-stop', teams: ['*'], mode: 'recommend', params: {} });
-    await look(NOW);
+    await update(NOW);
     expect((await stops()).map(({ target, document }) => [target, document])).toEqual([['instance/idle', 'mine']]);
     await apply({ name: 'mine', policy: 'idle-stop', teams: ['research'], mode: 'recommend', params: {} });
-    await look(NOW + 1000);
+    await update(NOW + 1000);
     expect(await stops()).toEqual([]);
-    expect(await idleLook('idle')).toMatchObject({
+    expect(await idleEvaluation('idle')).toMatchObject({
       document: null,
       leftAlone: {
         code: 'no-document',

@@ -61,15 +61,15 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
   try {
     await world.found();
     await giveFirstOrders(world);
-    for (const isLook of world.instants()) {
-      if (isLook) {
+    for (const isTick of world.instants()) {
+      if (isTick) {
         await world.evidence();
         await world.ownMeter.lives();
         await giveOrders(world);
         planInterference(world);
       }
-      await worked(world, isLook);
-      if (isLook) {
+      await worked(world, isTick);
+      if (isTick) {
         await evaluated(world);
         await budgetsTell(world);
       }

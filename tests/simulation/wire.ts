@@ -74,12 +74,12 @@ export class Wire implements ProviderConnection {
   }
 
   async *usage(from: number, to: number): AsyncIterable<RecordBatch> {
-    const inThisLook = new Set<string>();
+    const inThisTick = new Set<string>();
     for await (const batch of this.inner.usage(from, to)) {
       for (const { id, end } of batch.records) {
-        if (inThisLook.has(id)) this.usageFaults.repeated += 1;
+        if (inThisTick.has(id)) this.usageFaults.repeated += 1;
         if (!this.metered.has(id) && end <= this.meteredTo) this.usageFaults.late += 1;
-        inThisLook.add(id);
+        inThisTick.add(id);
         this.metered.add(id);
       }
       yield batch;

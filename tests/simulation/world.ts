@@ -288,9 +288,9 @@ export class World {
   }
 
   /** The first steps of a look are where usage comes in: half of the fuses are short. */
-  private fuse(isLook: boolean): Fuse | null {
+  private fuse(isTick: boolean): Fuse | null {
     const { chance } = this;
-    return chance.happens(isLook ? 0.5 : 0.2)
+    return chance.happens(isTick ? 0.5 : 0.2)
       ? { kind: chance.pick(['crash', 'hiccup']), steps: chance.whole(1, chance.pick([6, 30])) }
       : null;
   }

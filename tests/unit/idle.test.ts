@@ -141,7 +141,7 @@ describe('what to expect of a quiet', () => {
   };
   const planOn = (...quiets: readonly Quiets[]): StopPlan => {
     const plan = new StopPlan();
-    plan.look(
+    plan.update(
       quiets.map((one) => ({ quiets: one, priorQuiets: 4 })),
       0,
       costs,

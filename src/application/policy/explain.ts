@@ -9,11 +9,11 @@
 import type { Action } from '../../core/action/action.js';
 import { candidatesOf } from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
-import type { LeftAlone, Look, Policy, PolicyView } from '../../core/policy/policy.js';
+import type { LeftAlone, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import { formatInstant } from '../../core/time.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
-import type { StoredRecommendation, TeamLook } from '../../store/policy/recommendations.js';
+import type { StoredRecommendation, TeamEvaluation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
 import { knownBy, type Known } from './known-by.js';
 
@@ -28,11 +28,11 @@ export interface Explained {
   /** What is known of it, as sentences. */
   readonly known: string[];
   /** When recommendations of the team were last made, ISO 8601, null: never; and when they are made again. */
-  readonly recommended: { readonly at: string | null; readonly next: TeamLook['next']; readonly message: string };
-  readonly looks: ExplainedLook[];
+  readonly recommended: { readonly at: string | null; readonly next: TeamEvaluation['next']; readonly message: string };
+  readonly looks: ExplainedPolicy[];
 }
 
-export interface ExplainedLook {
+export interface ExplainedPolicy {
   /** Null: no document runs the policy for the team. */
   readonly document: string | null;
   readonly policy: string;
@@ -86,31 +86,31 @@ export async function explain(
     asOf,
     await prices.book(db, organisation),
     await organisations.peak(db, organisation),
-    { looksAtInstances: true },
+    { needsInstances: true },
   );
   const all = await documents.list(db, organisation, policies);
   const looks = [
     ...all
       .filter((one) => appliesTo(one, team))
-      .flatMap((document) => looksOf(document, view, policies, found.target, names)),
+      .flatMap((document) => explanationsOf(document, view, policies, found.target, names)),
     ...notRun(all, policies, team, found),
   ];
-  const look = await stores.recommendations.lookOf(db, organisation, team);
+  const explained = await stores.recommendations.evaluationOf(db, organisation, team);
   return {
     asked,
     ...found,
     asOf: formatInstant(asOf),
     recommended: {
-      at: look.lookedAt === null ? null : formatInstant(look.lookedAt),
-      next: look.next,
-      message: lookMessage(team, look),
+      at: explained.evaluatedAt === null ? null : formatInstant(explained.evaluatedAt),
+      next: explained.next,
+      message: evaluationMessage(team, explained),
     },
     looks: await withRecommendations(stores, organisation, team, looks),
   };
 }
 
-function lookMessage(team: string, { lookedAt, next, problem }: TeamLook): string {
-  const last = `recommendations of ${team} were ${lookedAt === null ? 'never made yet' : `last made at ${formatInstant(lookedAt)}`}`;
+function evaluationMessage(team: string, { evaluatedAt, next, problem }: TeamEvaluation): string {
+  const last = `recommendations of ${team} were ${evaluatedAt === null ? 'never made yet' : `last made at ${formatInstant(evaluatedAt)}`}`;
   const again = {
     due: 'and are due again now, at most once a minute',
     failed: `and failed since: ${problem ?? 'the reason is not known'}`,
@@ -125,7 +125,7 @@ function notRun(
   policies: readonly Policy[],
   team: string,
   { kind, target }: Pick<Known, 'kind' | 'target'>,
-): Omit<ExplainedLook, 'recommendation'>[] {
+): Omit<ExplainedPolicy, 'recommendation'>[] {
   const elsewhere = documents.map(({ policy }) => policy);
   const held = (policy: string): boolean =>
     documents.some((document) => document.policy === policy && appliesTo(document, team));
@@ -166,22 +166,22 @@ async function withRecommendations(
   { db, recommendations, actions }: Stores,
   organisation: string,
   team: string,
-  looks: readonly Omit<ExplainedLook, 'recommendation'>[],
-): Promise<ExplainedLook[]> {
+  looks: readonly Omit<ExplainedPolicy, 'recommendation'>[],
+): Promise<ExplainedPolicy[]> {
   const all = (await recommendations.list(organisation, { team }, null, MOST_RECOMMENDATIONS)).filter(
     ({ status }) => status !== 'superseded' && status !== 'expired',
   );
-  const found = looks.map((look) => ({
-    look,
-    made: all.find(({ policy, target }) => policy === look.policy && target === look.target) ?? null,
+  const found = looks.map((explained) => ({
+    explained,
+    made: all.find(({ policy, target }) => policy === explained.policy && target === explained.target) ?? null,
   }));
   const newest = await actions.newestOf(
     db,
     organisation,
     found.flatMap(({ made }) => (made === null ? [] : [made.id])),
   );
-  return found.map(({ look, made }) => ({
-    ...look,
+  return found.map(({ explained, made }) => ({
+    ...explained,
     recommendation: made === null ? null : stateOf(made, newest.get(made.id) ?? null),
   }));
 }
@@ -200,17 +200,19 @@ const stateOf = (made: StoredRecommendation, action: Action | null): ExplainedRe
         : null,
 });
 
-function looksOf(
+function explanationsOf(
   document: StoredPolicy,
   view: PolicyView,
   policies: readonly Policy[],
   target: string,
   names: readonly string[] | null,
-): Omit<ExplainedLook, 'recommendation'>[] {
+): Omit<ExplainedPolicy, 'recommendation'>[] {
   const { name, policy: named, mode, paused } = document;
   const policy = policies.find((one) => one.name === named);
   const isOurs = (one: string): boolean => names === null || names.includes(one);
-  const look = (one: Pick<ExplainedLook, 'target'> & { leftAlone: LeftAlone | null } & Partial<ExplainedLook>) => ({
+  const explained = (
+    one: Pick<ExplainedPolicy, 'target'> & { leftAlone: LeftAlone | null } & Partial<ExplainedPolicy>,
+  ) => ({
     document: name,
     policy: named,
     mode,
@@ -219,28 +221,28 @@ function looksOf(
     ...one,
     leftAlone: one.leftAlone === null ? null : plain(one.leftAlone),
   });
-  if (policy === undefined) return [look({ target, leftAlone: GONE })];
+  if (policy === undefined) return [explained({ target, leftAlone: GONE })];
   if (paused) {
     const leftAlone = { code: 'paused', message: 'its document is paused', toAct: `bursar policies resume ${name}` };
-    return [look({ target, leftAlone })];
+    return [explained({ target, leftAlone })];
   }
   const proposals = candidatesOf(view, [document], policies).map(({ proposal }) => proposal);
   const told = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
     isOurs(one.target),
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
-  const looks = told.map(({ saw, leftAlone, target: of }: Look) =>
-    look({ target: of, saw: [...saw], proposes: titles(of), leftAlone: leftAlone ?? notWorth(titles(of)) }),
+  const looks = told.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
+    explained({ target: of, saw: [...saw], proposes: titles(of), leftAlone: leftAlone ?? notWorth(titles(of)) }),
   );
   const rest = proposals.filter((one) => isOurs(one.target) && !told.some((each) => each.target === one.target));
   const untold = [...new Set(rest.map((one) => one.target))].map((of) =>
-    look({ target: of, proposes: titles(of), leftAlone: null }),
+    explained({ target: of, proposes: titles(of), leftAlone: null }),
   );
   if (looks.length + untold.length > 0) return [...looks, ...untold];
-  return [look({ target, leftAlone: nothingSeen(policy) })];
+  return [explained({ target, leftAlone: nothingSeen(policy) })];
 }
 
-const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedLook['leftAlone']> => ({
+const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedPolicy['leftAlone']> => ({
   code,
   message,
   toAct,

@@ -27,7 +27,7 @@ export interface WaitingParts {
   readonly left: () => Promise<readonly Left[]>;
   /** Does some of it in this process, until told that it is enough; absent: others do it. */
   readonly work?: ((isEnough: () => Promise<boolean>) => Promise<void>) | undefined;
-  readonly lookMilliseconds: number;
+  readonly pollMilliseconds: number;
   /** Who does the work, as the end of a sentence to a person who gives up. */
   readonly otherwise: string;
 }
@@ -46,8 +46,8 @@ export const UP_TO_EVALUATION: readonly string[] = [
 const PATIENCE_MILLISECONDS = 120_000;
 const MOST_MILLISECONDS = 600_000;
 /** Between two looks, at this machine's database and at a server. */
-const LOCAL_LOOK_MILLISECONDS = 250;
-const LOOK_MILLISECONDS = 500;
+const LOCAL_POLL_MILLISECONDS = 250;
+const POLL_MILLISECONDS = 500;
 
 export interface LineParts {
   readonly api: Api;
@@ -82,7 +82,7 @@ export class Line {
       clock,
       progress,
       note,
-      lookMilliseconds: local === null ? LOOK_MILLISECONDS : LOCAL_LOOK_MILLISECONDS,
+      pollMilliseconds: local === null ? POLL_MILLISECONDS : LOCAL_POLL_MILLISECONDS,
       otherwise: local === null ? 'is a worker running?' : 'bursar doctor says more',
       left: async () => {
         const left = leftIn(await this.metrics(), isServed);
@@ -126,7 +126,7 @@ const sentence = (left: readonly Left[]): string =>
   left.map(({ stage, keys }) => `${stage} (${grouped(keys)})`).join(', ');
 
 export async function waitForLine(parts: WaitingParts): Promise<void> {
-  const { clock, progress, note, work, lookMilliseconds, otherwise } = parts;
+  const { clock, progress, note, work, pollMilliseconds, otherwise } = parts;
   const begun = clock.now();
   let [last, since] = ['', begun];
   const isLate = (): boolean => clock.now() - begun >= MOST_MILLISECONDS;
@@ -145,7 +145,7 @@ export async function waitForLine(parts: WaitingParts): Promise<void> {
         return;
       }
       progress.show(`waiting for ${what}`);
-      await pause(lookMilliseconds);
+      await pause(pollMilliseconds);
     }
   } finally {
     progress.end();

@@ -1,6 +1,6 @@
 /** bursar explain: what every policy makes of one target, team or budget, and why. */
 import type { Command } from 'commander';
-import type { Explained, ExplainedLook, ExplainedRecommendation } from '../../application/policy/explain.js';
+import type { Explained, ExplainedPolicy, ExplainedRecommendation } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';
 import { printable } from '../table.js';
 
@@ -38,11 +38,11 @@ const textOf = ({ target, kind, team, known, looks, recommended }: Explained): s
   [
     `${printable(target)}, ${KINDS[kind]}${kind === 'team' ? '' : ` ${printable(team)}`}\n`,
     ...[...known, recommended.message].map((line) => `  ${printable(line)}\n`),
-    ...looks.map(lookText),
+    ...looks.map(explanationText),
   ].join('');
 
 /** In full: what is cut off here would be the reason. */
-const lookText = ({
+const explanationText = ({
   document,
   policy,
   mode,
@@ -51,7 +51,7 @@ const lookText = ({
   proposes,
   leftAlone,
   recommendation,
-}: ExplainedLook): string => {
+}: ExplainedPolicy): string => {
   const lines: readonly (readonly [name: string, text: string])[] = [
     ['saw', saw.join('; ')],
     leftAlone === null ? ['proposes', proposes.join('; ')] : ['leaves it alone', leftAlone.message],

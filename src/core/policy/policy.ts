@@ -60,7 +60,7 @@ export interface Proposal {
 }
 
 /** What a policy made of one thing that it looked at. */
-export interface Look {
+export interface TargetExplanation {
   /** A target, a workload, a group or a budget, as a proposal would name it. */
   readonly target: string;
   /** What it saw of it, as sentences. */
@@ -75,8 +75,8 @@ export interface LeftAlone {
   readonly message: string;
   readonly toAct: string;
   /**
-   * Absent: it saw what there is to see. `late`: readings are not here, or say nothing, that may be either way: what was
-   * proposed before stands, and nothing is proposed anew. `lost`: nothing was measured lately: what was proposed is
+   * Absent: it saw what there is to see. `late`: readings are not here, or say nothing, that may be either way: what
+   * was proposed before stands, and nothing is proposed anew. `lost`: nothing was measured lately: what was proposed is
    * withdrawn, and what a person has rejected stays rejected.
    */
   readonly evidence?: 'late' | 'lost';
@@ -103,19 +103,19 @@ export interface Policy<Params = unknown> {
    */
   readonly holdsWhileProposed?: boolean;
   /** True: it looks at the view's `instances` and `ownStops`, which are read for nobody else. */
-  readonly looksAtInstances?: boolean;
+  readonly needsInstances?: boolean;
   /** @param document the name of the document that asks; absent: none does (a backtest) */
   evaluate(view: PolicyView, params: Params, document?: string): readonly Proposal[];
   /**
    * What it saw of each thing that it looked at, and why it leaves alone what it proposes nothing for. Absent: of this
    * policy only what it proposes is known.
    */
-  explain?(view: PolicyView, params: Params, document?: string): readonly Look[];
+  explain?(view: PolicyView, params: Params, document?: string): readonly TargetExplanation[];
   /**
    * When time alone may change what it proposes of the same view, in epoch milliseconds; null: never. Absent: it is
    * asked when something else has happened.
    */
-  looksAgainAt?(view: PolicyView, params: Params): number | null;
+  nextEvaluationAt?(view: PolicyView, params: Params): number | null;
   readonly examples: readonly PolicyExample<Params>[];
 }
 

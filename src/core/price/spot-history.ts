@@ -135,7 +135,7 @@ function leastCommonMultiple(a: bigint, b: bigint): bigint {
 }
 
 /** Whether spot of the model could be had at the place, as somebody looked. */
-export interface SpotLook {
+export interface SpotObservation {
   readonly at: number;
   readonly available: boolean;
 }
@@ -147,10 +147,10 @@ export interface Interruptions {
 }
 
 /** What looks, in the order of their times, say of interruptions; null where they cover less than a day. */
-export function interruptionsIn(looks: readonly SpotLook[]): Interruptions | null {
+export function interruptionsIn(observations: readonly SpotObservation[]): Interruptions | null {
   let [count, ms] = [0, 0];
-  looks.forEach(({ at, available }, n) => {
-    const last = looks[n - 1];
+  observations.forEach(({ at, available }, n) => {
+    const last = observations[n - 1];
     if (last === undefined || !last.available || at - last.at > WATCHED_GAP_MS) return;
     ms += at - last.at;
     if (!available) count += 1;

@@ -204,7 +204,7 @@ export function evidenceSpan(all: readonly Counterfactual[], now: number): Inter
  * When an action is looked at next without being enqueued; null: its horizon is over, and only something late can
  * change it.
  */
-export const nextLook = ({ world, until }: Counterfactual, now: number): number | null =>
+export const nextCheck = ({ world, until }: Counterfactual, now: number): number | null =>
   world.kind === 'unknown' || now >= until + DAY_MS ? null : Math.min(now + DAY_MS, until + DAY_MS);
 
 /**

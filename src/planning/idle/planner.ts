@@ -79,7 +79,7 @@ interface Watch {
    * due.
    */
   readonly plan: StopPlan;
-  looked: 'not yet' | 'at first' | 'again';
+  planned: 'not yet' | 'at first' | 'again';
 }
 
 /** Decides for many GPUs; feed it every sample in the order of time. */
@@ -138,7 +138,7 @@ export class IdlePlanner implements IdlePolicy {
         known: new Map(),
         levels: [],
         plan: new StopPlan(),
-        looked: 'not yet',
+        planned: 'not yet',
       };
       this.watches.set(resource, watch);
     }
@@ -162,7 +162,7 @@ export class IdlePlanner implements IdlePolicy {
       watch.known.set(name, levels);
     }
     for (const { quiets } of levels) quiets.begin();
-    Object.assign(watch, { quietSince: since, stateSince: minute, state, span: 0, levels, looked: 'not yet' });
+    Object.assign(watch, { quietSince: since, stateSince: minute, state, span: 0, levels, planned: 'not yet' });
   }
 
   private sharedBy(name: string, most: number): Quiets {
@@ -175,15 +175,15 @@ export class IdlePlanner implements IdlePolicy {
     const { settings } = this;
     const { plan } = watch;
     moveTo(watch, minute - watch.stateSince);
-    if (watch.looked === 'not yet') {
-      plan.look(watch.levels, watch.span, settings);
-      watch.looked = 'at first';
+    if (watch.planned === 'not yet') {
+      plan.update(watch.levels, watch.span, settings);
+      watch.planned = 'at first';
     }
     const quietMinutes = minute - watch.quietSince!;
     const early = quietMinutes < settings.minimumQuietMinutes;
-    if (!early && watch.looked === 'at first' && plan.stops[watch.span] === 1) {
-      plan.look(watch.levels, watch.span, settings);
-      watch.looked = 'again';
+    if (!early && watch.planned === 'at first' && plan.stops[watch.span] === 1) {
+      plan.update(watch.levels, watch.span, settings);
+      watch.planned = 'again';
     }
     const { span } = watch;
     const [stops, falseStopProbability] = [plan.stops[span] === 1, plan.falseStop[span]!];

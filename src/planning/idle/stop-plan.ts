@@ -54,7 +54,7 @@ export class StopPlan {
    * Looks ahead from a span on; what was said of earlier ones is left as it was. @param levels from the widest to the
    * narrowest.
    */
-  look(
+  update(
     levels: readonly Level[],
     from: number,
     { restartMinutes, falseStopMinutes, maximumFalseStopProbability }: StopPlanSettings,

@@ -13,7 +13,7 @@ import type { SpotPolicy } from '../spot/simulate.js';
 import type { Alternative, PendingAlternative } from './alternatives.js';
 import { asRecorded } from './job-cases.js';
 import { cheapestSchedule } from './job-optimum.js';
-import { LOOK_MS, runJob, type JobCase, type JobSize, type JobSlot, type JobState } from './job-run.js';
+import { EVALUATION_MS, runJob, type JobCase, type JobSize, type JobSlot, type JobState } from './job-run.js';
 import { jobMeasures } from './jobs.js';
 import type { CostSteps } from './steps.js';
 
@@ -79,10 +79,10 @@ function bySpotRule(
   const until = deadline ?? since;
   const decide = make({
     unitSeconds: 0.001,
-    tickUnits: LOOK_MS,
+    tickUnits: EVALUATION_MS,
     jobUnits: first.workLeftMs,
     restartUnits: restartMs,
-    ticks: (until - since) / LOOK_MS,
+    ticks: (until - since) / EVALUATION_MS,
     unitPrice: [0, 0, 0],
   }).start();
   return ({ from, spot, isVerified }, state) => {
@@ -90,7 +90,7 @@ function bySpotRule(
     // Where nobody looked spot is not chosen, and not left.
     const available = spot !== null && (isVerified || mode === SPOT);
     return decide({
-      tick: (from - since) / LOOK_MS,
+      tick: (from - since) / EVALUATION_MS,
       available,
       mode,
       restartLeft: mode === IDLE ? 0 : state.restartLeftMs,

@@ -13,7 +13,7 @@ import type { Term } from '../../core/usage.js';
 import { IDLE, ON_DEMAND, SPOT } from '../spot/problem.js';
 import { pacesOf } from '../throughput/pace.js';
 import { gpuHour, peakOf } from './bills.js';
-import { LOOK_MS, runJob, type JobCase, type JobSlot } from './job-run.js';
+import { EVALUATION_MS, runJob, type JobCase, type JobSlot } from './job-run.js';
 import { CostSteps } from './steps.js';
 
 /** A case, or why it is none. */
@@ -210,11 +210,12 @@ function stretchesOf(
   const stretches: { from: number; ms: number; isThere: boolean | null }[] = [];
   for (let at = from; at < to; ) {
     const tick = Math.floor((at - market.from) / tickMs);
-    const look = Math.floor(at / LOOK_MS);
-    const end = Math.min(to, market.from + (tick + 1) * tickMs, (look + 1) * LOOK_MS);
+    const evaluation = Math.floor(at / EVALUATION_MS);
+    const end = Math.min(to, market.from + (tick + 1) * tickMs, (evaluation + 1) * EVALUATION_MS);
     const isThere = market.available[tick] ?? null;
     const last = stretches.at(-1);
-    if (last !== undefined && last.isThere === isThere && Math.floor(last.from / LOOK_MS) === look) last.ms += end - at;
+    if (last !== undefined && last.isThere === isThere && Math.floor(last.from / EVALUATION_MS) === evaluation)
+      last.ms += end - at;
     else stretches.push({ from: at, ms: end - at, isThere });
     at = end;
   }

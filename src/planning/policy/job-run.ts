@@ -13,7 +13,7 @@ import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
 import type { CostSteps } from './steps.js';
 
 /** How often a spot market is looked at, as in the traces of Wu et al. ("Can't Be Late", NSDI 2024). */
-export const LOOK_MS = 10 * MINUTE_MS;
+export const EVALUATION_MS = 10 * MINUTE_MS;
 
 export interface JobSlot {
   /** Epoch milliseconds. */

@@ -22,7 +22,7 @@ import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';
 import { fleetsOf, isToCome, jobCases, type JobOrReason } from './job-cases.js';
-import { LOOK_MS, type JobSize } from './job-run.js';
+import { EVALUATION_MS, type JobSize } from './job-run.js';
 import { jobMeasures, ReplayedJob, type JobsBill } from './jobs.js';
 import { ReplayedResource } from './resources.js';
 import { CostSteps, finished, type Steps } from './steps.js';
@@ -92,7 +92,7 @@ const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
  * Policies that follow spot: they look at jobs as often as it is looked at. The line shows them a team whenever a
  * machine of it goes, not by the hour.
  */
-const BY_LOOK: ReadonlySet<string> = new Set(['spot-shift']);
+const EVERY_EVALUATION: ReadonlySet<string> = new Set(['spot-shift']);
 
 /** How often a policy is asked in a replay. */
 export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
@@ -122,14 +122,15 @@ export function* replaySteps(
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
-      const isOwn = ({ target }: Proposal): boolean => !BY_LOOK.has(policy.name) || !replay.followsSpot(target, hour);
+      const isOwn = ({ target }: Proposal): boolean =>
+        !EVERY_EVALUATION.has(policy.name) || !replay.followsSpot(target, hour);
       replay.take(
         policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)),
         hour,
       );
     }
     if (policy !== null) {
-      for (const { at, names } of looksAtJobs(replay, policy, hour, settings))
+      for (const { at, names } of jobEvaluations(replay, policy, hour, settings))
         replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
     }
     replay.runHour(hour);
@@ -138,7 +139,7 @@ export function* replaySteps(
   return replay.result();
 }
 
-interface LookAtJobs {
+interface JobEvaluation {
   readonly at: number;
   readonly names: ReadonlySet<string>;
 }
@@ -147,14 +148,14 @@ interface LookAtJobs {
  * Within an hour: every ten minutes at jobs that follow spot, for who does so too; for anybody else who looks by the
  * hour at those that begin.
  */
-function* looksAtJobs(
+function* jobEvaluations(
   replay: Replay,
   policy: Policy,
   hour: number,
   { stepHours }: ReplaySettings,
-): Generator<LookAtJobs> {
-  if (BY_LOOK.has(policy.name)) {
-    for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS)
+): Generator<JobEvaluation> {
+  if (EVERY_EVALUATION.has(policy.name)) {
+    for (let at = hour; at < hour + HOUR_MS; at += EVALUATION_MS)
       if (replay.isSpotFollowed(at)) yield { at, names: replay.spotFollowers(at) };
   } else if (stepHours === 1) yield* replay.beginnings(hour);
 }
@@ -247,7 +248,7 @@ class Replay {
   }
 
   /** Jobs that begin within an hour, and not with it: the line shows a team whose fleet has changed at once. */
-  beginnings(hour: number): LookAtJobs[] {
+  beginnings(hour: number): JobEvaluation[] {
     const begun = [...this.jobs.values()].flatMap(({ own: { name, since } }) =>
       since !== null && since > hour && since < hour + HOUR_MS ? [{ name, since }] : [],
     );

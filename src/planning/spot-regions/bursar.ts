@@ -35,8 +35,8 @@ const CAPS: readonly number[] = [1.25, 2, Infinity];
 const HEAT_SAMPLES = 12;
 const FINALISTS = 3;
 /** Time between two looks while nothing happens, on spot and without. */
-const SPOT_LOOK_SECONDS = 1800;
-const LOOK_SECONDS = 600;
+const SPOT_REPLAN_SECONDS = 1800;
+const REPLAN_SECONDS = 600;
 /** What leaving spot for other spot must save, as a share of a restart at the new zone's price. */
 const MARGIN = 0.1;
 /** What a launch may seem to lose against waiting and still be tried, likewise. */
@@ -56,7 +56,7 @@ export function bursarRegions(problem: RegionsProblem, options: BursarRegionsOpt
   };
 }
 
-interface Look {
+interface Choice {
   /** What is done where nothing that is tried succeeds. */
   readonly fallback: Place;
   /** Zones to try, best first. */
@@ -67,10 +67,10 @@ class Planner {
   private readonly beliefs: ZoneBelief[];
   private readonly futures: Futures;
   private readonly samples: number;
-  private readonly lookTicks: number;
-  private readonly spotLookTicks: number;
-  private look: Look = { fallback: STAY_IDLE, tries: [] };
-  private lookedAt = -Infinity;
+  private readonly replanTicks: number;
+  private readonly spotReplanTicks: number;
+  private choice: Choice = { fallback: STAY_IDLE, tries: [] };
+  private plannedAt = -Infinity;
   private before: Place = STAY_IDLE;
 
   constructor(
@@ -82,7 +82,7 @@ class Planner {
     this.samples = options.samples ?? SAMPLES;
     this.futures = new Futures(problem.regionOf, problem.ticks, this.samples, tickSeconds, options.random());
     const ticksOf = (seconds: number): number => Math.max(1, Math.round(seconds / tickSeconds));
-    [this.lookTicks, this.spotLookTicks] = [ticksOf(LOOK_SECONDS), ticksOf(SPOT_LOOK_SECONDS)];
+    [this.replanTicks, this.spotReplanTicks] = [ticksOf(REPLAN_SECONDS), ticksOf(SPOT_REPLAN_SECONDS)];
   }
 
   decide(view: RegionsView): Place {
@@ -90,38 +90,38 @@ class Planner {
     if (view.lost !== NOWHERE) this.beliefs[view.lost]?.observe(0);
     if (view.mode === SPOT) this.beliefs[view.zone]?.observe(1);
     const happened = view.mode !== this.before.mode || view.zone !== this.before.zone;
-    const due = view.mode === SPOT ? this.spotLookTicks : this.lookTicks;
-    if (happened || view.tick - this.lookedAt >= due) this.plan(view);
+    const due = view.mode === SPOT ? this.spotReplanTicks : this.replanTicks;
+    if (happened || view.tick - this.plannedAt >= due) this.plan(view);
     const place = this.tried(view);
     this.before = place;
     return place;
   }
 
   private plan(view: RegionsView): void {
-    this.look = new Evaluation(this.problem, this.beliefs, this.futures, view).look();
-    this.lookedAt = view.tick;
+    this.choice = new Evaluation(this.problem, this.beliefs, this.futures, view).choice();
+    this.plannedAt = view.tick;
   }
 
   /** Tries what the look names, and falls back in the light of what failed. */
   private tried(view: RegionsView): Place {
     let failed = 0;
-    const { tries } = this.look;
+    const { tries } = this.choice;
     for (const zone of tries) {
       const launch: Place = { mode: SPOT, zone };
       if (!keepsDeadline(this.problem, view, launch)) continue;
       const ok = view.tryLaunch(zone);
       this.beliefs[zone]?.observe(ok ? 1 : 0);
       if (ok) {
-        this.lookedAt = -Infinity;
+        this.plannedAt = -Infinity;
         return launch;
       }
       failed += 1;
       // What was absent just now and comes back is a new spell, which the next look evaluates as such.
-      this.look = { ...this.look, tries: this.look.tries.filter((other) => other !== zone) };
+      this.choice = { ...this.choice, tries: this.choice.tries.filter((other) => other !== zone) };
     }
     const held: Place = { mode: view.mode, zone: view.zone };
     if (view.mode === SPOT && keepsDeadline(this.problem, view, held)) return held;
-    let { fallback } = this.look;
+    let { fallback } = this.choice;
     if (failed > 0 && view.mode !== SPOT)
       fallback = new Evaluation(this.problem, this.beliefs, this.futures, view).fallback();
     if (keepsDeadline(this.problem, view, fallback)) return fallback;
@@ -217,7 +217,7 @@ class Evaluation {
     return this.best().place;
   }
 
-  look(): Look {
+  choice(): Choice {
     const { place, rules } = this.best();
     const { problem, view } = this;
     const worth: { zone: number; cost: number }[] = [];

@@ -156,7 +156,7 @@ export class TickSolver {
     const { problem } = this;
     const timeLeft = (problem.ticks - tick) * problem.tickUnits;
     const rows = this.rowsOf(tick);
-    this.look(tick === problem.ticks - 1, rows);
+    this.expect(tick === problem.ticks - 1, rows);
     const tables = new Float32Array(TABLES * rows * WIDTH);
     for (let row = 0; row < rows; row += 1) this.solveRow(row, timeLeft, tables, rows);
     return tables;
@@ -236,7 +236,7 @@ export class TickSolver {
   }
 
   /** Expectation over the next tick's reading. After the last tick work that is left cannot be done. */
-  private look(last: boolean, rows: number): void {
+  private expect(last: boolean, rows: number): void {
     const { expected, values } = this;
     if (last) {
       for (const table of [...expected.idle, ...expected.onDemand, expected.spot, expected.launched])
@@ -245,16 +245,16 @@ export class TickSolver {
     }
     const reach = Math.min(this.grid.points.length, rows + 1);
     for (let row = 0; row < reach; row += 1) {
-      this.lookRow(expected.idle[0], 0, values.idle[0], values.idle[1], row);
-      this.lookRow(expected.idle[1], 1, values.idle[1], values.idle[0], row);
-      this.lookRow(expected.onDemand[0], 0, values.onDemand[0], values.onDemand[1], row);
-      this.lookRow(expected.onDemand[1], 1, values.onDemand[1], values.onDemand[0], row);
-      this.lookRow(expected.spot, 1, values.spot, values.idle[0], row);
-      this.lookRow(expected.launched, 1, values.spot, values.idle[0], row, this.refund);
+      this.expectRow(expected.idle[0], 0, values.idle[0], values.idle[1], row);
+      this.expectRow(expected.idle[1], 1, values.idle[1], values.idle[0], row);
+      this.expectRow(expected.onDemand[0], 0, values.onDemand[0], values.onDemand[1], row);
+      this.expectRow(expected.onDemand[1], 1, values.onDemand[1], values.onDemand[0], row);
+      this.expectRow(expected.spot, 1, values.spot, values.idle[0], row);
+      this.expectRow(expected.launched, 1, values.spot, values.idle[0], row, this.refund);
     }
   }
 
-  private lookRow(
+  private expectRow(
     out: Float64Array,
     state: 0 | 1,
     stays: Float64Array,

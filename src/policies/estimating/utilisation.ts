@@ -5,7 +5,7 @@
  * The measure is a mean over the replicas, minute by minute. What an autoscaler of the workload's own cloud follows
  * already is left to that: two that set one size undo each other. A minute that nobody measured takes nothing away.
  */
-import type { LeftAlone, Look, PolicyView, Proposal, WorkloadView } from '../../core/policy/policy.js';
+import type { LeftAlone, TargetExplanation, PolicyView, Proposal, WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import { HPA_TOLERANCE, trackTarget, type TargetPlan } from '../../planning/scaling/hpa.js';
 import { z } from 'zod';
@@ -135,7 +135,7 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
   ];
 }
 
-export function targetLook(view: PolicyView, one: WorkloadView, target: Target): Look {
+export function explainUtilisation(view: PolicyView, one: WorkloadView, target: Target): TargetExplanation {
   const tracked = track(view, one, target);
   if ('code' in tracked) return { target: one.workload, saw: [], leftAlone: tracked };
   const { plan, newest } = tracked;

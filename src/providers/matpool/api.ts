@@ -63,7 +63,7 @@ export class MatpoolApi {
 
   async target(target: string): Promise<FleetTarget | null> {
     const { request, success, missing, at } = this.api.target;
-    const answer = await this.look('target', request, { target });
+    const answer = await this.readAnswer('target', request, { target });
     if (missing !== undefined && matches(missing, answer.status, answer.json)) return null;
     this.expect('target', answer, success);
     const read = this.read(valueAt(answer.json, at));
@@ -81,7 +81,7 @@ export class MatpoolApi {
     if (written === undefined) return { at, targets: [], complete: false, problems: ['no list is written down'] };
     const paged = JSON.stringify(written.request).includes('{page}');
     for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const answer = await this.look('fleet', written.request, { page });
+      const answer = await this.readAnswer('fleet', written.request, { page });
       this.expect('fleet', answer, written.success);
       const items = valueAt(answer.json, written.items);
       if (!Array.isArray(items))
@@ -149,7 +149,7 @@ export class MatpoolApi {
             detail: 'the target is not, or not yet, as it was to be, and no way to ask for a token is written down',
           };
     }
-    const answer = await this.look('outcome', written.request, { target: effect.target, token });
+    const answer = await this.readAnswer('outcome', written.request, { target: effect.target, token });
     this.expect('outcome', answer, written.success);
     const value = String(valueAt(answer.json, written.state.pointer));
     const state = Object.hasOwn(written.state.values, value) ? written.state.values[value] : undefined;
@@ -165,7 +165,7 @@ export class MatpoolApi {
     }
   }
 
-  private async look(what: string, request: WrittenRequest, values: Values): Promise<Answer> {
+  private async readAnswer(what: string, request: WrittenRequest, values: Values): Promise<Answer> {
     const sent = await this.send(request, values, this.settings.readSecret);
     if (sent.kind === 'unsent' || sent.kind === 'lost')
       throw unavailable(`Matpool did not answer ${what}: ${sent.detail}`);

@@ -211,9 +211,9 @@ export class KeyStore {
     if (cached !== undefined && cached.until > performance.now() && cached.ends > now) return cached.principal;
     const under = this.pending.get(name);
     if (under !== undefined) return under;
-    const looking = this.lookUp(id, digest, name, now).finally(() => this.pending.delete(name));
-    this.pending.set(name, looking);
-    return looking;
+    const found = this.lookUp(id, digest, name, now).finally(() => this.pending.delete(name));
+    this.pending.set(name, found);
+    return found;
   }
 
   private async lookUp(id: string, digest: Buffer, name: string, now: number): Promise<Principal | null> {

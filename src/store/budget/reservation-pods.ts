@@ -30,7 +30,7 @@ export class ReservationPods {
   /** Takes a pod's GPUs of its reservation, where they are left. */
   take(request: ClaimRequest): Promise<Taking> {
     return this.db.transaction(async (tx) => {
-      const taking = await look(tx, request, 'for update');
+      const taking = await readTaking(tx, request, 'for update');
       const { organisation, reservation, pod, cluster, namespace, name, gpuParts, now } = request;
       const parts =
         taking.granted && taking.reservedGpus !== null
@@ -55,7 +55,7 @@ export class ReservationPods {
 
   /** What taking would come to; takes nothing. */
   wouldTake(request: ClaimRequest): Promise<Taking> {
-    return look(this.db, request, '');
+    return readTaking(this.db, request, '');
   }
 
   /**
@@ -70,7 +70,7 @@ export class ReservationPods {
   }
 }
 
-async function look(
+async function readTaking(
   db: Queryable,
   { organisation, reservation, pod, cluster, namespace, name, gpuParts, now }: ClaimRequest,
   lock: 'for update' | '',

@@ -29,9 +29,9 @@ export interface StoredRecommendation extends Recommendation {
 }
 
 /** When recommendations of a team were made, and what they wait for. */
-export interface TeamLook {
+export interface TeamEvaluation {
   /** Epoch milliseconds; null: never. */
-  readonly lookedAt: number | null;
+  readonly evaluatedAt: number | null;
   readonly next: 'due' | 'failed' | 'when-something-changes';
   readonly problem: string | null;
 }
@@ -132,7 +132,7 @@ export class RecommendationStore {
   }
 
   /** Notes that a team was looked at. */
-  async saveLook(tx: Transaction, organisation: string, team: string, now: number): Promise<void> {
+  async saveEvaluation(tx: Transaction, organisation: string, team: string, now: number): Promise<void> {
     await tx.query(
       `insert into team_look (organisation, team, at) values ($1, $2, $3)
        on conflict (organisation, team) do update set at = excluded.at`,
@@ -141,18 +141,18 @@ export class RecommendationStore {
   }
 
   /** When a team was looked at last, and whether it is due again; null: never. */
-  async lookOf(db: Queryable, organisation: string, team: string): Promise<TeamLook> {
-    const [look] = await db.query<{ at: Date }>(`select at from team_look where organisation = $1 and team = $2`, [
-      organisation,
-      team,
-    ]);
+  async evaluationOf(db: Queryable, organisation: string, team: string): Promise<TeamEvaluation> {
+    const [evaluation] = await db.query<{ at: Date }>(
+      `select at from team_look where organisation = $1 and team = $2`,
+      [organisation, team],
+    );
     const [due] = await db.query<{ parked: boolean; error: string | null }>(
       `select parked_at is not null as parked, last_error as error from work
        where organisation = $1 and lane = $2 and stage = 'recommendation.make' and key = $2 and done < wanted`,
       [organisation, team],
     );
     return {
-      lookedAt: look?.at.getTime() ?? null,
+      evaluatedAt: evaluation?.at.getTime() ?? null,
       next: due === undefined ? 'when-something-changes' : due.parked ? 'failed' : 'due',
       problem: due?.error ?? null,
     };

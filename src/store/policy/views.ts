@@ -94,7 +94,7 @@ export class ViewStore {
     asOf: number,
     prices: CurrentPrices,
     peak: PeakSchedule,
-    { looksAtInstances = false }: { readonly looksAtInstances?: boolean } = {},
+    { needsInstances = false }: { readonly needsInstances?: boolean } = {},
   ): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
     const commitments = await this.fleet.commitments(db, organisation);
@@ -139,7 +139,7 @@ export class ViewStore {
         ),
       ),
       sightings: await this.fleet.sightings(db, organisation, team),
-      ...(looksAtInstances
+      ...(needsInstances
         ? { instances: await this.instances(db, request, prices), ownStops: await ownStops(db, organisation, team) }
         : {}),
       budgets: await this.budgetStates(db, organisation, team, asOf),

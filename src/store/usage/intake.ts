@@ -72,7 +72,7 @@ class SourceTaken extends Error {}
 
 /** How long an import waits for those of its source before it, and between two looks for one of another process. */
 const PATIENCE_MS = 120_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 export class Intake {
   private readonly seen = new SeenIds();
@@ -125,7 +125,7 @@ export class Intake {
         const result = await this.attempt(request, files, progress);
         if (result !== null) return result;
         if (performance.now() > until) throw this.turns.tooLong();
-        await pause(LOOK_MS * (0.5 + Math.random()));
+        await pause(POLL_MS * (0.5 + Math.random()));
       }
     });
   }

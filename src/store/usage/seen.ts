@@ -27,7 +27,7 @@ class DigestSet {
   size = 0;
 
   /** Whether the id came with this content, with other content only, or not at all. */
-  look(a: number, b: number, c: number, content: number): Sighting {
+  check(a: number, b: number, c: number, content: number): Sighting {
     const mask = this.slots.length - 4;
     let found: Sighting = 'new';
     for (let at = placeOf(a, b, mask); !this.isFree(at); at = (at + 4) & mask) {
@@ -157,7 +157,7 @@ export class Sightings {
     const [a, b, c] = idWords(record.id);
     const content = contentHash(group, record);
     const set = this.hours.get(hour);
-    const sighting = set?.look(a, b, c, content) ?? 'new';
+    const sighting = set?.check(a, b, c, content) ?? 'new';
     if (sighting !== 'new') return sighting;
     if (!this.filter.addNew(a, b, c, this.version)) return 'known';
     set?.add(a, b, c, content);
@@ -319,7 +319,7 @@ function fill(set: DigestSet | undefined, digests: Buffer): void {
       digests.readUInt32LE(at + 8),
       digests.readUInt32LE(at + 12),
     ];
-    if (set.look(a, b, c, content) !== 'repeated') set.add(a, b, c, content);
+    if (set.check(a, b, c, content) !== 'repeated') set.add(a, b, c, content);
   }
 }
 

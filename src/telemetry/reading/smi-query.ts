@@ -98,14 +98,14 @@ function at(node: Node, ...paths: readonly string[]): string | null {
 /** Every look in the output, in its order. Paths: first as the text names them, then as the XML does. */
 export function readQuery(text: string, zone: string): SmiRead {
   const isXml = isQueryXml(text);
-  const looks = isXml
+  const queries = isXml
     ? text.split(/(?=<\?xml)/).filter((part) => part.includes('<nvidia_smi_log'))
     : text.split(/(?==+NVSMI LOG=+)/).filter(isQueryText);
   const rows: SmiRow[] = [];
   const problems: string[] = [];
-  for (const look of looks) {
-    const tree = isXml ? xmlTree(look) : textTree(look);
-    if (tree === null) problems.push('a look is not whole XML');
+  for (const query of queries) {
+    const tree = isXml ? xmlTree(query) : textTree(query);
+    if (tree === null) problems.push('an answer is not whole XML');
     else
       for (const gpu of tree.children.filter(({ name }) => name === 'gpu'))
         rows.push(...rowsOf(gpu, instantOf(at(tree, 'timestamp') ?? '', zone)));

@@ -20,20 +20,20 @@ export function samplesOf(rows: readonly SmiRow[], host: string, when: number): 
     if (group === undefined) groups.set(key, [{ at, row }]);
     else group.push({ at, row });
   }
-  return [...groups.values()].map((looks) =>
+  return [...groups.values()].map((queries) =>
     sampleOf(
-      looks.sort((a, b) => a.at - b.at),
+      queries.sort((a, b) => a.at - b.at),
       host,
     ),
   );
 }
 
-function sampleOf(looks: readonly { readonly at: number; readonly row: SmiRow }[], file: string): GpuSample {
-  const last = looks.at(-1);
-  if (last === undefined) throw new Error('broken invariant: a group has a look');
+function sampleOf(queries: readonly { readonly at: number; readonly row: SmiRow }[], file: string): GpuSample {
+  const last = queries.at(-1);
+  if (last === undefined) throw new Error('broken invariant: a group has an answer');
   const { row, at } = last;
   const host = row.host ?? file;
-  const numbers = (column: Column): number[] => looks.flatMap((look) => cellOf(look.row[column]).value ?? []);
+  const numbers = (column: Column): number[] => queries.flatMap((query) => cellOf(query.row[column]).value ?? []);
   const mean = (column: Column): number | null => {
     const values = numbers(column);
     return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;

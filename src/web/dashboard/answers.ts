@@ -40,10 +40,10 @@ export interface Explained {
   readonly team: string;
   readonly known: readonly string[];
   readonly recommended: { readonly at: string | null; readonly message: string };
-  readonly looks: readonly ExplainedLook[];
+  readonly looks: readonly ExplainedPolicy[];
 }
 
-export interface ExplainedLook {
+export interface ExplainedPolicy {
   readonly document: string | null;
   readonly policy: string;
   readonly target: string;

@@ -3,8 +3,9 @@
  *
  * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names,
  * and a deleted one gives them back. What it refused or warned about is noted behind the answer. A dry run leaves
- * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed whatever key
- * there is, as long as it is small: who shows no key that holds may send little. Paths outside /v1, since their form is Kubernetes'.
+ * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed whatever
+ * key there is, as long as it is small: who shows no key that holds may send little. Paths outside /v1, since their
+ * form is Kubernetes'.
  */
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -146,7 +147,7 @@ const MOST_BODY_BYTES = 8 << 20;
  * default).
  */
 const DEFAULT_WAIT_MS = 10_000;
-const MOST_LOOK_MS = 3000;
+const MOST_LOOKUP_MS = 3000;
 const SHARE_OF_WAIT = 0.8;
 
 /** A pod without GPUs is let in whoever asks: as long as it is no larger than pods are. */
@@ -154,7 +155,7 @@ const MOST_UNKNOWN_BYTES = 256 << 10;
 
 /** How long is waited for the key, of the time that the API server waits for all. */
 const waiting = ({ query }: FastifyRequest): number =>
-  lookMs(z.object({ timeout: z.string() }).safeParse(query).data?.timeout);
+  lookupMs(z.object({ timeout: z.string() }).safeParse(query).data?.timeout);
 
 const OPTIONS = {
   summary: 'Review a pod before it is launched',
@@ -243,7 +244,7 @@ export class AdmissionController implements OnModuleDestroy {
 
   private async answer(asked: FastifyRequest, key: string | null, query: Query, { request }: Review): Promise<Answer> {
     const known = asked.mayBeWhole ? key : null;
-    const milliseconds = Math.max(1, lookMs(query.timeout) - asked.knockedMilliseconds);
+    const milliseconds = Math.max(1, lookupMs(query.timeout) - asked.knockedMilliseconds);
     return answerOf(request.uid, await this.verdict(known, query, request, milliseconds));
   }
 
@@ -264,10 +265,10 @@ export class AdmissionController implements OnModuleDestroy {
       throw new Refusal(401, 'the webhook needs an API key that holds: Authorization: Bearer <key>, or in the path');
     const { clock, stores } = this.parts;
     const until = clock.now() + milliseconds;
-    const looked = await this.desk.look(key, milliseconds);
-    if (looked.kind === 'unknown')
-      return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
-    const { organisation, facts } = looked;
+    const found = await this.desk.lookUp(key, milliseconds);
+    if (found.kind === 'unknown')
+      return admitUnseen(launch, found.settings?.onFailure ?? query.onFailure, found.settings?.exemptNamespaces);
+    const { organisation, facts } = found;
     const place = {
       provider: providerName(query.provider ?? 'Kubernetes'),
       account: query.account ?? null,
@@ -361,7 +362,7 @@ const keyInPath = ({ params }: FastifyRequest): string | null =>
   z.object({ key: z.string() }).safeParse(params).data?.key ?? null;
 
 /** How long is waited for the database, in milliseconds. */
-const lookMs = (timeout: string | undefined): number => Math.min(MOST_LOOK_MS, waitOf(timeout) * SHARE_OF_WAIT);
+const lookupMs = (timeout: string | undefined): number => Math.min(MOST_LOOKUP_MS, waitOf(timeout) * SHARE_OF_WAIT);
 
 function answerOf(uid: string, { allowed, status, warnings, audit }: AdmissionVerdict): Answer {
   return {

@@ -10,11 +10,11 @@ import type { StageLoad } from '../../store/operation/health.js';
 import { Endpoint } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
-const LOOK_MILLISECONDS = 500;
+const POLL_MILLISECONDS = 500;
 /** Then the stream ends with `slow`, and whoever is still there asks again. */
-const MOST_LOOKS = 1200;
+const MOST_POLLS = 1200;
 /** An upload enqueues its work before it answers; a look in between two stages may find nothing for a moment. */
-const QUIET_LOOKS = 2;
+const QUIET_POLLS = 2;
 const MOST_STREAMS = 200;
 
 @Controller()
@@ -56,14 +56,14 @@ const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${
 
 /** The events of a stream, until nothing waits twice in a row, or the process ends. */
 export async function* loadEvents(
-  look: () => Promise<readonly StageLoad[]>,
+  read: () => Promise<readonly StageLoad[]>,
   closing: AbortSignal,
-  milliseconds = LOOK_MILLISECONDS,
+  milliseconds = POLL_MILLISECONDS,
 ): AsyncGenerator<string> {
   let told = '';
   let quiet = 0;
-  for (let looks = 0; looks < MOST_LOOKS && !closing.aborted; looks++) {
-    const stages = await look();
+  for (let polls = 0; polls < MOST_POLLS && !closing.aborted; polls++) {
+    const stages = await read();
     const sum = (of: 'waiting' | 'parked'): number => stages.reduce((total, stage) => total + stage[of], 0);
     const load = event('load', {
       waiting: sum('waiting'),
@@ -74,7 +74,7 @@ export async function* loadEvents(
     yield load === told ? ': waiting\n\n' : load;
     told = load;
     quiet = sum('waiting') === 0 ? quiet + 1 : 0;
-    if (quiet >= QUIET_LOOKS) return yield event('done', {});
+    if (quiet >= QUIET_POLLS) return yield event('done', {});
     await pause(milliseconds, undefined, { signal: closing }).catch(() => undefined);
   }
   yield event('slow', {});

@@ -186,7 +186,7 @@ describe('-q -x', () => {
   });
 
   it('says of output that was cut short that it is not whole', () => {
-    expect(readOutput(xml(gpu.slice(0, -6)), 'UTC')).toEqual({ rows: [], problems: ['a look is not whole XML'] });
+    expect(readOutput(xml(gpu.slice(0, -6)), 'UTC')).toEqual({ rows: [], problems: ['an answer is not whole XML'] });
   });
 });
 

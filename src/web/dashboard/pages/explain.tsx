@@ -1,10 +1,11 @@
 /**
- * Why something is proposed or left alone: of one target, team or budget what every policy saw, what it says, what would
- * make it act, and what has become of its recommendation. What the server says is English, and shown as it is written.
+ * Why something is proposed or left alone: of one target, team or budget what every policy saw, what it says, what
+ * would make it act, and what has become of its recommendation. What the server says is English, and shown as it is
+ * written.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Explained, ExplainedLook } from '../answers.js';
+import type { Explained, ExplainedPolicy } from '../answers.js';
 import { get } from '../api.js';
 import { code } from '../format.js';
 import { say } from '../language.js';
@@ -23,10 +24,10 @@ const written = (lines: readonly string[]): JSX.Element => (
   </ul>
 );
 
-const saysOf = ({ leftAlone, proposes }: ExplainedLook): readonly string[] =>
+const saysOf = ({ leftAlone, proposes }: ExplainedPolicy): readonly string[] =>
   leftAlone === null ? proposes : [leftAlone.message];
 
-const columns = (): readonly Column<ExplainedLook>[] => [
+const columns = (): readonly Column<ExplainedPolicy>[] => [
   {
     name: say('column.policy'),
     text: ({ document, policy }) => document ?? policy,
@@ -58,7 +59,7 @@ const columns = (): readonly Column<ExplainedLook>[] => [
   },
 ];
 
-function Made({ one: { recommendation } }: { readonly one: ExplainedLook }): JSX.Element | null {
+function Made({ one: { recommendation } }: { readonly one: ExplainedPolicy }): JSX.Element | null {
   if (recommendation === null) return null;
   const { id, status, decidedBy, because } = recommendation;
   return (

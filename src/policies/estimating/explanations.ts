@@ -2,7 +2,7 @@
  * How a policy tells what it saw of something, and why it leaves it alone. One judgement makes the proposal and the
  * reason, so that what is told is what is done.
  */
-import type { LeftAlone, Look, Proposal, WorkloadView } from '../../core/policy/policy.js';
+import type { LeftAlone, TargetExplanation, Proposal, WorkloadView } from '../../core/policy/policy.js';
 
 /** What a policy makes of one thing. */
 export type Judged = Proposal | LeftAlone;
@@ -10,7 +10,7 @@ export type Judged = Proposal | LeftAlone;
 export const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
 export const isLeft = (judged: object): judged is LeftAlone => 'toAct' in judged;
 export const made = (judged: Judged): Proposal[] => (isLeft(judged) ? [] : [judged]);
-export const lookAt = (target: string, saw: readonly string[], judged: object): Look => ({
+export const explainTarget = (target: string, saw: readonly string[], judged: object): TargetExplanation => ({
   target,
   saw,
   leftAlone: isLeft(judged) ? judged : null,
