@@ -69,13 +69,14 @@ const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | nul
 const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...target, part: 'message' as const }));
 
 export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
-  const { alerts, organisations } = stores;
+  const { alerts, budgets, organisations } = stores;
   return {
     name: MAKE,
     most: 1,
     reachesOut: true,
     async run({ organisation, now, tx }) {
-      const { news, answers } = await happened(stores, tx, organisation, now);
+      const { news, answers, passed } = await happened(stores, tx, organisation, now);
+      for (const one of passed) await budgets.passed(tx, organisation, one, false, now);
       for (const one of news) await alerts.raise(tx, organisation, one, now);
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const asOf = await organisations.asOf(tx, organisation, now);

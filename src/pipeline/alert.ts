@@ -17,6 +17,7 @@ import type { AlertTexts } from '../core/alert/texts.js';
 import type { ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
 import type { Report } from '../core/report/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { restated, stillHolds } from '../store/alert/news.js';
 import { SEND, sendItem, type Delivery, type DeliveryStep } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
@@ -42,7 +43,19 @@ const OPENING_MS = 5000;
 const REFUSED_MS = HOUR_MS;
 const GIVE_UP_MS = 7 * DAY_MS;
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions' | 'reports'>;
+type Needs = Pick<
+  Stores,
+  | 'db'
+  | 'alerts'
+  | 'alertPlaces'
+  | 'actions'
+  | 'reports'
+  | 'budgets'
+  | 'recommendations'
+  | 'spend'
+  | 'prices'
+  | 'organisations'
+>;
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return reachingStage(SEND, async ({ organisation, key, now }) => {
@@ -128,6 +141,8 @@ class Sending {
     if (await this.isMoot(tx, delivery, alert)) {
       return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
     }
+    const current = await this.asItStands(tx, alert);
+    if (current === null) return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
     let reference: string | null = null;
     if (connection.threads) {
       const joined =
@@ -140,7 +155,7 @@ class Sending {
     }
     const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
     return free === null
-      ? { telling: this.tellingOf(delivery, alert, reference, picture) }
+      ? { telling: this.tellingOf(delivery, current, reference, picture) }
       : { instead: [sendItem(delivery, free)] };
   }
 
@@ -151,6 +166,26 @@ class Sending {
       news.kind === 'approval' &&
       (await this.stores.actions.get(tx, this.organisation, news.action))?.state !== 'proposed'
     );
+  }
+
+  /**
+   * The alert as what it tells of stands now; null: it tells of a threshold that is reached no more, and nobody was
+   * told yet. Whoever was told once is told on, by the state of now.
+   */
+  private async asItStands(tx: Transaction, alert: Alert): Promise<Alert | null> {
+    const { news } = alert;
+    const { alerts, budgets } = this.stores;
+    if (alert.state === 'silent') return null;
+    if (news.kind !== 'budget' || alert.state === 'answered') return alert;
+    const current = await restated(this.stores, tx, this.organisation, news);
+    if (current === null) return alert;
+    if (!stillHolds(current) && !(await alerts.wasSent(tx, this.organisation, alert))) {
+      await budgets.passed(tx, this.organisation, news, true, this.now);
+      await alerts.settle(tx, this.organisation, alert, 'silent', 'passed');
+      return null;
+    }
+    await alerts.restate(tx, this.organisation, alert, current);
+    return { ...alert, news: current };
   }
 
   private tellingOf(

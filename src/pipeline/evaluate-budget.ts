@@ -2,13 +2,15 @@
  * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
  *
  * Late usage evaluates a past period again. A threshold is told once per period whatever comes later, unless the budget
- * is raised beyond the spend. Of the present
- * period it also notes what runs have cost of the budget that was reserved for them, and evaluates again when a
+ * is raised beyond the spend. While metered usage of a bill's time waits for its price, it is not evaluated on what the
+ * bill has just brought (store/budget/being-priced.ts). Of the present period it also notes what runs have cost of the
+ * budget that was reserved for them, and evaluates again when a
  * reservation expires.
  */
 import { crossings, raised, evaluateBudget, type Forecaster, type ToldCrossing } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
+import { isBeingPriced } from '../store/budget/being-priced.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
 import type { Queryable } from '../store/database.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
@@ -41,6 +43,11 @@ export function evaluateBudgetStage(
         if (day === null) continue;
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
+        // Its last state stands until then: its own turn comes after that of what it waits for.
+        if (await isBeingPriced(tx, organisation, period, now)) {
+          workItems.push({ stage: 'budget.weigh', partition, key });
+          continue;
+        }
         // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
         const held = await reservations.settle(
           tx,

@@ -358,7 +358,8 @@ const OLD_MS = 7 * DAY_MS;
 /** A bill of a month that began so long ago is history too. */
 const OLD_BILL_MS = 100 * DAY_MS;
 
-export type Silence = 'period-over' | 'old' | 'notice' | 'muted' | 'no-route';
+/** `passed`: a threshold that was reached no more when it was to be told. */
+export type Silence = 'period-over' | 'old' | 'notice' | 'muted' | 'no-route' | 'passed';
 
 /**
  * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never

@@ -418,6 +418,24 @@ export function crossings(budget: Budget, state: BudgetState, told: readonly Tol
 }
 
 /**
+ * Whether a threshold that was crossed is reached still. Of another plan, of bills that came since or of usage that was
+ * priced since it may not be: nobody is told of it then.
+ */
+export function holdsStill(
+  { kind, ratio: text }: Threshold,
+  {
+    planned,
+    spent,
+    forecast,
+  }: { readonly planned: bigint | null; readonly spent: bigint; readonly forecast: bigint | null },
+): boolean {
+  const ratio = canonicalRatio(text);
+  const nanos = kind === 'actual' ? spent : forecast;
+  if (ratio === null || nanos === null || planned === null) return false;
+  return reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled);
+}
+
+/**
  * What has become of the tellings of a period: one whose budget was raised so far that its amount is no longer reached
  * holds no more, and is told again when it is. Nothing else ends it: neither late data that lowers the spend, nor a
  * lower plan, nor the same budget removed and made anew. One that holds under a higher plan holds from then on as if it

@@ -193,6 +193,24 @@ export class AlertStore {
     ]);
   }
 
+  /** What an alert says from now on: of the same fact, as it stands. */
+  async restate(tx: Queryable, organisation: string, { id }: Alert, news: News): Promise<void> {
+    await tx.query(`update alert set news = $3 where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+      JSON.stringify(news),
+    ]);
+  }
+
+  /** Whether it has reached some place. */
+  async wasSent(db: Queryable, organisation: string, { id }: Alert): Promise<boolean> {
+    const rows = await db.query(
+      `select 1 from alert_delivery where organisation = $1 and alert = $2 and (state in ('sent', 'unknown') or asked_at is not null) limit 1`,
+      [organisation, id],
+    );
+    return rows.length > 0;
+  }
+
   /** Intends to send an alert to some places; a place that has it already is left alone. Returns what to enqueue. */
   async intend(
     tx: Queryable,

@@ -25,8 +25,9 @@ import {
 } from '../../core/alert/alert.js';
 import { driversOf, nextStepOf } from '../../core/alert/numbers.js';
 import { effectToJson, type Action, type ActionState } from '../../core/action/action.js';
-import { BUDGET_FILTERS, type Budget } from '../../core/budget/budget.js';
+import { BUDGET_FILTERS, holdsStill, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
+import { nanosOf } from '../../core/money.js';
 import type { Report } from '../../core/report/report.js';
 import { DAY_MS, dayLabel, formatInstant, MINUTE_MS, periodName } from '../../core/time.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
@@ -48,6 +49,8 @@ export interface Happened {
   readonly news: readonly News[];
   /** Of requests to approve, by the identity of the request. */
   readonly answers: readonly { readonly identity: string; readonly answer: Answer }[];
+  /** Thresholds that are reached no more, before anybody was told: they are as if they had not been crossed. */
+  readonly passed: readonly BudgetNews[];
 }
 
 /** From when on a look tells, in epoch milliseconds. */
@@ -84,8 +87,9 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
 export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
   const since = formatInstant(await newsSince(tx, organisation, now));
   const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
+  const crossings = await crossed(stores, tx, organisation, since);
   const light = [
-    ...(await crossed(stores, tx, organisation, since)),
+    ...crossings.filter(stillHolds),
     ...ofActions,
     ...(await unwell(tx, organisation, since)),
     ...(await unusual(tx, organisation, since)),
@@ -105,7 +109,7 @@ export async function happened(stores: Needs, tx: Queryable, organisation: strin
           ? await justified(stores, tx, organisation, one)
           : one,
     );
-  return { news, answers };
+  return { news, answers, passed: crossings.filter((one) => !stillHolds(one)) };
 }
 
 /** The rows whose news are not kept yet. */
@@ -121,7 +125,8 @@ async function unkept<Row>(
   return rows.filter((row) => !known.has(identity(row)));
 }
 
-async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
+/** A budget that somebody has just set is weighed first: its state, and what it crossed, may be of one of that name before. */
+async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<BudgetNews[]> {
   const all = await db.query<{
     team: string;
     budget: string;
@@ -131,56 +136,92 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
     round: number;
   }>(
     `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio, c.round from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
-     where c.organisation = $1 and c.crossed_at > $2`,
+     where c.organisation = $1 and c.crossed_at > $2 and not exists (
+       select 1 from work w where w.organisation = $1 and w.lane = c.budget and w.stage = 'budget.weigh' and w.urgent
+         and w.done < w.wanted and w.parked_at is null)`,
     [organisation, since],
   );
   const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio, round }) =>
     crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio }, round }),
   );
   if (fresh.length === 0) return [];
-  const rows = await db.query<{
-    spec: Budget;
-    start: Date;
-    until: Date;
-    kind: 'actual' | 'forecast';
-    ratio: string;
-    round: number;
-    state: BudgetStateJson;
-  }>(
-    `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, c.round, s.state
-     from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
-     join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
-     where c.organisation = $1 and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`,
+  const rows = await db.query<CrossingRow>(
+    `${CROSSING} and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`,
     [organisation, since, fresh.map(({ budget }) => budget)],
   );
-  return rows.map(
-    ({ spec, start, until, kind, ratio, round, state }): BudgetNews => ({
-      kind: 'budget',
-      team: spec.team,
-      budget: spec.id,
-      periodStart: formatInstant(start.getTime()),
-      periodEnd: formatInstant(until.getTime()),
-      period: periodName({ start: start.getTime(), end: until.getTime() }, spec.zone),
-      threshold: { kind, ratio },
-      ...(round === 1 ? {} : { round }),
-      currency: state.currency,
-      planned: state.planned ?? '0',
-      spent: state.spent,
-      forecast:
-        state.forecast === null
-          ? null
-          : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
-      exhaustionAt: state.exhaustionAt,
-      unpricedGpuHours: state.unpricedGpuHours,
-      drivers: [],
-      nextStep: null,
-    }),
+  return rows.map(budgetNews);
+}
+
+interface CrossingRow {
+  readonly spec: Budget;
+  readonly start: Date;
+  readonly until: Date;
+  readonly kind: 'actual' | 'forecast';
+  readonly ratio: string;
+  readonly round: number;
+  readonly state: BudgetStateJson;
+}
+
+const CROSSING = `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, c.round, s.state
+     from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
+     join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
+     where c.organisation = $1`;
+
+const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingRow): BudgetNews => ({
+  kind: 'budget',
+  team: spec.team,
+  budget: spec.id,
+  periodStart: formatInstant(start.getTime()),
+  periodEnd: formatInstant(until.getTime()),
+  period: periodName({ start: start.getTime(), end: until.getTime() }, spec.zone),
+  threshold: { kind, ratio },
+  ...(round === 1 ? {} : { round }),
+  currency: state.currency,
+  planned: state.planned ?? '0',
+  spent: state.spent,
+  forecast:
+    state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
+  exhaustionAt: state.exhaustionAt,
+  unpricedGpuHours: state.unpricedGpuHours,
+  drivers: [],
+  nextStep: null,
+});
+
+/** Whether the threshold is reached still, as the budget was weighed last. */
+export function stillHolds({ threshold, planned, spent, forecast }: BudgetNews): boolean {
+  const nanos = (text: string): bigint => nanosOf(parseDecimal(text) ?? ZERO) ?? 0n;
+  return holdsStill(threshold, {
+    planned: nanos(planned),
+    spent: nanos(spent),
+    forecast: forecast === null ? null : nanos(forecast.mean),
+  });
+}
+
+/**
+ * News of a threshold as its budget stands now; null: the budget is gone, or is not planned any more, and they stand
+ * as they are.
+ */
+export async function restated(
+  stores: Pick<Needs, 'budgets' | 'recommendations' | 'spend' | 'prices'>,
+  db: Queryable,
+  organisation: string,
+  news: BudgetNews,
+): Promise<BudgetNews | null> {
+  const { budget, periodStart, threshold, round = 1 } = news;
+  const [row] = await db.query<CrossingRow>(
+    `${CROSSING} and c.budget = $2 and c.period_start = $3 and c.kind = $4 and c.ratio = $5 and c.round = $6`,
+    [organisation, budget, periodStart, threshold.kind, threshold.ratio, round],
   );
+  if (row === undefined || row.state.status !== 'planned' || row.spec.team !== news.team) return null;
+  const current = { ...budgetNews(row), drivers: news.drivers, nextStep: news.nextStep };
+  return current.spent === news.spent && current.currency === news.currency
+    ? current
+    : explained(stores, db, organisation, current);
 }
 
 /** With what drives the spend, and where to begin. */
 async function explained(
-  { budgets, recommendations, spend, prices }: Needs,
+  { budgets, recommendations, spend, prices }: Pick<Needs, 'budgets' | 'recommendations' | 'spend' | 'prices'>,
   db: Queryable,
   organisation: string,
   news: BudgetNews,

@@ -52,6 +52,14 @@ export interface BudgetPeriod {
   readonly crossings: readonly StoredCrossing[];
 }
 
+/** What names a crossing, as news of it do. */
+export interface TellingOf {
+  readonly budget: string;
+  readonly periodStart: string;
+  readonly threshold: { readonly kind: string; readonly ratio: string };
+  readonly round?: number;
+}
+
 /** A threshold that was told. */
 export interface StoredCrossing {
   readonly budget: string;
@@ -320,6 +328,23 @@ export class BudgetStore {
       if (rows.length > 0) fresh.push(crossing);
     }
     return fresh;
+  }
+
+  /**
+   * A crossing that no longer held when somebody was to be told of it. Nobody was: it goes, and is found anew; some
+   * were to be (an alert is kept): it stays, holds no more, and the next is a round of its own.
+   */
+  async passed(
+    tx: Queryable,
+    organisation: string,
+    { budget, periodStart, threshold, round = 1 }: TellingOf,
+    wasKept: boolean,
+    now: number,
+  ): Promise<void> {
+    const key = [organisation, budget, periodStart, threshold.kind, threshold.ratio, round];
+    const which = `organisation = $1 and budget = $2 and period_start = $3 and kind = $4 and ratio = $5 and round = $6`;
+    if (wasKept) await tx.query(`update crossing set rearmed_at = $7 where ${which}`, [...key, formatInstant(now)]);
+    else await tx.query(`delete from crossing where ${which}`, key);
   }
 
   async crossings(organisation: string, budget: string | null, db: Queryable = this.db): Promise<StoredCrossing[]> {

@@ -34,7 +34,10 @@ const fields = {
   state: z
     .enum(ALERT_STATES)
     .describe('open: it waits for an answer; told: it needs none; silent: it is kept, and nobody is told'),
-  silence: z.enum(['period-over', 'old', 'notice', 'muted', 'no-route']).nullable().describe('Why nobody is told'),
+  silence: z
+    .enum(['period-over', 'old', 'notice', 'muted', 'no-route', 'passed'])
+    .nullable()
+    .describe('Why nobody is told'),
   thread: z.string().describe('What belongs together has the same'),
   answer: z.strictObject({ what: z.enum(ANSWERS), by: z.string(), at }).nullable(),
   level: z.int().describe('Steps of its escalation'),

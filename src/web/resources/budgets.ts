@@ -116,7 +116,12 @@ const crossingSchema = z.strictObject({
   kind: z.string(),
   ratio: z.string(),
   crossedAt: z.iso.datetime(),
-  round: z.int().min(1).describe('2 and on: told again, after the budget was raised beyond the spend'),
+  round: z
+    .int()
+    .min(1)
+    .describe(
+      '2 and on: told again, after the budget was raised beyond the spend, or after it was reached no more before anybody was told',
+    ),
 });
 
 const stateSchema = z

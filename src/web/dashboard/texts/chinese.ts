@@ -828,6 +828,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'silence.notice': '仅供参考',
   'silence.muted': '已静音',
   'silence.no-route': '没有匹配的路由',
+  'silence.passed': '发送时已不再达到该阈值',
   'answer.approved': '已批准',
   'answer.rejected': '已拒绝',
   'answer.withdrawn': '已撤回',

@@ -840,6 +840,7 @@ export const ENGLISH = {
   'silence.notice': 'A notice only',
   'silence.muted': 'Muted',
   'silence.no-route': 'No route fits',
+  'silence.passed': 'No longer reached when it was to be told',
   'answer.approved': 'Approved',
   'answer.rejected': 'Rejected',
   'answer.withdrawn': 'Withdrawn',

@@ -1,0 +1,181 @@
+/**
+ * Budgets are weighed, and people are told, on money that `actual` has: not on lines of a bill for which a meter stands
+ * as soon as its usage has a price, nor on what was so when a threshold was crossed.
+ */
+import { describe, expect, it } from 'vitest';
+import { setBudget } from '../../src/application/budget/set-budget.js';
+import type { ChannelConnection, Telling } from '../../src/core/alert/channel.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
+import { MOST_HELD_MS } from '../../src/store/budget/being-priced.js';
+import { enqueue } from '../../src/store/work.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { billed, HOUR, metered } from '../support/records.js';
+
+const NOW = Date.UTC(2026, 10, 21);
+const START = Date.UTC(2026, 10, 1);
+const END = Date.UTC(2026, 11, 1);
+const NOVEMBER = { periodStart: START, periodEnd: END };
+
+/** November's line of 1,440 about one machine, and ten hours of it at 2 USD. */
+const bill = billed('month', '1440.00', { start: START, end: END }, NOVEMBER);
+const meter = metered('ten', { start: NOW - 10 * HOUR, end: NOW });
+
+async function world(connections: ReadonlyMap<string, ChannelConnection> = new Map()): Promise<TestBursar> {
+  const bursar = await testBursar({ now: NOW, settlingDays: 10, channels: connections });
+  await bursar.setPrices([instancePrice('2.00', { minimumSeconds: 0 })]);
+  return bursar;
+}
+
+async function set(bursar: TestBursar, over: Partial<Budget> = {}): Promise<void> {
+  const budget: Budget = {
+    id: 'b',
+    team: 'unallocated',
+    period: 'month',
+    zone: 'UTC',
+    currency: 'USD',
+    filters: {},
+    planned: { default: '1000', periods: {} },
+    includeCredits: true,
+    thresholds: [{ kind: 'actual', ratio: '0.8' }],
+    ...over,
+  };
+  await bursar.db.transaction((tx) => setBudget(bursar.stores, tx, 'default', budget, bursar.clock.at));
+}
+
+const told = async ({ stores }: TestBursar): Promise<string[]> =>
+  (await stores.budgets.crossings('default', 'b')).map(({ kind, ratio, round }) => `${kind}:${ratio} #${round}`);
+const spent = async ({ stores, clock }: TestBursar): Promise<number[]> =>
+  (await stores.budgets.states('default', clock.at, 'b')).map(({ state }) => Number(state.spent));
+
+/** Some keys of a partition, though others wait to the left of it. */
+const only = (bursar: TestBursar, stage: string, partition: string): Promise<number> =>
+  bursar.runner.runPartition({ organisation: 'default', stage, partition }, async (done) => done >= 30);
+
+describe('a budget beside a bill that has just come', () => {
+  it('is not weighed before the usage that stands for its lines has a price', async () => {
+    const bursar = await world();
+    await set(bursar);
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([bill], { source: 'bill' });
+    await only(bursar, 'cost.rollup', 'unallocated');
+    expect((await bursar.spend({})).total).toBe('1440.00');
+    await bursar.runner.runPartition(
+      { organisation: 'default', stage: 'budget.weigh', partition: 'b' },
+      async () => true,
+    );
+    expect([await spent(bursar), await told(bursar)]).toEqual([[], []]);
+    await bursar.runner.drain();
+    expect([await spent(bursar), await told(bursar)]).toEqual([[20], []]);
+  });
+
+  it('is weighed all the same when that takes too long, or has failed', async () => {
+    const bursar = await world();
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([bill], { source: 'bill' });
+    await only(bursar, 'cost.rollup', 'unallocated');
+    await set(bursar);
+    bursar.clock.at += MOST_HELD_MS;
+    await only(bursar, 'budget.weigh', 'b');
+    expect(await spent(bursar)).toEqual([1440]);
+    bursar.clock.at = NOW;
+    await bursar.db.query(`update work set attempts = 1 where stage <> 'budget.weigh'`);
+    await set(bursar, { planned: { default: '2000', periods: {} } });
+    await only(bursar, 'budget.weigh', 'b');
+    expect((await bursar.stores.budgets.states('default', NOW, 'b'))[0]?.state).toMatchObject({
+      planned: '2000.000000000',
+      spent: '1440.000000000',
+    });
+  });
+});
+
+describe('a threshold that is reached no more when somebody is to be told', () => {
+  const sent: string[] = [];
+  const outcomes: ('told' | 'not-sent')[] = [];
+  const channel: ChannelConnection = {
+    name: 'log',
+    leastPauseMs: 0,
+    whenUnknown: 'leave',
+    threads: false,
+    pictures: 'none',
+    async send({ message }: Telling) {
+      if (outcomes.shift() === 'not-sent') return { kind: 'not-sent', detail: 'not there' };
+      sent.push(JSON.stringify(message));
+      return { kind: 'told', reference: null };
+    },
+  };
+  const look = async (bursar: TestBursar): Promise<void> => {
+    await enqueue(bursar.db, 'default', [MAKE_ITEM]);
+    await bursar.runner.drain();
+  };
+  const states = async (bursar: TestBursar): Promise<string[]> =>
+    (await bursar.stores.alerts.list('default', {}, null, 10)).map(({ alert }) => `${alert.state} ${alert.silence}`);
+
+  it('is as if it had not been crossed, and is told once it is reached in truth', async () => {
+    const bursar = await world(new Map([['log', channel]]));
+    await set(bursar);
+    await bursar.take([bill], { source: 'bill' });
+    await bursar.runner.drain();
+    expect(await told(bursar)).toEqual(['actual:0.8 #1']);
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.runner.drain();
+    await look(bursar);
+    expect([await spent(bursar), await told(bursar), sent, await states(bursar)]).toEqual([[20], [], [], []]);
+    await bursar.take(
+      [billed('support', '880.00', { sku: 'support', account: 'a2', start: START, end: END }, NOVEMBER)],
+      { source: 'support' },
+    );
+    await bursar.runner.drain();
+    await look(bursar);
+    expect([await spent(bursar), await told(bursar)]).toEqual([[900], ['actual:0.8 #1']]);
+    expect(sent.splice(0).map((text) => text.includes('900.00'))).toEqual([true]);
+  });
+
+  it('is not sent of a budget that was removed, and made anew with less spent', async () => {
+    const bursar = await world(new Map([['log', channel]]));
+    await set(bursar);
+    await bursar.take([bill], { source: 'bill' });
+    await bursar.runner.drain();
+    await bursar.db.transaction((tx) => bursar.stores.budgets.remove(tx, 'default', 'b'));
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.runner.drain();
+    await set(bursar);
+    // A look before it is weighed waits for that.
+    await enqueue(bursar.db, 'default', [MAKE_ITEM]);
+    await only(bursar, 'alert.make', 'alerts');
+    expect(await states(bursar)).toEqual([]);
+    await bursar.runner.drain();
+    await look(bursar);
+    expect([await told(bursar), sent, await states(bursar)]).toEqual([[], [], []]);
+  });
+
+  it('is dropped where a place could not be told in time, and states what is so where it can', async () => {
+    const bursar = await world(new Map([['log', channel]]));
+    await set(bursar);
+    await bursar.take([bill], { source: 'bill' });
+    await bursar.runner.drain();
+    outcomes.push('not-sent');
+    await look(bursar);
+    expect(await states(bursar)).toEqual(['told null']);
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.runner.drain();
+    bursar.clock.at += HOUR;
+    await bursar.runner.drain();
+    expect([sent, await states(bursar)]).toEqual([[], ['silent passed']]);
+    outcomes.push('not-sent');
+    await bursar.take(
+      [billed('support', '880.00', { sku: 'support', account: 'a2', start: START, end: END }, NOVEMBER)],
+      { source: 'support' },
+    );
+    await bursar.runner.drain();
+    await look(bursar);
+    expect(await told(bursar)).toEqual(['actual:0.8 #1', 'actual:0.8 #2']);
+    await bursar.take([billed('more', '50.00', { sku: 'tax', account: 'a3', start: START, end: END }, NOVEMBER)], {
+      source: 'tax',
+    });
+    await bursar.runner.drain();
+    bursar.clock.at += HOUR;
+    await bursar.runner.drain();
+    expect(sent.map((text) => text.includes('950.00'))).toEqual([true]);
+  });
+});
