@@ -38,7 +38,7 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
     const reading = await connection.fleet();
     const effects = connection.canAct ? ((await connection.effects?.()) ?? null) : [];
     return async (tx) => {
-      const before = await fleet.sighted(tx, organisation, partition);
+      const before = await fleet.snapshot(tx, organisation, partition);
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
       const changed = await fleet.save(tx, organisation, partition, said, teamBy(rules), effects);

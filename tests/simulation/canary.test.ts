@@ -60,10 +60,10 @@ const refusesNothing = ({ actions }: Stores): void => {
 /** Takes every import for the one before: what a rolled back one had seen stays seen. */
 const neverForgets = ({ intake }: Stores): void => {
   const { seen } = intake as unknown as { readonly seen: SeenIds };
-  const { sightings } = seen;
+  const { seenHours } = seen;
   const always = {};
-  seen.sightings = (db, organisation, source, version, _run, hours) =>
-    sightings.call(seen, db, organisation, source, version, always, hours);
+  seen.seenHours = (db, organisation, source, version, _run, hours) =>
+    seenHours.call(seen, db, organisation, source, version, always, hours);
   seen.forget = () => undefined;
 };
 

@@ -14,14 +14,14 @@ import { GPU_PARTS, type UsageRecord } from '../usage.js';
 export const MOST_GAP_MS = 15 * MINUTE_MS;
 
 /** What was known of a fleet before a reading. */
-export interface Sighted {
+export interface FleetSnapshot {
   /** Epoch milliseconds of the last reading; null: there was none. */
   readonly readAt: number | null;
   readonly targets: ReadonlyMap<string, { readonly seen: FleetTarget; readonly seenAt: number }>;
 }
 
 /** The usage that a reading proves, one record per running machine that has GPUs or may have. */
-export function meterFleet(before: Sighted, reading: FleetReading): UsageRecord[] {
+export function meterFleet(before: FleetSnapshot, reading: FleetReading): UsageRecord[] {
   const { readAt, targets } = before;
   if (readAt === null || readAt >= reading.at) return [];
   return reading.targets.flatMap((target) => {

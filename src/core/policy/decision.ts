@@ -103,8 +103,8 @@ export const unseenBy = (
     });
 
 /** An exporter may go on for a while after its machine was stopped: what stands still is not stopped again. */
-function standsStill({ sightings }: PolicyView, { action, target }: Proposal): boolean {
-  const state = action === 'Stop' ? sightings?.[target]?.state : undefined;
+function standsStill({ observedTargets }: PolicyView, { action, target }: Proposal): boolean {
+  const state = action === 'Stop' ? observedTargets?.[target]?.state : undefined;
   return state === 'stopped' || state === 'stopping' || state === 'gone';
 }
 
@@ -147,18 +147,18 @@ const CHANGES_NOTHING: ReadonlySet<RecommendedAction> = new Set([
 ]);
 
 /**
- * A group and one of its machines are never both changed. The group stands for its machines, but for one that has lost a
- * GPU: that is replaced, and the group is left alone meanwhile.
+ * A group and one of its machines are never both changed. The group stands for its machines, but for one that has lost
+ * a GPU: that is replaced, and the group is left alone meanwhile.
  */
 function withoutMembers(
-  { sightings = {} }: PolicyView,
+  { observedTargets = {} }: PolicyView,
   { winners, losers }: ReturnType<typeof resolve>,
 ): ReturnType<typeof resolve> {
   const changing = winners.filter(({ proposal }) => !CHANGES_NOTHING.has(proposal.action));
-  const targetOf = ({ proposal: { target } }: Candidate): string => sightings[target]?.target ?? target;
+  const targetOf = ({ proposal: { target } }: Candidate): string => observedTargets[target]?.target ?? target;
   const lost = new Map<Candidate, Candidate>();
   for (const member of changing) {
-    const group = sightings[member.proposal.target]?.group ?? null;
+    const group = observedTargets[member.proposal.target]?.group ?? null;
     for (const over of group === null ? [] : changing.filter((one) => targetOf(one) === group))
       if (member.proposal.action === 'Replace') lost.set(over, member);
       else lost.set(member, over);

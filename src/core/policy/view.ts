@@ -81,7 +81,7 @@ export interface MachineView {
 }
 
 /** What the fleet last saw of a target that stands still, is a group, or is one of a group's machines. */
-export interface Sighting {
+export interface ObservedTarget {
   readonly target: string;
   readonly state: RunState;
   readonly group: string | null;
@@ -283,7 +283,7 @@ export interface PolicyView {
   readonly instances?: readonly InstanceView[];
   readonly ownStops?: readonly OwnStop[];
   /** By each name that a target has; absent: nothing is told. */
-  readonly sightings?: Readonly<Record<string, Sighting>>;
+  readonly observedTargets?: Readonly<Record<string, ObservedTarget>>;
   readonly peak: PeakSchedule;
   /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
   readonly calibrations?: Calibrations;

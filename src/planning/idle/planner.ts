@@ -107,7 +107,7 @@ export class IdlePlanner implements IdlePolicy {
     if (activity === 'unknown') return UNKNOWN;
     const { minute, memoryUsedRatio } = evidence;
     const gap = minute - watch.lastSeen;
-    if (gap > Math.max(this.settings.staleMinutes, 2.5 * (watch.interval ?? gap))) loseSight(watch);
+    if (gap > Math.max(this.settings.staleMinutes, 2.5 * (watch.interval ?? gap))) loseTrack(watch);
     watch.lastSeen = minute;
     if (gap > 0) watch.interval = Math.min(watch.interval ?? gap, gap);
     if (activity === 'working') {
@@ -150,7 +150,7 @@ export class IdlePlanner implements IdlePolicy {
    */
   private begin(watch: Watch, { minute, workload }: IdleEvidence, state: MemoryState): void {
     const since = watch.quietSince ?? minute;
-    loseSight(watch);
+    loseTrack(watch);
     const name = `${state}/${workload ?? ''}`;
     let levels = watch.known.get(name);
     if (levels === undefined) {
@@ -222,7 +222,7 @@ function endQuiet(watch: Watch, minute: number): void {
 }
 
 /** The state, if there is one, is not observed any more; how it would have ended nobody knows. */
-function loseSight(watch: Watch): void {
+function loseTrack(watch: Watch): void {
   if (watch.quietSince === null) return;
   for (const { quiets } of watch.levels) quiets.lose(watch.span);
   watch.quietSince = null;

@@ -7,9 +7,9 @@
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import type { Sighted } from '../../core/fleet/meter.js';
+import type { FleetSnapshot } from '../../core/fleet/meter.js';
 import { groupOf, isMember, MEMBER_LABELS } from '../../core/fleet/membership.js';
-import type { Sighting } from '../../core/policy/policy.js';
+import type { ObservedTarget } from '../../core/policy/policy.js';
 import { sparesOf, WORKLOAD_LABELS, workloadOf } from '../../core/policy/fleet-workload.js';
 import type { CommitmentOffer, PlanRate } from '../../core/price/commitment-offer.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
@@ -207,7 +207,7 @@ export class FleetStore implements TargetFinder {
   }
 
   /** What was known of a connection's fleet before its next reading. */
-  async sighted(db: Queryable, organisation: string, connection: string): Promise<Sighted> {
+  async snapshot(db: Queryable, organisation: string, connection: string): Promise<FleetSnapshot> {
     const [last] = await db.query<{ at: Date }>(
       `select at from fleet_reading where organisation = $1 and connection = $2`,
       [organisation, connection],
@@ -274,18 +274,18 @@ export class FleetStore implements TargetFinder {
   }
 
   /** A team's groups, their machines, and what stands still or is gone, by every name that is one target's alone. */
-  async sightings(db: Queryable, organisation: string, team: string): Promise<Record<string, Sighting>> {
+  async observedTargets(db: Queryable, organisation: string, team: string): Promise<Record<string, ObservedTarget>> {
     const rows = await db.query<Row & { resource: string }>(
       `select ${COLUMNS}, resource from fleet_target where organisation = $1 and team = $2
          and (gone_at is not null or body ->> 'kind' = 'group' or body ->> 'state' in ('stopped', 'stopping', 'gone')
            or (body ->> 'kind' = 'instance' and body -> 'labels' ?| $3::text[]))`,
       [organisation, team, MEMBER_LABELS],
     );
-    const byName = new Map<string, Sighting | null>();
+    const byName = new Map<string, ObservedTarget | null>();
     for (const { connection, target, resource, body, gone } of rows) {
-      const sighting = { target, state: gone === null ? body.state : 'gone', group: groupOf(body) } as const;
+      const observed = { target, state: gone === null ? body.state : 'gone', group: groupOf(body) } as const;
       for (const name of new Set([target, `${connection}/${target}`, resource, body.name]))
-        byName.set(name, byName.has(name) ? null : sighting);
+        byName.set(name, byName.has(name) ? null : observed);
     }
     return Object.fromEntries([...byName].flatMap(([name, one]) => (one === null ? [] : [[name, one]])));
   }

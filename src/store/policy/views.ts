@@ -138,7 +138,7 @@ export class ViewStore {
           health.filter(({ resource }) => resource === one.resource || called.includes(resource)),
         ),
       ),
-      sightings: await this.fleet.sightings(db, organisation, team),
+      observedTargets: await this.fleet.observedTargets(db, organisation, team),
       ...(needsInstances
         ? { instances: await this.instances(db, request, prices), ownStops: await ownStops(db, organisation, team) }
         : {}),

@@ -29,7 +29,7 @@ import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } fro
 import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
-import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
+import { digestBytes, SeenIds, type SeenHours, type SourceVersion } from './seen.js';
 import { Turns } from '../turns.js';
 import { enqueue, enqueueUrgent, type WorkItem } from '../work.js';
 
@@ -316,7 +316,7 @@ class ImportRun {
     const { organisation, source } = this.request;
     await this.pending;
     const hours = new Set(metered.map(({ record }) => hourOf(record.start)));
-    const sightings = await this.seen.sightings(this.tx, organisation, source, this.version, this, hours);
+    const seenHours = await this.seen.seenHours(this.tx, organisation, source, this.version, this, hours);
     this.metered ??= await this.openDelivery();
     const { writer } = this.metered;
     const [known, corrections]: [Incoming[], Incoming[]] = [[], []];
@@ -327,32 +327,32 @@ class ImportRun {
         continue;
       }
       this.overlaps.see(group, record, count.overlaps);
-      const sighting = sightings.see(hourOf(record.start), group, record);
-      if (sighting === 'known') known.push(one);
-      else if (sighting === 'repeated') count.unchanged += 1;
+      const novelty = seenHours.see(hourOf(record.start), group, record);
+      if (novelty === 'known') known.push(one);
+      else if (novelty === 'repeated') count.unchanged += 1;
       else {
         writer.add(group, record);
         count.accepted += 1;
         if (writer.full) await writer.flush();
       }
     }
-    if (known.length > 0) await this.knownRecords(file, count, sightings, known);
-    if (corrections.length > 0) await this.corrections(file, count, sightings, corrections);
-    await this.writeDigests(sightings, this.metered.id);
+    if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
+    if (corrections.length > 0) await this.corrections(file, count, seenHours, corrections);
+    await this.writeDigests(seenHours, this.metered.id);
   }
 
   /** Records of which the id has come before, or may have. */
   private async knownRecords(
     file: FileToImport,
     count: FileCount,
-    sightings: Sightings,
+    seenHours: SeenHours,
     known: readonly Incoming[],
   ): Promise<void> {
     const delivery = this.metered;
     if (delivery === null) throw new Error('broken invariant: metered records have a delivery');
-    const taken = await this.restating.take(known, delivery, sightings, async () => {
+    const taken = await this.restating.take(known, delivery, seenHours, async () => {
       await delivery.writer.flushAll();
-      await this.writeDigests(sightings, delivery.id);
+      await this.writeDigests(seenHours, delivery.id);
     });
     count.accepted += taken.accepted;
     count.restated += taken.later;
@@ -364,7 +364,7 @@ class ImportRun {
   private async corrections(
     file: FileToImport,
     count: FileCount,
-    sightings: Sightings,
+    seenHours: SeenHours,
     corrections: readonly Incoming[],
   ): Promise<void> {
     const delivery = this.metered;
@@ -372,17 +372,17 @@ class ImportRun {
     const fresh: Incoming[] = [];
     const known: Incoming[] = [];
     await delivery.writer.flushAll();
-    await this.writeDigests(sightings, delivery.id);
-    const { sound, refused } = await this.restating.checked(corrections, delivery.id, sightings);
+    await this.writeDigests(seenHours, delivery.id);
+    const { sound, refused } = await this.restating.checked(corrections, delivery.id, seenHours);
     for (const one of sound) {
-      const sighting = sightings.see(hourOf(one.record.start), one.group, one.record);
-      if (sighting === 'repeated') count.unchanged += 1;
-      else if (sighting === 'known') known.push(one);
+      const novelty = seenHours.see(hourOf(one.record.start), one.group, one.record);
+      if (novelty === 'repeated') count.unchanged += 1;
+      else if (novelty === 'known') known.push(one);
       else fresh.push(one);
     }
     for (const { group, record } of fresh) delivery.writer.add(group, record);
     count.accepted += fresh.length;
-    if (known.length > 0) await this.knownRecords(file, count, sightings, known);
+    if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
     await this.refuse(file, count, refused);
   }
 
@@ -396,10 +396,10 @@ class ImportRun {
     );
   }
 
-  private async writeDigests(sightings: Sightings, delivery: string): Promise<void> {
-    const { fresh } = sightings;
+  private async writeDigests(seenHours: SeenHours, delivery: string): Promise<void> {
+    const { fresh } = seenHours;
     if (fresh.size === 0) return;
-    sightings.fresh = new Map();
+    seenHours.fresh = new Map();
     const { organisation, source } = this.request;
     const hours = [...fresh.keys()];
     await this.tx.query(

@@ -13,7 +13,7 @@ import { compareVersions, isSameRecord, type Reject, type UsageRecord } from '..
 import type { Transaction } from '../database.js';
 import type { DeliveryTarget, DeliveryWriter } from './delivery.js';
 import type { TeamDay } from './raw.js';
-import type { Sightings } from './seen.js';
+import type { SeenHours } from './seen.js';
 import { noteStatements, Places, placesOf, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 export interface Incoming {
@@ -47,7 +47,7 @@ export class Restating {
   async take(
     known: readonly Incoming[],
     delivery: { readonly id: string; readonly writer: DeliveryWriter },
-    sightings: Sightings,
+    seenHours: SeenHours,
     flushed: () => Promise<void>,
   ): Promise<Restated> {
     const result: Restated = { accepted: 0, later: 0, unchanged: 0, refused: [] };
@@ -57,7 +57,7 @@ export class Restating {
       const round = new Map<string, Incoming>();
       for (const one of left) if (!round.has(one.record.id)) round.set(one.record.id, one);
       left = left.filter((one) => round.get(one.record.id) !== one);
-      await this.takeRound([...round.values()], delivery, sightings, result);
+      await this.takeRound([...round.values()], delivery, seenHours, result);
     }
     await flushed();
     return result;
@@ -66,13 +66,13 @@ export class Restating {
   private async takeRound(
     round: readonly Incoming[],
     { id: delivery, writer }: { readonly id: string; readonly writer: DeliveryWriter },
-    sightings: Sightings,
+    seenHours: SeenHours,
     result: Restated,
   ): Promise<void> {
     const { statements, corrected } = await this.statementsOf(
       round.map(({ record }) => record.id),
       round,
-      sightings,
+      seenHours,
     );
     const [replaced, noted]: [Statement[], { id: string; delivery: string; start: number }[]] = [[], []];
     for (const { group, record } of round) {
@@ -103,7 +103,7 @@ export class Restating {
         continue;
       }
       if (isLater) corrected.set(record);
-      sightings.admit(hourOf(record.start), group, record);
+      seenHours.admit(hourOf(record.start), group, record);
       result.accepted += 1;
       if (isLater) writer.add(group, record);
       else writer.addAside(group, record);
@@ -124,10 +124,10 @@ export class Restating {
   private async statementsOf(
     wanted: readonly string[],
     near: readonly Incoming[],
-    sightings: Sightings,
+    seenHours: SeenHours,
   ): Promise<{ readonly statements: Map<string, Statement[]>; readonly corrected: Corrected }> {
     const { tx, organisation, source } = this;
-    const ids = new Map(wanted.map((id) => [id, sightings.versionsOf(id)]));
+    const ids = new Map(wanted.map((id) => [id, seenHours.versionsOf(id)]));
     const hours = new Set(near.map(({ record }) => hourOf(record.start)));
     const places = await placesOf(tx, organisation, source, ids, hours);
     const statements = new Map<string, Statement[]>();
@@ -149,10 +149,10 @@ export class Restating {
   async checked(
     corrections: readonly Incoming[],
     delivery: string,
-    sightings: Sightings,
+    seenHours: SeenHours,
   ): Promise<{ readonly sound: Incoming[]; readonly refused: Restated['refused'] }> {
     const ids = new Set(corrections.flatMap(({ record: { id, corrects = '' } }) => [id, corrects]));
-    const { statements, corrected } = await this.statementsOf([...ids], corrections, sightings);
+    const { statements, corrected } = await this.statementsOf([...ids], corrections, seenHours);
     const [sound, refused]: [Incoming[], Restated['refused']] = [[], []];
     for (const one of corrections) {
       const { id, corrects = '', version } = one.record;

@@ -19,7 +19,7 @@ const MOST_DIGESTS = 8_000_000;
 const MOST_FILTER_BYTES = 256 << 20;
 
 /** `known`: the id has come, or (rarely) may have come, with other content or in another hour. */
-export type Sighting = 'new' | 'repeated' | 'known';
+export type Novelty = 'new' | 'repeated' | 'known';
 
 /** A set of digests with open addressing: four words a slot, an all-zero slot is free. */
 class DigestSet {
@@ -27,9 +27,9 @@ class DigestSet {
   size = 0;
 
   /** Whether the id came with this content, with other content only, or not at all. */
-  check(a: number, b: number, c: number, content: number): Sighting {
+  check(a: number, b: number, c: number, content: number): Novelty {
     const mask = this.slots.length - 4;
-    let found: Sighting = 'new';
+    let found: Novelty = 'new';
     for (let at = placeOf(a, b, mask); !this.isFree(at); at = (at + 4) & mask) {
       if (this.slots[at] !== a || this.slots[at + 1] !== b || this.slots[at + 2] !== c) continue;
       if (this.slots[at + 3] === content) return 'repeated';
@@ -144,7 +144,7 @@ export function idWords(id: string): IdWords {
 }
 
 /** What a batch found: the new digests by hour, to be written with the batch. */
-export class Sightings {
+export class SeenHours {
   fresh = new Map<number, number[]>();
 
   constructor(
@@ -153,12 +153,12 @@ export class Sightings {
     private readonly version: bigint,
   ) {}
 
-  see(hour: number, group: Group, record: UsageRecord): Sighting {
+  see(hour: number, group: Group, record: UsageRecord): Novelty {
     const [a, b, c] = idWords(record.id);
     const content = contentHash(group, record);
     const set = this.hours.get(hour);
-    const sighting = set?.check(a, b, c, content) ?? 'new';
-    if (sighting !== 'new') return sighting;
+    const novelty = set?.check(a, b, c, content) ?? 'new';
+    if (novelty !== 'new') return novelty;
     if (!this.filter.addNew(a, b, c, this.version)) return 'known';
     set?.add(a, b, c, content);
     this.freshOf(hour).push(a, b, c, content);
@@ -203,14 +203,14 @@ export class SeenIds {
    * back, and what it put into the sets is thrown away. So is everything where ids were taken back at or after the
    * version that is known (`forgot`).
    */
-  async sightings(
+  async seenHours(
     db: Queryable,
     organisation: string,
     source: string,
     { version, forgot }: SourceVersion,
     run: object,
     hours: ReadonlySet<number>,
-  ): Promise<Sightings> {
+  ): Promise<SeenHours> {
     const cache = await this.current(db, organisation, source, version, forgot, run);
     const absent = [...hours].filter((hour) => !cache.hours.has(hour));
     for (const hour of absent) cache.hours.set(hour, new DigestSet());
@@ -223,7 +223,7 @@ export class SeenIds {
     }
     for (const hour of hours) touch(cache.hours, hour);
     this.evict(cache, hours);
-    return new Sightings(cache.hours, await this.filterOf(db, organisation, source, version, forgot), version);
+    return new SeenHours(cache.hours, await this.filterOf(db, organisation, source, version, forgot), version);
   }
 
   /** What a run that was rolled back saw. Its ids stay in the filter: they are looked for once, and not found. */

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { decide } from '../../../src/core/policy/decision.js';
 import type { PolicyDocument } from '../../../src/core/policy/document.js';
-import type { Policy, Proposal, Sighting } from '../../../src/core/policy/policy.js';
+import type { Policy, Proposal, ObservedTarget } from '../../../src/core/policy/policy.js';
 import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
 import { exampleView } from '../../../src/policies/estimating/examples.js';
 
-const GROUP: Sighting = { target: 'asg/us-east-1/web', state: 'running', group: null };
-const MEMBER: Sighting = { target: 'instance/us-east-1/i-1', state: 'running', group: GROUP.target };
-const STOPPED: Sighting = { target: 'instance/us-east-1/i-2', state: 'stopped', group: null };
-const sightings = {
+const GROUP: ObservedTarget = { target: 'asg/us-east-1/web', state: 'running', group: null };
+const MEMBER: ObservedTarget = { target: 'instance/us-east-1/i-1', state: 'running', group: GROUP.target };
+const STOPPED: ObservedTarget = { target: 'instance/us-east-1/i-2', state: 'stopped', group: null };
+const observedTargets = {
   [GROUP.target]: GROUP,
   web: GROUP,
   [MEMBER.target]: MEMBER,
@@ -45,7 +45,7 @@ function decided(wants: Readonly<Record<string, readonly Proposal[]>>) {
       examples: [],
     }),
   );
-  const view = exampleView({ sightings });
+  const view = exampleView({ observedTargets });
   const documents = policies.map(
     ({ name }): PolicyDocument => ({
       name,

@@ -1,6 +1,6 @@
 /** What two readings of a fleet prove of the time between them. */
 import { describe, expect, it } from 'vitest';
-import { meterFleet, type Sighted } from '../../../src/core/fleet/meter.js';
+import { meterFleet, type FleetSnapshot } from '../../../src/core/fleet/meter.js';
 import type { FleetReading, FleetTarget } from '../../../src/core/fleet/fleet.js';
 
 const AT = Date.UTC(2026, 9, 5, 10);
@@ -26,12 +26,12 @@ const machine = (over: Partial<FleetTarget> = {}): FleetTarget => ({
   ...over,
 });
 const reading = (...targets: FleetTarget[]): FleetReading => ({ at: AT, targets, complete: true, problems: [] });
-const before = (minutes: number, ...targets: FleetTarget[]): Sighted => ({
+const before = (minutes: number, ...targets: FleetTarget[]): FleetSnapshot => ({
   readAt: AT - minutes * MINUTE,
   targets: new Map(targets.map((seen) => [seen.target, { seen, seenAt: AT - minutes * MINUTE }])),
 });
-const minutesOf = (sighted: Sighted, one: FleetReading): number[] =>
-  meterFleet(sighted, one).map(({ start, end }) => (end - start) / MINUTE);
+const minutesOf = (snapshot: FleetSnapshot, one: FleetReading): number[] =>
+  meterFleet(snapshot, one).map(({ start, end }) => (end - start) / MINUTE);
 
 describe('metering from readings', () => {
   it('counts the time between two sights of one run, with what the machine is', () => {
