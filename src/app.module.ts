@@ -165,7 +165,7 @@ export async function compose(
   const connections = reachesOut ? await openConnections(environment, clock) : new Map<string, ProviderConnection>();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
-  const telling = {
+  const notification = {
     texts: ENGLISH,
     publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null,
     chart: mainPicture,
@@ -197,7 +197,7 @@ export async function compose(
     connections.set(company.cloud.name, company.cloud);
     telemetry.push(company.evidence);
   }
-  const line = makeLine(stores, policies, telemetry, connections, channels, telling);
+  const line = makeLine(stores, policies, telemetry, connections, channels, notification);
   const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
   const runner = new Runner(
     db,

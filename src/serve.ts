@@ -12,7 +12,7 @@ import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
 import { openInstallation } from './installation.js';
 import type { ProcessLog } from './log.js';
-import { tellLog } from './pipeline/watch.js';
+import { logEvent } from './pipeline/watch.js';
 import { acquireServeLock } from './store/embedded/embedded.js';
 import { createWebApp, listen } from './web/server.js';
 import { listenTls } from './web/tls.js';
@@ -27,18 +27,18 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
   const clock = new SettableClock();
   const example = role === 'all' && config.databaseUrl === null && config.example;
-  const watch = tellLog(new Logger('line'));
+  const watch = logEvent(new Logger('line'));
   const { bursar, leave } = await openInstallation(config, say, { watch, example }, clock).catch(
     async (error: unknown) => {
       await lock?.release();
       throw error;
     },
   );
-  let told = '';
+  let lastMessage = '';
   // The same trouble again and again (a database that is away) is told once.
   const failed = ({ message }: Error): void => {
-    if (message !== told) log.warn(message, 'line');
-    told = message;
+    if (message !== lastMessage) log.warn(message, 'line');
+    lastMessage = message;
   };
   try {
     const welcomed = welcome({

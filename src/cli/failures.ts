@@ -6,7 +6,7 @@ import { CommanderError } from 'commander';
 import { Failure, type Problem } from '../core/errors.js';
 import { WrongUse } from './usage-error.js';
 
-export interface Told {
+export interface FailureText {
   readonly exitCode: number;
   readonly kind: string;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface Told {
   readonly said: boolean;
 }
 
-export function told(error: unknown): Told {
+export function failureTextOf(error: unknown): FailureText {
   if (error instanceof CommanderError) {
     const exitCode = error.exitCode === 0 ? 0 : 2;
     const message = error.code === 'commander.help' ? 'no verb is given' : error.message.replace(/^error: /, '');
@@ -29,7 +29,7 @@ export function told(error: unknown): Told {
   return { exitCode: 1, kind: 'bug', message: `this is a bug in Bursar: ${message}`, problems: [], said: false };
 }
 
-export function textOf({ message, problems }: Told): string {
+export function textOf({ message, problems }: FailureText): string {
   const lines = problems
     .filter((problem) => problems.length > 1 || !message.includes(problem.message))
     .map(({ path, message: what }) => `  ${path === null ? '' : `${path} `}${what}`);
@@ -48,4 +48,6 @@ function headline(message: string, problems: readonly Problem[]): string {
   return before === '' ? `${problems.length} problems` : before;
 }
 
-export const documentOf = ({ kind, message, problems }: Told): unknown => ({ error: { kind, message, problems } });
+export const documentOf = ({ kind, message, problems }: FailureText): unknown => ({
+  error: { kind, message, problems },
+});

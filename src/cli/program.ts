@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command } from 'commander';
 import type { CliContext } from './context.js';
-import { documentOf, textOf, told } from './failures.js';
+import { documentOf, textOf, failureTextOf } from './failures.js';
 import { Session } from './session.js';
 import { addActions } from './verbs/actions.js';
 import { addAdmissions } from './verbs/admissions.js';
@@ -56,7 +56,7 @@ export async function run(argv: readonly string[], context: CliContext): Promise
     await programOf(session).parseAsync([...argv], { from: 'user' });
     return session.exitCode;
   } catch (error) {
-    const failure = told(error);
+    const failure = failureTextOf(error);
     if (!failure.said) context.stderr.write(textOf(failure));
     if (failure.exitCode !== 0) session.printFailure(documentOf(failure));
     return failure.exitCode;

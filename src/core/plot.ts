@@ -63,7 +63,7 @@ export interface Plot {
  * Values of a panel that are told in words; whoever wants all of them has the report, as JSON or as the dashboard's
  * tables.
  */
-const MOST_TOLD = 24;
+const MOST_LISTED = 24;
 
 /** The picture in words, for those who do not see it. */
 export function wordsOf({ title, subtitle, panels }: Plot): string {
@@ -78,14 +78,14 @@ export function wordsOf({ title, subtitle, panels }: Plot): string {
 }
 
 function rowsInWords({ axis, rows, series, reference }: RowsPanel): string {
-  const told = Math.max(1, Math.floor(MOST_TOLD / Math.max(1, series.length)));
+  const listed = Math.max(1, Math.floor(MOST_LISTED / Math.max(1, series.length)));
   const parts = rows
-    .slice(0, told)
+    .slice(0, listed)
     .map(
       (row, at) =>
         `${row}: ${series.map(({ name, values }) => `${name} ${valueText(values[at] ?? null, axis)}`).join(', ')}`,
     );
-  const rest = rows.length > told ? [`and ${rows.length - told} more`] : [];
+  const rest = rows.length > listed ? [`and ${rows.length - listed} more`] : [];
   return [
     axis.title,
     ...parts,

@@ -44,7 +44,7 @@ export interface StoryRequest {
   readonly collect: (now: number) => Promise<void>;
   readonly drain: () => Promise<void>;
   /** Gets a sentence per step. */
-  readonly told: (step: string) => void;
+  readonly onStep: (step: string) => void;
 }
 
 const BY = 'example';
@@ -64,12 +64,12 @@ export async function playStory(request: StoryRequest): Promise<void> {
 }
 
 async function playEarlier(request: StoryRequest): Promise<void> {
-  const { stores, importer, organisation, cloud, began, clock, told } = request;
+  const { stores, importer, organisation, cloud, began, clock, onStep } = request;
   const acted = began - ACTED_BEFORE_MS;
   clock.set(acted);
-  told('teams, rules, price lists');
+  onStep('teams, rules, price lists');
   await loadBasics(stores, importer, organisation, began);
-  told('nine months of a company that is made up');
+  onStep('nine months of a company that is made up');
   const until = firstAskedOf(acted);
   await loadUsage(stores, organisation, 'example company (made up)', 'machines of a cloud in memory', acted, () =>
     byDay(cloud.usage?.(began - HISTORY_DAYS * DAY_MS, until) ?? none()),
@@ -77,7 +77,7 @@ async function playEarlier(request: StoryRequest): Promise<void> {
   await apply(request, earlierPolicies(began));
   await request.collect(clock.now());
   await request.drain();
-  told('what its people approved a day ago');
+  onStep('what its people approved a day ago');
   await approve(request);
   for (const minutes of LATER_MINUTES) {
     clock.set(acted + minutes * MINUTE_MS);
@@ -87,16 +87,16 @@ async function playEarlier(request: StoryRequest): Promise<void> {
 }
 
 async function playLater(request: StoryRequest): Promise<void> {
-  const { stores, organisation, began, clock, pods, told } = request;
-  told('the recorded pods of a GPU cluster');
+  const { stores, organisation, began, clock, pods, onStep } = request;
+  onStep('the recorded pods of a GPU cluster');
   const facts = await loadPods(stores, organisation, pods, began);
-  told(
+  onStep(
     `${facts.metered} pods of ${facts.pods} that used a GPU (${facts.unplaced} found no node), and what the cloud shows now`,
   );
   await apply(request, laterPolicies(began));
   await request.collect(clock.now());
   await request.drain();
-  told('budgets');
+  onStep('budgets');
   for (const budget of await budgetsOf(stores, organisation, clock.now()))
     await stores.db.transaction((tx) => setBudget(stores, tx, organisation, budget, clock.now()));
   await request.drain();

@@ -47,7 +47,7 @@ export async function welcome({ bursar, example, firstKey, pods, clock, say }: W
       clock,
       pods,
       drain: () => runner.drain((stage, done) => say(`  ${stage.padEnd(20)} ${String(done).padStart(5)} done`)),
-      told: (step) => say(`  loading ${step} ...`),
+      onStep: (step) => say(`  loading ${step} ...`),
     });
     say('');
     say(await summarise(stores, organisation, clock.now()));

@@ -110,7 +110,7 @@ const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
 ]);
 
 /** So many of these in a header make it FOCUS', even where some that must be there are not. */
-const TELLING_COLUMNS = [
+const DISTINCTIVE_COLUMNS = [
   'BilledCost',
   'EffectiveCost',
   'BillingCurrency',
@@ -119,7 +119,7 @@ const TELLING_COLUMNS = [
   'ChargePeriodStart',
   'ChargePeriodEnd',
 ];
-const ENOUGH_TELLING_COLUMNS = 4;
+const ENOUGH_DISTINCTIVE_COLUMNS = 4;
 
 export const format: UsageFormat = {
   kind: 'usage',
@@ -130,7 +130,7 @@ export const format: UsageFormat = {
 };
 
 function isFocusHeader(columns: readonly string[]): boolean {
-  return TELLING_COLUMNS.filter((column) => columns.includes(column)).length >= ENOUGH_TELLING_COLUMNS;
+  return DISTINCTIVE_COLUMNS.filter((column) => columns.includes(column)).length >= ENOUGH_DISTINCTIVE_COLUMNS;
 }
 
 async function* readFocus(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {

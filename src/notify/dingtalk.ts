@@ -2,11 +2,11 @@
  * DingTalk (钉钉): the custom bot of a group chat.
  *
  * By open.dingtalk.com, "自定义机器人接入" and "自定义机器人安全设置" (document/robots/custom-robot-access,
- * customize-robot-security-settings): signed by timestamp and secret in the address, 20,000 bytes a message, 20 messages
- * a minute, ten minutes of silence for who sends more.
+ * customize-robot-security-settings): signed by timestamp and secret in the address, 20,000 bytes a message, 20
+ * messages a minute, ten minutes of silence for who sends more.
  */
 import { createHmac } from 'node:crypto';
-import type { Channel, Telling } from '../core/alert/channel.js';
+import type { Channel, Notification } from '../core/alert/channel.js';
 import {
   asManyAsFit,
   type Bot,
@@ -46,7 +46,7 @@ export const channel: Channel = groupBotChannel({
   signs: true,
   leastPauseMs: 3100,
   pictures: 'none',
-  request: (telling, bot, now) => ({ url: signedUrl(bot, now), body: bodyOf(telling) }),
+  request: (notification, bot, now) => ({ url: signedUrl(bot, now), body: bodyOf(notification) }),
   // Who is held back gets `{ status: 1111, wait, punish }` in place of a code.
   outcome: (status, answer) =>
     answer['punish'] === 'deny'
@@ -64,7 +64,7 @@ function signedUrl({ url, secret }: Bot, now: number): string {
 }
 
 /** An action card where there is a page to open, else markdown. Two blanks before a line feed end a line there. */
-function bodyOf({ message }: Telling): string {
+function bodyOf({ message }: Notification): string {
   const { link } = message;
   const title = short(titleOf(message), 200);
   const body = (lines: readonly string[]): string => {

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import type { Transporter } from 'nodemailer';
 import { plainText, type Message } from '../core/alert/message.js';
 import { denied, invalid, unavailable, type Problem } from '../core/errors.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { Channel, ChannelConnection, Notification, SendOutcome } from '../core/alert/channel.js';
 import { isLoopback, TIMEOUT_MS } from './sending/post.js';
 
 const URL_NAME = 'BURSAR_SMTP_URL';
@@ -100,8 +100,8 @@ class Mail implements ChannelConnection {
     return this.opened;
   }
 
-  async send(telling: Telling): Promise<ToldOutcome> {
-    const { token, message, address, thread, picture } = telling;
+  async send(notification: Notification): Promise<SendOutcome> {
+    const { token, message, address, thread, picture } = notification;
     const domain = this.from.slice(this.from.indexOf('@') + 1);
     const root = `<${createHash('sha256').update(thread).digest('hex').slice(0, 32)}@${domain}>`;
     try {
@@ -121,7 +121,7 @@ class Mail implements ChannelConnection {
             ? []
             : [{ filename: 'chart.png', content: Buffer.from(picture.png), contentType: 'image/png', cid: 'chart' }],
       });
-      return { kind: 'told', reference: null };
+      return { kind: 'sent', reference: null };
     } catch (error) {
       return failureOf(error);
     }
@@ -148,7 +148,7 @@ class Mail implements ChannelConnection {
  * By the server's reply (RFC 5321, section 4.2.1): 4yz may be tried again, 5yz not as it is. Without one it is not
  * known how far it came.
  */
-function failureOf(error: unknown): ToldOutcome {
+function failureOf(error: unknown): SendOutcome {
   const { responseCode, code, command } = (typeof error === 'object' && error !== null ? error : {}) as {
     responseCode?: unknown;
     code?: unknown;

@@ -6,7 +6,7 @@
  * custom bot gets no callbacks. Every text is `plain_text`, in which nothing calls a person.
  */
 import { createHmac } from 'node:crypto';
-import type { Channel, Telling } from '../core/alert/channel.js';
+import type { Channel, Notification } from '../core/alert/channel.js';
 import type { Message } from '../core/alert/message.js';
 import { asManyAsFit, type Bot, bytesOf, CUT, groupBotChannel, outcomeByCode, short } from './sending/group-bot.js';
 
@@ -37,7 +37,7 @@ export const channel: Channel = groupBotChannel({
   signs: true,
   leastPauseMs: 700,
   pictures: 'none',
-  request: ({ message }: Telling, bot, now) => ({ url: bot.url, body: bodyOf(message, bot, now) }),
+  request: ({ message }: Notification, bot, now) => ({ url: bot.url, body: bodyOf(message, bot, now) }),
   outcome: (status, answer) => outcomeByCode(status, answer['code'] ?? answer['StatusCode'], CODES),
 });
 

@@ -29,7 +29,7 @@ export const channel: Channel = {
       process.stderr.write(
         `${settings['BURSAR_LOG_FORMAT'] === 'json' ? JSON.stringify(event) : `alert (${message.severity}): ${text}`}\n`,
       );
-      return { kind: 'told', reference: null };
+      return { kind: 'sent', reference: null };
     },
   }),
 };

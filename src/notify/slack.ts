@@ -7,7 +7,7 @@
  */
 import { invalid, type Problem } from '../core/errors.js';
 import type { Message } from '../core/alert/message.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { Channel, ChannelConnection, Notification, SendOutcome } from '../core/alert/channel.js';
 import type { Clock } from '../core/time.js';
 import { addressProblem, DEFAULT_REST_MS, post } from './sending/post.js';
 import { slackMessage } from './slack/blocks.js';
@@ -105,7 +105,7 @@ class IncomingWebhook implements ChannelConnection {
     this.responses = new ResponseAddress(apiUrl);
   }
 
-  async send({ message, address }: Telling): Promise<ToldOutcome> {
+  async send({ message, address }: Notification): Promise<SendOutcome> {
     if (address !== null)
       return {
         kind: 'refused',
@@ -120,7 +120,7 @@ class IncomingWebhook implements ChannelConnection {
       this.clock.now(),
     );
     if (posted.kind !== 'answered') return posted;
-    if (posted.status === 200) return { kind: 'told', reference: null };
+    if (posted.status === 200) return { kind: 'sent', reference: null };
     if (posted.status === 429) return { kind: 'busy', waitMs: posted.retryAfterMs ?? DEFAULT_REST_MS };
     return posted.status >= 500
       ? { kind: 'unknown', detail: `status ${posted.status}` }
@@ -131,7 +131,7 @@ class IncomingWebhook implements ChannelConnection {
         };
   }
 
-  answer(to: string, message: Message): Promise<ToldOutcome> {
+  answer(to: string, message: Message): Promise<SendOutcome> {
     return this.responses.answer(to, message, this.clock.now());
   }
 }

@@ -5,7 +5,7 @@
  * an Adaptive Card (adaptivecards.io, schema 1.4) in the attachments of a message, at most 28 KB, four requests a
  * second; the workflow answers 202 before it posts. Texts are TextRuns, which know no markdown.
  */
-import type { Channel, ToldOutcome } from '../core/alert/channel.js';
+import type { Channel, SendOutcome } from '../core/alert/channel.js';
 import type { Message } from '../core/alert/message.js';
 import { asManyAsFit, bytesOf, CUT, groupBotChannel, short, titleOf } from './sending/group-bot.js';
 
@@ -25,9 +25,9 @@ export const channel: Channel = groupBotChannel({
   leastPauseMs: 1000,
   pictures: 'none',
   request: ({ message }, { url }) => ({ url, body: bodyOf(message) }),
-  outcome: (status): ToldOutcome =>
+  outcome: (status): SendOutcome =>
     status >= 200 && status < 300
-      ? { kind: 'told', reference: null }
+      ? { kind: 'sent', reference: null }
       : { kind: 'refused', code: `status-${status}`, detail: REMEDIES[status] ?? 'the workflow does not take it' },
 });
 

@@ -6,7 +6,7 @@
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { plainText } from '../core/alert/message.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { Channel, ChannelConnection, Notification, SendOutcome } from '../core/alert/channel.js';
 import { addressProblem, DEFAULT_REST_MS, post } from './sending/post.js';
 import { readSecrets, signedHeaders } from './sending/signature.js';
 import { formatInstant } from '../core/time.js';
@@ -47,20 +47,20 @@ export const channel: Channel = {
       whenUnknown: 'send-again',
       threads: false,
       pictures: 'within',
-      async send(telling) {
+      async send(notification) {
         const now = clock.now();
-        const body = bodyOf(telling, now);
+        const body = bodyOf(notification, now);
         const posted = await post(
           url,
           {
             'content-type': 'application/json',
             'user-agent': 'Bursar',
-            ...signedHeaders(telling.token, Math.floor(now / 1000), body, secrets),
+            ...signedHeaders(notification.token, Math.floor(now / 1000), body, secrets),
           },
           body,
           now,
         );
-        return posted.kind === 'answered' ? toldBy(posted.status, posted.retryAfterMs) : posted;
+        return posted.kind === 'answered' ? outcomeOfStatus(posted.status, posted.retryAfterMs) : posted;
       },
     };
     return connection;
@@ -68,7 +68,7 @@ export const channel: Channel = {
 };
 
 /** The payload's form is Standard Webhooks' ("Payload structure"): type, timestamp, data. */
-function bodyOf({ message, news, thread, picture }: Telling, now: number): string {
+function bodyOf({ message, news, thread, picture }: Notification, now: number): string {
   const { alert, severity, title, lines, facts, lists, note, link } = message;
   return JSON.stringify({
     type: `alert.${news.kind}`,
@@ -96,8 +96,8 @@ function bodyOf({ message, news, thread, picture }: Telling, now: number): strin
  * 2xx: taken. 429 and 503: a pause. Other answers above 499 may have happened after it was taken. The rest says that a
  * person has to change something.
  */
-function toldBy(status: number, retryAfterMs: number | null): ToldOutcome {
-  if (status >= 200 && status < 300) return { kind: 'told', reference: null };
+function outcomeOfStatus(status: number, retryAfterMs: number | null): SendOutcome {
+  if (status >= 200 && status < 300) return { kind: 'sent', reference: null };
   if (status === 429 || status === 503) return { kind: 'busy', waitMs: retryAfterMs ?? DEFAULT_REST_MS };
   return status >= 500
     ? { kind: 'unknown', detail: `status ${status}` }

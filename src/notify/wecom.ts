@@ -5,7 +5,7 @@
  * as messages of their own of at most 2 MB, 20 messages a minute; and "全局错误码" for the codes.
  */
 import { createHash } from 'node:crypto';
-import type { Channel, Telling } from '../core/alert/channel.js';
+import type { Channel, Notification } from '../core/alert/channel.js';
 import {
   asManyAsFit,
   type Bot,
@@ -42,14 +42,17 @@ export const channel: Channel = groupBotChannel({
   signs: false,
   leastPauseMs: 3100,
   pictures: 'apart',
-  request: (telling, { url }: Bot) => {
-    const body = telling.part === 'picture' ? pictureOf(telling) : { msgtype: 'markdown', markdown: textOf(telling) };
+  request: (notification, { url }: Bot) => {
+    const body =
+      notification.part === 'picture'
+        ? pictureOf(notification)
+        : { msgtype: 'markdown', markdown: textOf(notification) };
     return body === null ? null : { url, body: JSON.stringify(body) };
   },
   outcome: (status, { errcode }) => outcomeByCode(status, errcode, CODES),
 });
 
-function textOf({ message }: Telling): { readonly content: string } {
+function textOf({ message }: Notification): { readonly content: string } {
   const { link } = message;
   const head = `**${inMarkdown(short(titleOf(message), 200))}**`;
   const tail =
@@ -59,7 +62,7 @@ function textOf({ message }: Telling): { readonly content: string } {
   return { content: whole(lines) };
 }
 
-function pictureOf({ picture }: Telling): object | null {
+function pictureOf({ picture }: Notification): object | null {
   if (picture === null || picture.png.length > MOST_PICTURE_BYTES) return null;
   const png = Buffer.from(picture.png);
   return {

@@ -14,7 +14,7 @@ import { askAgainAt, PATIENCE } from '../core/action/action.js';
 import type { Alert } from '../core/alert/alert.js';
 import { messageOf } from '../core/alert/compose.js';
 import type { AlertTexts } from '../core/alert/texts.js';
-import type { ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { ChannelConnection, Notification, SendOutcome } from '../core/alert/channel.js';
 import type { Report } from '../core/report/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { restated, stillHolds } from '../store/alert/news.js';
@@ -27,7 +27,7 @@ import { reachingStage, type Stage } from './stage.js';
 export type Channels = ReadonlyMap<string, ChannelConnection>;
 
 /** How alerts are worded, and where people find Bursar. */
-export interface TellingOptions {
+export interface NotificationOptions {
   readonly texts: AlertTexts;
   /** Without a slash at its end; null: nobody said. */
   readonly publicUrl: string | null;
@@ -57,7 +57,7 @@ type Needs = Pick<
   | 'organisations'
 >;
 
-export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
+export function sendStage(stores: Needs, channels: Channels, options: NotificationOptions): Stage {
   return reachingStage(SEND, async ({ organisation, key, now }) => {
     const workItems = await new Sending(stores, channels, options, organisation, now).advance(key);
     return async () => workItems;
@@ -65,13 +65,13 @@ export function sendStage(stores: Needs, channels: Channels, options: TellingOpt
 }
 
 /** May it be tried now, with what; or what is to be done instead. */
-type Turn = { readonly telling: Telling } | { readonly instead: readonly WorkItem[] };
+type Turn = { readonly notification: Notification } | { readonly instead: readonly WorkItem[] };
 
 class Sending {
   constructor(
     private readonly stores: Needs,
     private readonly channels: Channels,
-    private readonly options: TellingOptions,
+    private readonly options: NotificationOptions,
     private readonly organisation: string,
     private readonly now: number,
   ) {}
@@ -95,16 +95,16 @@ class Sending {
     const turn = await this.commitAs<Turn>(delivery, { instead: [] }, async (tx, current) => {
       if (current.askedAt !== null) return { instead: [sendItem(current)] };
       const found = await this.turn(tx, current, alert, connection, picture);
-      if ('telling' in found) await this.step(tx, current, { askedAt: this.now });
+      if ('notification' in found) await this.step(tx, current, { askedAt: this.now });
       return found;
     });
     if ('instead' in turn) return turn.instead;
-    const { telling } = turn;
+    const { notification } = turn;
     return this.record(
       { ...delivery, askedAt: this.now },
       alert,
       connection,
-      await safely(() => connection.send(telling)),
+      await safely(() => connection.send(notification)),
     );
   }
 
@@ -112,7 +112,7 @@ class Sending {
     { part }: Delivery,
     alert: Alert,
     { pictures }: ChannelConnection,
-  ): Promise<Telling['picture']> {
+  ): Promise<Notification['picture']> {
     const png = pictures === 'none' ? null : await this.drawn(alert);
     return png === null || (part === 'message' && pictures === 'apart')
       ? null
@@ -135,7 +135,7 @@ class Sending {
     delivery: Delivery,
     alert: Alert,
     connection: ChannelConnection,
-    picture: Telling['picture'],
+    picture: Notification['picture'],
   ): Promise<Turn> {
     const { alertPlaces } = this.stores;
     if (await this.isMoot(tx, delivery, alert)) {
@@ -155,7 +155,7 @@ class Sending {
     }
     const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
     return free === null
-      ? { telling: this.tellingOf(delivery, current, reference, picture) }
+      ? { notification: this.notificationOf(delivery, current, reference, picture) }
       : { instead: [sendItem(delivery, free)] };
   }
 
@@ -188,12 +188,12 @@ class Sending {
     return { ...alert, news: current };
   }
 
-  private tellingOf(
+  private notificationOf(
     { token, address, part, intendedAt, askedAt }: Delivery,
     alert: Alert,
     threadReference: string | null,
-    picture: Telling['picture'],
-  ): Telling {
+    picture: Notification['picture'],
+  ): Notification {
     const { texts, publicUrl } = this.options;
     return {
       token,
@@ -219,13 +219,13 @@ class Sending {
       delivery,
       alert.thread,
     );
-    const telling = this.tellingOf(
+    const notification = this.notificationOf(
       delivery,
       alert,
       conversation?.opener === delivery.id ? null : (conversation?.reference ?? null),
       null,
     );
-    const found = await safely(() => outcome.call(connection, telling));
+    const found = await safely(() => outcome.call(connection, notification));
     if (found.kind === 'not-sent') return this.absent(delivery);
     // Whoever may not even ask cannot tell: it is not repeated, and a person can see that.
     if (found.kind === 'refused')
@@ -251,12 +251,12 @@ class Sending {
     tried: Delivery,
     alert: Alert,
     connection: ChannelConnection,
-    found: ToldOutcome,
+    found: SendOutcome,
   ): Promise<readonly WorkItem[]> {
     return this.commit(tried, async (tx, delivery) => {
       switch (found.kind) {
-        case 'told':
-          return this.told(tx, delivery, alert, connection, found.reference);
+        case 'sent':
+          return this.markSent(tx, delivery, alert, connection, found.reference);
         case 'refused': {
           const problem = `${found.code}: ${found.detail}`;
           if (this.now - delivery.intendedAt >= GIVE_UP_MS) return this.over(tx, delivery, alert, 'failed', problem);
@@ -279,7 +279,7 @@ class Sending {
     });
   }
 
-  private async told(
+  private async markSent(
     tx: Transaction,
     delivery: Delivery,
     alert: Alert,
@@ -385,7 +385,7 @@ class Sending {
 }
 
 /** A part that breaks its word and throws has left open what it did. */
-async function safely(work: () => Promise<ToldOutcome>): Promise<ToldOutcome> {
+async function safely(work: () => Promise<SendOutcome>): Promise<SendOutcome> {
   try {
     return await work();
   } catch (error) {

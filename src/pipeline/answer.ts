@@ -18,10 +18,10 @@ import { approveAction, rejectAction } from '../application/action/set-action.js
 import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
 import type { WorkItem } from '../store/work.js';
-import type { Channels, TellingOptions } from './alert.js';
+import type { Channels, NotificationOptions } from './alert.js';
 import { reachingStage, type Stage } from './stage.js';
 
-export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
+export function answerStage(stores: Stores, channels: Channels, options: NotificationOptions): Stage {
   return reachingStage(ANSWER, async ({ organisation, key, now }) => {
     const workItems = await new Answering(stores, channels, options, organisation, now).take(key);
     return async () => workItems;
@@ -38,7 +38,7 @@ class Answering {
   constructor(
     private readonly stores: Stores,
     private readonly channels: Channels,
-    private readonly options: TellingOptions,
+    private readonly options: NotificationOptions,
     private readonly organisation: string,
     private readonly now: number,
   ) {}
@@ -69,7 +69,7 @@ class Answering {
       db.transaction(async (tx) =>
         (await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null,
       );
-    if (question.kind === 'command') return { reply: await noted(await this.told(question)), workItems: [] };
+    if (question.kind === 'command') return { reply: await noted(await this.replyTo(question)), workItems: [] };
     try {
       return await db.transaction(async (tx) => {
         const { reply, workItems } = await this.press(tx, question);
@@ -143,7 +143,7 @@ class Answering {
   }
 
   /** The answer to a slash command: what the person may see, and nothing else. */
-  private async told(question: Extract<SlackQuestion, { readonly kind: 'command' }>): Promise<Message> {
+  private async replyTo(question: Extract<SlackQuestion, { readonly kind: 'command' }>): Promise<Message> {
     const { texts } = this.options;
     const { db, slackDesk } = this.stores;
     const who = await slackDesk.principal(db, this.organisation, question, this.now);

@@ -78,7 +78,7 @@ async function settle(
 }
 
 interface Seen {
-  readonly progress: Exclude<Progress, 'not-told'>;
+  readonly progress: Exclude<Progress, 'not-observable'>;
   readonly seen: FleetTarget | null;
   readonly message: string;
 }
@@ -94,7 +94,7 @@ async function observe(
     const seen = effect.kind === 'purchase' || connection.target === undefined ? null : await connection.target(target);
     const progress = progressOf(effect, seen);
     const isReplaced = progress === 'done' && effect.kind === 'replace';
-    if (progress !== 'not-told' && !isReplaced)
+    if (progress !== 'not-observable' && !isReplaced)
       return { progress, seen, message: progress === 'done' ? '' : `${name} does not show it yet` };
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
     // That the old one is gone proves nothing of what is to run in its place.

@@ -7,7 +7,7 @@
  * budget that was reserved for them, and evaluates again when a
  * reservation expires.
  */
-import { crossings, raised, evaluateBudget, type Forecaster, type ToldCrossing } from '../core/budget/budget.js';
+import { crossings, raised, evaluateBudget, type Forecaster, type NotifiedCrossing } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { isBeingPriced } from '../store/budget/being-priced.js';
@@ -78,12 +78,12 @@ export function evaluateBudgetStage(
         );
         if (held.nextExpiry !== null)
           workItems.push({ stage: 'budget.weigh', partition, key, notBefore: held.nextExpiry });
-        const told = await budgets.told(tx, organisation, budget.id, period);
-        const changed = raised(state, told);
-        await budgets.saveTold(tx, organisation, budget.id, period, changed, now);
-        const sameAs = (one: ToldCrossing) => (other: ToldCrossing) =>
+        const notified = await budgets.notified(tx, organisation, budget.id, period);
+        const changed = raised(state, notified);
+        await budgets.saveNotified(tx, organisation, budget.id, period, changed, now);
+        const sameAs = (one: NotifiedCrossing) => (other: NotifiedCrossing) =>
           one.kind === other.kind && one.ratio === other.ratio;
-        const standing = told.map((one) => changed.find(sameAs(one)) ?? one);
+        const standing = notified.map((one) => changed.find(sameAs(one)) ?? one);
         await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
       }
       return workItems;

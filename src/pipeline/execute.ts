@@ -212,7 +212,7 @@ class Execution {
     return this.record(
       { ...action, askedAt: this.now },
       token === null
-        ? UNTOLD
+        ? NO_ANSWER
         : await answerOf(
             () => connection.apply?.(action.effect, token, action.before),
             action.effect.kind === 'purchase',
@@ -246,7 +246,7 @@ class Execution {
     const connection = this.connections.get(action.connection);
     const { effect, token } = action;
     try {
-      return (token === null ? undefined : await connection?.outcome?.(effect, token)) ?? UNTOLD;
+      return (token === null ? undefined : await connection?.outcome?.(effect, token)) ?? NO_ANSWER;
     } catch (error) {
       return { kind: 'unknown', detail: error instanceof Error ? error.message : 'no reason given' };
     }
@@ -382,7 +382,7 @@ class Execution {
   }
 }
 
-const UNTOLD: Answer = { kind: 'unknown', detail: 'it does not say' };
+const NO_ANSWER: Answer = { kind: 'unknown', detail: 'it does not say' };
 
 /**
  * Asks for an effect. By its contract a Failure means that nothing was sent; any other error leaves open what has
@@ -390,7 +390,7 @@ const UNTOLD: Answer = { kind: 'unknown', detail: 'it does not say' };
  */
 async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchase: boolean): Promise<Answer> {
   try {
-    return (await ask()) ?? UNTOLD;
+    return (await ask()) ?? NO_ANSWER;
   } catch (error) {
     const detail = error instanceof Error ? error.message : 'no reason given';
     if (!(error instanceof Failure)) return { kind: 'unknown', detail };

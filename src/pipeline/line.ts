@@ -67,7 +67,7 @@ import { ENGLISH } from '../core/alert/texts.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { TelemetryConnection } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
-import { sendStage, type Channels, type TellingOptions } from './alert.js';
+import { sendStage, type Channels, type NotificationOptions } from './alert.js';
 import { escalateStage, makeAlertsStage } from './alert-make.js';
 import { allocateStage } from './allocate.js';
 import { answerStage } from './answer.js';
@@ -92,7 +92,7 @@ import type { Stage } from './stage.js';
 import { verifyStage } from './verify.js';
 import { evaluateBudgetStage } from './evaluate-budget.js';
 
-const PLAIN_TELLING: TellingOptions = { texts: ENGLISH, publicUrl: null };
+const PLAIN_NOTIFICATIONS: NotificationOptions = { texts: ENGLISH, publicUrl: null };
 
 /**
  * The stages after collecting, from left to right.
@@ -105,7 +105,7 @@ export function makeLine(
   telemetry: readonly TelemetryConnection[] = [],
   connections: Connections = new Map(),
   channels: Channels = new Map(),
-  telling: TellingOptions = PLAIN_TELLING,
+  notification: NotificationOptions = PLAIN_NOTIFICATIONS,
 ): readonly Stage[] {
   const {
     organisations,
@@ -137,7 +137,7 @@ export function makeLine(
     creditStage(credits, budgets),
     evaluateBudgetStage(organisations, prices, budgets, reservations),
     recommendStage(stores, policies),
-    answerStage(stores, channels, telling),
+    answerStage(stores, channels, notification),
     followStage(stores),
     executeStage(stores, policies, connections),
     confirmStage(stores, connections, (stage) => line.some(({ name }) => name === stage)),
@@ -148,7 +148,7 @@ export function makeLine(
     findAnomaliesStage(stores),
     makeAlertsStage(stores, channels),
     escalateStage(stores, channels),
-    sendStage(stores, channels, telling),
+    sendStage(stores, channels, notification),
   ];
   return line;
 }

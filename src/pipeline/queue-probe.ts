@@ -27,8 +27,13 @@ export async function probeRedis(redisUrl: string): Promise<QueueFacts> {
     await redis.connect();
     await redis.ping();
     const info = await redis.info();
-    const told = (name: string): string | null => new RegExp(`^${name}:(.+?)\\r?$`, 'm').exec(info)?.[1] ?? null;
-    return { kind: 'redis', version: told('redis_version'), migrated: true, evictionPolicy: told('maxmemory_policy') };
+    const fieldOf = (name: string): string | null => new RegExp(`^${name}:(.+?)\\r?$`, 'm').exec(info)?.[1] ?? null;
+    return {
+      kind: 'redis',
+      version: fieldOf('redis_version'),
+      migrated: true,
+      evictionPolicy: fieldOf('maxmemory_policy'),
+    };
   } catch (error) {
     throw unavailable(`Redis does not answer: ${reasonOf(errors[0] ?? error)}`, error);
   } finally {

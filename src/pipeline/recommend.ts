@@ -9,7 +9,7 @@ import { decide, unseenBy } from '../core/policy/decision.js';
 import { appliesTo, type PolicyDocument } from '../core/policy/document.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
-import { tellObstacles, withRisks } from '../application/action/carry-out.js';
+import { alertObstacles, withRisks } from '../application/action/carry-out.js';
 import type { Lapsing } from '../store/policy/recommendations.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
@@ -55,7 +55,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         const standing = standingOf(lapsing, view, applied, policies);
         await recommendations.replaceOpen(tx, organisation, team, names, open, now, observed, standing);
         await recommendations.saveEvaluation(tx, organisation, team, now);
-        await tellObstacles(
+        await alertObstacles(
           stores,
           tx,
           organisation,

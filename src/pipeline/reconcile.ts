@@ -133,7 +133,7 @@ async function linkByResource(
   skus: readonly ResourcesOfSku[],
   names: SkuNames,
 ): Promise<void> {
-  const wanted = skus.filter(({ provider, sku }) => !names.isTelling(provider, sku));
+  const wanted = skus.filter(({ provider, sku }) => !names.isSignificant(provider, sku));
   if (wanted.length === 0) return;
   const all = new Set(wanted.flatMap(({ resources }) => resources));
   const metered = await reconciliation.meteredAs(

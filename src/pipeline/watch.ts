@@ -27,7 +27,7 @@ export type Watch = (event: RunnerEvent) => void;
 export const NOBODY: Watch = () => undefined;
 
 /** Tells the log: a key that is parked waits for somebody, one that is tried again does not. */
-export const tellLog =
+export const logEvent =
   (log: Pick<Logger, 'debug' | 'warn'>): Watch =>
   (event) => {
     const { organisation, stage, partition, keys } = event;

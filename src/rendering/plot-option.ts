@@ -322,10 +322,10 @@ function datumOf(value: number | null, row: number, { axis, marks }: RowsPanel):
   const held = Math.min(axis.max ?? Infinity, Math.max(axis.min ?? -Infinity, value));
   const at: Datum['value'] = marks === 'bars' ? held : [held, row];
   if (marks === 'dots' && held === value) return { value: at };
-  const told = valueText(value, axis);
+  const label = valueText(value, axis);
   // At the left edge the name of the row has the place beyond the bar.
   const isBelow = held > value;
-  const text = isBelow ? `◀ ${told}` : held < value ? `▶ ${told}` : told;
+  const text = isBelow ? `◀ ${label}` : held < value ? `▶ ${label}` : label;
   const position = !isBelow ? 'right' : marks === 'bars' ? 'insideLeft' : 'right';
   return {
     value: at,

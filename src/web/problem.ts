@@ -132,7 +132,7 @@ export const validation = new Validation({
 });
 
 /** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
-function told(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
+function knownFailure(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
   if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
   if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
   // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
@@ -153,17 +153,17 @@ export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('web');
 
   /** @param tellsAll whoever asks runs this process: causes are told, not logged */
-  constructor(private readonly tellsAll = false) {}
+  constructor(private readonly showsAll = false) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
-    const known = told(error);
-    if (!this.tellsAll && (known === null || known.status >= 500)) this.log(request, error);
+    const known = knownFailure(error);
+    if (!this.showsAll && (known === null || known.status >= 500)) this.log(request, error);
     const { status, detail, problems } = known ?? {
       status: 500,
-      detail: this.tellsAll ? textOf(error) : 'something went wrong here; the log has it under the request id',
+      detail: this.showsAll ? textOf(error) : 'something went wrong here; the log has it under the request id',
       problems: [],
     };
     const document: ProblemDocument = {
@@ -171,7 +171,7 @@ export class ProblemFilter implements ExceptionFilter {
       title: STATUS_CODES[status] ?? 'Error',
       status,
       // The cause of an outage names hosts; it is in the log.
-      detail: status === 503 && !this.tellsAll ? 'a part that is needed cannot be reached: try again later' : detail,
+      detail: status === 503 && !this.showsAll ? 'a part that is needed cannot be reached: try again later' : detail,
       instance: request.url.split('?', 1)[0] ?? '/',
       requestId: request.id,
       problems: problems.map(({ path, message }) => ({ path, message })),

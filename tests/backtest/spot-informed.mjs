@@ -39,7 +39,7 @@ const ties =
 const zones = [...values.traces, ...positionals].map(readRecording);
 
 /** A belief that looks its answer up: after each reading the next tick of what the whole recording revealed. */
-function toldBelief(revealed, start) {
+function givenBelief(revealed, start) {
   let at = start - 1;
   return {
     observe() {
@@ -80,7 +80,7 @@ function run(zone, model, revealed, deadlineHours) {
     const result = simulate(
       problem,
       available,
-      bursarPolicy(plan, { ...ties, startBelief: () => toldBelief(revealed, start) }),
+      bursarPolicy(plan, { ...ties, startBelief: () => givenBelief(revealed, start) }),
     );
     sums.all += onDemandCost(problem);
     sums.informed += result.cost;

@@ -14,7 +14,7 @@ import { Database } from '../../src/store/database.js';
 import { Stores } from '../../src/store/stores.js';
 import { enqueue } from '../../src/store/work.js';
 import { alertWorld } from '../support/alert-world.js';
-import { budgetNews, PIXEL, tellingOf } from '../support/alerts.js';
+import { budgetNews, PIXEL, notificationOf } from '../support/alerts.js';
 import { instancePrice } from '../support/bursar.js';
 import { metered } from '../support/records.js';
 
@@ -159,7 +159,7 @@ describe('Slack that fails', async () => {
     await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [workItem!.key, new Date(w.clock.at)]);
     const delivery = (await w.stores.alerts.delivery(w.db, 'default', workItem!.key))!;
     const bot = slackChannel.connect(w.slack.settings(), w.clock)!;
-    await bot.send(tellingOf(budgetNews(), { token: delivery.token }));
+    await bot.send(notificationOf(budgetNews(), { token: delivery.token }));
     await enqueue(w.db, 'default', [workItem!]);
     await w.tell(MINUTE_MS);
     isOnce(6);

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { setBudget } from '../../src/application/budget/set-budget.js';
-import type { ChannelConnection, Telling } from '../../src/core/alert/channel.js';
+import type { ChannelConnection, Notification } from '../../src/core/alert/channel.js';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import { MOST_HELD_MS } from '../../src/store/budget/being-priced.js';
@@ -98,10 +98,10 @@ describe('a threshold that is reached no more when somebody is to be told', () =
     whenUnknown: 'leave',
     threads: false,
     pictures: 'none',
-    async send({ message }: Telling) {
+    async send({ message }: Notification) {
       if (outcomes.shift() === 'not-sent') return { kind: 'not-sent', detail: 'not there' };
       sent.push(JSON.stringify(message));
-      return { kind: 'told', reference: null };
+      return { kind: 'sent', reference: null };
     },
   };
   const look = async (bursar: TestBursar): Promise<void> => {

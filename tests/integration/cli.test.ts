@@ -443,8 +443,8 @@ describe('the command line', async () => {
   });
 
   it("gives keys scopes and an end, rotates them, and keeps roles of one's own", async () => {
-    type Told = { key: { id: string; text: string; scopes: string[]; role: string | null } };
-    const made = await json<Told>(
+    type FailureText = { key: { id: string; text: string; scopes: string[]; role: string | null } };
+    const made = await json<FailureText>(
       'keys',
       'create',
       'meter',
@@ -461,7 +461,7 @@ describe('the command line', async () => {
       owner: 'ops',
       expiresAt: expect.any(String),
     });
-    const rotated = await json<Told>('keys', 'rotate', made.key.id, '--overlap', '2h');
+    const rotated = await json<FailureText>('keys', 'rotate', made.key.id, '--overlap', '2h');
     expect(rotated.key).toMatchObject({ id: made.key.id, previousUntil: expect.any(String) });
     expect(rotated.key.text).not.toBe(made.key.text);
     for (const wrong of [

@@ -574,14 +574,14 @@ describe('monthly reports', async () => {
     ]);
     await at(NOVEMBER + SETTLING_MS + HOUR);
     const found = await announced();
-    expect(found.filter(({ month }) => month === '2026-10').map(({ team, at: told }) => [team, told !== null])).toEqual(
-      [
-        ['blue', true],
-        ['east', true],
-        ['quiet', false],
-        ['red', true],
-      ],
-    );
+    expect(
+      found.filter(({ month }) => month === '2026-10').map(({ team, at: stated }) => [team, stated !== null]),
+    ).toEqual([
+      ['blue', true],
+      ['east', true],
+      ['quiet', false],
+      ['red', true],
+    ]);
     // Late data makes it anew, another process asks too: nobody is told again.
     const first = found.find(({ team, month }) => team === 'red' && month === '2026-10')?.at;
     await at(NOVEMBER + SETTLING_MS + 3 * HOUR);

@@ -7,7 +7,7 @@ import {
   type Budget,
   type BudgetState,
   type SpendPoint,
-  type ToldCrossing,
+  type NotifiedCrossing,
 } from '../../src/core/budget/budget.js';
 import {
   DAY_MS,
@@ -59,9 +59,9 @@ const TEAM_BUDGET: Budget = {
   thresholds: [],
 };
 /** A telling with the period that it was in. */
-type Told = ToldCrossing & { readonly period: number };
-const here = (told: readonly Told[], state: BudgetState): Told[] =>
-  told.filter(({ period }) => period === state.period.start);
+type Told = NotifiedCrossing & { readonly period: number };
+const here = (notified: readonly Told[], state: BudgetState): Told[] =>
+  notified.filter(({ period }) => period === state.period.start);
 
 describe('a budget', () => {
   it('tells a threshold again only where the plan was raised beyond the spend in between, however it is changed', () => {
@@ -72,7 +72,7 @@ describe('a budget', () => {
           maxLength: 12,
         }),
         (steps) => {
-          let told: ToldCrossing[] = [];
+          let notified: NotifiedCrossing[] = [];
           /** Whether a plan above all that it was told under has left its amount unreached since. */
           let isArmed = true;
           let highest = 0n;
@@ -95,17 +95,17 @@ describe('a budget', () => {
               isArmed = !isReached;
               if (isReached) highest = planned;
             }
-            const changed = raised(state, told);
-            told = told.map((each) => changed[0] ?? each);
-            const found = crossings(one, state, told);
+            const changed = raised(state, notified);
+            notified = notified.map((each) => changed[0] ?? each);
+            const found = crossings(one, state, notified);
             expect(found.length).toBe(isArmed && isReached ? 1 : 0);
             for (const { kind, ratio, planned: under, round } of found) {
-              told = [{ kind, ratio, round, planned: under, holds: true }];
+              notified = [{ kind, ratio, round, planned: under, holds: true }];
               [isArmed, highest] = [false, under];
             }
             // The same again, as after a removal: nothing is told.
-            expect(crossings(one, state, told)).toEqual([]);
-            expect(raised(state, told).every(({ holds }) => holds)).toBe(true);
+            expect(crossings(one, state, notified)).toEqual([]);
+            expect(raised(state, notified).every(({ holds }) => holds)).toBe(true);
           }
         },
       ),

@@ -100,7 +100,7 @@ export async function afterAStep(world: World): Promise<void> {
 }
 
 /** Every period whose spend by the books has reached a threshold has its crossing. */
-export async function budgetsTell(world: World): Promise<void> {
+export async function budgetsNotify(world: World): Promise<void> {
   const { db, organisation, budgets, broken } = world;
   const spent = await db.query<{ team: string; month: string; nanos: string }>(
     `select team, to_char(day, 'YYYY-MM') as month, (coalesce(sum(actual), 0) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 group by 1, 2`,

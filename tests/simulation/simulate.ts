@@ -9,7 +9,7 @@ import {
   blastRadius,
   bookedActions,
   booksMatchTheCloud,
-  budgetsTell,
+  budgetsNotify,
   historiesAreWhole,
   nextEvaluation,
   nothingIsForgotten,
@@ -31,7 +31,7 @@ export class LawBroken extends Error {
   story: readonly string[] = [];
 }
 
-const MOST_TOLD = 5;
+const MOST_LISTED = 5;
 
 /** One seed in so many lives through a month. */
 const MONTH_EVERY = 21;
@@ -71,7 +71,7 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
       await worked(world, isTick);
       if (isTick) {
         await evaluated(world);
-        await budgetsTell(world);
+        await budgetsNotify(world);
       }
       check(world);
     }
@@ -138,7 +138,7 @@ async function finish(world: World): Promise<void> {
   // What was taken late takes hold.
   world.clock.at += 10 * MINUTE_MS;
   await evaluated(world);
-  await budgetsTell(world);
+  await budgetsNotify(world);
   const actions = await bookedActions(world);
   blastRadius(world, actions);
   booksMatchTheCloud(world, actions);
@@ -191,9 +191,9 @@ async function count(
 }
 
 function check({ broken, place, seed }: World): void {
-  const more = broken.length > MOST_TOLD ? ` (and ${broken.length - MOST_TOLD} more)` : '';
+  const more = broken.length > MOST_LISTED ? ` (and ${broken.length - MOST_LISTED} more)` : '';
   if (broken.length > 0)
     throw new LawBroken(
-      `${place}: ${broken.slice(0, MOST_TOLD).join('; ')}${more}\nSee it again: BURSAR_SEED=${seed} npx vitest run tests/simulation`,
+      `${place}: ${broken.slice(0, MOST_LISTED).join('; ')}${more}\nSee it again: BURSAR_SEED=${seed} npx vitest run tests/simulation`,
     );
 }

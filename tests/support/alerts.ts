@@ -10,7 +10,7 @@ import {
 } from '../../src/core/alert/alert.js';
 import { messageOf } from '../../src/core/alert/compose.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
-import type { Telling } from '../../src/core/alert/channel.js';
+import type { Notification } from '../../src/core/alert/channel.js';
 
 export const budgetNews = (over: Partial<BudgetNews> = {}): BudgetNews => ({
   kind: 'budget',
@@ -73,7 +73,7 @@ export const alertOf = (news: News, over: Partial<Alert> = {}): Alert => ({
   ...over,
 });
 
-export const tellingOf = (news: News, over: Partial<Telling> = {}, alert = alertOf(news)): Telling => ({
+export const notificationOf = (news: News, over: Partial<Notification> = {}, alert = alertOf(news)): Notification => ({
   token: '11111111-2222-4333-8444-555555555555',
   message: messageOf(alert, ENGLISH, 'https://bursar.example.com'),
   news,

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { buildDashboard, type BuiltFile } from '../../scripts/build-dashboard.mjs';
 import type { Policy } from '../../src/core/policy/policy.js';
-import type { ChannelConnection, Telling } from '../../src/core/alert/channel.js';
+import type { ChannelConnection, Notification } from '../../src/core/alert/channel.js';
 import { loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
@@ -32,7 +32,7 @@ export interface DashboardWorld extends TestBursar {
   readonly cloud: MemoryCloud;
   readonly script: Script;
   /** What the channel `webhook` was given. */
-  readonly told: readonly Telling[];
+  readonly told: readonly Notification[];
   readonly built: readonly BuiltFile[];
   readonly address: string;
   readonly admin: string;
@@ -57,7 +57,7 @@ export async function dashboardWorld(
     ...(await loadParts<Policy>('policies', 'policy', () => [])),
     script.policy('scripted', false) as Policy,
   ];
-  const told: Telling[] = [];
+  const told: Notification[] = [];
   const bursar = await testBursar({
     policies,
     now: NOW,
@@ -102,15 +102,15 @@ export async function dashboardWorld(
 }
 
 /** A channel that takes everything at once. */
-const listener = (told: Telling[]): ChannelConnection => ({
+const listener = (told: Notification[]): ChannelConnection => ({
   name: 'webhook',
   leastPauseMs: 0,
   whenUnknown: 'send-again',
   threads: false,
   pictures: 'none',
-  async send(telling) {
-    told.push(telling);
-    return { kind: 'told', reference: telling.token };
+  async send(notification) {
+    told.push(notification);
+    return { kind: 'sent', reference: notification.token };
   },
 });
 

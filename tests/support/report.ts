@@ -5,7 +5,7 @@
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
 import type { MonthCell, ReportFacts, SavingFacts } from '../../src/core/report/facts.js';
 import { makeReport } from '../../src/core/report/model.js';
-import { told, type Report } from '../../src/core/report/report.js';
+import { stated, type Report } from '../../src/core/report/report.js';
 import { rateOf } from '../../src/core/money.js';
 import { monthOfLabel } from '../../src/core/time.js';
 import { optimumOf } from '../../src/planning/commitment/hindsight.js';
@@ -208,7 +208,7 @@ export function factsOf(over: Partial<ReportFacts> = {}): ReportFacts {
     ],
     lowUtilisation: 0.3,
     samples: [{ gpuModel: 'H100', sampled: 6000, measured: 5400, low: 1200, utilisation: 3240 }],
-    variance: told([
+    variance: stated([
       {
         provider: 'AWS',
         currency: 'USD',

@@ -302,7 +302,7 @@ describe('a channel', () => {
       whenUnknown: 'leave',
       threads: false,
       pictures: 'none',
-      send: async () => ({ kind: 'told', reference: null }),
+      send: async () => ({ kind: 'sent', reference: null }),
       ...(check === undefined ? {} : { check }),
     },
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.js';
 import { masked, ProcessLog, type LogSettings } from '../../src/log.js';
-import { tellLog } from '../../src/pipeline/watch.js';
+import { logEvent } from '../../src/pipeline/watch.js';
 
 const NOW = Date.UTC(2026, 9, 21, 12);
 
@@ -145,7 +145,7 @@ describe('a secret', () => {
 describe('the line', () => {
   it('warns of what is parked, and of nothing that is tried again', () => {
     const { log, events } = logOf({ level: 'debug' });
-    const tell = tellLog({
+    const tell = logEvent({
       debug: (event: object) => log.debug(event, 'line'),
       warn: (event: object) => log.warn(event, 'line'),
     });

@@ -82,10 +82,10 @@ export async function planOf(
 }
 
 /**
- * Notes on recommendations that ask for nothing yet what would stand against them. What no connection knows, and what is
- * bought, is told when somebody decides.
+ * Notes on recommendations that ask for nothing yet what would stand against them. What no connection knows, and what
+ * is bought, is told when somebody decides.
  */
-export async function tellObstacles(
+export async function alertObstacles(
   stores: Pick<Stores, 'targets' | 'safety' | 'recommendations'>,
   tx: Transaction,
   organisation: string,

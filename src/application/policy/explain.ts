@@ -227,18 +227,20 @@ function explanationsOf(
     return [explained({ target, leftAlone })];
   }
   const proposals = candidatesOf(view, [document], policies).map(({ proposal }) => proposal);
-  const told = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
+  const explanations = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
     isOurs(one.target),
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
-  const looks = told.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
+  const looks = explanations.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
     explained({ target: of, saw: [...saw], proposes: titles(of), leftAlone: leftAlone ?? notWorth(titles(of)) }),
   );
-  const rest = proposals.filter((one) => isOurs(one.target) && !told.some((each) => each.target === one.target));
-  const untold = [...new Set(rest.map((one) => one.target))].map((of) =>
+  const rest = proposals.filter(
+    (one) => isOurs(one.target) && !explanations.some((each) => each.target === one.target),
+  );
+  const unexplained = [...new Set(rest.map((one) => one.target))].map((of) =>
     explained({ target: of, proposes: titles(of), leftAlone: null }),
   );
-  if (looks.length + untold.length > 0) return [...looks, ...untold];
+  if (looks.length + unexplained.length > 0) return [...looks, ...unexplained];
   return [explained({ target, leftAlone: nothingSeen(policy) })];
 }
 

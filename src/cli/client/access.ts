@@ -1,6 +1,6 @@
 /** What the verbs about access ask: keys, roles, and the chain of the audit. */
 import { formatInstant } from '../../core/time.js';
-import type { KeyRequest, StoredKey, ToldKey } from '../../store/access/keys.js';
+import type { KeyRequest, StoredKey, KeyWithText } from '../../store/access/keys.js';
 import type { RoleRequest, StoredRole } from '../../store/access/roles.js';
 import type { AuditCheck, SealedEntry } from '../../store/audit.js';
 import { at, type Api } from './api.js';
@@ -12,12 +12,12 @@ export class AccessClient {
     return this.api.list('/v1/keys');
   }
 
-  createKey({ expiresAt = null, ...request }: KeyRequest): Promise<ToldKey> {
+  createKey({ expiresAt = null, ...request }: KeyRequest): Promise<KeyWithText> {
     const until = expiresAt === null ? {} : { expiresAt: formatInstant(expiresAt) };
     return this.api.call('POST', '/v1/keys', { json: { ...request, ...until } });
   }
 
-  rotateKey(id: string, overlapSeconds: number): Promise<ToldKey> {
+  rotateKey(id: string, overlapSeconds: number): Promise<KeyWithText> {
     return this.api.call('POST', `${at('keys', id)}/rotate`, { json: { overlapSeconds } });
   }
 

@@ -118,8 +118,8 @@ const gaugeIn = (metrics: string, name: string): Left[] =>
  * @param urgent only what somebody waits for; of a server that does not tell it, all that waits
  */
 export function leftIn(metrics: string, urgent: boolean): Left[] {
-  const isTold = urgent && metrics.includes('# TYPE bursar_work_urgent');
-  return gaugeIn(metrics, isTold ? 'bursar_work_urgent' : 'bursar_work_waiting');
+  const hasUrgentGauge = urgent && metrics.includes('# TYPE bursar_work_urgent');
+  return gaugeIn(metrics, hasUrgentGauge ? 'bursar_work_urgent' : 'bursar_work_waiting');
 }
 
 const sentence = (left: readonly Left[]): string =>

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { CUSTOM_ROLE, isRole, ROLES, SCOPES, SCOPE_TEXTS } from '../../core/scopes.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, parseInstant } from '../../core/time.js';
-import type { ToldKey } from '../../store/access/keys.js';
+import type { KeyWithText } from '../../store/access/keys.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
@@ -89,7 +89,7 @@ export function addKeys(program: Command, session: Session): void {
       );
     });
 
-  const told = (key: ToldKey): void => {
+  const printKey = (key: KeyWithText): void => {
     session.print({ key }, () => `${key.text}\n`);
     if (!session.json)
       session.note(
@@ -114,7 +114,7 @@ export function addKeys(program: Command, session: Session): void {
     .action(async (name: string, options: CreateOptions) => {
       const { scope: scopes = null, team, owner = null, expires } = options;
       const now = session.context.clock.now();
-      told(
+      printKey(
         await (await session.client()).access.createKey({
           name,
           role: scopes === null ? (options.role ?? 'viewer') : null,
@@ -133,7 +133,7 @@ export function addKeys(program: Command, session: Session): void {
     .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
     .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
     .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
-      told(await (await session.client()).access.rotateKey(id, seconds)),
+      printKey(await (await session.client()).access.rotateKey(id, seconds)),
     );
 
   keys

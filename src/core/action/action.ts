@@ -165,15 +165,15 @@ export function isSameEffect(one: Effect, other: Effect): boolean {
 
 /**
  * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for;
- * `waiting`; `not-told`: no reading ever shows such an effect, and the provider's word on the token is the proof.
+ * `waiting`; `not-observable`: no reading ever shows such an effect, and the provider's word on the token is the proof.
  */
-export type Progress = 'done' | 'billing' | 'waiting' | 'not-told';
+export type Progress = 'done' | 'billing' | 'waiting' | 'not-observable';
 
 /**
  * @param seen the target as it was read now; null: the provider says that it is not there
  */
 export function progressOf(effect: Effect, seen: FleetTarget | null): Progress {
-  if (effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'purchase') return 'not-told';
+  if (effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'purchase') return 'not-observable';
   if (holds(effect, seen) !== true) return 'waiting';
   // Replicas above the wanted number still run, whatever is desired.
   if (effect.kind === 'scale' && (seen?.replicas?.ready ?? 0) > effect.replicas) return 'waiting';

@@ -21,7 +21,7 @@ export interface Picture {
 }
 
 /** One message to one place, the same under its token however often it is tried. */
-export interface Telling {
+export interface Notification {
   /** Goes with the message where the channel has a place for it, so that it can be asked for. */
   readonly token: string;
   readonly message: Message;
@@ -41,9 +41,9 @@ export interface Telling {
 }
 
 /** What became of a telling. */
-export type ToldOutcome =
+export type SendOutcome =
   /** `reference` is what the channel calls the message, where it can be changed or replied to later. */
-  | { readonly kind: 'told'; readonly reference: string | null }
+  | { readonly kind: 'sent'; readonly reference: string | null }
   /** The channel does not take it as things are (a setting, a right, the place): somebody has to change something. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
   /** It surely did not arrive. */
@@ -79,17 +79,17 @@ export interface ChannelConnection {
   /** `within` a message, or `apart`: messages of their own, sent after the one that they belong to. */
   readonly pictures: 'none' | 'within' | 'apart';
   /** Tells, once. Never throws for what the network or the other side does. */
-  send(telling: Telling): Promise<ToldOutcome>;
+  send(notification: Notification): Promise<SendOutcome>;
   /** What became of a telling whose answer was lost; `not-sent`: it is not there. */
-  outcome?(telling: Telling): Promise<ToldOutcome>;
+  outcome?(notification: Notification): Promise<SendOutcome>;
   /** Replaces a message by another one; twice is as once. */
-  update?(reference: string, message: Message): Promise<ToldOutcome>;
+  update?(reference: string, message: Message): Promise<SendOutcome>;
   /**
    * Asks the other side whether it takes the settings, and tells nobody. @returns a sentence of what it said @throws
    * Failure
    */
   check?(): Promise<string>;
   /** Answers one person at the address that came with the question. */
-  answer?(to: string, message: Message): Promise<ToldOutcome>;
+  answer?(to: string, message: Message): Promise<SendOutcome>;
   close?(): Promise<void>;
 }

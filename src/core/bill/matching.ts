@@ -160,7 +160,7 @@ export class SkuNames {
   }
 
   /** Whether the name alone tells what it is: a SKU of the meter or of a price list. */
-  isTelling(provider: string, sku: string): boolean {
+  isSignificant(provider: string, sku: string): boolean {
     return this.metered.has(text(provider, `sku:${sku}`)) || this.modelOfSku(provider, sku) !== undefined;
   }
 
@@ -173,13 +173,13 @@ export class SkuNames {
   /** The meter's name of what a bill's line is about; null where it cannot be told. */
   of({ provider, sku, gpuModel }: CellKey): Named | null {
     if (sku !== null && this.metered.has(text(provider, `sku:${sku}`))) return { name: `sku:${sku}`, by: 'sku' };
-    const isTelling = sku !== null && this.isTelling(provider, sku);
-    const linked = isTelling || sku === null ? undefined : this.links.get(text(provider, sku));
+    const isSignificant = sku !== null && this.isSignificant(provider, sku);
+    const linked = isSignificant || sku === null ? undefined : this.links.get(text(provider, sku));
     if (linked !== undefined) return only(linked, 'resource');
     const model = gpuModel ?? (sku === null ? null : (this.modelOfSku(provider, sku) ?? null));
     const named = [...((model === null ? undefined : this.byModel.get(text(provider, model))) ?? [])];
     // Another SKU that both sides could have named is another SKU; a meter that names models only may mean it.
-    return only(new Set(isTelling ? named.filter((name) => name.startsWith('model:')) : named), 'gpu-model');
+    return only(new Set(isSignificant ? named.filter((name) => name.startsWith('model:')) : named), 'gpu-model');
   }
 }
 

@@ -395,7 +395,7 @@ function reasonsOf(
   const unknownName =
     whole.by === null &&
     whole.billed.some(
-      (cell) => names.of(cell) === null && (cell.sku === null || !names.isTelling(cell.provider, cell.sku)),
+      (cell) => names.of(cell) === null && (cell.sku === null || !names.isSignificant(cell.provider, cell.sku)),
     );
   if (accrued.length === 0) {
     reasons.push('only-billed');

@@ -343,15 +343,15 @@ export function admitUnseen(
   exemptNamespaces: readonly string[] = [],
 ): AdmissionVerdict {
   if (isExempt(launch, exemptNamespaces)) return ALLOWED;
-  const told = 'Bursar cannot look up the budgets at the moment';
+  const unavailable = 'Bursar cannot look up the budgets at the moment';
   if (onFailure === 'allow')
-    return { ...ALLOWED, warnings: [`${told}: the pod is let in unchecked`], audit: { verdict: 'unchecked' } };
+    return { ...ALLOWED, warnings: [`${unavailable}: the pod is let in unchecked`], audit: { verdict: 'unchecked' } };
   return {
     allowed: false,
     status: {
       code: 503,
       reason: 'ServiceUnavailable',
-      message: `${told}, and pods with GPUs are refused until it can: try again later`,
+      message: `${unavailable}, and pods with GPUs are refused until it can: try again later`,
     },
     warnings: [],
     audit: { verdict: 'refused-unchecked' },

@@ -169,7 +169,7 @@ export interface Crossing {
 }
 
 /** A crossing that was told, by its threshold's last telling in a period. */
-export interface ToldCrossing {
+export interface NotifiedCrossing {
   readonly kind: Threshold['kind'];
   readonly ratio: string;
   readonly round: number;
@@ -391,10 +391,10 @@ const thresholdName = (kind: string, ratio: string): string => `${kind}/${canoni
  * Thresholds that the state has reached and that were not told in this period, or no longer hold since. A ratio of 1 is
  * reached at exactly the planned amount.
  */
-export function crossings(budget: Budget, state: BudgetState, told: readonly ToldCrossing[]): Crossing[] {
+export function crossings(budget: Budget, state: BudgetState, notified: readonly NotifiedCrossing[]): Crossing[] {
   const { planned, period } = state;
   if (planned === null) return [];
-  const last = new Map(told.map((one) => [thresholdName(one.kind, one.ratio), one]));
+  const last = new Map(notified.map((one) => [thresholdName(one.kind, one.ratio), one]));
   const found = new Map<string, Crossing>();
   for (const threshold of budget.thresholds) {
     const ratio = canonicalRatio(threshold.ratio);
@@ -441,10 +441,10 @@ export function holdsStill(
  * lower plan, nor the same budget removed and made anew. One that holds under a higher plan holds from then on as if it
  * had been told under that. Only what changes is in the answer.
  */
-export function raised(state: BudgetState, told: readonly ToldCrossing[]): ToldCrossing[] {
+export function raised(state: BudgetState, notified: readonly NotifiedCrossing[]): NotifiedCrossing[] {
   const { planned } = state;
   if (planned === null) return [];
-  return told.flatMap((one) => {
+  return notified.flatMap((one) => {
     const ratio = canonicalRatio(one.ratio);
     const nanos = valueOf(one.kind, state);
     if (!one.holds || ratio === null || nanos === undefined || planned <= one.planned) return [];

@@ -218,7 +218,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
     ].filter((tier) => tier.length > 0);
     if (tiers.length === 0) tiers.push(all(hosts, (host) => this.byName.get(host) ?? []));
     const [first = [], ...rest] = tiers;
-    const agreed = toldApart(
+    const agreed = distinguish(
       rest.reduce((left, tier) => left.filter((one) => tier.includes(one)), first),
       clues,
     );
@@ -265,7 +265,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
 }
 
 /** Those that what is said of the network, the region, the account and the card leaves; all, where it leaves none. */
-function toldApart<One extends Candidate>(
+function distinguish<One extends Candidate>(
   all: readonly One[],
   { network, region, account, gpuModel }: Clues,
 ): readonly One[] {

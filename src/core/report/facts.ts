@@ -8,7 +8,7 @@
 import type { Reason } from '../action/action.js';
 import type { Decimal } from '../decimal.js';
 import type { Rate } from '../money.js';
-import type { ChanceState, ReportBudget, Told, VarianceLine } from './report.js';
+import type { ChanceState, ReportBudget, Stated, VarianceLine } from './report.js';
 import type { LedgerState } from '../saving/saving.js';
 import type { Interval } from '../time.js';
 import type { ChargeCategory, Term } from '../usage.js';
@@ -133,10 +133,10 @@ export interface ReportFacts {
   readonly budgets: readonly ReportBudget[];
   readonly savings: readonly SavingFacts[];
   readonly refusals: readonly RefusalFacts[];
-  readonly refusedLaunches: Told<number>;
+  readonly refusedLaunches: Stated<number>;
   readonly chances: readonly ChanceFacts[];
   readonly demand: readonly DemandFacts[];
   readonly lowUtilisation: number;
   readonly samples: readonly SampleFacts[];
-  readonly variance: Told<readonly VarianceLine[]>;
+  readonly variance: Stated<readonly VarianceLine[]>;
 }

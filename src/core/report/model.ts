@@ -11,8 +11,8 @@ import type { ChanceFacts, MonthCell, RefusalFacts, ReportFacts, SampleFacts, Sa
 import { amountText, bridgeBetween, gpuHoursText, nanosText, ratioOf, spendOf } from './spend.js';
 import {
   CHANCE_STATES,
-  told,
-  untold,
+  stated,
+  notStated,
   type Report,
   type ReportAmount,
   type ReportChance,
@@ -22,7 +22,7 @@ import {
   type ReportRefused,
   type ReportSavings,
   type ReportUtilisation,
-  type Told,
+  type Stated,
   type UtilisationLine,
 } from './report.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
@@ -33,8 +33,8 @@ const MOST_ROWS = 50;
 const NEXT_STEPS = 3;
 
 export interface Planned {
-  readonly optimum: Told<ReportOptimum>;
-  readonly forecast: Told<ReportForecast>;
+  readonly optimum: Stated<ReportOptimum>;
+  readonly forecast: Stated<ReportForecast>;
 }
 
 export function makeReport(facts: ReportFacts, planned: Planned): Report {
@@ -149,7 +149,7 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
   };
 }
 
-function refusedOf(refusals: readonly RefusalFacts[], launches: Told<number>): ReportRefused {
+function refusedOf(refusals: readonly RefusalFacts[], launches: Stated<number>): ReportRefused {
   return {
     total: refusals.length,
     byReason: counted(
@@ -208,8 +208,8 @@ function pricedUse(cells: readonly MonthCell[]): { readonly cost: Decimal; reado
  * What low utilisation cost: by each kind's own average cost of a GPU-hour in the month. Low is not idle: a service may
  * wait for requests.
  */
-function utilisationOf({ samples, spend, lowUtilisation }: ReportFacts): Told<ReportUtilisation> {
-  if (samples.length === 0) return untold('no-samples');
+function utilisationOf({ samples, spend, lowUtilisation }: ReportFacts): Stated<ReportUtilisation> {
+  if (samples.length === 0) return notStated('no-samples');
   const lines = samples.map((one) =>
     lineOf(
       one,
@@ -219,7 +219,7 @@ function utilisationOf({ samples, spend, lowUtilisation }: ReportFacts): Told<Re
   const sampled = samples.reduce((sum, one) => sum + one.sampled, 0);
   const metered = spend.cells.reduce((sum, { quantity }) => sum + (quantity ?? 0n), 0n);
   const costs = lines.flatMap(({ cost }) => (cost === null ? [] : [cost]));
-  return told({
+  return stated({
     threshold: lowUtilisation,
     coverage: ratioOf(BigInt(Math.round(sampled)) * PART_MS_PER_GPU_MINUTE, metered),
     lowGpuHours: hoursOfMinutes(samples.reduce((sum, one) => sum + one.low, 0)),

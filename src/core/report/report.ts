@@ -11,10 +11,15 @@ import type { EffectName } from './bridge.js';
 import type { ChargeCategory, Term } from '../usage.js';
 
 /** What is known, or why it is not. */
-export type Told<T> = { readonly known: T; readonly reason: null } | { readonly known: null; readonly reason: string };
+export type Stated<T> =
+  | { readonly known: T; readonly reason: null }
+  | { readonly known: null; readonly reason: string };
 
-export const told = <T>(known: T): Told<T> => ({ known, reason: null });
-export const untold = (reason: string): { readonly known: null; readonly reason: string } => ({ known: null, reason });
+export const stated = <T>(known: T): Stated<T> => ({ known, reason: null });
+export const notStated = (reason: string): { readonly known: null; readonly reason: string } => ({
+  known: null,
+  reason,
+});
 
 export interface ReportAmount {
   readonly currency: string;
@@ -162,7 +167,7 @@ export interface ReportRefused {
   readonly byReason: readonly { readonly reason: string; readonly count: number }[];
   readonly actions: readonly ReportRefusal[];
   /** Launches that the admission refused. */
-  readonly launches: Told<number>;
+  readonly launches: Stated<number>;
 }
 
 export const CHANCE_STATES = ['open', 'rejected', 'expired'] as const;
@@ -293,14 +298,14 @@ export interface Report {
   readonly currency: string;
   readonly spend: ReportSpend;
   readonly budgets: readonly ReportBudget[];
-  readonly bridge: Told<ReportBridge>;
+  readonly bridge: Stated<ReportBridge>;
   readonly savings: ReportSavings;
   readonly refused: ReportRefused;
   readonly leftOnTable: ReportChances;
-  readonly optimum: Told<ReportOptimum>;
-  readonly utilisation: Told<ReportUtilisation>;
-  readonly billVariance: Told<readonly VarianceLine[]>;
-  readonly forecast: Told<ReportForecast>;
+  readonly optimum: Stated<ReportOptimum>;
+  readonly utilisation: Stated<ReportUtilisation>;
+  readonly billVariance: Stated<readonly VarianceLine[]>;
+  readonly forecast: Stated<ReportForecast>;
   /** The open recommendations with the largest estimates, at most three. */
   readonly nextSteps: readonly ReportChance[];
 }

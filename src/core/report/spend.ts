@@ -9,13 +9,13 @@ import { divideHalfEven } from '../money.js';
 import { addEffects, bridgeOf, NO_EFFECTS, type BridgeInput, type BridgeSide, type Effects } from './bridge.js';
 import type { DayAmount, MonthCell, MonthFacts, ReportFacts } from './facts.js';
 import {
-  told,
-  untold,
+  stated,
+  notStated,
   type ReportAmount,
   type ReportBridge,
   type ReportSpend,
   type SpendLine,
-  type Told,
+  type Stated,
 } from './report.js';
 import { civilFromDays, dayLabel, formatDay, localDays, parseDay } from '../time.js';
 import { PART_MS_PER_GPU_HOUR } from '../usage.js';
@@ -125,9 +125,9 @@ const unconvertedOf = ({ unconverted }: MonthFacts): ReportAmount[] =>
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 
 /** Amounts of two months in one unit, the finest that any of them has, a nano at least. */
-export function bridgeBetween(now: MonthFacts, before: MonthFacts): Told<ReportBridge> {
-  if (before.cells.length === 0) return untold('nothing-recorded-before');
-  if (now.cells.length === 0) return untold('nothing-recorded');
+export function bridgeBetween(now: MonthFacts, before: MonthFacts): Stated<ReportBridge> {
+  if (before.cells.length === 0) return notStated('nothing-recorded-before');
+  if (now.cells.length === 0) return notStated('nothing-recorded');
   const scale = Math.max(NANO_SCALE, ...[...now.cells, ...before.cells].map(({ amount }) => amount?.scale ?? 0));
   const bridge = bridgeOf(inputsOf(now.cells, before.cells, scale));
   const text = (unscaled: bigint): string => amountText({ unscaled, scale });
@@ -142,7 +142,7 @@ export function bridgeBetween(now: MonthFacts, before: MonthFacts): Told<ReportB
   });
   const changed = bridge.cells.filter(({ before: old, after }) => old !== 0n || after !== 0n);
   const [shown, rest] = [changed.slice(0, MOST_CELLS), changed.slice(MOST_CELLS)];
-  return told({
+  return stated({
     before: text(bridge.before),
     after: text(bridge.after),
     change: text(bridge.after - bridge.before),

@@ -124,9 +124,11 @@ function runsOf(
   }
   if (name === 'skynomad') return counted(cheapest(SETTINGS.map((setting) => each(() => skyNomad(problem, setting)))));
   if (name === 'skynomad-told') {
-    const told = SETTINGS.filter(({ probesAgain, mostHours }) => !probesAgain && mostHours === Infinity);
+    const settings = SETTINGS.filter(({ probesAgain, mostHours }) => !probesAgain && mostHours === Infinity);
     return counted(
-      cheapest(told.map((setting) => each(({ window }) => skyNomad(problem, setting, trueLifetimes(problem, window))))),
+      cheapest(
+        settings.map((setting) => each(({ window }) => skyNomad(problem, setting, trueLifetimes(problem, window)))),
+      ),
     );
   }
   const readings = pacedOpponents(problem).get(name) ?? [];

@@ -90,12 +90,12 @@ class Lifetimes {
 export function skyNomad(
   problem: RegionsProblem,
   setting: SkyNomadSetting,
-  told?: (tick: number, zone: number) => number,
+  lifetimeOf?: (tick: number, zone: number) => number,
 ): RegionsPolicy {
   return {
-    name: told === undefined ? 'skynomad' : 'skynomad-told',
+    name: lifetimeOf === undefined ? 'skynomad' : 'skynomad-told',
     start: () => {
-      const run = new SkyNomadRun(problem, setting, told);
+      const run = new SkyNomadRun(problem, setting, lifetimeOf);
       return (view) => run.decide(view);
     },
   };
@@ -125,7 +125,7 @@ class SkyNomadRun {
   constructor(
     private readonly problem: RegionsProblem,
     private readonly setting: SkyNomadSetting,
-    private readonly told: ((tick: number, zone: number) => number) | undefined,
+    private readonly lifetimeOf: ((tick: number, zone: number) => number) | undefined,
   ) {
     this.lifetimes = problem.names.map(() => new Lifetimes());
     this.nextProbe = problem.names.map(() => 0);
@@ -136,7 +136,7 @@ class SkyNomadRun {
     if (view.tick > 0) for (const life of this.lifetimes) if (life.age !== null) life.age += this.tickHours;
     if (view.lost !== NOWHERE) this.lifetimes[view.lost]?.end(true);
     const place = this.chosen(view);
-    if (this.told === undefined) this.probeOthers(view, place);
+    if (this.lifetimeOf === undefined) this.probeOthers(view, place);
     if (view.mode === SPOT && !(place.mode === SPOT && place.zone === view.zone)) this.lifetimes[view.zone]?.end(false);
     return place;
   }
@@ -186,7 +186,7 @@ class SkyNomadRun {
 
   private lifetime(view: RegionsView, zone: number): number {
     const left = this.hours(view.timeLeft);
-    if (this.told !== undefined) return Math.min(left, this.told(view.tick, zone));
+    if (this.lifetimeOf !== undefined) return Math.min(left, this.lifetimeOf(view.tick, zone));
     return Math.min(left, this.lifetimes[zone]?.expected(this.setting.mostHours) ?? 0);
   }
 

@@ -5,7 +5,13 @@
  * Such a bot is told and never asked: what may have arrived is not sent again (at most once), there are no threads, and
  * nothing is changed later. Its buttons are links: who decides signs in to Bursar. It never says an address or secret.
  */
-import type { Channel, ChannelConnection, ChannelSetting, Telling, ToldOutcome } from '../../core/alert/channel.js';
+import type {
+  Channel,
+  ChannelConnection,
+  ChannelSetting,
+  Notification,
+  SendOutcome,
+} from '../../core/alert/channel.js';
 import type { Message } from '../../core/alert/message.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Clock } from '../../core/time.js';
@@ -28,9 +34,9 @@ export interface GroupBotKind {
   readonly leastPauseMs: number;
   readonly pictures: 'none' | 'apart';
   /** The request; null: this cannot be sent (a picture that is too large). */
-  request(telling: Telling, bot: Bot, now: number): { readonly url: string; readonly body: string } | null;
+  request(notification: Notification, bot: Bot, now: number): { readonly url: string; readonly body: string } | null;
   /** What a status and a body mean, where the status is neither 429 nor 5xx. */
-  outcome(status: number, answer: Readonly<Record<string, unknown>>): ToldOutcome;
+  outcome(status: number, answer: Readonly<Record<string, unknown>>): SendOutcome;
 }
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
@@ -126,19 +132,19 @@ class GroupBot implements ChannelConnection {
     this.pictures = kind.pictures;
   }
 
-  async send(telling: Telling): Promise<ToldOutcome> {
-    const bot = this.bots.get(telling.address ?? DEFAULT);
+  async send(notification: Notification): Promise<SendOutcome> {
+    const bot = this.bots.get(notification.address ?? DEFAULT);
     if (bot === undefined)
       return {
         kind: 'refused',
         code: 'no-such-bot',
         detail:
-          telling.address === null
+          notification.address === null
             ? `${this.urlName} has no address without a name`
-            : `${this.urlName} names no ${telling.address}`,
+            : `${this.urlName} names no ${notification.address}`,
       };
     const now = this.clock.now();
-    const request = this.kind.request(telling, bot, now);
+    const request = this.kind.request(notification, bot, now);
     if (request === null) return { kind: 'refused', code: 'not-sendable', detail: 'it is too large for this channel' };
     const posted = await post(request.url, { 'content-type': 'application/json' }, request.body, now);
     if (posted.kind !== 'answered') return posted;
@@ -170,12 +176,12 @@ export interface Codes {
 }
 
 /** Of the platforms that answer 200 and a code of their own: 0 is success; a missing code says nothing. */
-export function outcomeByCode(status: number, code: unknown, { busy, again, remedies }: Codes): ToldOutcome {
+export function outcomeByCode(status: number, code: unknown, { busy, again, remedies }: Codes): SendOutcome {
   if (typeof code !== 'number')
     return status >= 400
       ? { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not take it' }
       : { kind: 'unknown', detail: `status ${status}, and an answer without a code` };
-  if (code === 0) return { kind: 'told', reference: null };
+  if (code === 0) return { kind: 'sent', reference: null };
   const waitMs = busy[code];
   if (waitMs !== undefined) return { kind: 'busy', waitMs };
   if (again.has(code)) return { kind: 'not-sent', detail: `the platform asks to try again (${code})` };

@@ -9,7 +9,7 @@
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from '@slack/web-api';
 import type { Message } from '../../core/alert/message.js';
 import { denied, unavailable } from '../../core/errors.js';
-import type { ChannelConnection, Telling, ToldOutcome } from '../../core/alert/channel.js';
+import type { ChannelConnection, Notification, SendOutcome } from '../../core/alert/channel.js';
 import type { Clock } from '../../core/time.js';
 import { DEFAULT_REST_MS, post, TIMEOUT_MS } from '../sending/post.js';
 import { slackMessage, type SlackMessage } from './blocks.js';
@@ -80,29 +80,29 @@ export class SlackBot implements ChannelConnection {
     return this.opened;
   }
 
-  async send(telling: Telling): Promise<ToldOutcome> {
+  async send(notification: Notification): Promise<SendOutcome> {
     return this.try(async (client) => {
-      const channel = await this.channelOf(client, telling);
-      if (telling.part === 'picture') return this.sendPicture(client, channel, telling);
+      const channel = await this.channelOf(client, notification);
+      if (notification.part === 'picture') return this.sendPicture(client, channel, notification);
       const thread =
-        telling.threadReference === null
+        notification.threadReference === null
           ? {}
           : {
-              thread_ts: placeOf(telling.threadReference).ts,
-              reply_broadcast: telling.message.severity === 'critical',
+              thread_ts: placeOf(notification.threadReference).ts,
+              reply_broadcast: notification.message.severity === 'critical',
             };
       const { postMessage: say } = client.chat;
       const sent = await say({
         channel,
-        ...formOf(telling.message),
+        ...formOf(notification.message),
         ...thread,
-        metadata: { event_type: EVENT_TYPE, event_payload: { token: telling.token } },
+        metadata: { event_type: EVENT_TYPE, event_payload: { token: notification.token } },
         unfurl_links: false,
         unfurl_media: false,
       });
       return sent.ts === undefined
         ? { kind: 'unknown', detail: 'the answer names no message' }
-        : { kind: 'told', reference: referenceOf(sent.channel ?? channel, sent.ts) };
+        : { kind: 'sent', reference: referenceOf(sent.channel ?? channel, sent.ts) };
     });
   }
 
@@ -110,8 +110,8 @@ export class SlackBot implements ChannelConnection {
   private async sendPicture(
     client: WebClient,
     channel: string,
-    { token, picture, threadReference }: Telling,
-  ): Promise<ToldOutcome> {
+    { token, picture, threadReference }: Notification,
+  ): Promise<SendOutcome> {
     if (picture === null) return { kind: 'refused', code: 'no-picture', detail: 'there is no picture any more' };
     const place = await client.files.getUploadURLExternal({
       filename: nameOf(token),
@@ -139,14 +139,14 @@ export class SlackBot implements ChannelConnection {
           channel_id: channel,
           thread_ts: placeOf(threadReference).ts,
         }));
-    return { kind: 'told', reference: null };
+    return { kind: 'sent', reference: null };
   }
 
   /** Looks for the message in its conversation. */
-  async outcome(telling: Telling): Promise<ToldOutcome> {
+  async outcome(notification: Notification): Promise<SendOutcome> {
     return this.try(async (client) => {
-      const channel = await this.channelOf(client, telling);
-      const oldest = String((telling.since - CLOCKS_MS) / 1000);
+      const channel = await this.channelOf(client, notification);
+      const oldest = String((notification.since - CLOCKS_MS) / 1000);
       let cursor: string | undefined;
       for (let page = 0; page < MOST_PAGES; page++) {
         const options = {
@@ -157,13 +157,13 @@ export class SlackBot implements ChannelConnection {
           ...(cursor === undefined ? {} : { cursor }),
         };
         const answer: ConversationsHistoryResponse | ConversationsRepliesResponse =
-          telling.threadReference === null
+          notification.threadReference === null
             ? await client.conversations.history(options)
-            : await client.conversations.replies({ ...options, ts: placeOf(telling.threadReference).ts });
+            : await client.conversations.replies({ ...options, ts: placeOf(notification.threadReference).ts });
         const messages: readonly Found[] = answer.messages ?? [];
-        const found = messages.find((message) => isOf(message, telling));
+        const found = messages.find((message) => isOf(message, notification));
         if (found?.ts !== undefined)
-          return { kind: 'told', reference: telling.part === 'picture' ? null : referenceOf(channel, found.ts) };
+          return { kind: 'sent', reference: notification.part === 'picture' ? null : referenceOf(channel, found.ts) };
         cursor = answer.response_metadata?.next_cursor;
         if (cursor === undefined || cursor === '') return { kind: 'not-sent', detail: 'it is not in the conversation' };
       }
@@ -171,11 +171,11 @@ export class SlackBot implements ChannelConnection {
     });
   }
 
-  async update(reference: string, message: Message): Promise<ToldOutcome> {
+  async update(reference: string, message: Message): Promise<SendOutcome> {
     return this.try(async (client) => {
       const { channel, ts } = placeOf(reference);
       await client.chat.update({ channel, ts, ...formOf(message) });
-      return { kind: 'told', reference };
+      return { kind: 'sent', reference };
     });
   }
 
@@ -183,27 +183,27 @@ export class SlackBot implements ChannelConnection {
   async check(): Promise<string> {
     const outcome = await this.try(async (client) => {
       const { user, team } = await client.auth.test();
-      return { kind: 'told', reference: `signed in as ${user ?? 'somebody'} at ${team ?? 'a workspace'}` };
+      return { kind: 'sent', reference: `signed in as ${user ?? 'somebody'} at ${team ?? 'a workspace'}` };
     });
-    if (outcome.kind === 'told') return outcome.reference ?? 'signed in';
+    if (outcome.kind === 'sent') return outcome.reference ?? 'signed in';
     throw outcome.kind === 'refused'
       ? denied(`Slack does not take the token: ${outcome.code}`)
       : unavailable('Slack cannot be asked now');
   }
 
-  answer(to: string, message: Message): Promise<ToldOutcome> {
+  answer(to: string, message: Message): Promise<SendOutcome> {
     return this.responses.answer(to, message, this.clock.now());
   }
 
   /** A person is written to in the conversation with that person (docs.slack.dev, conversations.open). */
-  private async channelOf(client: WebClient, { address }: Telling): Promise<string> {
+  private async channelOf(client: WebClient, { address }: Notification): Promise<string> {
     const wanted = address ?? this.settings.channel;
     if (!/^[UW]/.test(wanted)) return wanted;
     const { channel } = await client.conversations.open({ users: wanted });
     return channel?.id ?? wanted;
   }
 
-  private async try(work: (client: WebClient) => Promise<ToldOutcome>): Promise<ToldOutcome> {
+  private async try(work: (client: WebClient) => Promise<SendOutcome>): Promise<SendOutcome> {
     const client = await this.client();
     try {
       return await work(client);
@@ -215,7 +215,7 @@ export class SlackBot implements ChannelConnection {
 
 const nameOf = (token: string): string => `${token}.png`;
 
-function isOf(message: Found, { token, part }: Telling): boolean {
+function isOf(message: Found, { token, part }: Notification): boolean {
   if (part === 'picture') return message.files?.some(({ name }) => name === nameOf(token)) ?? false;
   const payload: unknown = message.metadata?.event_payload;
   return (

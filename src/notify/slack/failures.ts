@@ -4,7 +4,7 @@
  *
  * Never says more than Slack's own code. What is not known to be harmless counts as unknown, and is asked for.
  */
-import type { ToldOutcome } from '../../core/alert/channel.js';
+import type { SendOutcome } from '../../core/alert/channel.js';
 import { lost } from '../sending/post.js';
 
 /** Where Slack names no pause. */
@@ -24,7 +24,7 @@ const OPEN: ReadonlySet<string> = new Set([
 const PAUSES: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited', 'message_limit_exceeded']);
 
 /** @param restMs where Slack names no pause */
-export function outcomeOfError(error: unknown, restMs: number): ToldOutcome {
+export function outcomeOfError(error: unknown, restMs: number): SendOutcome {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
   if (code === 'slack_webapi_rate_limited_error')
     return { kind: 'busy', waitMs: numberOf(error, 'retryAfter') * 1000 || restMs };
@@ -36,7 +36,7 @@ export function outcomeOfError(error: unknown, restMs: number): ToldOutcome {
   return lost(error);
 }
 
-function platformOutcome(code: string, restMs: number): ToldOutcome {
+function platformOutcome(code: string, restMs: number): SendOutcome {
   if (PAUSES.has(code)) return { kind: 'busy', waitMs: restMs };
   return OPEN.has(code)
     ? { kind: 'unknown', detail: code }

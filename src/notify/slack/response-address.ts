@@ -5,7 +5,7 @@
  * configured API.
  */
 import type { Message } from '../../core/alert/message.js';
-import type { ToldOutcome } from '../../core/alert/channel.js';
+import type { SendOutcome } from '../../core/alert/channel.js';
 import { DEFAULT_REST_MS, post } from '../sending/post.js';
 import { slackMessage } from './blocks.js';
 
@@ -19,7 +19,7 @@ export class ResponseAddress {
   }
 
   /** Only the person who asked sees the answer; the message stays. */
-  async answer(to: string, message: Message, now: number): Promise<ToldOutcome> {
+  async answer(to: string, message: Message, now: number): Promise<SendOutcome> {
     const origin = URL.canParse(to) ? new URL(to).origin : '';
     if (!HOSTS.has(origin) && origin !== this.own)
       return { kind: 'refused', code: 'not-slack', detail: 'the address of the answer is not of Slack' };
@@ -32,7 +32,7 @@ export class ResponseAddress {
     if (posted.kind !== 'answered') return posted;
     if (posted.status === 429) return { kind: 'busy', waitMs: posted.retryAfterMs ?? DEFAULT_REST_MS };
     return posted.status === 200
-      ? { kind: 'told', reference: null }
+      ? { kind: 'sent', reference: null }
       : { kind: 'refused', code: `status-${posted.status}`, detail: 'Slack did not take the answer' };
   }
 }

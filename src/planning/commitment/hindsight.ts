@@ -10,7 +10,13 @@
 import { costOf, type Rate } from '../../core/money.js';
 import type { DemandFacts } from '../../core/report/facts.js';
 import { amountText, nanosText, ratioOf } from '../../core/report/spend.js';
-import { told, untold, type ReportOptimum, type ReportOptimumPlace, type Told } from '../../core/report/report.js';
+import {
+  stated,
+  notStated,
+  type ReportOptimum,
+  type ReportOptimumPlace,
+  type Stated,
+} from '../../core/report/report.js';
 import { coverage, type CommitmentTerm } from './model.js';
 import { optimum } from './optimum.js';
 
@@ -113,16 +119,16 @@ const gpuHoursOf = ({ onDemandGpus, committedGpus }: DemandFacts): number =>
   [...onDemandGpus, ...committedGpus].reduce((sum, gpus) => sum + gpus, 0);
 
 /** Over all places that can be compared; a reason where there is none. The places with the most to save come first. */
-export function optimumOf(demand: readonly DemandFacts[]): Told<ReportOptimum> {
-  if (demand.length === 0) return untold('nothing-metered');
+export function optimumOf(demand: readonly DemandFacts[]): Stated<ReportOptimum> {
+  if (demand.length === 0) return notStated('nothing-metered');
   const all = demand.map((facts) => ({ facts, found: compared(facts) }));
   const found = all.flatMap((one) => (one.found === null ? [] : [one.found]));
   if (found.length === 0)
-    return untold(demand.every(({ onDemand }) => onDemand === null) ? 'no-on-demand-price' : 'no-commitment-offer');
+    return notStated(demand.every(({ onDemand }) => onDemand === null) ? 'no-on-demand-price' : 'no-commitment-offer');
   const sum = (of: (one: Compared) => bigint): bigint => found.reduce((total, one) => total + of(one), 0n);
   const [saved, possible] = [sum((one) => one.saved), sum((one) => one.possible)];
   const leftOut = all.reduce((total, one) => total + (one.found === null ? gpuHoursOf(one.facts) : 0), 0);
-  return told({
+  return stated({
     share: ratioOf(saved, possible),
     saved: nanosText(saved),
     possible: nanosText(possible),

@@ -170,7 +170,7 @@ function learn(readings: readonly Readings[], prior: Float64Array): Float64Array
 const BUILT_IN: readonly number[] = [0.35, 0.25, 0.2, 0.14, 0.06, 0.3, 0.2, 0.2, 0.16, 0.14];
 /** Spells for which a prior stands, and the most for which one zone's own count where others are told of them. */
 const PRIOR_SPELLS = 4;
-const MOST_TOLD = 10;
+const MOST_EVIDENCE = 10;
 
 /** What may be learned from for one zone of the problem. */
 export interface ZoneLesson {
@@ -184,14 +184,14 @@ export interface ZoneLesson {
  */
 export function learnZones(zones: readonly ZoneLesson[], others: readonly Readings[]): Shares[] {
   const base = Float64Array.from(BUILT_IN, (share) => share * PRIOR_SPELLS);
-  const told = (readings: Readings): Float64Array => {
+  const evidenceOf = (readings: Readings): Float64Array => {
     const spells = learn([readings], base).map((count, k) => count - (base[k] ?? 0));
     const total = spells.reduce((sum, count) => sum + count, 0);
-    return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_TOLD) / total : 1));
+    return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_EVIDENCE) / total : 1));
   };
-  const own = zones.map(({ past }) => told(past));
-  const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_TOLD), ...own, ...others.map(told)]);
-  const common = normalised(all).map((share) => share * MOST_TOLD);
+  const own = zones.map(({ past }) => evidenceOf(past));
+  const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_EVIDENCE), ...own, ...others.map(evidenceOf)]);
+  const common = normalised(all).map((share) => share * MOST_EVIDENCE);
   return zones.map(({ region, past }, zone) => {
     const siblings = own.filter((_, other) => other !== zone && zones[other]?.region === region);
     const prior = normalised(addUp([common, ...siblings])).map((share) => share * PRIOR_SPELLS);

@@ -90,11 +90,11 @@ export class Effects {
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     if (effect.kind === 'purchase') return purchaseOutcome(this.clients, effect, token);
     const seen = await readTarget(this.clients, this.types, effect.target);
-    const told = effect.kind === 'replace' ? await this.replaced(effect, token, seen) : shown(effect, seen);
-    if (told.kind === 'unknown') return told;
-    if (told.kind !== 'absent') {
+    const outcome = effect.kind === 'replace' ? await this.replaced(effect, token, seen) : shown(effect, seen);
+    if (outcome.kind === 'unknown') return outcome;
+    if (outcome.kind !== 'absent') {
       this.pending.delete(token);
-      return told;
+      return outcome;
     }
     const now = this.clock.now();
     const since = this.pending.get(token) ?? now;
@@ -102,7 +102,7 @@ export class Effects {
     if (now - since < SETTLE_MILLISECONDS)
       return { kind: 'unknown', detail: "AWS' state does not show it, which may still be behind" };
     this.pending.delete(token);
-    return told;
+    return outcome;
   }
 
   private async onInstance(

@@ -92,7 +92,7 @@ export class Effects {
     const target = parseTarget(effect.target);
     if (target === null) return { kind: 'absent' };
     const receipt = await this.receiptOf(target, requestIdOf(token));
-    if (receipt !== null) return told(receipt, 'its operation is there');
+    if (receipt !== null) return outcomeOf(receipt, 'its operation is there');
     const seen = await readTarget(this.reader, effect.target);
     return holds(effect, seen) === true
       ? { kind: 'taken', reference: null, detail: 'the target shows the effect' }
@@ -171,7 +171,7 @@ export class Effects {
     });
     if (outcome.kind !== 'taken' || waits !== true || outcome.reference === null) return outcome;
     const receipt = await this.waited(target, outcome.reference);
-    return receipt === null ? outcome : told({ ...receipt, name: outcome.reference }, detail);
+    return receipt === null ? outcome : outcomeOf({ ...receipt, name: outcome.reference }, detail);
   }
 
   /** The operation, once it is over or the wait is; null: nobody told. */
@@ -198,7 +198,7 @@ export class Effects {
 }
 
 /** What an operation says: over and with an error, the effect has not come; all else was taken. */
-function told({ name, error }: Receipt, detail: string): EffectOutcome {
+function outcomeOf({ name, error }: Receipt, detail: string): EffectOutcome {
   const [first] = error?.errors ?? [];
   return first === undefined
     ? { kind: 'taken', reference: name ?? null, detail }

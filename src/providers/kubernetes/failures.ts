@@ -44,7 +44,8 @@ function answerOf(error: ApiException<unknown>): Status {
   }
 }
 
-const told = (error: ApiException<unknown>): string => answerOf(error).message?.slice(0, 300) ?? `HTTP ${error.code}`;
+const messageOf = (error: ApiException<unknown>): string =>
+  answerOf(error).message?.slice(0, 300) ?? `HTTP ${error.code}`;
 
 /** Whatever was thrown, as a Failure of the kind that it is. */
 export function failureOf(error: unknown, asked: Asked): Failure {
@@ -61,7 +62,7 @@ export function failureOf(error: unknown, asked: Asked): Failure {
   if (code === 409) return conflict(`${asked}: it has changed meanwhile`);
   if (code === 410 || code === 429 || code >= 500)
     return unavailable(`the Kubernetes API does not ${asked} now (${code})`, error);
-  return invalid(`the Kubernetes API refuses to ${asked} (${code}): ${told(error)}`);
+  return invalid(`the Kubernetes API refuses to ${asked} (${code}): ${messageOf(error)}`);
 }
 
 /** Reads something; 404 is null. @throws Failure */
@@ -105,7 +106,7 @@ export async function write<T>(
       done: false,
       code: error.code,
       outcome: answers.includes(error.code)
-        ? { kind: 'refused', code: `http-${error.code}`, detail: told(error) }
+        ? { kind: 'refused', code: `http-${error.code}`, detail: messageOf(error) }
         : refusalOf(error, asked),
     };
   }
@@ -122,10 +123,10 @@ function refusalOf(error: ApiException<unknown>, asked: Asked): EffectOutcome {
   if (code === 409) return { kind: 'refused', code: 'changed', detail: `${asked}: it has changed since it was read` };
   const { reason, message = '' } = answerOf(error);
   if ((code === 403 && !NO_ACCESS.test(message)) || (code === 500 && UNASKED_HOOK.test(message)))
-    return { kind: 'refused', code: reason ?? `http-${code}`, detail: `${asked}: ${told(error)}` };
+    return { kind: 'refused', code: reason ?? `http-${code}`, detail: `${asked}: ${messageOf(error)}` };
   // The server turns away what it has no room for before it looks at it (Kubernetes, "API Priority and Fairness").
   if (code === 401 || code === 403 || code === 429 || (code === 503 && answerOf(error).reason === 'ServiceUnavailable'))
     throw failureOf(error, asked);
   if (code >= 500) return { kind: 'unknown', detail: `${asked}: the server failed (${code}) and may have done it` };
-  return { kind: 'refused', code: answerOf(error).reason ?? `http-${code}`, detail: `${asked}: ${told(error)}` };
+  return { kind: 'refused', code: answerOf(error).reason ?? `http-${code}`, detail: `${asked}: ${messageOf(error)}` };
 }

@@ -7,7 +7,7 @@
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Reject } from '../../core/usage.js';
-import { told } from '../webhook/problems.js';
+import { problemsText } from '../webhook/problems.js';
 
 const MOST_RAW_CHARACTERS = 4000;
 /** One field and what ends it; a field's length is bounded, so that an unclosed quote costs no more than its line. */
@@ -55,7 +55,7 @@ export function* readCsv(
       .filter((column) => !required.includes(column) && !optional.includes(column))
       .map((path) => ({ path, message: 'is no column of this form' })),
   ];
-  if (problems.length > 0) throw invalid(`${name}: ${told(problems)}`, problems);
+  if (problems.length > 0) throw invalid(`${name}: ${problemsText(problems)}`, problems);
   for (const { line, cells, raw } of rows) {
     if (cells === null) yield rejectOf(line, [{ path: null, message: 'the row is not well-formed CSV' }], raw);
     else if (cells.length !== columns.length)

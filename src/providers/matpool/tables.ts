@@ -20,7 +20,7 @@ import {
   type Term,
   type UsageRecord,
 } from '../../core/usage.js';
-import { told } from '../webhook/problems.js';
+import { problemsText } from '../webhook/problems.js';
 import { readCsv, rejectOf, type CsvRow } from './csv.js';
 
 export const MATPOOL = 'Matpool';
@@ -242,7 +242,7 @@ export function pricesOf(text: string, since: number): PriceEvent[] {
     problems.push(...row.problems.map(({ path, message }) => ({ path: `line ${csv.line}/${path ?? ''}`, message })));
     events.push(event);
   }
-  if (problems.length > 0) throw invalid(`the price file: ${told(problems)}`, problems);
+  if (problems.length > 0) throw invalid(`the price file: ${problemsText(problems)}`, problems);
   return events.filter((event) => event.kind === 'price' && event.price.effectiveFrom >= since);
 }
 

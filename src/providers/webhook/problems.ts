@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { Problem } from '../../core/errors.js';
 
 /** So many problems are spelt out in a message; all of them are in its list. */
-const MOST_TOLD = 20;
+const MOST_LISTED = 20;
 
 /** What a schema says is wrong with a value, every problem with its path. */
 export function problemsOf(error: z.ZodError, under: readonly (string | number)[] = []): Problem[] {
@@ -21,9 +21,9 @@ export function problemsOf(error: z.ZodError, under: readonly (string | number)[
 }
 
 /** The problems on one line. */
-export function told(problems: readonly Problem[]): string {
+export function problemsText(problems: readonly Problem[]): string {
   const lines = problems
-    .slice(0, MOST_TOLD)
+    .slice(0, MOST_LISTED)
     .map(({ path, message }) => (path === null ? message : `${path}: ${message}`));
-  return `${lines.join('; ')}${problems.length > MOST_TOLD ? `; and ${problems.length - MOST_TOLD} more` : ''}`;
+  return `${lines.join('; ')}${problems.length > MOST_LISTED ? `; and ${problems.length - MOST_LISTED} more` : ''}`;
 }

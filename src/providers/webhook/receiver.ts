@@ -13,7 +13,7 @@ import type { EffectOutcome } from '../../core/ports.js';
 import { appliedSchema, descriptionSchema, errorSchema, type Description, type Operation } from './contract.js';
 import { outcomeOf } from './convert.js';
 import { exchange, retryAfterSeconds, type Exchanged } from './exchange.js';
-import { problemsOf, told } from './problems.js';
+import { problemsOf, problemsText } from './problems.js';
 import { signedHeaders, type Secrets } from './signature.js';
 
 /** Of one answer; entries come in pages. */
@@ -81,7 +81,7 @@ export class Receiver {
     if (status >= 200 && status < 300) {
       const read = this.read(answer.text, appliedSchema);
       return 'problems' in read
-        ? { kind: 'unknown', detail: `the answer is not of the contract: ${told(read.problems)}` }
+        ? { kind: 'unknown', detail: `the answer is not of the contract: ${problemsText(read.problems)}` }
         : outcomeOf(read.value, this.clean);
     }
     const error = this.read(answer.text, errorSchema);
@@ -129,7 +129,10 @@ export class Receiver {
     if (answer.status < 200 || answer.status >= 300) throw this.failureOf(what, answer);
     const read = this.read(answer.text, schema);
     if ('value' in read) return read.value;
-    throw invalid(`the receiver's answer to ${what} is not of the contract: ${told(read.problems)}`, read.problems);
+    throw invalid(
+      `the receiver's answer to ${what} is not of the contract: ${problemsText(read.problems)}`,
+      read.problems,
+    );
   }
 
   private failureOf(what: string, answer: Answered): Failure {

@@ -33,7 +33,7 @@ import {
 } from './contract.js';
 import { offerOf, outcomeOf, priceOf, recordOf, targetOf, wireEffect, wireTarget } from './convert.js';
 import { addressProblem } from './exchange.js';
-import { problemsOf, told } from './problems.js';
+import { problemsOf, problemsText } from './problems.js';
 import { Receiver } from './receiver.js';
 import { readSecrets, share, type Secrets } from './signature.js';
 
@@ -172,7 +172,7 @@ class WebhookConnection implements ProviderConnection {
           rejects.push({
             line,
             column: read[0]?.path ?? null,
-            reason: told(read),
+            reason: problemsText(read),
             raw: this.receiver.clean(JSON.stringify(entry)).slice(0, MOST_RAW_CHARACTERS),
           });
         else records.push(read);
@@ -205,7 +205,9 @@ class WebhookConnection implements ProviderConnection {
         for (const [index, entry] of page.entries()) {
           const parsed = targetSchema.safeParse(entry);
           if (!parsed.success)
-            problems.push(`page ${pages + 1} cannot be read: ${told(problemsOf(parsed.error, ['targets', index]))}`);
+            problems.push(
+              `page ${pages + 1} cannot be read: ${problemsText(problemsOf(parsed.error, ['targets', index]))}`,
+            );
           else if (targets.has(parsed.data.target))
             problems.push(`page ${pages + 1}: targets/${index}/target: is listed twice`);
           else targets.set(parsed.data.target, targetOf(parsed.data, this.account));

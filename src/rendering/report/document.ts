@@ -6,7 +6,7 @@
  * null with its reason.
  */
 import { EFFECTS, type EffectName } from '../../core/report/bridge.js';
-import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Told } from '../../core/report/report.js';
+import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Stated } from '../../core/report/report.js';
 import type { TextKey, Texts } from './texts.js';
 
 export type Cell =
@@ -120,14 +120,14 @@ class Writer {
   }
 
   private unless<T>(
-    told: Told<T>,
+    stated: Stated<T>,
     known: (value: T) => readonly Table[],
     id: string,
     over: Partial<Section> = {},
   ): Section {
-    return told.reason !== null
-      ? this.section(id, [], { notes: [this.texts.code('reason', told.reason)] })
-      : this.section(id, known(told.known), over);
+    return stated.reason !== null
+      ? this.section(id, [], { notes: [this.texts.code('reason', stated.reason)] })
+      : this.section(id, known(stated.known), over);
   }
 
   /** One figure per currency; the report's own currency with nothing in it where there is none. */

@@ -63,7 +63,7 @@ export interface KeyRequest {
 }
 
 /** A key beside its text, which is never to be had again. */
-export type ToldKey = StoredKey & { readonly text: string };
+export type KeyWithText = StoredKey & { readonly text: string };
 
 /** Two secrets of a key hold at once for at most so long. */
 export const MOST_OVERLAP_MS = 30 * DAY_MS;
@@ -108,7 +108,7 @@ export class KeyStore {
    * Makes a key. @param now epoch milliseconds
    * @throws Failure invalid naming every problem, missing for a role that nobody has set.
    */
-  async create(tx: Queryable, organisation: string, request: KeyRequest, now: number): Promise<ToldKey> {
+  async create(tx: Queryable, organisation: string, request: KeyRequest, now: number): Promise<KeyWithText> {
     const { name, role = null, scopes = null, teams, owner = null, expiresAt = null } = request;
     const problems = problemsOf(request, now);
     if (problems.length > 0) throw invalid('the key has problems', problems);
@@ -173,7 +173,13 @@ export class KeyStore {
    * were opened with the key end: whoever knew the old secret may have opened one.
    * @throws Failure missing, conflict for a key that is revoked or has expired, invalid for an overlap that is too long
    */
-  async rotate(tx: Transaction, organisation: string, id: string, overlapMs: number, now: number): Promise<ToldKey> {
+  async rotate(
+    tx: Transaction,
+    organisation: string,
+    id: string,
+    overlapMs: number,
+    now: number,
+  ): Promise<KeyWithText> {
     if (!(overlapMs >= 0 && overlapMs <= MOST_OVERLAP_MS))
       throw invalid('the rotation has 1 problem(s)', [
         { path: 'overlapSeconds', message: `is not between 0 and ${MOST_OVERLAP_MS / 1000}` },

@@ -93,7 +93,7 @@ export async function commitmentsOf(
 /**
  * The same use as the supplement beside a bill states it: its effective cost is there, though not on the bill's line.
  */
-const TOLD = `select 1 from delivery s join commitment_use w on w.organisation = s.organisation and w.delivery = s.id
+const STATED_BY_SUPPLEMENT = `select 1 from delivery s join commitment_use w on w.organisation = s.organisation and w.delivery = s.id
   where s.organisation = v.organisation and ${isBillOf('v', 's')} and w.day = c.day and w.commitment = c.commitment
     and w.status = c.status and w.service is not distinct from c.service and w.currency = c.currency
     and w.without_effective = 0 and w.lines >= c.without_effective`;
@@ -108,9 +108,9 @@ export async function commitmentUses(
   const rows = await db.query<Row>(
     `select to_char(max(day), 'YYYY-MM-DD') as day, provider, account, service, currency, commitment, category, type,
        (array_agg(name order by day desc))[1] as name, status, purchase, sum(lines)::text as lines, sum(billed)::text as billed,
-       sum(effective)::text as effective, sum(case when told then 0 else without_effective end)::text as without_effective,
+       sum(effective)::text as effective, sum(case when stated then 0 else without_effective end)::text as without_effective,
        sum(list)::text as list, sum(without_list)::text as without_list
-     from (select c.*, c.without_effective > 0 and exists (${TOLD}) as told
+     from (select c.*, c.without_effective > 0 and exists (${STATED_BY_SUPPLEMENT}) as stated
        from commitment_use c join delivery v on v.organisation = c.organisation and v.id = c.delivery
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and (v.supplement is null

@@ -8,7 +8,7 @@
  * figures for people, and nothing is decided by them.
  */
 import type { AdmissionNote, ObjectionReason } from '../../core/budget/admission.js';
-import { told, untold, type Told } from '../../core/report/report.js';
+import { stated, notStated, type Stated } from '../../core/report/report.js';
 import { dayLabel, formatInstant, type Interval } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 
@@ -289,14 +289,14 @@ export class AdmissionStore {
     teams: readonly string[],
     { start, end }: Interval,
     zone: string,
-  ): Promise<Told<number>> {
+  ): Promise<Stated<number>> {
     const days = [dayLabel(start, zone), dayLabel(end - 1, zone)];
     const [row] = await db.query<{ heard: boolean; refused: string }>(
       `select exists (select 1 from admission_day where organisation = $1 and day between $3::date and $4::date) as heard,
          (select coalesce(sum(refused), 0)::text from admission where organisation = $1 and team = any($2::text[]) and day between $3::date and $4::date) as refused`,
       [organisation, teams, ...days],
     );
-    return row?.heard === true ? told(Number(row.refused)) : untold('not-recorded');
+    return row?.heard === true ? stated(Number(row.refused)) : notStated('not-recorded');
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type BudgetState,
   type Crossing,
   type SpendPoint,
-  type ToldCrossing,
+  type NotifiedCrossing,
 } from '../../core/budget/budget.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
@@ -53,7 +53,7 @@ export interface BudgetPeriod {
 }
 
 /** What names a crossing, as news of it do. */
-export interface TellingOf {
+export interface NotificationOf {
   readonly budget: string;
   readonly periodStart: string;
   readonly threshold: { readonly kind: string; readonly ratio: string };
@@ -260,9 +260,9 @@ export class BudgetStore {
   }
 
   /** The last telling of each threshold of a budget in a period. */
-  async told(db: Queryable, organisation: string, budget: string, period: Interval): Promise<ToldCrossing[]> {
+  async notified(db: Queryable, organisation: string, budget: string, period: Interval): Promise<NotifiedCrossing[]> {
     const rows = await db.query<{
-      kind: ToldCrossing['kind'];
+      kind: NotifiedCrossing['kind'];
       ratio: string;
       round: number;
       holds: boolean;
@@ -277,15 +277,15 @@ export class BudgetStore {
   }
 
   /** Notes what has become of tellings (core's `raised`); what was told stays as it was told. */
-  async saveTold(
+  async saveNotified(
     tx: Queryable,
     organisation: string,
     budget: string,
     period: Interval,
-    told: readonly ToldCrossing[],
+    notified: readonly NotifiedCrossing[],
     now: number,
   ): Promise<void> {
-    for (const { kind, ratio, round, holds, planned } of told)
+    for (const { kind, ratio, round, holds, planned } of notified)
       await tx.query(
         `update crossing set plan_nanos = $7, rearmed_at = $8
          where organisation = $1 and budget = $2 and period_start = $3 and kind = $4 and ratio = $5 and round = $6`,
@@ -337,7 +337,7 @@ export class BudgetStore {
   async passed(
     tx: Queryable,
     organisation: string,
-    { budget, periodStart, threshold, round = 1 }: TellingOf,
+    { budget, periodStart, threshold, round = 1 }: NotificationOf,
     wasKept: boolean,
     now: number,
   ): Promise<void> {

@@ -21,7 +21,7 @@ import type {
   SampleFacts,
 } from '../../core/report/facts.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
-import { told, untold, type ChanceState, type Told, type VarianceLine } from '../../core/report/report.js';
+import { stated, notStated, type ChanceState, type Stated, type VarianceLine } from '../../core/report/report.js';
 import { amountText, ratioOf } from '../../core/report/spend.js';
 import {
   formatInstant,
@@ -124,10 +124,10 @@ export async function spendFacts(
     parts,
     unpriced,
   } of rows) {
-    const stated = text === null ? null : decimalOf(text);
+    const parsed = text === null ? null : decimalOf(text);
     const amount =
-      stated === null ? null : converted(stated, from, currency, startOfLocalDay(zone, parseDay(day) ?? 0), fx);
-    if (stated !== null && amount === null) unconverted.set(from, addDecimal(unconverted.get(from) ?? ZERO, stated));
+      parsed === null ? null : converted(parsed, from, currency, startOfLocalDay(zone, parseDay(day) ?? 0), fx);
+    if (parsed !== null && amount === null) unconverted.set(from, addDecimal(unconverted.get(from) ?? ZERO, parsed));
     if (amount !== null) days.set(day, addDecimal(days.get(day) ?? ZERO, amount));
     const name = JSON.stringify([team, provider, sku, gpuModel, term, category]);
     const cell = cells.get(name) ?? {
@@ -352,7 +352,7 @@ export async function varianceFacts(
   db: Queryable,
   { organisation, teams }: FactsRequest,
   { start, end }: Interval,
-): Promise<Told<readonly VarianceLine[]>> {
+): Promise<Stated<readonly VarianceLine[]>> {
   const values = [organisation, teams, formatInstant(start), formatInstant(end)];
   const rows = await db.query<{
     provider: string;
@@ -366,13 +366,13 @@ export async function varianceFacts(
        and not (reasons && array['apart', 'not-billed-yet']) and amount is not null group by 1, 2 order by 1, 2`,
     values,
   );
-  if (rows.length === 0) return untold('no-bill');
+  if (rows.length === 0) return notStated('no-bill');
   const findings = await db.query<{ provider: string; currency: string; count: number }>(
     `select f.provider, f.currency, count(*)::int as count from variance_finding f where f.organisation = $1 and f.team = any($2::text[]) and f.resolved_at is null
        and f.month = to_char(($3::timestamptz + ($4::timestamptz - $3::timestamptz) / 2) at time zone 'UTC', 'YYYY-MM') group by 1, 2`,
     values,
   );
-  return told(
+  return stated(
     rows.map(({ provider, currency, accrued, compared, amount }): VarianceLine => {
       const [difference, base] = [decimalOf(amount), decimalOf(accrued)];
       const scale = Math.max(difference.scale, base.scale);

@@ -29,9 +29,9 @@ export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.E
       onDone();
     };
     source.addEventListener('load', (event) => {
-      const told = JSON.parse((event as MessageEvent<string>).data) as Load;
-      setLoad(told);
-      setMost((old) => Math.max(old, told.waiting));
+      const next = JSON.parse((event as MessageEvent<string>).data) as Load;
+      setLoad(next);
+      setMost((old) => Math.max(old, next.waiting));
     });
     source.addEventListener('done', () => over('done'));
     source.addEventListener('slow', () => over('slow'));

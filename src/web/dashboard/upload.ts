@@ -3,7 +3,7 @@ import { address, SESSION_HEADER, Trouble, troubleOf, type Query } from './api.j
 import { say } from './language.js';
 
 /** @param told called with the share that was sent, 0 to 1 */
-export function upload<T>(path: string, query: Query, file: File, told: (share: number) => void): Promise<T> {
+export function upload<T>(path: string, query: Query, file: File, onProgress: (share: number) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('POST', address(path, query));
@@ -12,7 +12,7 @@ export function upload<T>(path: string, query: Query, file: File, told: (share: 
     request.setRequestHeader('idempotency-key', crypto.randomUUID());
     request.upload.addEventListener(
       'progress',
-      ({ loaded, total, lengthComputable }) => lengthComputable && told(loaded / total),
+      ({ loaded, total, lengthComputable }) => lengthComputable && onProgress(loaded / total),
     );
     request.addEventListener('load', () => {
       if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText) as T);

@@ -117,9 +117,9 @@ export class KeysController {
     const { stores, clock } = this.parts;
     const now = clock.now();
     const rotated = await write<Created>(stores, caller, 'key.rotate', async (tx) => {
-      const told = await stores.keys.rotate(tx, caller.principal.organisation, id, overlapSeconds * 1000, now);
+      const key = await stores.keys.rotate(tx, caller.principal.organisation, id, overlapSeconds * 1000, now);
       const detail = { previousUntil: overlapSeconds === 0 ? null : formatInstant(now + overlapSeconds * 1000) };
-      return { body: told, kept: { ...told, text: null }, target: id, detail };
+      return { body: key, kept: { ...key, text: null }, target: id, detail };
     });
     this.forget();
     return rotated;

@@ -60,7 +60,7 @@ export async function* loadEvents(
   closing: AbortSignal,
   milliseconds = POLL_MILLISECONDS,
 ): AsyncGenerator<string> {
-  let told = '';
+  let sent = '';
   let quiet = 0;
   for (let polls = 0; polls < MOST_POLLS && !closing.aborted; polls++) {
     const stages = await read();
@@ -71,8 +71,8 @@ export async function* loadEvents(
       stages: stages.map(({ stage, waiting }) => ({ stage, waiting })),
     });
     // A comment keeps what stands in between from closing a stream on which nothing happens.
-    yield load === told ? ': waiting\n\n' : load;
-    told = load;
+    yield load === sent ? ': waiting\n\n' : load;
+    sent = load;
     quiet = sum('waiting') === 0 ? quiet + 1 : 0;
     if (quiet >= QUIET_POLLS) return yield event('done', {});
     await pause(milliseconds, undefined, { signal: closing }).catch(() => undefined);

@@ -70,12 +70,12 @@ describe('how far an effect has come', () => {
       group('g', 2, { replicas: { desired: 2, ready: 1, min: 0, max: 9 } }),
       'done',
     ],
-    ['a cordon', { kind: 'cordon', target: 'node/n', cordoned: true }, instance('n'), 'not-told'],
+    ['a cordon', { kind: 'cordon', target: 'node/n', cordoned: true }, instance('n'), 'not-observable'],
     [
       'a purchase',
       { kind: 'purchase', target: 'x', offer: 'o', units: 1, mostNanos: 1n, currency: 'USD' },
       null,
-      'not-told',
+      'not-observable',
     ],
   ] as const)('%s', (_, effect, seen, progress) => {
     expect(progressOf(effect, seen)).toBe(progress);

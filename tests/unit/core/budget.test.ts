@@ -3,7 +3,7 @@ import {
   covers,
   crossings,
   raised,
-  type ToldCrossing,
+  type NotifiedCrossing,
   plannedFor,
   problemsOfBudget,
   teamsUnder,
@@ -161,15 +161,15 @@ describe('planned amounts', () => {
 
 describe('crossings', () => {
   /** A telling of October's plan of 3100, by its id. */
-  const told = (id: string, over: Partial<ToldCrossing> = {}): ToldCrossing => {
+  const notified = (id: string, over: Partial<NotifiedCrossing> = {}): NotifiedCrossing => {
     const [, , kind, ratio = ''] = id.split('/');
-    return { kind: kind as ToldCrossing['kind'], ratio, round: 1, holds: true, planned: 3100n * UNIT, ...over };
+    return { kind: kind as NotifiedCrossing['kind'], ratio, round: 1, holds: true, planned: 3100n * UNIT, ...over };
   };
   const ids = (state: BudgetState, already: string[] = []): string[] =>
     crossings(
       budget,
       state,
-      already.map((id) => told(id)),
+      already.map((id) => notified(id)),
     ).map(({ id }) => id);
   const half = 'b1/2026-10-01T00:00:00Z/actual/0.5';
   const forecast = 'b1/2026-10-01T00:00:00Z/forecast/1';
@@ -197,7 +197,7 @@ describe('crossings', () => {
     const now = '2026-10-11';
     // 2000 are spent: half of 3900 is reached, half of 4400 is not.
     const [still, below] = ['3900', '4400'].map((amount) => evaluate(daily('2026-10-01', 10, 200), now, plan(amount)));
-    const one = told(half);
+    const one = notified(half);
     expect(raised(still!, [one])).toEqual([{ ...one, planned: 3900n * UNIT }]);
     expect(raised(below!, [one])).toEqual([{ ...one, holds: false }]);
     const again = evaluate(daily('2026-10-01', 11, 200), '2026-10-12', plan('4400'));

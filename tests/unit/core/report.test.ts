@@ -106,7 +106,7 @@ describe('the bridge of two months', () => {
   });
 
   it("keeps a bill's own digits, and what has no price apart", () => {
-    const told = bridgeBetween(
+    const stated = bridgeBetween(
       spendOf([
         ['8.00155109870', 10],
         [null, 4, { sku: 'x' }],
@@ -116,18 +116,18 @@ describe('the bridge of two months', () => {
         [null, 6, { sku: 'x' }],
       ]),
     );
-    expect(told.known).toMatchObject({
+    expect(stated.known).toMatchObject({
       change: '0.0015510987',
       effects: { price: '0.0015510987', volume: '0.00', new: '0.00' },
       unpricedGpuHours: { before: '6.000000', after: '4.000000' },
     });
-    expect(told.known?.cells).toHaveLength(1);
+    expect(stated.known?.cells).toHaveLength(1);
   });
 
   it('takes the priced part of a cell as its quantity', () => {
     // 10 h of which 5 had a price before, 10 h of which all has one: the priced volume doubled.
-    const told = bridgeBetween(spendOf([['80', 10]]), spendOf([['40', 10, { unpriced: gpuHours(5) }]]));
-    expect(told.known?.effects).toMatchObject({ volume: '40.00', price: '0.00' });
+    const stated = bridgeBetween(spendOf([['80', 10]]), spendOf([['40', 10, { unpriced: gpuHours(5) }]]));
+    expect(stated.known?.effects).toMatchObject({ volume: '40.00', price: '0.00' });
   });
 
   it('sums the teams of a cell, and what is not shown one by one', () => {

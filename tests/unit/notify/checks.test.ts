@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { channel as email } from '../../../src/notify/email.js';
 import { channel as log } from '../../../src/notify/log.js';
 import { channel as slack } from '../../../src/notify/slack.js';
-import { budgetNews, tellingOf } from '../../support/alerts.js';
+import { budgetNews, notificationOf } from '../../support/alerts.js';
 import { WireServer } from '../../support/wire-server.js';
 
 const clock = { now: () => Date.UTC(2026, 10, 21, 12) };
@@ -110,7 +110,7 @@ describe('the log', () => {
   ])('has one line per alert as %s', async (format, form) => {
     const lines: string[] = [];
     process.stderr.write = ((text: string) => lines.push(text) > 0) as typeof process.stderr.write;
-    await log.connect({ BURSAR_LOG_FORMAT: format }, clock)?.send(tellingOf(budgetNews()));
+    await log.connect({ BURSAR_LOG_FORMAT: format }, clock)?.send(notificationOf(budgetNews()));
     process.stderr.write = write;
     expect(lines.join('')).toMatch(form);
     if (format === 'json')

@@ -1,6 +1,6 @@
 /**
- * The bots of group chats: Microsoft Teams, Feishu, DingTalk and WeCom, against a server on this machine that answers as
- * their references say. The signatures are those that the platforms' own Python examples give for these values.
+ * The bots of group chats: Microsoft Teams, Feishu, DingTalk and WeCom, against a server on this machine that answers
+ * as their references say. The signatures are those that the platforms' own Python examples give for these values.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { channel as dingtalk } from '../../../src/notify/dingtalk.js';
 import { channel as feishu } from '../../../src/notify/feishu.js';
 import { channel as teams } from '../../../src/notify/teams.js';
 import { channel as wecom } from '../../../src/notify/wecom.js';
-import { approvalNews, budgetNews, PIXEL, tellingOf } from '../../support/alerts.js';
+import { approvalNews, budgetNews, PIXEL, notificationOf } from '../../support/alerts.js';
 import { WireServer, type WireReply } from '../../support/wire-server.js';
 
 const clock = { now: () => Date.UTC(2026, 10, 21, 12) };
@@ -69,10 +69,10 @@ describe('the settings of a group bot', () => {
     const connection = connected(wecom, {
       [urlOf(wecom)]: `${server.url}/hook?key=all research=${server.url}/hook?key=r`,
     });
-    await connection.send(tellingOf(budgetNews()));
-    await connection.send(tellingOf(budgetNews(), { address: 'research' }));
+    await connection.send(notificationOf(budgetNews()));
+    await connection.send(notificationOf(budgetNews(), { address: 'research' }));
     expect(server.requests.map(({ path }) => path)).toEqual(['/hook?key=all', '/hook?key=r']);
-    expect(await connection.send(tellingOf(budgetNews(), { address: 'vision' }))).toEqual({
+    expect(await connection.send(notificationOf(budgetNews(), { address: 'vision' }))).toEqual({
       kind: 'refused',
       code: 'no-such-bot',
       detail: 'BURSAR_WECOM_WEBHOOK_URL names no vision',
@@ -91,7 +91,7 @@ describe('the settings of a group bot', () => {
 describe('what arrives', () => {
   it('is an Adaptive Card in Teams, whose texts know no markdown, with a button that opens the page', async () => {
     answers({ status: 202 });
-    expect(await connected(teams).send(tellingOf(approvalNews()))).toEqual({ kind: 'told', reference: null });
+    expect(await connected(teams).send(notificationOf(approvalNews()))).toEqual({ kind: 'sent', reference: null });
     const [attachment] = sentBody()['attachments'] as { contentType: string; content: Record<string, unknown> }[];
     expect(attachment?.contentType).toBe('application/vnd.microsoft.card.adaptive');
     expect(attachment?.content).toMatchObject({
@@ -107,8 +107,8 @@ describe('what arrives', () => {
   it('is a signed card in Feishu, all of it plain text', async () => {
     answers(json({ code: 0, msg: 'success', data: {} }));
     const connection = connected(feishu, { BURSAR_FEISHU_WEBHOOK_SECRET: SECRET });
-    expect(await connection.send(tellingOf(budgetNews({ team: '<at user_id="all">x</at>' })))).toMatchObject({
-      kind: 'told',
+    expect(await connection.send(notificationOf(budgetNews({ team: '<at user_id="all">x</at>' })))).toMatchObject({
+      kind: 'sent',
     });
     const body = sentBody();
     expect(body).toMatchObject({
@@ -119,14 +119,16 @@ describe('what arrives', () => {
     });
     expect(JSON.stringify(body['card'])).not.toMatch(/lark_md|"markdown"/);
     expect(textsOf(body['card'])).toContain('Spent\n8,123.46 USD');
-    await connected(feishu).send(tellingOf(budgetNews()));
+    await connected(feishu).send(notificationOf(budgetNews()));
     expect(sentBody()).not.toHaveProperty('sign');
   });
 
   it('is an action card in DingTalk, signed in the address, whose markdown hides no link', async () => {
     answers(json({ errcode: 0, errmsg: 'ok' }));
     const connection = connected(dingtalk, { BURSAR_DINGTALK_WEBHOOK_SECRET: SECRET });
-    expect(await connection.send(tellingOf(budgetNews({ team: '[a](https://evil)' })))).toMatchObject({ kind: 'told' });
+    expect(await connection.send(notificationOf(budgetNews({ team: '[a](https://evil)' })))).toMatchObject({
+      kind: 'sent',
+    });
     const query = new URL(server.requests[0]?.path ?? '', server.url).searchParams;
     expect(Object.fromEntries(query)).toEqual({
       key: 'k1',
@@ -141,20 +143,22 @@ describe('what arrives', () => {
 
   it('is markdown in WeCom, which calls nobody, and a picture of its own', async () => {
     answers(json({ errcode: 0, errmsg: 'ok' }));
-    await connected(wecom).send(tellingOf(budgetNews({ team: '<@everyone>' })));
+    await connected(wecom).send(notificationOf(budgetNews({ team: '<@everyone>' })));
     const { content } = sentBody()['markdown'] as { content: string };
     expect(content).not.toContain('<');
     expect(content).toContain('\uFF1C@everyone\uFF1E');
     expect(content).toMatch(/\(https:\/\/bursar\.example\.com\/#\/budgets\/gpus\)$/);
-    await connected(wecom).send(tellingOf(budgetNews(), { part: 'picture', picture: { png: PIXEL, text: 'a chart' } }));
+    await connected(wecom).send(
+      notificationOf(budgetNews(), { part: 'picture', picture: { png: PIXEL, text: 'a chart' } }),
+    );
     expect(sentBody()).toEqual({
       msgtype: 'image',
       image: { base64: PIXEL.toString('base64'), md5: createHash('md5').update(PIXEL).digest('hex') },
     });
     const large = { png: new Uint8Array(2 * 1024 * 1024 + 1), text: 'a chart' };
-    expect(await connected(wecom).send(tellingOf(budgetNews(), { part: 'picture', picture: large }))).toMatchObject({
-      kind: 'refused',
-    });
+    expect(
+      await connected(wecom).send(notificationOf(budgetNews(), { part: 'picture', picture: large })),
+    ).toMatchObject({ kind: 'refused' });
   });
 
   it.each([
@@ -169,7 +173,7 @@ describe('what arrives', () => {
       cost: '1',
       share: null,
     }));
-    await connected(channel).send(tellingOf(budgetNews({ drivers })));
+    await connected(channel).send(notificationOf(budgetNews({ drivers })));
     const body = server.requests.at(-1)?.body ?? '';
     const counted = channel === wecom ? (sentBody()['markdown'] as { content: string }).content : body;
     expect(Buffer.byteLength(counted, 'utf8')).toBeLessThanOrEqual(most);
@@ -182,7 +186,7 @@ describe('what arrives', () => {
 describe('what becomes of it', () => {
   it.each([
     [feishu, json({ code: 11232, msg: 'too many request' }), { kind: 'busy', waitMs: 60_000 }],
-    [feishu, json({ StatusCode: 0, StatusMessage: 'success' }), { kind: 'told' }],
+    [feishu, json({ StatusCode: 0, StatusMessage: 'success' }), { kind: 'sent' }],
     [feishu, json({ code: 19021, msg: 'sign match fail' }), { kind: 'refused', code: 'code-19021' }],
     [feishu, json({ code: 9499, msg: 'Bad Request' }, 400), { kind: 'refused', code: 'code-9499' }],
     [dingtalk, json({ errcode: 130101, errmsg: 'send too fast' }), { kind: 'busy', waitMs: 600_000 }],
@@ -199,7 +203,7 @@ describe('what becomes of it', () => {
     [teams, { lost: true }, { kind: 'unknown' }],
   ] as const)('%o answered with %j', async (channel, reply, expected) => {
     answers(reply);
-    const outcome = await connected(channel).send(tellingOf(budgetNews()));
+    const outcome = await connected(channel).send(notificationOf(budgetNews()));
     expect(outcome).toMatchObject(expected);
     expect(JSON.stringify(outcome)).not.toContain('k1');
     expect(server.requests).toHaveLength(1);

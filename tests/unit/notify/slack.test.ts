@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { replyOf } from '../../../src/core/alert/message.js';
 import type { ChannelConnection } from '../../../src/core/alert/channel.js';
 import { channel } from '../../../src/notify/slack.js';
-import { approvalNews, budgetNews, PIXEL, tellingOf } from '../../support/alerts.js';
+import { approvalNews, budgetNews, PIXEL, notificationOf } from '../../support/alerts.js';
 import { SlackServer, slackServer } from '../../support/slack-server.js';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
@@ -44,18 +44,18 @@ describe('settings', () => {
 describe('a bot', async () => {
   const slack = await slackServer(clock);
   const bot = connected(slack.settings());
-  const telling = tellingOf(budgetNews());
+  const notification = notificationOf(budgetNews());
 
   it('posts a message with its token, and replies in its thread', async () => {
-    const first = await bot.send(telling);
-    expect(first).toEqual({ kind: 'told', reference: `C0GENERAL:${slack.posts[0]?.ts}` });
+    const first = await bot.send(notification);
+    expect(first).toEqual({ kind: 'sent', reference: `C0GENERAL:${slack.posts[0]?.ts}` });
     expect(slack.posts[0]).toMatchObject({
       channel: 'C0GENERAL',
       thread: null,
-      metadata: { event_type: 'bursar_alert', event_payload: { token: telling.token } },
+      metadata: { event_type: 'bursar_alert', event_payload: { token: notification.token } },
     });
-    const reference = first.kind === 'told' ? first.reference : null;
-    await bot.send({ ...telling, token: 'second', threadReference: reference });
+    const reference = first.kind === 'sent' ? first.reference : null;
+    await bot.send({ ...notification, token: 'second', threadReference: reference });
     expect(slack.posts[1]).toMatchObject({
       thread: slack.posts[0]?.ts,
       metadata: { event_payload: { token: 'second' } },
@@ -69,13 +69,13 @@ describe('a bot', async () => {
       ['lost-2', reference],
     ] as const) {
       slack.faults.push({ method: 'chat.postMessage', fault: 'lost' });
-      const lost = { ...telling, token, threadReference };
+      const lost = { ...notification, token, threadReference };
       expect(await bot.send(lost)).toMatchObject({ kind: 'unknown' });
-      for (let n = 0; n < 4; n++) await bot.send({ ...telling, token: `after ${token} ${n}`, threadReference });
+      for (let n = 0; n < 4; n++) await bot.send({ ...notification, token: `after ${token} ${n}`, threadReference });
       const found = slack.posts.find((post) => post.metadata?.event_payload.token === token);
-      expect(await bot.outcome?.(lost)).toEqual({ kind: 'told', reference: `C0GENERAL:${found?.ts}` });
+      expect(await bot.outcome?.(lost)).toEqual({ kind: 'sent', reference: `C0GENERAL:${found?.ts}` });
     }
-    expect(await bot.outcome?.({ ...telling, token: 'never sent' })).toEqual({
+    expect(await bot.outcome?.({ ...notification, token: 'never sent' })).toEqual({
       kind: 'not-sent',
       detail: 'it is not in the conversation',
     });
@@ -91,7 +91,7 @@ describe('a bot', async () => {
   ] as const)('tells %j from the other ways to fail, and tries once', async (fault, expected) => {
     slack.faults.push({ method: 'chat.postMessage', fault });
     const before = [slack.posts.length, slack.calls.length] as const;
-    expect(await bot.send(telling)).toMatchObject(expected);
+    expect(await bot.send(notification)).toMatchObject(expected);
     expect([slack.posts.length, slack.calls.length]).toEqual([before[0], before[1] + 1]);
   });
 
@@ -99,19 +99,19 @@ describe('a bot', async () => {
     const gone = await new SlackServer(clock).listen();
     await gone.close();
     const nobody = connected(gone.settings());
-    expect(await nobody.send(telling)).toEqual({ kind: 'not-sent', detail: 'no connection (ECONNREFUSED)' });
+    expect(await nobody.send(notification)).toEqual({ kind: 'not-sent', detail: 'no connection (ECONNREFUSED)' });
   });
 
   it('writes to a person in the conversation with that person', async () => {
-    await bot.send({ ...telling, address: 'U0ANA', token: 'to Ana' });
+    await bot.send({ ...notification, address: 'U0ANA', token: 'to Ana' });
     expect(slack.posts.at(-1)).toMatchObject({ channel: 'DU0ANA' });
-    expect(await bot.outcome?.({ ...telling, address: 'U0ANA', token: 'to Ana' })).toMatchObject({ kind: 'told' });
+    expect(await bot.outcome?.({ ...notification, address: 'U0ANA', token: 'to Ana' })).toMatchObject({ kind: 'sent' });
   });
 
   it('replaces a message', async () => {
     const [post] = slack.posts;
     expect(await bot.update?.(`C0GENERAL:${post?.ts}`, replyOf({ title: 'Something else' }))).toMatchObject({
-      kind: 'told',
+      kind: 'sent',
     });
     expect(post?.blocks).toMatchObject([{ type: 'header', text: { text: 'Something else' } }]);
     expect(await bot.update?.('C0GENERAL:1.1', replyOf({ title: 'x' }))).toMatchObject({
@@ -122,7 +122,7 @@ describe('a bot', async () => {
 
   it('puts a picture into the conversation, and finds it again', async () => {
     const picture = {
-      ...telling,
+      ...notification,
       token: 'chart',
       part: 'picture' as const,
       picture: { png: PIXEL, text: 'a chart' },
@@ -131,7 +131,7 @@ describe('a bot', async () => {
     expect(await bot.outcome?.(picture)).toMatchObject({ kind: 'not-sent' });
     slack.faults.push({ method: 'files.completeUploadExternal', fault: 'lost' });
     expect(await bot.send(picture)).toMatchObject({ kind: 'unknown' });
-    expect(await bot.outcome?.(picture)).toEqual({ kind: 'told', reference: null });
+    expect(await bot.outcome?.(picture)).toEqual({ kind: 'sent', reference: null });
     expect(slack.posts.at(-1)).toMatchObject({ thread: slack.posts[0]?.ts, files: [{ name: 'chart.png' }] });
     expect([...slack.uploads.values()].at(-1)?.bytes?.equals(PIXEL)).toBe(true);
     slack.faults.push({ method: 'upload', fault: 'cut' });
@@ -140,7 +140,7 @@ describe('a bot', async () => {
 
   it('answers at an address of Slack, and at no other', async () => {
     expect(await bot.answer?.(`${slack.url}/response/1`, replyOf({ title: 'Done' }))).toEqual({
-      kind: 'told',
+      kind: 'sent',
       reference: null,
     });
     expect(slack.replies.at(-1)).toMatchObject({
@@ -163,13 +163,13 @@ describe('an incoming webhook', async () => {
   });
 
   it('gets the message without buttons, and nothing is repeated', async () => {
-    expect(await webhook.send(tellingOf(approvalNews()))).toEqual({ kind: 'told', reference: null });
+    expect(await webhook.send(notificationOf(approvalNews()))).toEqual({ kind: 'sent', reference: null });
     expect(slack.replies[0]?.body.blocks.map(({ type }) => type)).not.toContain('actions');
     expect(webhook.whenUnknown).toBe('leave');
     slack.faults.push({ method: 'services', fault: 'lost' }, { method: 'services', fault: { pause: 3 } });
-    expect(await webhook.send(tellingOf(budgetNews()))).toMatchObject({ kind: 'unknown' });
-    expect(await webhook.send(tellingOf(budgetNews()))).toEqual({ kind: 'busy', waitMs: 3000 });
-    expect(await webhook.send(tellingOf(budgetNews(), { address: 'C0OTHER' }))).toMatchObject({
+    expect(await webhook.send(notificationOf(budgetNews()))).toMatchObject({ kind: 'unknown' });
+    expect(await webhook.send(notificationOf(budgetNews()))).toEqual({ kind: 'busy', waitMs: 3000 });
+    expect(await webhook.send(notificationOf(budgetNews(), { address: 'C0OTHER' }))).toMatchObject({
       kind: 'refused',
       code: 'webhook-has-one-channel',
     });

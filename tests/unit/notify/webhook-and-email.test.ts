@@ -6,7 +6,7 @@ import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { channel as email } from '../../../src/notify/email.js';
 import { channel as webhook } from '../../../src/notify/webhook.js';
-import { budgetNews, PIXEL, tellingOf } from '../../support/alerts.js';
+import { budgetNews, PIXEL, notificationOf } from '../../support/alerts.js';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 const clock = { now: () => NOW };
@@ -48,14 +48,14 @@ describe('the webhook', () => {
   });
 
   it('posts the facts, signed over id, time and body; the id stays the same', async () => {
-    const telling = tellingOf(budgetNews());
-    expect(await connected()?.send(telling)).toEqual({ kind: 'told', reference: null });
-    await connected()?.send(telling);
+    const notification = notificationOf(budgetNews());
+    expect(await connected()?.send(notification)).toEqual({ kind: 'sent', reference: null });
+    await connected()?.send(notification);
     const [first, second] = received;
-    expect(first?.headers).toMatchObject({ 'webhook-id': telling.token, 'webhook-timestamp': String(NOW / 1000) });
-    expect(second?.headers['webhook-id']).toBe(telling.token);
+    expect(first?.headers).toMatchObject({ 'webhook-id': notification.token, 'webhook-timestamp': String(NOW / 1000) });
+    expect(second?.headers['webhook-id']).toBe(notification.token);
     const signed = createHmac('sha256', KEY)
-      .update(`${telling.token}.${NOW / 1000}.${first?.body}`)
+      .update(`${notification.token}.${NOW / 1000}.${first?.body}`)
       .digest('base64');
     expect(first?.headers['webhook-signature']).toBe(`v1,${signed}`);
     expect(JSON.parse(first?.body ?? '')).toMatchObject({
@@ -80,7 +80,7 @@ describe('the webhook', () => {
   ] as const)('answered with %j', async (wanted, expected) => {
     answer = wanted;
     const before = received.length;
-    expect(await connected()?.send(tellingOf(budgetNews()))).toMatchObject(expected);
+    expect(await connected()?.send(notificationOf(budgetNews()))).toMatchObject(expected);
     // A redirect is not followed.
     expect(received).toHaveLength(before + 1);
     answer = { status: 200 };
@@ -131,15 +131,15 @@ describe('e-mail', () => {
   });
 
   it('sends text and HTML, escaped, under an id that stays the same, in one conversation', async () => {
-    const telling = tellingOf(budgetNews({ drivers: [{ name: '<b>x</b>', cost: '1', share: null }] }));
-    expect(await connected()?.send(telling)).toEqual({ kind: 'told', reference: null });
-    await connected()?.send(telling);
+    const notification = notificationOf(budgetNews({ drivers: [{ name: '<b>x</b>', cost: '1', share: null }] }));
+    expect(await connected()?.send(notification)).toEqual({ kind: 'sent', reference: null });
+    await connected()?.send(notification);
     const [first = '', second = ''] = mails;
     const header = (mail: string, name: string): string | undefined =>
       new RegExp(`^${name}: (.*)$`, 'mi').exec(mail)?.[1]?.trim();
     expect(header(first, 'Subject')).toBe('research: 80 % of the budget gpus is spent');
     expect(header(first, 'To')).toBe('ops@example.com, finance@example.com');
-    expect(header(first, 'Message-ID')).toBe(`<${telling.token}@example.com>`);
+    expect(header(first, 'Message-ID')).toBe(`<${notification.token}@example.com>`);
     expect([header(second, 'Message-ID'), header(second, 'In-Reply-To')]).toEqual([
       header(first, 'Message-ID'),
       header(first, 'In-Reply-To'),
@@ -151,7 +151,7 @@ describe('e-mail', () => {
 
   it('carries a picture inside, and goes to one address where a route says so', async () => {
     await connected()?.send(
-      tellingOf(budgetNews(), { picture: { png: PIXEL, text: 'a chart' }, address: 'ana@example.com' }),
+      notificationOf(budgetNews(), { picture: { png: PIXEL, text: 'a chart' }, address: 'ana@example.com' }),
     );
     expect(mails.at(-1)).toMatch(/^To: ana@example.com$/m);
     expect(mails.at(-1)).toContain(PIXEL.toString('base64').slice(0, 60));
@@ -170,13 +170,13 @@ describe('e-mail', () => {
     [{ at: 'data', code: 451 }, { kind: 'not-sent' }],
   ] as const)('refused with %j', async (wanted, expected) => {
     refusal = wanted;
-    expect(await connected()?.send(tellingOf(budgetNews()))).toMatchObject(expected);
+    expect(await connected()?.send(notificationOf(budgetNews()))).toMatchObject(expected);
     refusal = null;
   });
 
   it('that finds no server has sent nothing', async () => {
-    expect(await connected({ BURSAR_SMTP_URL: 'smtp://127.0.0.1:1' })?.send(tellingOf(budgetNews()))).toMatchObject({
-      kind: 'not-sent',
-    });
+    expect(
+      await connected({ BURSAR_SMTP_URL: 'smtp://127.0.0.1:1' })?.send(notificationOf(budgetNews())),
+    ).toMatchObject({ kind: 'not-sent' });
   });
 });
