@@ -231,6 +231,26 @@ const schema = z.object({
     .min(1)
     .optional()
     .describe('The claim that lists teams, for those who are no admins; absent: all teams'),
+  BURSAR_SESSION_HOURS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(0.25)
+    .max(168)
+    .default(12)
+    .describe('Hours after which a session of the dashboard is over, however much it is used'),
+  BURSAR_SESSION_IDLE_MINUTES: z.coerce
+    .number({ error: 'is not a number' })
+    .min(5)
+    .max(10_080)
+    .default(120)
+    .describe('Minutes without a request after which it is over'),
+  BURSAR_SESSION_CHECK_MINUTES: z.coerce
+    .number({ error: 'is not a number' })
+    .min(5)
+    .max(1440)
+    .default(60)
+    .describe(
+      "Minutes after which the identity provider is asked for somebody's groups again, by a refresh token (BURSAR_OIDC_SCOPES with offline_access, mostly); where it gave none, they sign in again",
+    ),
   BURSAR_LOG_LEVEL: z
     .enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' })
     .default('log')
@@ -289,6 +309,8 @@ export interface Config {
       readonly roles: Roles;
       readonly teamsClaim: string | null;
     } | null;
+    /** How long sessions last, and when a provider is asked again. */
+    readonly sessions: { readonly lifeMs: number; readonly idleMs: number; readonly checkMs: number };
   };
   /** What one caller may ask of a process. */
   readonly gate: {
@@ -420,7 +442,12 @@ function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
     BURSAR_OIDC_CLIENT_ID: clientId,
     BURSAR_OIDC_ROLES: roles,
   } = data;
-  if (issuer === undefined) return { publicUrl, oidc: null };
+  const sessions = {
+    lifeMs: data.BURSAR_SESSION_HOURS * 3_600_000,
+    idleMs: data.BURSAR_SESSION_IDLE_MINUTES * 60_000,
+    checkMs: data.BURSAR_SESSION_CHECK_MINUTES * 60_000,
+  };
+  if (issuer === undefined) return { publicUrl, oidc: null, sessions };
   if (clientId === undefined || roles === undefined) {
     const missing = [
       ...(clientId === undefined ? ['BURSAR_OIDC_CLIENT_ID'] : []),
@@ -433,6 +460,7 @@ function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
   }
   return {
     publicUrl,
+    sessions,
     oidc: {
       issuer,
       clientId,

@@ -32,6 +32,7 @@ import { addReport } from './verbs/report.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addSavings } from './verbs/savings.js';
+import { addSessions } from './verbs/sessions.js';
 import { addServe } from './verbs/serve.js';
 import { addLeases } from './verbs/leases.js';
 import { addTeams } from './verbs/teams.js';
@@ -106,6 +107,7 @@ export function programOf(session: Session): Command {
     addRates,
     addKeys,
     addRoles,
+    addSessions,
     addAudit,
     addPolicies,
     addReport,

@@ -25,3 +25,14 @@ const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;
 
 /** Whether two texts are of the same principal, whatever its name was. */
 export const isSameActor = (one: string, other: string): boolean => principalIn(one) === principalIn(other);
+
+/** The kind and id of a principal's text, with or without a name behind it; null for another text. */
+export function principalFrom(text: string): Pick<Actor, 'kind' | 'id'> | null {
+  const [, kind, id = ''] = /^(key|user|cli):(\S+)$/.exec(principalIn(text)) ?? [];
+  if (kind === undefined) return null;
+  try {
+    return { kind: kind as Actor['kind'], id: decodeURIComponent(id) };
+  } catch {
+    return null;
+  }
+}

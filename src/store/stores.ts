@@ -47,6 +47,7 @@ import { SafetyStore } from './action/safety.js';
 import { SavingEvidence } from './saving/evidence.js';
 import { SavingLedger } from './saving/ledger.js';
 import { SavingStore } from './saving/savings.js';
+import { SessionList } from './access/session-list.js';
 import { SessionStore } from './access/sessions.js';
 import { ShareStore } from './cost/shares.js';
 import { SlackDesk } from './alert/slack-desk.js';
@@ -106,6 +107,7 @@ export class Stores {
   readonly keys: KeyStore;
   readonly roles: RoleStore;
   readonly sessions: SessionStore;
+  readonly sessionList: SessionList;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
   readonly health: HealthStore;
@@ -143,6 +145,7 @@ export class Stores {
     this.keys = new KeyStore(db);
     this.roles = new RoleStore(db);
     this.sessions = new SessionStore(db);
+    this.sessionList = new SessionList(db);
     this.idempotency = new Idempotency(db);
     this.audit = new AuditStore(db);
     this.health = new HealthStore(db);

@@ -13,6 +13,7 @@ import { rolesWith, type Scope } from '../core/scopes.js';
 import type { Principal } from '../store/access/keys.js';
 import type { Knock, RouteFacts } from './endpoint.js';
 import type { Gate } from './gate.js';
+import type { SessionDesk } from './session-desk.js';
 import { NO_SIGN_IN } from './sign-in.js';
 import type { WebParts } from './parts.js';
 import { Refusal } from './problem.js';
@@ -34,6 +35,7 @@ declare module 'fastify' {
 
   interface FastifyInstance {
     gate: Gate;
+    sessions: SessionDesk;
   }
 }
 
@@ -85,14 +87,13 @@ export const SESSION_COOKIE = 'session';
  * caused.
  */
 async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Principal | null> {
-  const { stores, clock, signIn = NO_SIGN_IN } = parts;
   if (request.headers.authorization !== undefined) {
     const key = bearerOf(request);
     return key === null ? null : authenticate(request, parts, key);
   }
-  const session = readCookie(request, signIn, SESSION_COOKIE);
+  const session = readCookie(request, parts.signIn ?? NO_SIGN_IN, SESSION_COOKIE);
   if (session === null) return null;
-  const principal = await stores.sessions.authenticate(session, clock.now());
+  const principal = await request.server.sessions.authenticate(session);
   if (principal !== null) checkSameSite(request);
   return principal;
 }
@@ -129,7 +130,8 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
           : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>',
     );
   }
-  if (!principal.scopes.includes(facts.access)) throw denied(scopeRefusal(principal, facts.access));
+  if (facts.access !== 'known' && !principal.scopes.includes(facts.access))
+    throw denied(scopeRefusal(principal, facts.access));
   if (facts.allTeams && principal.teams !== null)
     throw denied('this concerns all teams; this key is restricted to some');
   request.principal = principal;

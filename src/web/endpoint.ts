@@ -24,8 +24,8 @@ import type { Scope } from '../core/scopes.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Who may call: anybody, or whoever has this scope. */
-export type Access = 'open' | Scope;
+/** Who may call: anybody, whoever is known, for what is their own, or whoever has this scope. */
+export type Access = 'open' | 'known' | Scope;
 
 export interface EndpointOptions {
   readonly summary: string;

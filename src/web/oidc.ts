@@ -2,8 +2,9 @@
  * Sign-in at an OpenID Connect provider: authorization code with PKCE, state and nonce (OpenID Connect Core 1.0,
  * section 3.1; RFC 7636).
  *
- * Keeps no token: what the claims allow goes into a session, and the tokens are forgotten. The provider is asked for
- * its metadata when somebody first signs in; http is spoken with providers of this machine only.
+ * Keeps no token: what the claims allow goes into a session. A refresh token is handed to whoever keeps the session, by
+ * which the provider is asked again (section 12); the others are forgotten. The provider is asked for its metadata when
+ * somebody first signs in; http is spoken with providers of this machine only.
  */
 import * as client from 'openid-client';
 import { unavailable } from '../core/errors.js';
@@ -15,6 +16,23 @@ export interface Attempt {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
+}
+
+/** Who is behind a provider's answer. */
+export interface Vouched {
+  readonly user: SessionUser | NotLetIn;
+  /** The provider's session (`sid` of Back-Channel Logout 1.0, section 2.1); null: it names none. */
+  readonly providerSession: string | null;
+  /** By which it may be asked again; null: it gave none. */
+  readonly refreshToken: string | null;
+}
+
+/** What back-channel logout needs of the metadata. */
+export interface SigningFacts {
+  readonly issuer: string;
+  readonly keys: URL;
+  /** Signatures that it makes, of the asymmetric ones. */
+  readonly algorithms: readonly string[];
 }
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
@@ -52,7 +70,7 @@ export class OidcClient {
    * @param returned the whole address that the provider sent the browser to
    * @throws Error where the answer is not one to this attempt, or is no token that the provider signed for us now
    */
-  async finish(returned: URL, { state, nonce, verifier }: Attempt): Promise<SessionUser | NotLetIn> {
+  async finish(returned: URL, { state, nonce, verifier }: Attempt): Promise<Vouched> {
     const configuration = await this.configuration();
     const tokens = await client.authorizationCodeGrant(configuration, returned, {
       expectedState: state,
@@ -62,7 +80,50 @@ export class OidcClient {
     });
     const claims = tokens.claims();
     if (claims === undefined) throw new Error('the provider sent no ID token');
-    return userOf(await this.withUserInfo(configuration, tokens.access_token, claims), this.settings);
+    return this.vouched(configuration, tokens, claims);
+  }
+
+  /**
+   * Asks the provider again about somebody; null where it says no: the account is closed, or the session there is over.
+   * @throws Failure unavailable where it gives no answer
+   */
+  async again(refreshToken: string, subject: string): Promise<Vouched | null> {
+    const configuration = await this.configuration();
+    try {
+      const tokens = await client.refreshTokenGrant(configuration, refreshToken);
+      // Section 12.2: an ID token may be missing, and one that is there names the same subject.
+      const claims = tokens.claims() ?? { sub: subject };
+      if (claims.sub !== subject) return null;
+      return await this.vouched(configuration, tokens, claims);
+    } catch (error) {
+      if (error instanceof client.ResponseBodyError && error.status < 500 && error.status !== 429) return null;
+      throw unavailable('the identity provider gave no answer', error);
+    }
+  }
+
+  /** Whose logout tokens are taken. @throws Failure unavailable where the provider cannot be reached. */
+  async signing(): Promise<SigningFacts> {
+    const metadata = (await this.configuration()).serverMetadata();
+    if (metadata.jwks_uri === undefined) throw unavailable('the identity provider names no keys');
+    const named = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
+    return {
+      issuer: metadata.issuer,
+      keys: new URL(metadata.jwks_uri),
+      algorithms: named.filter((one) => /^(RS|PS|ES)\d{3}$|^EdDSA$|^Ed25519$/.test(one)),
+    };
+  }
+
+  private async vouched(
+    configuration: client.Configuration,
+    tokens: client.TokenEndpointResponse,
+    claims: Claims & { readonly sub: string },
+  ): Promise<Vouched> {
+    const { sid } = claims;
+    return {
+      user: userOf(await this.withUserInfo(configuration, tokens.access_token, claims), this.settings),
+      providerSession: typeof sid === 'string' && sid !== '' ? sid : null,
+      refreshToken: tokens.refresh_token ?? null,
+    };
   }
 
   /** Some providers tell groups at the userinfo endpoint only. */

@@ -109,9 +109,11 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
   const needs =
     access === 'open'
       ? []
-      : [
-          `Needs the scope ${access} (role ${rolesWith(access)})${endpoint.allTeams ? ', not restricted to teams' : ''}.`,
-        ];
+      : access === 'known'
+        ? ['Needs any key, or a session.']
+        : [
+            `Needs the scope ${access} (role ${rolesWith(access)})${endpoint.allTeams ? ', not restricted to teams' : ''}.`,
+          ];
   const description = [...(endpoint.description === undefined ? [] : [endpoint.description]), ...needs].join(' ');
   const body = requestBodyOf(endpoint, components);
   const statuses = [
@@ -142,7 +144,7 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
       ),
     },
     // OpenAPI 3.1.0, "Security Requirement Object": for a key the list may name what it needs.
-    security: access === 'open' ? [] : [{ key: [access] }],
+    security: access === 'open' ? [] : [{ key: access === 'known' ? [] : [access] }],
   };
 }
 

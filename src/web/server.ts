@@ -17,6 +17,7 @@ import type { RouteFacts } from './endpoint.js';
 import { Gate } from './gate.js';
 import { WEB_PARTS, type WebParts } from './parts.js';
 import { logRequests } from './request-log.js';
+import { SessionDesk } from './session-desk.js';
 import { traceRequests } from './tracing.js';
 
 const REQUEST_ID = /^[\w.-]{1,100}$/;
@@ -80,6 +81,7 @@ function factsOf(request: FastifyRequest): RouteFacts | null {
 function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   const server = app.getHttpAdapter().getInstance();
   server.decorate('gate', new Gate(parts.gate));
+  server.decorate('sessions', new SessionDesk(parts));
   server.decorateRequest('principal', null);
   server.decorateRequest('mayBeWhole', false);
   server.decorateRequest('knockedMilliseconds', 0);

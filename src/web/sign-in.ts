@@ -5,7 +5,13 @@
  * all teams.
  */
 import { CUSTOM_ROLE, ROLES } from '../core/scopes.js';
-import type { SessionUser } from '../store/access/sessions.js';
+import {
+  SESSION_RULES,
+  type Claimed,
+  type SessionRules,
+  type SessionUser,
+  type Standing,
+} from '../store/access/sessions.js';
 
 export interface OidcSettings {
   readonly issuer: string;
@@ -25,6 +31,8 @@ export interface SignInSettings {
   /** `https://bursar.example.com`, where people reach us; null: where the request says that it went. */
   readonly publicUrl: string | null;
   readonly oidc: OidcSettings | null;
+  /** How long sessions last; absent: the usual. */
+  readonly sessions?: Pick<SessionRules, 'lifeMs' | 'idleMs' | 'checkMs'>;
 }
 
 export const NO_SIGN_IN: SignInSettings = { publicUrl: null, oidc: null };
@@ -35,27 +43,48 @@ export type Claims = Readonly<Record<string, unknown>>;
 export type NotLetIn = 'no-role' | 'no-teams';
 
 /** @param claims of a token that was verified */
-export function userOf(claims: Claims, { rolesClaim, roles, teamsClaim }: OidcSettings): SessionUser | NotLetIn {
-  const held = textsOf(claimOf(claims, rolesClaim));
-  const all = Object.keys(roles).filter((one) => roles[one]?.some((group) => group === '*' || held.includes(group)));
-  // Each of the three has all that those below it have.
-  const highest = [...ROLES].reverse().find((one) => all.includes(one));
-  const own = all.filter((one) => CUSTOM_ROLE.test(one));
-  const role = highest ?? own[0];
-  if (role === undefined) return 'no-role';
-  const teams = teamsClaim === null || role === 'admin' ? null : textsOf(claimOf(claims, teamsClaim));
-  if (teams?.length === 0) return 'no-teams';
+export function userOf(claims: Claims, settings: OidcSettings): SessionUser | NotLetIn {
+  const { rolesClaim, teamsClaim } = settings;
+  const claimed: Claimed = {
+    groups: textsOf(claimOf(claims, rolesClaim)),
+    teams: teamsClaim === null ? [] : textsOf(claimOf(claims, teamsClaim)),
+  };
+  const standing = standingOf(claimed, settings);
+  if (typeof standing === 'string') return standing;
   const id = String(claims['sub']);
   const name =
     [claims['name'], claims['preferred_username'], claims['email']].find(
       (one): one is string => typeof one === 'string' && one.trim() !== '',
     ) ?? id;
+  return { id, name: name.slice(0, 200), claimed, ...standing };
+}
+
+/** What groups and teams make of somebody by the settings of now. */
+export function standingOf(
+  { groups, teams: named }: Claimed,
+  { roles, teamsClaim }: Pick<OidcSettings, 'roles' | 'teamsClaim'>,
+): Standing | NotLetIn {
+  const all = Object.keys(roles).filter((one) => roles[one]?.some((group) => group === '*' || groups.includes(group)));
+  // Each of the three has all that those below it have.
+  const highest = [...ROLES].reverse().find((one) => all.includes(one));
+  const own = all.filter((one) => CUSTOM_ROLE.test(one));
+  const role = highest ?? own[0];
+  if (role === undefined) return 'no-role';
+  const teams = teamsClaim === null || role === 'admin' ? null : named;
+  if (teams?.length === 0) return 'no-teams';
+  return { role, ...(own.length === 0 ? {} : { roles: [...(highest === undefined ? [] : [highest]), ...own] }), teams };
+}
+
+/** What sessions are held to: with a provider, whoever has no role by the settings of now is out. */
+export function sessionRulesOf({ oidc, sessions }: SignInSettings): SessionRules {
+  const rules = { ...SESSION_RULES, ...sessions };
+  if (oidc === null) return rules;
   return {
-    id,
-    name: name.slice(0, 200),
-    role,
-    ...(own.length === 0 ? {} : { roles: [...(highest === undefined ? [] : [highest]), ...own] }),
-    teams,
+    ...rules,
+    standing: (claimed) => {
+      const standing = standingOf(claimed, oidc);
+      return typeof standing === 'string' ? null : standing;
+    },
   };
 }
 

@@ -47,6 +47,7 @@ import { SafetyController } from './resources/safety.js';
 import { SamplesController } from './resources/samples.js';
 import { SavingsController } from './resources/savings.js';
 import { SessionController } from './resources/session.js';
+import { SessionsController } from './resources/sessions.js';
 import { OverviewController } from './resources/overview.js';
 import { SlackController } from './resources/slack.js';
 import { TeamsController } from './resources/teams.js';
@@ -85,6 +86,7 @@ export const CONTROLLERS: readonly Type[] = [
   BacktestsController,
   KeysController,
   RolesController,
+  SessionsController,
   AdmissionController,
   AdmissionsController,
   OperationsController,

@@ -59,6 +59,7 @@ describe('the OpenAPI document', async () => {
           '/admission/v1/reviews',
           '/admission/v1/reviews/{key}',
           '/session',
+          '/session/oidc/logout',
         ].includes(endpoint.path);
       expect(endpoint.writes ?? false, `${endpoint.method} ${endpoint.path}`).toBe(!reads);
       if (!reads) expect(endpoint.access).not.toBe('viewer');

@@ -57,7 +57,17 @@ const ROOMS: Readonly<Record<string, Room>> = {
   },
   web: {
     rooms: ['core', 'planning', 'application', 'store'],
-    packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', '@opentelemetry/api', 'openid-client', NODE],
+    packages: [
+      '@nestjs/*',
+      'zod',
+      'fastify',
+      'rxjs',
+      'prom-client',
+      '@opentelemetry/api',
+      'openid-client',
+      'jose',
+      NODE,
+    ],
   },
   // Runs in browsers.
   'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },

@@ -25,6 +25,7 @@ const OPEN = [
   'POST /admission/v1/reviews',
   'POST /admission/v1/reviews/{key}',
   'POST /session',
+  'POST /session/oidc/logout',
   'POST /slack/commands',
   'POST /slack/interactions',
 ];
@@ -54,13 +55,23 @@ class Forgotten {
 it('declares the scope of every route', () => {
   expect(unnoted([Forgotten])).toEqual(['Forgotten.get']);
   expect(unnoted(CONTROLLERS)).toEqual([]);
-  const known = new Set<string>(['open', ...SCOPES]);
+  const known = new Set<string>(['open', 'known', ...SCOPES]);
   expect(endpoints().filter(({ access }) => !known.has(access))).toEqual([]);
 });
 
 it('opens no route that is not meant to be open', () => {
   const open = endpoints().filter(({ access }) => access === 'open');
   expect(open.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(OPEN);
+});
+
+/** What anybody who is known may do, whatever their scopes: only with what is their own. */
+it("asks no scope for one's own sessions alone", () => {
+  const known = endpoints().filter(({ access }) => access === 'known');
+  expect(known.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+    'DELETE /v1/me/sessions/{id}',
+    'GET /v1/me/sessions',
+    'POST /v1/me/sessions/end',
+  ]);
 });
 
 it('gives every scope but admission, whose routes look at it themselves, something to do', () => {

@@ -19,6 +19,14 @@ export interface OidcProvider {
   info: Record<string, unknown>;
   /** What to do wrong with the next ID token. */
   fault: 'nonce' | 'audience' | 'signature' | null;
+  /** Whether it gives refresh tokens; each holds once. */
+  gives: boolean;
+  /** What it answers a refresh token instead: that it holds no more, or nothing. */
+  says: 'no' | 'nothing' | null;
+  /** How often it was asked by a refresh token. */
+  asked: number;
+  /** A logout token, as it signs one; `over` replaces claims, and takes away those that are undefined. */
+  logoutToken(over?: Record<string, unknown>, how?: { typ?: string; isForeign?: boolean }): Promise<string>;
 }
 
 interface Grant {
@@ -47,6 +55,32 @@ export async function oidcProvider(): Promise<OidcProvider> {
     claims: { sub: 'u-1' },
     info: {},
     fault: null,
+    gives: false,
+    says: null,
+    asked: 0,
+    async logoutToken(over = {}, { typ = 'logout+jwt', isForeign = false } = {}) {
+      const now = Math.floor(Date.now() / 1000);
+      const claims = {
+        iss: provider.issuer,
+        aud: provider.clientId,
+        iat: now,
+        exp: now + 120,
+        jti: randomBytes(8).toString('hex'),
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+        ...over,
+      };
+      const signed = new SignJWT(JSON.parse(JSON.stringify(claims)) as Record<string, unknown>);
+      return signed
+        .setProtectedHeader({ alg: 'RS256', kid: 'k1', typ })
+        .sign(isForeign ? other.privateKey : privateKey);
+    },
+  };
+  const refreshTokens = new Set<string>();
+  const givenToken = (): Record<string, string> => {
+    if (!provider.gives) return {};
+    const refresh = randomBytes(16).toString('hex');
+    refreshTokens.add(refresh);
+    return { refresh_token: refresh };
   };
 
   const authorize = (query: URLSearchParams, response: ServerResponse): void => {
@@ -66,8 +100,23 @@ export async function oidcProvider(): Promise<OidcProvider> {
     response.writeHead(302, { location: back.href }).end();
   };
 
+  const refreshed = (form: URLSearchParams, response: ServerResponse): void => {
+    provider.asked++;
+    if (provider.says === 'nothing') return json(response, 503, {});
+    const holds = refreshTokens.delete(form.get('refresh_token') ?? '') && provider.says === null;
+    if (!holds || form.get('client_secret') !== provider.clientSecret)
+      return json(response, 400, { error: 'invalid_grant' });
+    json(response, 200, {
+      access_token: 'another access token',
+      token_type: 'Bearer',
+      expires_in: 300,
+      ...givenToken(),
+    });
+  };
+
   const token = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const form = await bodyOf(request);
+    if (form.get('grant_type') === 'refresh_token') return refreshed(form, response);
     const grant = grants.get(form.get('code') ?? '');
     grants.delete(form.get('code') ?? '');
     const verifier = createHash('sha256')
@@ -86,7 +135,8 @@ export async function oidcProvider(): Promise<OidcProvider> {
       .setIssuedAt()
       .setExpirationTime('5m')
       .sign(fault === 'signature' ? other.privateKey : privateKey);
-    json(response, 200, { access_token: 'an access token', token_type: 'Bearer', expires_in: 300, id_token: idToken });
+    const tokens = { access_token: 'an access token', token_type: 'Bearer', expires_in: 300, id_token: idToken };
+    json(response, 200, { ...tokens, ...givenToken() });
   };
 
   const server = createServer((request, response) => {

@@ -1,7 +1,8 @@
-/** What the verbs about access ask: keys, roles, and the chain of the audit. */
+/** What the verbs about access ask: keys, roles, sessions, and the chain of the audit. */
 import { formatInstant } from '../../core/time.js';
 import type { KeyRequest, StoredKey, KeyWithText } from '../../store/access/keys.js';
 import type { RoleRequest, StoredRole } from '../../store/access/roles.js';
+import type { StoredSession } from '../../store/access/session-list.js';
 import type { AuditCheck, SealedEntry } from '../../store/audit.js';
 import { at, type Api } from './api.js';
 
@@ -35,6 +36,26 @@ export class AccessClient {
 
   removeRole(name: string): Promise<StoredRole> {
     return this.api.call('DELETE', at('roles', name));
+  }
+
+  /** Who is signed in: everybody, one of them, or (`mine`) whoever asks. */
+  sessions(whose: { readonly of?: string; readonly mine?: true }): Promise<readonly StoredSession[]> {
+    const query = whose.of === undefined ? {} : { of: whose.of };
+    return this.api.list(whose.mine ? '/v1/me/sessions' : '/v1/sessions', Infinity, query);
+  }
+
+  /** Ends one session, all of somebody, or (`mine`) one's own others. The ids of those that were ended. */
+  async endSessions(whose: {
+    readonly id?: string;
+    readonly of?: string;
+    readonly mine?: true;
+  }): Promise<readonly string[]> {
+    const base = whose.mine ? '/v1/me/sessions' : '/v1/sessions';
+    const { ended } =
+      whose.id === undefined
+        ? await this.api.call<{ ended: string[] }>('POST', `${base}/end`, whose.mine ? {} : { json: { of: whose.of } })
+        : await this.api.call<{ ended: string[] }>('DELETE', `${base}/${encodeURIComponent(whose.id)}`);
+    return ended;
   }
 
   /** @param known the end of the chain as it was once */

@@ -1,26 +1,51 @@
 /**
- * Sessions of the dashboard: who signed in, with a key or at an identity provider, and until when.
+ * Sessions of the dashboard: who signed in, with a key or at an identity provider, from where, and until when.
  *
- * A session's text is told once, to the browser; only its SHA-256 is stored. A session that was opened with a key has
- * the role and teams that the key has now, and ends when the key is revoked. It says who calls, never what they may do.
+ * A session's text is told once, to the browser; only its SHA-256 is stored, and its id is the beginning of that. A
+ * session that was opened with a key has the role and teams that the key has now, and ends when the key is revoked. One
+ * of an identity provider's user has what the rules of now make of what the provider said last. It says who calls, never
+ * what they may do. Which sessions there are, and ending them, is in session-list.ts.
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../database.js';
 import { inOrder, scopesOf } from '../../core/scopes.js';
+import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { teamsBelow, type Principal } from './keys.js';
 import { customScopes } from './roles.js';
 
-/** Somebody whom an identity provider vouches for. */
-export interface SessionUser {
-  /** The provider's subject. */
-  readonly id: string;
-  readonly name: string;
+/** What somebody may do, as the rules of now have it. */
+export interface Standing {
   /** The highest of the three that everybody has, else the first of `roles`. */
   readonly role: string;
   /** All of them; absent: that one. */
   readonly roles?: readonly string[];
   /** As the claims say: the teams below these are meant too. Null: no restriction. */
   readonly teams: readonly string[] | null;
+}
+
+/** What an identity provider said about somebody's groups and teams. */
+export interface Claimed {
+  readonly groups: readonly string[];
+  readonly teams: readonly string[];
+}
+
+/** Somebody whom an identity provider vouches for. */
+export interface SessionUser extends Standing {
+  /** The provider's subject. */
+  readonly id: string;
+  readonly name: string;
+  /** What role and teams were made of; absent: they stay as they are. */
+  readonly claimed?: Claimed;
+}
+
+/** What is known of a sign-in besides who it is. */
+export interface SignInFacts {
+  readonly address?: string | null;
+  readonly agent?: string | null;
+  /** The provider's own session (`sid`). */
+  readonly providerSession?: string | null;
+  /** A refresh token, sealed so that only the session's text opens it. */
+  readonly refresh?: ((text: string) => Buffer) | null;
 }
 
 export interface StartedSession {
@@ -30,8 +55,28 @@ export interface StartedSession {
   readonly expiresAt: number;
 }
 
-/** A working day; then people sign in again. */
-export const SESSION_SECONDS = 12 * 3600;
+export interface SessionRules {
+  /** From signing in, whatever is done. */
+  readonly lifeMs: number;
+  /** From the last use. */
+  readonly idleMs: number;
+  /** After so long the identity provider is asked again. */
+  readonly checkMs: number;
+  /** What the claims make of somebody now; null: nothing any more. Absent: as it was when they signed in. */
+  readonly standing?: (claimed: Claimed) => Standing | null;
+}
+
+/** A working day, a long break, an hour. */
+export const SESSION_RULES: SessionRules = { lifeMs: 12 * HOUR_MS, idleMs: 2 * HOUR_MS, checkMs: HOUR_MS };
+
+export interface Found {
+  readonly principal: Principal;
+  /** Epoch milliseconds from when the identity provider is to be asked again; null: it never is. */
+  readonly checkAt: number | null;
+}
+
+/** So long nobody else asks the provider about a session that one process asks about. */
+const ASKING_MS = 30_000;
 
 const FORM = /^[\w-]{43}$/;
 const CACHED_MILLISECONDS = 5_000;
@@ -48,10 +93,24 @@ interface Row {
   scopes: string[] | null;
   teams: string[] | null;
   user_id: string | null;
+  claimed_groups: string[] | null;
+  claimed_teams: string[] | null;
+  created_at: Date;
+  expires_at: Date;
+  seen_at: Date;
+  checked_at: Date;
+}
+
+interface Held {
+  readonly found: Found;
+  /** On the process' own clock. */
+  readonly until: number;
+  /** Epoch milliseconds. */
+  readonly ends: number;
 }
 
 export class SessionStore {
-  private readonly cache = new Map<string, { readonly principal: Principal; readonly until: number }>();
+  private readonly cache = new Map<string, Held>();
 
   constructor(private readonly db: Database) {}
 
@@ -61,65 +120,114 @@ export class SessionStore {
     organisation: string,
     who: { readonly key: string } | { readonly user: SessionUser },
     now: number,
+    { address = null, agent = null, providerSession = null, refresh = null }: SignInFacts = {},
+    { lifeMs }: Pick<SessionRules, 'lifeMs'> = SESSION_RULES,
   ): Promise<StartedSession> {
     const text = randomBytes(32).toString('base64url');
-    const expiresAt = now + SESSION_SECONDS * 1000;
+    const expiresAt = now + lifeMs;
     const user = 'user' in who ? who.user : null;
     await tx.query(`delete from session where organisation = $1 and expires_at <= $2`, [organisation, new Date(now)]);
     await tx.query(
-      `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, created_at, expires_at)
-       values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)`,
+      `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, claimed_groups,
+         claimed_teams, created_at, last_seen_at, checked_at, expires_at, address, agent, provider_session, refresh)
+       values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$11,$11,$12,$13,$14,$15,$16)`,
       [
         organisation,
         digestOf(text),
         'key' in who ? who.key : null,
         user?.id ?? null,
-        user?.name ?? null,
-        user?.role ?? null,
-        user === null ? null : (user.roles ?? [user.role]),
-        user?.teams ?? null,
+        ...standingColumns(user),
         new Date(now),
         new Date(expiresAt),
+        address,
+        agent?.slice(0, 200) ?? null,
+        providerSession,
+        refresh === null ? null : refresh(text),
       ],
     );
     return { text, expiresAt };
   }
 
-  /** Whom a session's text stands for; null for one that is unknown, over, or opened with a key that was revoked. */
-  async authenticate(text: string, now: number): Promise<Principal | null> {
+  /**
+   * Whom a session's text stands for; null for one that is unknown or over, whose key was revoked, or whose user has no
+   * role any more.
+   */
+  async authenticate(text: string, now: number, rules: SessionRules = SESSION_RULES): Promise<Found | null> {
     if (!FORM.test(text)) return null;
     const digest = digestOf(text);
     const name = digest.toString('hex');
     const cached = this.cache.get(name);
-    if (cached !== undefined && cached.until > performance.now()) return cached.principal;
+    if (cached !== undefined && cached.until > performance.now() && cached.ends > now) return cached.found;
     this.cache.delete(name);
     const [row] = await this.db.query<Row>(
       `select s.organisation, s.key_id, s.user_id, coalesce(s.user_name, k.name) as name,
-         coalesce(s.role, k.role) as role, s.roles, k.scopes,
+         coalesce(s.role, k.role) as role, s.roles, k.scopes, s.claimed_groups, s.claimed_teams, s.created_at,
+         s.expires_at, coalesce(s.last_seen_at, s.created_at) as seen_at, coalesce(s.checked_at, s.created_at) as checked_at,
          case when s.key_id is null then s.teams else k.teams end as teams
        from session s left join api_key k on k.organisation = s.organisation and k.id = s.key_id
        where s.hash = $1 and s.expires_at > $2 and (s.key_id is null or (k.id is not null and k.revoked_at is null
          and (k.expires_at is null or k.expires_at > $2)))`,
       [digest, new Date(now)],
     );
-    if (row === undefined) return null;
-    const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
-    const roles = row.roles ?? (row.role === null ? [] : [row.role]);
-    const principal: Principal = {
-      organisation: row.organisation,
-      id: row.key_id ?? row.user_id ?? '',
-      name: row.name,
-      role: row.role,
-      scopes:
-        row.role === null
-          ? inOrder(row.scopes ?? [])
-          : scopesOf(roles, await customScopes(this.db, row.organisation, roles)),
-      teams,
-      ...(row.user_id === null ? {} : { isUser: true }),
+    if (row === undefined || endOf(row, rules) <= now) return null;
+    const standing = standingOf(row, rules);
+    if (standing === null) return null;
+    await this.noteUse(row, digest, now);
+    const found = {
+      principal: await this.principalOf(row, standing),
+      checkAt: row.user_id === null ? null : row.checked_at.getTime() + rules.checkMs,
     };
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
-    this.cache.set(name, { principal, until: performance.now() + CACHED_MILLISECONDS });
-    return principal;
+    const ends = Math.min(row.expires_at.getTime(), row.created_at.getTime() + rules.lifeMs);
+    this.cache.set(name, { found, until: performance.now() + CACHED_MILLISECONDS, ends });
+    return found;
+  }
+
+  private async principalOf(row: Row, { role, roles, teams }: Partial<Standing>): Promise<Principal> {
+    const { organisation } = row;
+    const all = roles ?? (role === undefined ? [] : [role]);
+    return {
+      organisation,
+      id: row.key_id ?? row.user_id ?? '',
+      name: row.name,
+      role: role ?? null,
+      scopes:
+        role === undefined ? inOrder(row.scopes ?? []) : scopesOf(all, await customScopes(this.db, organisation, all)),
+      teams: (teams ?? null) === null ? null : await teamsBelow(this.db, organisation, teams ?? []),
+      ...(row.user_id === null ? {} : { isUser: true }),
+    };
+  }
+
+  /** To the minute. */
+  private async noteUse({ seen_at: seen }: Row, digest: Buffer, now: number): Promise<void> {
+    if (seen.getTime() > now - MINUTE_MS) return;
+    await this.db.query(`update session set last_seen_at = $2 where hash = $1`, [digest, new Date(now)]);
+  }
+
+  /**
+   * The sealed refresh token of a session whose provider is to be asked; null where the session has none, 'asked' where
+   * somebody else asks just now: a refresh token may hold once only.
+   */
+  async claimCheck(text: string, now: number): Promise<Buffer | null | 'asked'> {
+    const [row] = await this.db.query<{ refresh: Buffer | null }>(
+      `update session set asking_until = $3 where hash = $1 and (asking_until is null or asking_until <= $2)
+       returning refresh`,
+      [digestOf(text), new Date(now), new Date(now + ASKING_MS)],
+    );
+    return row === undefined ? 'asked' : row.refresh;
+  }
+
+  /** What the provider said again. False: the session was ended meanwhile. */
+  async renew(text: string, user: SessionUser, refresh: Buffer | null, now: number): Promise<boolean> {
+    const digest = digestOf(text);
+    const rows = await this.db.query(
+      `update session set user_name = $2, role = $3, roles = $4, teams = $5, claimed_groups = $6, claimed_teams = $7,
+         refresh = coalesce($8, refresh), checked_at = $9, asking_until = null
+       where hash = $1 and user_id = $10 returning 1`,
+      [digest, ...standingColumns(user), refresh, new Date(now), user.id],
+    );
+    this.cache.delete(digest.toString('hex'));
+    return rows.length > 0;
   }
 
   /**
@@ -136,3 +244,28 @@ export class SessionStore {
     this.cache.clear();
   }
 }
+
+/** The id of a session, of its text. */
+export const sessionId = (text: string): string => digestOf(text).toString('hex').slice(0, 16);
+
+/** Epoch milliseconds from when a session is over. */
+export const endOf = (
+  row: { readonly created_at: Date; readonly expires_at: Date; readonly seen_at: Date },
+  { lifeMs, idleMs }: Pick<SessionRules, 'lifeMs' | 'idleMs'>,
+): number => Math.min(row.expires_at.getTime(), row.created_at.getTime() + lifeMs, row.seen_at.getTime() + idleMs);
+
+function standingOf(row: Row, { standing }: SessionRules): Partial<Standing> | null {
+  const { role, roles, teams, claimed_groups: groups } = row;
+  if (groups !== null && standing !== undefined) return standing({ groups, teams: row.claimed_teams ?? [] });
+  return { ...(role === null ? {} : { role }), ...(roles === null ? {} : { roles }), teams };
+}
+
+/** user_name, role, roles, teams, claimed_groups, claimed_teams. */
+const standingColumns = (user: SessionUser | null): readonly unknown[] => [
+  user?.name ?? null,
+  user?.role ?? null,
+  user === null ? null : (user.roles ?? [user.role]),
+  user?.teams ?? null,
+  user?.claimed?.groups ?? null,
+  user?.claimed?.teams ?? null,
+];

@@ -27,6 +27,19 @@ export interface SignedIn {
   readonly organisation: string;
 }
 
+/** A session that holds, whoever's. */
+export interface StandingSession {
+  readonly id: string;
+  readonly principal: string;
+  readonly name: string;
+  readonly startedAt: string;
+  readonly lastUsedAt: string;
+  readonly endsAt: string;
+  readonly address: string | null;
+  readonly agent: string | null;
+  readonly isCurrent: boolean;
+}
+
 export interface Session {
   readonly signedIn: SignedIn | null;
   readonly oidc: boolean;

@@ -17,6 +17,7 @@ import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
 import { Recommendations } from './pages/recommendations.js';
 import { SavingPage, Savings } from './pages/savings.js';
+import { Sessions } from './pages/sessions.js';
 import { SignIn, SignOut } from './pages/sign-in.js';
 import { Team, Teams } from './pages/teams.js';
 import { choose, NAMES } from './reader.js';
@@ -27,7 +28,7 @@ import { Empty, Page, Problems } from './ui.js';
 
 type Drawing = (id: string | null) => JSX.Element;
 
-/** In the order of the navigation. */
+/** In the order of the navigation; sessions are reached by one's name. */
 const PAGES: Readonly<
   Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>
 > = {
@@ -41,6 +42,7 @@ const PAGES: Readonly<
   policies: { name: 'page.policies', draw: () => <Policies /> },
   explain: { name: 'page.explain', draw: (id) => <Explain key={id} /> },
   imports: { name: 'page.imports', draw: (id) => (id === null ? <Imports /> : <ImportPage key={id} id={id} />) },
+  sessions: { name: 'page.sessions', draw: () => <Sessions /> },
 };
 
 function App(): JSX.Element {
@@ -84,13 +86,15 @@ function Navigation({ page }: { readonly page: string }): JSX.Element {
   return (
     <nav aria-label={say('frame.pages')}>
       <ul>
-        {(Object.keys(PAGES) as (keyof typeof PAGES)[]).map((address) => (
-          <li key={address}>
-            <a href={link(address)} aria-current={page === address ? 'page' : undefined}>
-              {say(PAGES[address].name)}
-            </a>
-          </li>
-        ))}
+        {(Object.keys(PAGES) as (keyof typeof PAGES)[])
+          .filter((address) => address !== 'sessions')
+          .map((address) => (
+            <li key={address}>
+              <a href={link(address)} aria-current={page === address ? 'page' : undefined}>
+                {say(PAGES[address].name)}
+              </a>
+            </li>
+          ))}
       </ul>
     </nav>
   );
@@ -129,7 +133,11 @@ function Who({ caller: { name, role, scopes, teams } }: { readonly caller: Signe
     role === null ? scopes.join(' ') : code('role', role),
     teams === null ? null : teams.length === 1 ? (teams[0] ?? null) : say('count.teams', { n: teams.length }),
   ]);
-  return <span class="note">{say('frame.who', { name, rights })}</span>;
+  return (
+    <a class="note" href={link('sessions')} aria-current={place.value.page === 'sessions' ? 'page' : undefined}>
+      {say('frame.who', { name, rights })}
+    </a>
+  );
 }
 
 function draw(at: Place): JSX.Element {

@@ -17,6 +17,7 @@ export const ROUTES = {
   policies: true,
   explain: true,
   imports: true,
+  sessions: false,
   'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;
 export type RouteName = keyof typeof ROUTES;

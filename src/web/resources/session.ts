@@ -9,16 +9,19 @@ import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { actorText } from '../../core/actor.js';
-import { missing } from '../../core/errors.js';
+import { invalid, missing } from '../../core/errors.js';
 import { DEFAULT_ORGANISATION } from '../../store/access/organisation.js';
 import { SCOPES } from '../../core/scopes.js';
 import type { Principal } from '../../store/access/keys.js';
-import { SESSION_SECONDS, type SessionUser } from '../../store/access/sessions.js';
+import type { SessionUser, SignInFacts } from '../../store/access/sessions.js';
 import { actorOf, authenticate, SESSION_COOKIE } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
-import { OidcClient, type Attempt } from '../oidc.js';
+import type { Attempt, OidcClient, Vouched } from '../oidc.js';
+import { storable } from '../json.js';
+import { LogoutTokens } from '../logout-token.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { Refusal } from '../problem.js';
+import { seal } from '../sealed.js';
 import { checkSameSite, isSecure, readCookie, setCookie } from '../session-cookie.js';
 import { NO_SIGN_IN, type SignInSettings } from '../sign-in.js';
 
@@ -42,6 +45,13 @@ const sessionSchema = z
 
 type Session = z.infer<typeof sessionSchema>;
 
+const loggedOutSchema = z
+  .strictObject({ ended: z.int().describe('Sessions that were there') })
+  .meta({ id: 'LoggedOut' });
+
+/** Whoever the provider vouches for and the settings let in. */
+type LetIn = Omit<Vouched, 'user'> & { readonly user: SessionUser };
+
 /**
  * What the browser keeps while somebody is at the provider. SameSite=Lax: the way back begins on the provider's page.
  */
@@ -59,11 +69,11 @@ const REDIRECT = { access: 'open', checksKey: true, answer: { media: 'text/html'
 export class SessionController {
   private readonly logger = new Logger('sign-in');
   private readonly settings: SignInSettings;
-  private readonly oidc: OidcClient | null;
+  private readonly logoutTokens: LogoutTokens;
 
   constructor(@InjectParts() private readonly parts: WebParts) {
     this.settings = parts.signIn ?? NO_SIGN_IN;
-    this.oidc = this.settings.oidc === null ? null : new OidcClient(this.settings.oidc);
+    this.logoutTokens = new LogoutTokens(this.settings.oidc?.clientId ?? '');
   }
 
   @Endpoint('GET /session', { summary: 'Who is signed in', access: 'open', answer: sessionSchema })
@@ -89,7 +99,9 @@ export class SessionController {
     if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked, over or not a key');
     const { text } = await stores.db.transaction(async (tx) => {
       await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);
-      return stores.sessions.start(tx, principal.organisation, { key: principal.id }, clock.now());
+      const who = { key: principal.id };
+      const { rules } = request.server.sessions;
+      return stores.sessions.start(tx, principal.organisation, who, clock.now(), factsOf(request), rules);
     });
     this.give(request, reply, text);
     return this.shown(principal);
@@ -112,7 +124,7 @@ export class SessionController {
 
   @Endpoint('GET /session/oidc', { ...REDIRECT, summary: 'Sign in at the identity provider' })
   async begin(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { url, attempt } = await this.provider().begin(this.redirectUri(request));
+    const { url, attempt } = await provider(request).begin(this.redirectUri(request));
     setCookie(
       request,
       reply,
@@ -126,24 +138,59 @@ export class SessionController {
 
   @Endpoint('GET /session/oidc/callback', { ...REDIRECT, summary: 'Where the identity provider sends people back to' })
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const oidc = this.provider();
+    const oidc = provider(request);
     const attempt = readAttempt(readCookie(request, this.settings, ATTEMPT_COOKIE));
     setCookie(request, reply, this.settings, ATTEMPT_COOKIE, '', { sameSite: 'Lax', maxAgeSeconds: 0 });
     const outcome = attempt === null ? 'over' : await this.userBehind(oidc, request, attempt);
     if (typeof outcome === 'string') return void (await reply.redirect(`/#/sign-in/${outcome}`, 303));
-    this.give(request, reply, await this.open(outcome));
+    this.give(request, reply, await this.open(request, outcome));
     // The page asks for the session itself: a cookie of SameSite=Strict does not come with a navigation that began
     // elsewhere.
     await reply.redirect('/', 303);
+  }
+
+  @Endpoint('POST /session/oidc/logout', {
+    summary: 'The identity provider says that a session there is over',
+    description:
+      'Back-channel logout: a form with `logout_token`, signed by the provider. Ends the sessions that the token names; a token is taken once.',
+    access: 'open',
+    checksKey: true,
+    takes: 'bytes',
+    answer: loggedOutSchema,
+  })
+  async loggedOut(@Req() request: FastifyRequest): Promise<z.infer<typeof loggedOutSchema>> {
+    const oidc = provider(request);
+    const token = new URLSearchParams(Buffer.isBuffer(request.body) ? request.body.toString('utf8') : '').get(
+      'logout_token',
+    );
+    if (token === null || token === '')
+      throw invalid('the request has 1 problem(s)', [{ path: 'logout_token', message: 'is missing' }]);
+    const { whom, ...once } = await this.logoutTokens.read(token, await oidc.signing());
+    const { stores } = this.parts;
+    const ended = await stores.db.transaction(async (tx) => {
+      const ids = await stores.sessionList.logOut(tx, DEFAULT_ORGANISATION, whom, once);
+      if (ids === null)
+        throw invalid('the logout token is not taken', [{ path: 'logout_token', message: 'was taken before' }]);
+      const entries = ids.map((target) => ({
+        actor: 'identity provider',
+        target,
+        detail: { why: 'logged out there' },
+      }));
+      await stores.audit.auditAll(tx, DEFAULT_ORGANISATION, 'session.end', entries);
+      return ids.length;
+    });
+    stores.sessions.forget();
+    return { ended };
   }
 
   private async userBehind(
     oidc: OidcClient,
     request: FastifyRequest,
     attempt: Attempt,
-  ): Promise<SessionUser | 'no-role' | 'no-teams' | 'failed'> {
+  ): Promise<LetIn | 'no-role' | 'no-teams' | 'failed'> {
     try {
-      return await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
+      const { user, ...rest } = await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
+      return typeof user === 'string' ? user : { user, ...rest };
     } catch (error) {
       // The library's messages and codes name no secret; the causes may hold tokens.
       this.logger.warn(
@@ -153,8 +200,14 @@ export class SessionController {
     }
   }
 
-  private open(user: SessionUser): Promise<string> {
+  private open(request: FastifyRequest, { user, refreshToken, providerSession }: LetIn): Promise<string> {
     const { stores, clock } = this.parts;
+    const { rules } = request.server.sessions;
+    const facts = {
+      ...factsOf(request),
+      providerSession,
+      refresh: refreshToken === null ? null : (text: string) => seal(refreshToken, text),
+    };
     return stores.db.transaction(async (tx) => {
       await stores.audit.audit(
         tx,
@@ -164,21 +217,15 @@ export class SessionController {
         user.id,
         { role: user.role, teams: user.teams },
       );
-      return (await stores.sessions.start(tx, DEFAULT_ORGANISATION, { user }, clock.now())).text;
+      return (await stores.sessions.start(tx, DEFAULT_ORGANISATION, { user }, clock.now(), facts, rules)).text;
     });
   }
 
   private give(request: FastifyRequest, reply: FastifyReply, text: string): void {
     setCookie(request, reply, this.settings, SESSION_COOKIE, text, {
       sameSite: 'Strict',
-      maxAgeSeconds: SESSION_SECONDS,
+      maxAgeSeconds: request.server.sessions.rules.lifeMs / 1000,
     });
-  }
-
-  /** @throws Failure missing where there is no provider. */
-  private provider(): OidcClient {
-    if (this.oidc === null) throw missing('no identity provider is set: BURSAR_OIDC_ISSUER names it');
-    return this.oidc;
   }
 
   private redirectUri(request: FastifyRequest): string {
@@ -188,7 +235,7 @@ export class SessionController {
   }
 
   private shown(principal: Principal | null): Session {
-    const oidc = this.oidc !== null;
+    const oidc = this.settings.oidc !== null;
     if (principal === null) return { signedIn: null, oidc };
     const { isUser, scopes, teams, ...rest } = principal;
     return {
@@ -202,6 +249,18 @@ export class SessionController {
     };
   }
 }
+
+/** @throws Failure missing where there is no provider. */
+function provider({ server }: FastifyRequest): OidcClient {
+  if (server.sessions.oidc === null) throw missing('no identity provider is set: BURSAR_OIDC_ISSUER names it');
+  return server.sessions.oidc;
+}
+
+/** By which people know their own sessions again. */
+const factsOf = ({ ip, headers }: FastifyRequest): SignInFacts => ({
+  address: ip,
+  agent: headers['user-agent'] === undefined ? null : storable(headers['user-agent']),
+});
 
 function readAttempt(cookie: string | null): Attempt | null {
   if (cookie === null) return null;

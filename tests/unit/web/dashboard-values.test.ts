@@ -97,12 +97,14 @@ describe('claims', () => {
       name: 'Ada',
       role: 'admin',
       teams: null,
+      claimed: { groups: ['sre', 'finops'], teams: [] },
     });
     expect(userOf({ sub: 'u', email: 'a@b', groups: 'platform' }, settings)).toEqual({
       id: 'u',
       name: 'a@b',
       role: 'operator',
       teams: null,
+      claimed: { groups: ['platform'], teams: [] },
     });
     expect([
       userOf({ sub: 'u', groups: ['sales'] }, settings),
@@ -147,7 +149,10 @@ describe('the settings of signing in', () => {
     }).signIn;
 
   it('are read, and are none without an issuer', () => {
+    const given = { BURSAR_SESSION_HOURS: '8', BURSAR_SESSION_IDLE_MINUTES: '30', BURSAR_SESSION_CHECK_MINUTES: '15' };
+    expect(read(given).sessions).toEqual({ lifeMs: 8 * 3_600_000, idleMs: 1_800_000, checkMs: 900_000 });
     expect(read({ BURSAR_PUBLIC_URL: 'https://b.example' })).toEqual({
+      sessions: { lifeMs: 12 * 3_600_000, idleMs: 7_200_000, checkMs: 3_600_000 },
       publicUrl: 'https://b.example',
       oidc: {
         issuer: 'https://id.example',

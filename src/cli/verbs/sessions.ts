@@ -1,0 +1,75 @@
+/** bursar sessions: who is signed in to the dashboard, and ending it. */
+import type { Command } from 'commander';
+import type { Session } from '../session.js';
+import { table } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+
+interface Whose {
+  readonly of?: string;
+  readonly mine?: true;
+}
+
+const OF = ['--of <who>', 'only of this one: user:ada, or key:0a1b2c3d4e5f'] as const;
+
+export function addSessions(program: Command, session: Session): void {
+  const sessions = program
+    .command('sessions')
+    .description('List who is signed in to the dashboard; end a session, or all of somebody.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar sessions\n  bursar sessions end 0a1b2c3d4e5f6071\n  bursar sessions end --of user:ada',
+    );
+
+  sessions
+    .command('list', { isDefault: true })
+    .description('List the sessions that hold.')
+    .option(...OF)
+    .option('--mine', 'those that were opened with your own key')
+    .addHelpText('after', '\nExample:\n  bursar sessions --of user:ada')
+    .action(async (whose: Whose) => {
+      checkOne(whose);
+      const all = await (await session.client()).access.sessions(whose);
+      session.print({ sessions: all }, () =>
+        all.length === 0
+          ? 'Nobody is signed in.\n'
+          : table(
+              ['session', 'who', 'name', 'since', 'last used', 'ends', 'from', 'browser'],
+              all.map((one) => [
+                one.id,
+                one.principal,
+                one.name,
+                one.startedAt,
+                one.lastUsedAt,
+                one.endsAt,
+                one.address,
+                one.agent,
+              ]),
+            ),
+      );
+    });
+
+  sessions
+    .command('end')
+    .description('End a session: at once here, elsewhere within five seconds. Who may sign in may do so again.')
+    .argument('[id]', 'as sessions lists it')
+    .option('--of <who>', 'all of this one: user:ada, or key:0a1b2c3d4e5f')
+    .option('--mine', 'of those that were opened with your own key: this one, or all')
+    .addHelpText('after', '\nExample:\n  bursar sessions end --of user:ada')
+    .action(async (id: string | undefined, whose: Whose) => {
+      checkOne(whose);
+      if (id !== undefined && whose.of !== undefined)
+        throw new WrongUse('what to end is not clear', [{ path: '--of', message: 'is not beside an id' }]);
+      if (id === undefined && whose.of === undefined && whose.mine === undefined)
+        throw new WrongUse('what to end is not clear', [{ path: 'id', message: 'is missing: or say --of or --mine' }]);
+      const ended = await (await session.client()).access.endSessions({
+        ...whose,
+        ...(id === undefined ? {} : { id }),
+      });
+      session.print({ ended }, () => (ended.length === 0 ? 'There was none.\n' : `Ended: ${ended.join(', ')}\n`));
+    });
+}
+
+function checkOne({ of, mine }: Whose): void {
+  if (of !== undefined && mine !== undefined)
+    throw new WrongUse('whose sessions is not clear', [{ path: '--mine', message: 'is not beside --of' }]);
+}

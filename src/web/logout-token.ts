@@ -1,0 +1,76 @@
+/**
+ * A logout token that an identity provider sends when somebody's session there is over (OpenID Connect Back-Channel
+ * Logout 1.0, sections 2.4 and 2.6).
+ *
+ * Taken only where the provider signed it for us, now, as a logout token and nothing else. That it is taken once is the
+ * store's part.
+ */
+import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { invalid, unavailable } from '../core/errors.js';
+import type { LoggedOut } from '../store/access/session-list.js';
+import type { SigningFacts } from './oidc.js';
+
+export interface LogoutToken {
+  readonly whom: LoggedOut;
+  readonly jti: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+/** Clocks differ by so much. */
+const TOLERANCE_SECONDS = 60;
+/** A provider sends it when it happens, and again for a moment. */
+const MOST_AGE_SECONDS = 300;
+/** Section 2.4: `logout+jwt`; providers from before that rule say JWT, or nothing. */
+const TYPES = new Set(['', 'jwt', 'logout+jwt']);
+
+export class LogoutTokens {
+  private keys: { readonly at: string; readonly get: JWTVerifyGetKey } | null = null;
+
+  constructor(private readonly clientId: string) {}
+
+  /** @throws Failure invalid naming what is wrong, unavailable where the provider's keys cannot be had. */
+  async read(text: string, facts: SigningFacts): Promise<LogoutToken> {
+    try {
+      const { payload, protectedHeader } = await jwtVerify(text, this.keysAt(facts.keys), {
+        issuer: facts.issuer,
+        audience: this.clientId,
+        algorithms: [...facts.algorithms],
+        requiredClaims: ['iat', 'exp', 'jti', 'events'],
+        clockTolerance: TOLERANCE_SECONDS,
+        maxTokenAge: MOST_AGE_SECONDS,
+      });
+      if (!TYPES.has((protectedHeader.typ ?? '').toLowerCase().replace(/^application\//, '')))
+        throw wrong('is a token of another type');
+      return tokenOf(payload);
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError)) throw error;
+      const isOurs = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid;
+      throw isOurs ? unavailable("the identity provider's keys cannot be had", error) : wrong(error.message);
+    }
+  }
+
+  private keysAt(at: URL): JWTVerifyGetKey {
+    if (this.keys?.at !== at.href) this.keys = { at: at.href, get: createRemoteJWKSet(at) };
+    return this.keys.get;
+  }
+}
+
+function tokenOf({ events, nonce, sub, sid, jti, exp }: JWTPayload): LogoutToken {
+  const event = typeof events === 'object' && events !== null ? (events as Record<string, unknown>)[EVENT] : undefined;
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) throw wrong('names no logout in events');
+  if (nonce !== undefined) throw wrong('has a nonce: it is made of another token');
+  if (typeof jti !== 'string' || jti === '' || jti.length > 500) throw wrong('has no jti');
+  const subject = textOf(sub);
+  const session = textOf(sid);
+  const expiresAt = ((exp ?? 0) + TOLERANCE_SECONDS) * 1000;
+  if (session !== null) return { whom: { session, subject }, jti, expiresAt };
+  if (subject !== null) return { whom: { subject }, jti, expiresAt };
+  throw wrong('names neither a sub nor a sid');
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+const wrong = (message: string): Error =>
+  invalid('the logout token is not taken', [{ path: 'logout_token', message: message.slice(0, 300) }]);
