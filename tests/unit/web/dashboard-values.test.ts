@@ -164,7 +164,7 @@ describe('the settings of signing in', () => {
         teamsClaim: null,
       },
     });
-    expect(parseConfig({}).signIn).toEqual({ publicUrl: null, oidc: null });
+    expect(parseConfig({}).signIn).toMatchObject({ publicUrl: null, oidc: null });
   });
 
   it('name what is missing or wrong, and no secret', () => {
