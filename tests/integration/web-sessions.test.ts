@@ -150,11 +150,11 @@ describe('sessions of an identity provider', async () => {
       teamsClaim: null,
       ...over,
     };
-    const signIn: SignInSettings = { publicUrl: null, oidc };
+    const settings: SignInSettings = { publicUrl: null, oidc };
     const { stores } = api;
     stores.sessions.forget();
     const app = await createWebApp(
-      WebModule.register({ stores, importer: null as never, clock: { now: () => now }, signIn }),
+      WebModule.register({ stores, importer: null as never, clock: { now: () => now }, signIn: settings }),
       { logger: false },
     );
     opened.push(() => app.close());
