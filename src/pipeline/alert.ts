@@ -65,7 +65,7 @@ export function sendStage(stores: Needs, channels: Channels, options: Notificati
 }
 
 /** May it be tried now, with what; or what is to be done instead. */
-type Turn = { readonly notification: Notification } | { readonly instead: readonly WorkItem[] };
+type Sendable = { readonly notification: Notification } | { readonly instead: readonly WorkItem[] };
 
 class Sending {
   constructor(
@@ -92,14 +92,14 @@ class Sending {
 
   private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly WorkItem[]> {
     const picture = await this.pictureOf(delivery, alert, connection);
-    const turn = await this.commitAs<Turn>(delivery, { instead: [] }, async (tx, current) => {
+    const prepared = await this.commitAs<Sendable>(delivery, { instead: [] }, async (tx, current) => {
       if (current.askedAt !== null) return { instead: [sendItem(current)] };
-      const found = await this.turn(tx, current, alert, connection, picture);
+      const found = await this.prepare(tx, current, alert, connection, picture);
       if ('notification' in found) await this.step(tx, current, { askedAt: this.now });
       return found;
     });
-    if ('instead' in turn) return turn.instead;
-    const { notification } = turn;
+    if ('instead' in prepared) return prepared.instead;
+    const { notification } = prepared;
     return this.record(
       { ...delivery, askedAt: this.now },
       alert,
@@ -130,13 +130,13 @@ class Sending {
   }
 
   /** Whether it is this delivery's turn at its place and in its conversation. */
-  private async turn(
+  private async prepare(
     tx: Transaction,
     delivery: Delivery,
     alert: Alert,
     connection: ChannelConnection,
     picture: Notification['picture'],
-  ): Promise<Turn> {
+  ): Promise<Sendable> {
     const { alertPlaces } = this.stores;
     if (await this.isMoot(tx, delivery, alert)) {
       return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
@@ -153,7 +153,7 @@ class Sending {
       if (reference === null && joined?.opener !== delivery.id)
         return { instead: [sendItem(delivery, this.now + OPENING_MS)] };
     }
-    const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
+    const free = await alertPlaces.reserveSlot(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
     return free === null
       ? { notification: this.notificationOf(delivery, current, reference, picture) }
       : { instead: [sendItem(delivery, free)] };
@@ -318,7 +318,7 @@ class Sending {
       return [];
     const { update } = connection;
     const free = await this.stores.db.transaction((tx) =>
-      this.stores.alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now),
+      this.stores.alertPlaces.reserveSlot(tx, this.organisation, delivery, connection.leastPauseMs, this.now),
     );
     if (free !== null) return [sendItem(delivery, free)];
     const found = await safely(() =>

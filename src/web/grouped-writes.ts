@@ -10,7 +10,7 @@ import { Failure } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
 import type { OnceRequest } from '../store/idempotency.js';
 import type { Stores } from '../store/stores.js';
-import type { Turns } from '../store/turns.js';
+import type { KeyedMutex } from '../store/keyed-mutex.js';
 import { actorOf, type Caller } from './caller.js';
 import { answer, onceRequest, type Written } from './writes.js';
 
@@ -35,7 +35,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
   constructor(
     private readonly stores: Stores,
     private readonly verb: string,
-    private readonly turns: Turns,
+    private readonly mutex: KeyedMutex,
     private readonly work: (
       tx: Transaction,
       organisation: string,
@@ -74,7 +74,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
     const queue = this.waiting.get(organisation) ?? [];
     while (queue.length > 0) {
       try {
-        await this.turns.take(organisation, () => this.next(organisation, queue.splice(0, MOST)));
+        await this.mutex.runExclusive(organisation, () => this.next(organisation, queue.splice(0, MOST)));
       } catch (error) {
         for (const one of queue.splice(0)) one.reject(error);
       }

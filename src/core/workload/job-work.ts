@@ -103,7 +103,7 @@ function effectiveMs(
   gpus: number,
   restartMs: number,
 ): number {
-  const turns = [
+  const steps = [
     ...stretches.flatMap(({ start, end, gpuParts }) => [
       { at: start, parts: gpuParts, restarts: 0 },
       { at: end, parts: -gpuParts, restarts: 0 },
@@ -114,11 +114,11 @@ function effectiveMs(
     ]),
   ].sort((a, b) => a.at - b.at);
   let [sum, parts, restarts] = [0, 0, 0];
-  turns.forEach((turn, n) => {
-    parts += turn.parts;
-    restarts += turn.restarts;
-    const until = turns[n + 1]?.at ?? turn.at;
-    if (restarts === 0) sum += (until - turn.at) * Math.min(1, parts / (gpus * GPU_PARTS));
+  steps.forEach((step, n) => {
+    parts += step.parts;
+    restarts += step.restarts;
+    const until = steps[n + 1]?.at ?? step.at;
+    if (restarts === 0) sum += (until - step.at) * Math.min(1, parts / (gpus * GPU_PARTS));
   });
   return sum;
 }

@@ -73,8 +73,8 @@ export function replay(phases: MeasuredPhases, settings: ReplaySettings): IdleSa
     const workload = (['training', 'notebook', 'training', 'inference'] as const)[i % 4]!;
     const inputBound = random() < 0.5;
     let minute = Math.floor(random() * 5);
-    for (let turn = 0; minute < settings.hours * 60; turn++) {
-      const spell = turn % 2 === 0 ? run(workload, inputBound, random) : pause(workload, settings, random);
+    for (let spellIndex = 0; minute < settings.hours * 60; spellIndex++) {
+      const spell = spellIndex % 2 === 0 ? run(workload, inputBound, random) : pause(workload, settings, random);
       const end = Math.min(settings.hours * 60, minute + Math.max(settings.sampleMinutes, Math.round(spell.minutes)));
       for (; minute < end; minute += settings.sampleMinutes)
         samples.push(sample(`gpu-${i}`, minute, workload, spell, phases, settings, random));

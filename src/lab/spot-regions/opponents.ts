@@ -69,7 +69,7 @@ export function cheapestFirst(problem: RegionsProblem, fileOrder: boolean): () =
 }
 
 /** The zones in turn, from the one after the last. */
-export function inTurn(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
+export function roundRobin(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
   const zones = [...problem.names.keys()];
   if (!fileOrder) zones.reverse();
   return () => (_view, last) => {
@@ -176,7 +176,7 @@ export function pacedOpponents(problem: RegionsProblem): ReadonlyMap<string, rea
   return new Map([
     ['uniform-progress-all', of('uniform-progress-all', (fileOrder) => cheapestFirst(problem, fileOrder))],
     ['uniform-progress-best-zone', oneZone],
-    ['round-robin', of('round-robin', (fileOrder) => inTurn(problem, fileOrder))],
+    ['round-robin', of('round-robin', (fileOrder) => roundRobin(problem, fileOrder))],
     ['greedy', of('greedy', (fileOrder) => cheapestFirst(problem, fileOrder), true)],
     ['on-demand', [onDemandOnly(problem)]],
   ]);

@@ -161,25 +161,25 @@ export class Catalogue {
 
   /** Whether spot of a kind is to be had at a place: it is at first, then there and gone by turns of chance lengths. */
   spotIsUp(sku: string, region: string, at: number): boolean {
-    return this.turnsUntil(sku, region, at).filter((turn) => turn <= at).length % 2 === 0;
+    return this.changesUntil(sku, region, at).filter((change) => change <= at).length % 2 === 0;
   }
 
   /** The first instant after `at` when spot of a kind comes or goes at a place. */
-  nextSpotTurn(sku: string, region: string, at: number): number {
-    return this.turnsUntil(sku, region, at).find((turn) => turn > at) ?? Infinity;
+  nextSpotChange(sku: string, region: string, at: number): number {
+    return this.changesUntil(sku, region, at).find((change) => change > at) ?? Infinity;
   }
 
   /** Instants of coming and going, on whole seconds, up to the first after `at`. */
-  private turnsUntil(sku: string, region: string, at: number): readonly number[] {
+  private changesUntil(sku: string, region: string, at: number): readonly number[] {
     const market = `${sku}/${region}`;
-    const turns = this.windows.get(market) ?? [];
-    this.windows.set(market, turns);
-    while ((turns.at(-1) ?? -Infinity) <= at) {
-      const mean = turns.length % 2 === 0 ? this.spotUpHours : this.spotDownHours;
-      const hours = -Math.log(1 - chance(this.seed, 'spot', market, turns.length)) * mean;
-      turns.push((turns.at(-1) ?? this.from) + Math.max(60, Math.round(hours * 3600)) * 1000);
+    const changes = this.windows.get(market) ?? [];
+    this.windows.set(market, changes);
+    while ((changes.at(-1) ?? -Infinity) <= at) {
+      const mean = changes.length % 2 === 0 ? this.spotUpHours : this.spotDownHours;
+      const hours = -Math.log(1 - chance(this.seed, 'spot', market, changes.length)) * mean;
+      changes.push((changes.at(-1) ?? this.from) + Math.max(60, Math.round(hours * 3600)) * 1000);
     }
-    return turns;
+    return changes;
   }
 
   /** What there was of spot, every ten minutes within [since, until]. */
@@ -188,10 +188,10 @@ export class Catalogue {
     for (const { sku, gpuModel } of KINDS) {
       for (const region of REGIONS) {
         const readings: SpotReading[] = [];
-        const turns = this.turnsUntil(sku, region, until);
+        const changes = this.changesUntil(sku, region, until);
         let passed = 0;
         for (let at = first; at <= until; at += SPOT_TICK_MS) {
-          while ((turns[passed] ?? Infinity) <= at) passed += 1;
+          while ((changes[passed] ?? Infinity) <= at) passed += 1;
           const nanos = this.hourlyNanos(sku, region, 'spot', at);
           readings.push({
             provider: PROVIDER,

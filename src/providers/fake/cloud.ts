@@ -345,7 +345,7 @@ export class FakeCloud {
       state: 'starting',
       launchedAt: this.at,
       revision: 1,
-      turn: 0,
+      generation: 0,
       runs: 0,
       run: null,
     };
@@ -358,11 +358,11 @@ export class FakeCloud {
 
   private boot(machine: Machine): void {
     machine.state = 'starting';
-    const turn = ++machine.turn;
+    const generation = ++machine.generation;
     // From half to one and a half of the usual time.
-    const bootMs = Math.round(this.bootMs * (0.5 + chance(this.seed, 'boot', machine.id, turn)));
+    const bootMs = Math.round(this.bootMs * (0.5 + chance(this.seed, 'boot', machine.id, generation)));
     this.plan(this.at + bootMs, () => {
-      if (machine.turn !== turn) return;
+      if (machine.generation !== generation) return;
       this.run(machine);
       const group = this.groupOf(machine);
       if (group !== undefined) this.reconcile(group);
@@ -390,7 +390,7 @@ export class FakeCloud {
   /** Ends the run at hand. Billing ends with it, but for the fault that lets it go on. */
   private close(machine: Machine): void {
     const { run } = machine;
-    machine.turn += 1;
+    machine.generation += 1;
     if (run === null || run.end !== null) return;
     const { overbillsRatio, mostOverbilledSeconds } = this.faults;
     run.end = run.billedTo = this.at;
@@ -406,9 +406,9 @@ export class FakeCloud {
     if (machine.state === 'gone') return;
     this.close(machine);
     machine.state = 'stopping';
-    const { turn } = machine;
+    const { generation } = machine;
     this.plan(this.at + this.stopMs, () => {
-      if (machine.turn !== turn) return;
+      if (machine.generation !== generation) return;
       machine.state = to;
       if (to === 'gone') this.forget(machine);
     });
@@ -456,7 +456,7 @@ export class FakeCloud {
     const market = `${sku}/${region}`;
     if (this.watched.has(market)) return;
     this.watched.add(market);
-    const turn = (): void => {
+    const toggle = (): void => {
       if (!this.catalogue.spotIsUp(sku, region, this.at)) {
         const interrupted = [...this.machines.values()].filter(
           (m) => m.term === 'spot' && m.sku === sku && m.region === region && isUp(m),
@@ -464,9 +464,9 @@ export class FakeCloud {
         for (const machine of interrupted) this.end(machine, 'gone');
       }
       for (const group of this.groups.values()) if (group.sku === sku && group.region === region) this.reconcile(group);
-      this.plan(this.catalogue.nextSpotTurn(sku, region, this.at), turn);
+      this.plan(this.catalogue.nextSpotChange(sku, region, this.at), toggle);
     };
-    this.plan(this.catalogue.nextSpotTurn(sku, region, this.at), turn);
+    this.plan(this.catalogue.nextSpotChange(sku, region, this.at), toggle);
   }
 
   private groupOf({ group }: Machine): Group | undefined {

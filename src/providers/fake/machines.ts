@@ -60,7 +60,7 @@ export interface Machine {
   /** Raised when somebody changes its settings; what it does by itself leaves it. */
   revision: number;
   /** Raised whenever it starts or stops: what was planned before does not hold any more. */
-  turn: number;
+  generation: number;
   runs: number;
   run: Run | null;
 }

@@ -34,7 +34,7 @@ function put(
   svgOf: (name: Section['charts'][number]) => string | null,
 ): void {
   // A heading does not stand alone at the foot of a page.
-  if (!sheet.has(90)) sheet.turn();
+  if (!sheet.has(90)) sheet.newPage();
   sheet.take(14);
   sheet.mark(title);
   sheet.paragraph(title, { size: 14, bold: true }, 2);
@@ -72,7 +72,7 @@ class Grid {
       layout,
       true,
     );
-    if (!sheet.has(24 + head.height + 20)) sheet.turn();
+    if (!sheet.has(24 + head.height + 20)) sheet.newPage();
     sheet.take(6);
     sheet.paragraph(table.title, { size: 9, bold: true }, 2);
     this.put(head, layout, true);
@@ -83,7 +83,7 @@ class Grid {
         false,
       );
       if (!sheet.has(made.height)) {
-        sheet.turn();
+        sheet.newPage();
         this.put(head, layout, true);
       }
       this.put(made, layout, false);

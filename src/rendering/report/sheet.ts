@@ -52,7 +52,7 @@ export class Sheet {
 
   /** Room of so many points on this page or, where it has no more, on the next; returns where it begins. */
   take(height: number): number {
-    if (!this.has(height)) this.turn();
+    if (!this.has(height)) this.newPage();
     const at = this.top;
     this.top += height;
     return at;
@@ -63,7 +63,7 @@ export class Sheet {
   }
 
   /** Begins a new page. */
-  turn(): void {
+  newPage(): void {
     this.document.addPage();
     this.top = MARGIN;
   }

@@ -22,7 +22,7 @@ export interface Conversation {
 
 export class AlertPlaceStore {
   /** Takes the place's next turn; null: it was free, and rests from now on. Else when it is free. */
-  async takeTurn(
+  async reserveSlot(
     tx: Queryable,
     organisation: string,
     { channel, address }: Place,

@@ -30,7 +30,7 @@ import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type SeenHours, type SourceVersion } from './seen.js';
-import { Turns } from '../turns.js';
+import { KeyedMutex } from '../keyed-mutex.js';
 import { enqueue, enqueueUrgent, type WorkItem } from '../work.js';
 
 const MOST_GROUPS = 200_000;
@@ -77,7 +77,7 @@ const POLL_MS = 50;
 export class Intake {
   private readonly seen = new SeenIds();
   private readonly watch = new OverlapWatch();
-  private readonly turns = new Turns('another import of the source', PATIENCE_MS);
+  private readonly mutex = new KeyedMutex('another import of the source', PATIENCE_MS);
 
   constructor(
     private readonly db: Database,
@@ -119,12 +119,12 @@ export class Intake {
     files: readonly FileToImport[],
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
-    return this.turns.take(`${request.organisation}\u0001${request.source}`, async () => {
+    return this.mutex.runExclusive(`${request.organisation}\u0001${request.source}`, async () => {
       const until = performance.now() + PATIENCE_MS;
       for (;;) {
         const result = await this.attempt(request, files, progress);
         if (result !== null) return result;
-        if (performance.now() > until) throw this.turns.tooLong();
+        if (performance.now() > until) throw this.mutex.tooLong();
         await pause(POLL_MS * (0.5 + Math.random()));
       }
     });

@@ -158,7 +158,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
     : Array.isArray(schema.default)
       ? schema.default.map(String)
       : [];
-  const turn = (one: string): void => {
+  const toggle = (one: string): void => {
     const next = (schema.items?.enum ?? []).filter((other) => (other === one) !== chosen.includes(other));
     onSet(next.length === 0 ? undefined : next);
   };
@@ -170,7 +170,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
       <span class="note">{noteOf(schema)}</span>
       {schema.items?.enum?.map((one) => (
         <label key={one} class="check">
-          <input type="checkbox" checked={chosen.includes(one)} onChange={() => turn(one)} /> {one}
+          <input type="checkbox" checked={chosen.includes(one)} onChange={() => toggle(one)} /> {one}
         </label>
       ))}
     </fieldset>

@@ -21,7 +21,7 @@ export function useLoaded<T>(key: string, load: (halt: AbortSignal) => Promise<T
     readonly trouble: unknown;
     readonly isLoading: boolean;
   }>({ key, data: null, trouble: null, isLoading: true });
-  const [turn, setTurn] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const halt = new AbortController();
     setState((old) =>
@@ -35,8 +35,8 @@ export function useLoaded<T>(key: string, load: (halt: AbortSignal) => Promise<T
     );
     return () => halt.abort();
     // `load` is made anew with every drawing; what it depends on is in `key`.
-  }, [key, turn]);
-  const again = useCallback(() => setTurn((old) => old + 1), []);
+  }, [key, attempt]);
+  const again = useCallback(() => setAttempt((old) => old + 1), []);
   return state.key === key ? { ...state, again } : { data: null, trouble: null, isLoading: true, again };
 }
 

@@ -53,7 +53,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
   const inOrder = sorted(rows, columns, order);
-  const turn = (at: number): void =>
+  const sortBy = (at: number): void =>
     setOrder(order?.at === at ? (order.down ? null : { at, down: true }) : { at, down: false });
   const head = (column: Column<Row>, at: number): JSX.Element => {
     const isSorted = order?.at === at;
@@ -64,7 +64,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
         class={alignment(column)}
         aria-sort={isSorted ? (order.down ? 'descending' : 'ascending') : undefined}
       >
-        <button type="button" class="sort" onClick={() => turn(at)}>
+        <button type="button" class="sort" onClick={() => sortBy(at)}>
           {column.name}
           <span aria-hidden="true">{isSorted ? (order.down ? ' ↓' : ' ↑') : ''}</span>
         </button>

@@ -20,7 +20,7 @@ import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { GroupedWrites } from '../grouped-writes.js';
-import { Turns } from '../../store/turns.js';
+import { KeyedMutex } from '../../store/keyed-mutex.js';
 import { write, type Written } from '../writes.js';
 import { quoteFields, quoteShape, requestOf, tagsSchema } from './quotes.js';
 import { teamId } from './teams.js';
@@ -75,13 +75,13 @@ const querySchema = z.strictObject({
 @Controller()
 export class ReservationsController {
   private readonly enqueuer: HoldEnqueuer;
-  private readonly turns = new Turns('another reservation', 10_000);
+  private readonly mutex = new KeyedMutex('another reservation', 10_000);
   private readonly made: GroupedWrites<Asked, StoredReservation, Done>;
 
   constructor(@InjectParts() private readonly parts: WebParts) {
     const logger = new Logger('reservations');
     const { stores } = parts;
-    this.made = new GroupedWrites(stores, 'reservation.make', this.turns, async (tx, organisation, all) =>
+    this.made = new GroupedWrites(stores, 'reservation.make', this.mutex, async (tx, organisation, all) =>
       (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))),
     );
     this.enqueuer = new HoldEnqueuer(stores.db, parts.clock, (error) =>
@@ -164,7 +164,7 @@ export class ReservationsController {
         workItems.push(...released.workItems);
         return doneOf(released);
       },
-      (transaction) => this.turns.take(organisation, transaction),
+      (transaction) => this.mutex.runExclusive(organisation, transaction),
     );
     await this.enqueue(organisation, workItems);
     return reservation;

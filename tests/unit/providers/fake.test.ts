@@ -143,7 +143,7 @@ describe('groups', () => {
   it('move to spot without falling below their number, and lose it when spot goes', () => {
     const { clock, cloud } = setting({ groups: [group], spotUpHours: 30, spotDownHours: 3 });
     cloud.take({ kind: 'set-spot-ratio', target: 'group/serving', spotRatio: 1 }, 'a', null);
-    const gone = cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START);
+    const gone = cloud.catalogue.nextSpotChange(T4.sku, T4.region, START);
     for (clock.at = START; clock.at < Math.min(START + HOUR, gone); clock.at += 10_000)
       expect(cloud.target('group/serving')?.replicas?.ready).toBeGreaterThanOrEqual(4);
     const members = (): string[] =>
@@ -154,7 +154,7 @@ describe('groups', () => {
     expect(members()).toEqual(['spot', 'spot', 'spot', 'spot']);
     clock.at = gone;
     expect(cloud.target('group/serving')?.replicas).toMatchObject({ desired: 4, ready: 0 });
-    const back = cloud.catalogue.nextSpotTurn(T4.sku, T4.region, gone);
+    const back = cloud.catalogue.nextSpotChange(T4.sku, T4.region, gone);
     clock.at = back - 1;
     expect(members()).toEqual([]);
     clock.at = back + 10 * MINUTE;
@@ -247,8 +247,8 @@ describe('usage', () => {
     seldom.clock.at = often.clock.at = START + 3 * DAY;
     expect(seldom.cloud.runs().length).toBeGreaterThan(10);
     expect(seldom.cloud.runs()).toEqual(often.cloud.runs());
-    expect(setting(spot, 2).cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START)).not.toBe(
-      seldom.cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START),
+    expect(setting(spot, 2).cloud.catalogue.nextSpotChange(T4.sku, T4.region, START)).not.toBe(
+      seldom.cloud.catalogue.nextSpotChange(T4.sku, T4.region, START),
     );
   });
 

@@ -1,13 +1,13 @@
-/** Turns: in the order of asking, one at a time for a name, whatever becomes of those before. */
+/** The keyed mutex: in the order of asking, one at a time for a name, whatever becomes of those before. */
 import { expect, it } from 'vitest';
-import { Turns } from '../../src/store/turns.js';
+import { KeyedMutex } from '../../src/store/keyed-mutex.js';
 
 it('lets one at a time through for each name, in the order in which they asked, and goes on after a failure', async () => {
-  const turns = new Turns('another', 10_000);
+  const mutex = new KeyedMutex('another', 10_000);
   const story: string[] = [];
   const open: (() => void)[] = [];
   const take = (name: string, what: string, fails = false): Promise<string> =>
-    turns.take(name, async () => {
+    mutex.runExclusive(name, async () => {
       story.push(`${what} begins`);
       await new Promise<void>((resolve) => open.push(resolve));
       story.push(`${what} ends`);
@@ -26,5 +26,5 @@ it('lets one at a time through for each name, in the order in which they asked, 
   for (const release of open.splice(0)) release();
   expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   expect(story).toEqual(['first begins', 'other begins', 'first ends', 'other ends', 'second begins', 'second ends']);
-  expect(await turns.take('a', async () => 'again')).toBe('again');
+  expect(await mutex.runExclusive('a', async () => 'again')).toBe('again');
 });

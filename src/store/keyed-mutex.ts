@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { unavailable } from '../core/errors.js';
 
-export class Turns {
+export class KeyedMutex {
   private readonly last = new Map<string, Promise<void>>();
 
   /**
@@ -22,7 +22,7 @@ export class Turns {
    * Runs work when all that asked before under this name are through; whether they succeeded does not matter.
    * @throws Failure unavailable where that takes too long
    */
-  async take<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async runExclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(name);
     let done = (): void => undefined;
     const own = new Promise<void>((resolve) => (done = resolve));
