@@ -49,8 +49,10 @@ export function misfit(record: UsageRecord, corrections: readonly UsageRecord[])
   for (const one of corrections) {
     if (one.start < record.start || one.end > record.end || differing(record, one).length > 0) return one;
     // The most is taken back where one of them begins.
-    const beside = corrections.filter(({ start, end }) => start <= one.start && one.start < Math.max(end, start + 1));
-    if (QUANTITIES.some((quantityOf) => isBelowZero([record, ...beside], quantityOf))) return one;
+    const concurrent = corrections.filter(
+      ({ start, end }) => start <= one.start && one.start < Math.max(end, start + 1),
+    );
+    if (QUANTITIES.some((quantityOf) => isBelowZero([record, ...concurrent], quantityOf))) return one;
   }
   return null;
 }

@@ -209,8 +209,8 @@ export class Database implements Queryable {
    * Whether the server has room for what this process may open. @throws Failure invalid naming the setting
    * @param besides connections that the process opens besides the pool: it listens, and the queue has its own
    */
-  async checkRoom(besides: number): Promise<void> {
-    const wanted = this.pool.options.max + 1 + besides;
+  async checkRoom(otherConnections: number): Promise<void> {
+    const wanted = this.pool.options.max + 1 + otherConnections;
     const [row] = await this.query<{ room: number }>(
       `select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room`,
     );
@@ -220,7 +220,7 @@ export class Database implements Queryable {
         [
           {
             path: 'BURSAR_DATABASE_CONNECTIONS',
-            message: `is too large: at most ${Math.max(1, row.room - 1 - besides)}`,
+            message: `is too large: at most ${Math.max(1, row.room - 1 - otherConnections)}`,
           },
         ],
       );

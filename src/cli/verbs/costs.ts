@@ -58,7 +58,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
   ]);
-  const { unstated, unbilled, setAside, unconverted, unpriced: beside } = spend.lacking;
+  const { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice } = spend.lacking;
   const lacking = [
     ...unstated.map(
       ({ currency, cost, lines }) =>
@@ -70,7 +70,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
         `${shortAmount(cost)} ${currency} of bills that are not final, for which metered usage stands until they are`,
     ),
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
-    ...beside.map(besideText),
+    ...withoutPrice.map(unpricedText),
   ];
   const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
   const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
@@ -81,7 +81,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
 }
 
 /** Storage, traffic, and what has no quantity, without a price. */
-function besideText({ provider, sku, component, reason, quantity, hours }: Unpriced): string {
+function unpricedText({ provider, sku, component, reason, quantity, hours }: Unpriced): string {
   const name = printable(`${provider} ${sku ?? 'without a SKU'}`);
   if (quantity === null) return `${name}, of which no quantity is known, in ${hours} hours`;
   return `${shortAmount(quantity)} ${component === 'network' ? 'GiB sent' : 'GiB-hours stored'} of ${name} without a price (${reason})`;

@@ -46,7 +46,7 @@ Example:
                   r.title,
                 ]),
             )}${recommendations
-              .flatMap(besideOf)
+              .flatMap(notesOf)
               .map((line) => `${printable(line)}\n`)
               .join('')}`,
       );
@@ -54,7 +54,7 @@ Example:
 }
 
 /** What would be lost, and what stands in the way. */
-const besideOf = ({ id, risk, obstacles }: StoredRecommendation): string[] => [
+const notesOf = ({ id, risk, obstacles }: StoredRecommendation): string[] => [
   ...(risk.note === '' ? [] : [`${id} risks: ${risk.note}`]),
   ...obstacles.map(({ message }) => `${id} is held up: ${message}`),
 ];

@@ -52,7 +52,7 @@ export class CommitmentSums {
     if (charge === null) return;
     const commitment = charge.commitment ?? null;
     const { category } = charge;
-    if (commitment === null ? record.term !== 'on-demand' || category !== 'Usage' : isBeside(category)) return;
+    if (commitment === null ? record.term !== 'on-demand' || category !== 'Usage' : isTaxOrCredit(category)) return;
     const purchase = category !== 'Usage';
     const day = Math.floor(record.start / DAY_MS);
     const known = this.recent.get(record.service);
@@ -100,7 +100,7 @@ export class CommitmentSums {
 }
 
 /** What is billed of a commitment without being its cost. */
-const isBeside = (category: Charge['category']): boolean => category === 'Tax' || category === 'Credit';
+const isTaxOrCredit = (category: Charge['category']): boolean => category === 'Tax' || category === 'Credit';
 
 /** Whether a sum is that of a line of its day and service. */
 const isOf = (sum: Sums, { provider, account }: UsageRecord, charge: Charge, purchase: boolean): boolean =>

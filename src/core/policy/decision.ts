@@ -191,8 +191,8 @@ export function resolve(candidates: readonly Candidate[]): {
   for (const candidate of candidates) {
     const subject = subjectOf(candidate.proposal);
     const winner = best.get(subject);
-    const beside = winner?.document === candidate.document && winner.proposal.target !== candidate.proposal.target;
-    if (candidate === winner || beside) winners.push(candidate);
+    const isCompanion = winner?.document === candidate.document && winner.proposal.target !== candidate.proposal.target;
+    if (candidate === winner || isCompanion) winners.push(candidate);
     else losers.set(subject, [...(losers.get(subject) ?? []), candidate]);
   }
   return { winners, losers };

@@ -79,7 +79,7 @@ export function noQuote(
 }
 
 /** Why there is no quote of a run that takes more than GPUs. */
-export function noBesides(
+export function noComponentPrice(
   { unpriced, component, sold }: StorageNetworkUnpriced,
   { provider }: Pick<PriceQuery, 'provider'>,
   asked: string,

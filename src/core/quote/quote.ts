@@ -24,7 +24,7 @@ import {
   type StorageNetworkAsked,
   type StorageNetworkUnpriced,
 } from './storage-network.js';
-import { catalogueOf, noBesides, noQuote, type NoQuote } from './close.js';
+import { catalogueOf, noComponentPrice, noQuote, type NoQuote } from './close.js';
 import { perGpuHour, RunCosts, type BilledRun } from './cost.js';
 import { exchangeTo, type Exchange } from './exchange.js';
 import { intervalOf, type RunInterval } from './interval.js';
@@ -190,7 +190,7 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   const context: Run = { ...by, costs: new RunCosts(given.peak, given.at, request.gpus) };
   if ('unpriced' in found) return noQuote(found.unpriced, question, request.sku, context.prices);
   const costed = costOfRun(found.price, request, context);
-  if ('component' in costed) return noBesides(costed, question, request.sku);
+  if ('component' in costed) return noComponentPrice(costed, question, request.sku);
   if ('unpriced' in costed) return noQuote(costed.unpriced, question, request.sku, context.prices);
   const { price, stale } = found;
   const { exchange, billedMs, storageNetwork } = costed;

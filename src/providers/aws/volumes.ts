@@ -96,7 +96,8 @@ export function recordsOf(one: ModifiedVolume, within: Interval, place: VolumePl
       const held = recordOf(one, id, at, until, place);
       const storageMib = shape.gib === null ? null : shape.gib * MIB_PER_GIB;
       records.push({ ...held, id: held.id, sku: storageSku(shape.type), storageMib });
-      for (const sku of besides(shape)) records.push({ ...held, id: `${held.id} ${sku}`, sku, storageMib: null });
+      for (const sku of performanceSkus(shape))
+        records.push({ ...held, id: `${held.id} ${sku}`, sku, storageMib: null });
     }
     return records;
   });
@@ -143,7 +144,7 @@ export function storageSku(type: string): string {
 const suffixOf = (type: string): string => (type === 'io1' ? 'piops' : type);
 
 /** SKUs of what is charged for a volume besides its size. */
-export function besides({ type, iops, throughput }: VolumeShape): string[] {
+export function performanceSkus({ type, iops, throughput }: VolumeShape): string[] {
   switch (type) {
     case 'gp3':
       return [

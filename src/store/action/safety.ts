@@ -232,11 +232,11 @@ export class SafetyStore {
     organisation: string,
     connection: string,
     target: string,
-    besides: readonly (string | null)[],
+    excluded: readonly (string | null)[],
   ): Promise<string | null> {
     const [row] = await db.query<{ id: string }>(
       `select id from action where organisation = $1 and connection = $2 and target = $3 and state = any($4::text[]) and taken_back_by is null and not (id = any($5::text[]))`,
-      [organisation, connection, target, LIVE_STATES, besides.filter((id) => id !== null)],
+      [organisation, connection, target, LIVE_STATES, excluded.filter((id) => id !== null)],
     );
     return row?.id ?? null;
   }

@@ -224,17 +224,17 @@ function fetchPacks(
   // What a final bill states needs no price.
   const unpriced = basis === 'actual' ? `c.unpriced_part_ms - c.stated_part_ms` : `c.unpriced_part_ms`;
   const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
-  const beside = (line: string): string =>
+  const lackingColumns = (line: string): string =>
     `string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without,
          string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated,
          sum(unstated_lines)::text as unstated_lines`;
   return db.query<Pack>(
     byDay
-      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${beside('day')}
+      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${lackingColumns('day')}
          from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, ${unpriced} as unpriced,
                  ${UNSTATED[basis]} as unstated, ${UNSTATED_LINES[basis]} as unstated_lines ${lines}) l
          group by team, currency, shared_from, dimension`
-      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${beside('dimension')}
+      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${lackingColumns('dimension')}
          from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(${unpriced}) as unpriced,
                  sum(${UNSTATED[basis]}) as unstated, sum(${UNSTATED_LINES[basis]}) as unstated_lines ${lines}
                group by c.team, c.currency, c.shared_from, c.dimension) l

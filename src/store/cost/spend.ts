@@ -13,7 +13,7 @@ import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import { readSums, setAsideSums, textOf, unbilledSums, valueOf, wholeOf, type Figure, type Sum } from './spend-sums.js';
-import { unpricedBeside, type UnpricedUsage } from './unpriced.js';
+import { unpricedUsage, type UnpricedUsage } from './unpriced.js';
 
 export type SpendRow = Readonly<Record<string, string | null>> & {
   /** Decimal string; null where nothing of the basis is known (everything is unpriced, or the bill states none). */
@@ -98,7 +98,7 @@ export class SpendStore {
         .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
       setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
-      unpriced: await unpricedBeside(db, organisation, query),
+      unpriced: await unpricedUsage(db, organisation, query),
     };
     if (wanted === null) {
       const rows = sums.map((sum) =>

@@ -34,7 +34,7 @@ const DAYS = `k.organisation = $1 and k.shared_from = '' and k.unpriced_part_ms 
  * On `actual` without the days that a final bill states. A basis of bills has no metered usage in it. The sums per day
  * tell which few hours to look at: where GPU-hours of the same name have no price either, these stand for it.
  */
-export async function unpricedBeside(
+export async function unpricedUsage(
   db: Queryable,
   organisation: string,
   { from, to, teams, zone, basis }: Omit<SumsQuery, 'groupBy'>,

@@ -72,12 +72,12 @@ interface Overlapping {
   readonly until: Date;
   readonly at: Date;
   /** Some of its sub-accounts that the new bill does not name: they go with it. */
-  readonly beside: readonly string[];
+  readonly others: readonly string[];
 }
 
-function sayOverlap(provider: string, { account, start, until, source, at, beside }: Overlapping): string {
+function sayOverlap(provider: string, { account, start, until, source, at, others }: Overlapping): string {
   const day = (instant: Date): string => instant.toISOString().slice(0, 10);
-  const more = beside.length === 0 ? '' : `, with sub-accounts that this one does not name (${beside.join(', ')})`;
+  const more = others.length === 0 ? '' : `, with sub-accounts that this one does not name (${others.join(', ')})`;
   return (
     `the bill of ${provider}${account === '' ? '' : ` account ${account}`} from ${day(start)} to ${day(until)} ` +
     `came from the source "${source}" on ${day(at)}${more}`
@@ -170,7 +170,7 @@ export class BillDelivery {
          case when n.sub_accounts = '{}' then '{}'::text[] else array(
            select name from unnest(v.sub_accounts) name
            where account_key(name) <> all(select account_key(own) from unnest(n.sub_accounts) own) order by 1 limit 5
-         ) end as beside
+         ) end as others
        from delivery v, (select $2::text as source, $3::text as provider, $4::text as account, $5::text as scope,
          $6::timestamptz as period_start, $7::timestamptz as period_end, $8::text[] as sub_accounts) n
        where v.organisation = $1 and v.scope is not null and ${isSameBill('v', 'n')}
@@ -264,10 +264,10 @@ export class BillDelivery {
     if (twin !== undefined)
       for (const { warnings } of scope.perFile.keys())
         warnings.push(`its lines are those of ${fileOf(twin.key)}, which is there already: they count once`);
-    const beside = old === undefined ? await supplementItems(this.tx, organisation, source, key) : [];
+    const others = old === undefined ? await supplementItems(this.tx, organisation, source, key) : [];
     if (isUnchanged && old.closed === isFinal) return [];
     const month = monthOfPeriod(scope.periodStart, scope.periodEnd);
-    return [...[...touched.values()].map(rollupOf), reconcileItem(source, month), ...beside];
+    return [...[...touched.values()].map(rollupOf), reconcileItem(source, month), ...others];
   }
 
   /**
