@@ -15,7 +15,7 @@
 import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
 import type { FleetTarget } from '../core/fleet/fleet.js';
-import { guard, mayPass, type GuardReason, type Verdict } from '../core/action/guard.js';
+import { guard, isRetryable, type GuardReason, type Verdict } from '../core/action/guard.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { EffectOutcome, ProviderConnection } from '../core/ports.js';
 import { MINUTE_MS, type Clock } from '../core/time.js';
@@ -145,7 +145,7 @@ class Execution {
         if (current.askedAt !== null) return [again(current)];
         const verdict = await this.judge(tx, current, connection, { seen, at });
         if (verdict.allowed) return allowed(tx, current, { seen, at }, verdict.reach);
-        return mayPass(verdict.reasons)
+        return isRetryable(verdict.reasons)
           ? this.wait(tx, current, verdict.reasons)
           : (await this.refused(tx, current, verdict.reasons)).workItems;
       },

@@ -205,7 +205,7 @@ export class Runner {
   private async failed(partition: Partition, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
     const now = this.clock.now();
     const attempts = Math.max(...claimed.map((c) => c.attempts)) + 1;
-    const again = mayPass(error) && attempts < MOST_ATTEMPTS;
+    const again = isRetryable(error) && attempts < MOST_ATTEMPTS;
     const retryAt = again ? now + 1000 * 2 ** attempts : null;
     await this.work.fail(
       partition,
@@ -227,7 +227,7 @@ const runOf = ({ organisation, stage, partition }: Partition, { length: keys }: 
 });
 
 /** The doors of the database, the providers and the channels say so themselves. */
-const mayPass = (error: unknown): boolean => error instanceof Failure && error.kind === 'unavailable';
+const isRetryable = (error: unknown): boolean => error instanceof Failure && error.kind === 'unavailable';
 
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 2000);

@@ -100,7 +100,7 @@ export function following(claimed: readonly ClaimedWork[], workItems: readonly W
  * Makes due at once what waits for a later time. What somebody is at work on is left alone, so that nobody waits for
  * them.
  */
-export async function hasten(
+export async function expedite(
   db: Queryable,
   organisation: string,
   stage: string,

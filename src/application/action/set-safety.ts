@@ -65,6 +65,6 @@ export async function setStop(
     workItems.push(...moved.workItems);
   }
   await enqueue(tx, organisation, workItems);
-  await actions.hastenApproved(tx, organisation);
+  await actions.expediteApproved(tx, organisation);
   return stop;
 }

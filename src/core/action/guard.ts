@@ -97,7 +97,7 @@ export function guard(facts: GuardFacts): Verdict {
 }
 
 /** Whether every reason may pass by itself: then the action waits. */
-export const mayPass = (reasons: readonly GuardReason[]): boolean =>
+export const isRetryable = (reasons: readonly GuardReason[]): boolean =>
   reasons.length > 0 && reasons.every(({ passing }) => passing);
 
 function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardReason[] {

@@ -27,7 +27,7 @@ import { assert, missing } from '../../core/errors.js';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import type { Queryable, Transaction } from '../database.js';
-import { hasten, type WorkItem } from '../work.js';
+import { expedite, type WorkItem } from '../work.js';
 
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
@@ -331,12 +331,12 @@ export class ActionStore {
   }
 
   /** Has the line look now at whatever waits to be carried out. Never waits for a provider that is being asked. */
-  async hastenApproved(tx: Transaction, organisation: string): Promise<void> {
+  async expediteApproved(tx: Transaction, organisation: string): Promise<void> {
     const rows = await tx.query<{ id: string }>(
       `select id from action where organisation = $1 and state = 'approved'`,
       [organisation],
     );
-    await hasten(
+    await expedite(
       tx,
       organisation,
       EXECUTE,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../src/core/action/action.js';
 import type { Failure } from '../../../src/core/errors.js';
-import { guard, mayPass, type GuardFacts } from '../../../src/core/action/guard.js';
+import { guard, isRetryable, type GuardFacts } from '../../../src/core/action/guard.js';
 import {
   bindingLimits,
   DEFAULT_LIMITS,
@@ -142,7 +142,7 @@ describe('the guard', () => {
   it('says of each reason whether it may pass by itself', () => {
     const of = (over: Partial<GuardFacts>, action: Partial<Action> = {}): boolean => {
       const verdict = guard(facts(over, action));
-      return !verdict.allowed && mayPass(verdict.reasons);
+      return !verdict.allowed && isRetryable(verdict.reasons);
     };
     expect(of({ lastOnTargetAt: NOW })).toBe(true);
     expect(of({ lastOnTargetAt: NOW, isProtected: true })).toBe(false);
