@@ -40,6 +40,7 @@ import { Scopes1764000000042 } from './0042-scopes.js';
 import { AuditChain1764000000043 } from './0043-audit-chain.js';
 import { PackedSamples1764000000044 } from './0044-packed-samples.js';
 import { Supplements1764000000047 } from './0047-supplements.js';
+import { LackingParts1764000000050 } from './0050-lacking-parts.js';
 import { WatchedSessions1764000000053 } from './0053-watched-sessions.js';
 
 export const migrations = [
@@ -84,5 +85,6 @@ export const migrations = [
   AuditChain1764000000043,
   PackedSamples1764000000044,
   Supplements1764000000047,
+  LackingParts1764000000050,
   WatchedSessions1764000000053,
 ];

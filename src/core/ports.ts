@@ -8,6 +8,7 @@
 import type { Clock } from './time.js';
 import type { ProviderSetting } from './setting.js';
 import type { SilentExporter } from './fleet/silence.js';
+import type { PartialRead } from './partial-read.js';
 import type { SpotReading } from './price/spot-reading.js';
 import type { CommitmentOffer } from './price/commitment-offer.js';
 import type { BacktestReport } from './policy/backtest.js';
@@ -212,7 +213,8 @@ export interface ProviderConnection {
   readonly canAct: boolean;
   /** Effects that it carries out where it may act; absent: nobody tells. */
   effects?(): Promise<readonly EffectKind[]>;
-  prices?(since: number): AsyncIterable<readonly PriceEvent[]>;
+  /** @param partial is told of parts that could not be read, here and below; without it these fail the whole */
+  prices?(since: number, partial?: PartialRead): AsyncIterable<readonly PriceEvent[]>;
   /** What `usage` meters; absent: machines too. Else they are metered by the readings of the fleet. */
   readonly usageOf?: 'storage-and-traffic';
   /**
@@ -221,11 +223,11 @@ export interface ProviderConnection {
    * told
    *   of the present is metered once, from there on
    */
-  usage?(from: number, to: number, meteredTo?: number | null): AsyncIterable<RecordBatch>;
+  usage?(from: number, to: number, meteredTo?: number | null, partial?: PartialRead): AsyncIterable<RecordBatch>;
   /** The provider's bill, by lines, for the days within [from, to). */
-  bill?(from: number, to: number): AsyncIterable<RecordBatch>;
-  spotHistory?(since: number): AsyncIterable<readonly SpotReading[]>;
-  offers?(): Promise<readonly CommitmentOffer[]>;
+  bill?(from: number, to: number, partial?: PartialRead): AsyncIterable<RecordBatch>;
+  spotHistory?(since: number, partial?: PartialRead): AsyncIterable<readonly SpotReading[]>;
+  offers?(partial?: PartialRead): Promise<readonly CommitmentOffer[]>;
   fleet?(): Promise<FleetReading>;
   /** One target, read now; null: the provider says that it is not there. */
   target?(target: string): Promise<FleetTarget | null>;

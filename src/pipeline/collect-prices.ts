@@ -8,6 +8,7 @@
  */
 import type { CommitmentOffer } from '../core/price/commitment-offer.js';
 import type { OfferOnSale } from '../core/action/acting.js';
+import { eachPart, RecordedRead } from '../core/partial-read.js';
 import type { ProviderConnection } from '../core/ports.js';
 import type { Price, PriceEvent } from '../core/price/price.js';
 import { planPrices } from '../core/price/plan-rates.js';
@@ -15,7 +16,7 @@ import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from
 import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import { opened, whatOf } from './collecting.js';
+import { askingAgain, opened, whatOf } from './collecting.js';
 import { teamDayItems } from './keys.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
@@ -32,9 +33,10 @@ type Needed = Pick<Stores, 'db' | 'prices' | 'fleet' | 'workloads' | 'collection
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return reachingStage('price.collect', async (call) => {
     const connection = opened(connections, call.partition);
-    return whatOf(call.key) === 'spot'
-      ? collectSpot(stores, connection, call)
-      : collectPrices(stores, connection, call);
+    const what = whatOf(call.key) === 'spot' ? 'spot' : 'prices';
+    return askingAgain(stores, { ...call, what }, () =>
+      what === 'spot' ? collectSpot(stores, connection, call) : collectPrices(stores, connection, call),
+    );
   });
 }
 
@@ -47,11 +49,10 @@ async function collectPrices(
   { organisation, partition, now }: Call,
 ): Promise<Save> {
   const collection = { connection: partition, what: 'prices' as const };
-  const before = await stores.collections.collectedTo(stores.db, organisation, collection);
-  const stated: PriceEvent[] = [];
-  for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? [])
-    for (const event of events) stated.push(event);
-  const onSale = await connection.offers?.();
+  const before = await stores.collections.collectedBefore(stores.db, organisation, collection);
+  const from = (readTo: number | null): number => (readTo === null ? 0 : readTo - PRICES_OVERLAP_MS);
+  const partial = new RecordedRead(before.lacking, before.to, from);
+  const { stated, onSale } = await readStated(connection, from(before.to), partial);
   return async (tx) => {
     // Read before anything is added: a book made from what may be rolled back would be remembered.
     const known = [...(await stores.prices.book(tx, organisation)).prices];
@@ -60,7 +61,7 @@ async function collectPrices(
     const fresh = [...(await stores.prices.add(tx, organisation, stated, partition))];
     if (onSale !== undefined) {
       const offers = offersOf(onSale, partition, known);
-      await stores.fleet.saveOffers(tx, organisation, partition, offers, now);
+      await stores.fleet.saveOffers(tx, organisation, partition, offers, now, partial.lacking.length === 0);
       const source = `${partition} savings plans`;
       fresh.push(
         ...(await stores.prices.add(
@@ -72,9 +73,31 @@ async function collectPrices(
         )),
       );
     }
-    await stores.collections.saveCollected(tx, organisation, collection, now, now);
+    await stores.collections.saveCollected(tx, organisation, collection, now, now, partial.lacking);
     return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
   };
+}
+
+interface Stated {
+  readonly stated: readonly PriceEvent[];
+  /** Absent: the connection has none, or none of them could be read. */
+  readonly onSale: readonly CommitmentOffer[] | undefined;
+}
+
+/** Of the price list and of what is on sale what can be read. @throws Failure where that is neither */
+async function readStated(connection: ProviderConnection, since: number, partial: RecordedRead): Promise<Stated> {
+  const stated: PriceEvent[] = [];
+  let onSale: readonly CommitmentOffer[] | undefined;
+  const kinds = [
+    ...(connection.prices === undefined ? [] : ['the price list']),
+    ...(connection.offers === undefined ? [] : ['commitments on sale']),
+  ];
+  const reading = eachPart(kinds, since, partial, async function* (kind, from) {
+    if (kind === 'the price list') yield* connection.prices?.(from, partial) ?? [];
+    else onSale = await connection.offers?.(partial);
+  });
+  for await (const events of reading) for (const event of events) stated.push(event);
+  return { stated, onSale };
 }
 
 /**
@@ -109,13 +132,16 @@ async function collectSpot(
 ): Promise<Save> {
   if (connection.spotHistory === undefined) return async () => [];
   const collection = { connection: partition, what: 'spot' as const };
-  const before = await stores.collections.collectedTo(stores.db, organisation, collection);
-  const read: SpotReading[] = [];
-  for await (const readings of connection.spotHistory(before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS))
-    for (const reading of readings) read.push(reading);
+  const before = await stores.collections.collectedBefore(stores.db, organisation, collection);
+  const first = now - SPOT_FIRST_MS;
+  const from = (readTo: number | null): number => (readTo === null ? first : readTo - SPOT_OVERLAP_MS);
+  const partial = new RecordedRead(before.lacking, before.to, (readTo) => Math.max(first, from(readTo)));
+  const found: SpotReading[] = [];
+  for await (const readings of connection.spotHistory(from(before.to), partial))
+    for (const reading of readings) found.push(reading);
   return async (tx) => {
-    const fresh = await saveSpot(stores, tx, organisation, `${partition} spot history`, read);
-    await stores.collections.saveCollected(tx, organisation, collection, now, now);
+    const fresh = await saveSpot(stores, tx, organisation, `${partition} spot history`, found);
+    await stores.collections.saveCollected(tx, organisation, collection, now, now, partial.lacking);
     return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
   };
 }

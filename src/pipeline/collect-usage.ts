@@ -6,6 +6,7 @@
  * changes nothing. A bill is asked for whole months, and the newest one replaces what it stated before. All of a look
  * is there or nothing, its watermark with it.
  */
+import { RecordedRead } from '../core/partial-read.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, periodOf } from '../core/time.js';
 import type { RecordBatch } from '../core/usage.js';
@@ -13,7 +14,7 @@ import type { Transaction } from '../store/database.js';
 import type { ImportRequest } from '../store/usage/intake.js';
 import { Spool } from '../store/usage/spool.js';
 import type { Stores } from '../store/stores.js';
-import { opened, whatOf } from './collecting.js';
+import { askingAgain, opened, whatOf } from './collecting.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** How far back a connection is asked first. */
@@ -31,18 +32,23 @@ type Save = Awaited<ReturnType<ApartWork>>;
 export function collectUsageStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return reachingStage('usage.collect', async (call) => {
     const connection = opened(connections, call.partition);
-    return whatOf(call.key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call);
+    const what = whatOf(call.key) === 'bill' ? 'bill' : 'usage';
+    return askingAgain(stores, { ...call, what }, () =>
+      what === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call),
+    );
   });
 }
 
 async function collectUsage(stores: Needed, connection: ProviderConnection, call: Call): Promise<Save> {
   if (connection.usage === undefined) return nothing;
   const { organisation, partition, now } = call;
-  const before = await stores.collections.collectedTo(stores.db, organisation, {
+  const { to, lacking } = await stores.collections.collectedBefore(stores.db, organisation, {
     connection: partition,
     what: 'usage',
   });
-  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(usageFrom(before, now), now, before)));
+  const from = usageFrom(to, now);
+  const partial = new RecordedRead(lacking, to, (readTo) => Math.max(readTo ?? 0, dayOf(now - FIRST_MS)));
+  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(from, now, to, partial)), partial);
 }
 
 /** On a whole hour, so that no record is cut by where a look begins. */
@@ -54,17 +60,31 @@ function usageFrom(before: number | null, now: number): number {
 async function collectBill(stores: Needed, connection: ProviderConnection, call: Call): Promise<Save> {
   if (connection.bill === undefined) return nothing;
   const { start } = periodOf('month', call.now - BILL_SETTLES_MS, 'UTC');
-  return saveOf(stores, 'bill', call, await Spool.of(connection.bill(start, call.now)));
+  const partial = new RecordedRead([], null, () => start);
+  return saveOf(stores, 'bill', call, await Spool.of(connection.bill(start, call.now, partial)), partial);
 }
 
 const nothing: Save = async () => [];
 
 /** The intake itself enqueues what it touches. */
 const saveOf =
-  (stores: Needed, what: 'usage' | 'bill', { organisation, partition, now }: Call, spool: Spool): Save =>
+  (
+    stores: Needed,
+    what: 'usage' | 'bill',
+    { organisation, partition, now }: Call,
+    spool: Spool,
+    partial: RecordedRead,
+  ): Save =>
   async (tx) => {
     await takeRecords(stores, tx, organisation, partition, what, now, spool.batches());
-    await stores.collections.saveCollected(tx, organisation, { connection: partition, what }, now, now);
+    await stores.collections.saveCollected(
+      tx,
+      organisation,
+      { connection: partition, what },
+      now,
+      now,
+      partial.lacking,
+    );
     return [];
   };
 

@@ -5,7 +5,7 @@
  * A provider that is away fails its key: the runner tries it again, and the next interval does, for as long as it
  * takes. Nothing that was known is forgotten meanwhile; it only ages.
  */
-import { unavailable } from '../core/errors.js';
+import { Failure, unavailable } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { COLLECTED, type Collected, type DueCollection } from '../store/operation/collections.js';
 import type { Stores } from '../store/stores.js';
@@ -105,4 +105,23 @@ export function opened(connections: ReadonlyMap<string, ProviderConnection>, nam
   const connection = connections.get(name);
   if (connection === undefined) throw unavailable(`the connection ${name} is not open in this process`);
   return connection;
+}
+
+/**
+ * Collects; what fails for good (a permission that is missing, an answer in no known shape) is asked for again within
+ * the hour, though its interval be a day. @throws what `collect` throws
+ */
+export async function askingAgain<T>(
+  { db, collections }: Pick<Stores, 'db' | 'collections'>,
+  call: { readonly organisation: string; readonly partition: string; readonly now: number; readonly what: Collected },
+  collect: () => Promise<T>,
+): Promise<T> {
+  const { organisation, partition: connection, now, what } = call;
+  try {
+    return await collect();
+  } catch (failure) {
+    if (failure instanceof Failure && failure.kind !== 'unavailable')
+      await collections.askAgain(db, organisation, { connection, what }, now);
+    throw failure;
+  }
 }

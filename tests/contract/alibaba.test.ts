@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
 import type { FleetReading } from '../../src/core/fleet/fleet.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
+import { RecordedRead } from '../../src/core/partial-read.js';
 import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/alibaba/alibaba.js';
@@ -645,6 +646,36 @@ describe('prices', () => {
     server.play('DescribeSpotPriceHistory', { body: { Currency: 'CNY', SpotPrices: { SpotPriceType: [] } } });
     expect(await all(connect().prices?.(0))).toEqual([]);
     expect(server.of('DescribeSpotPriceHistory')[0]?.params['StartTime']).toBe('2026-10-21T08:00:00Z');
+  });
+
+  it('are read past a region that is denied, a type that ECS refuses, and an answer in another shape', async () => {
+    const partial = new RecordedRead([], NOW, () => 0);
+    const real = server.url;
+    server.play('DescribeInstanceTypes', ({ params }) => {
+      const named = Object.entries(params).flatMap(([name, type]) => (name.startsWith('InstanceTypes') ? [type] : []));
+      return named.includes('ecs.no-such-type')
+        ? error('InvalidInstanceTypes.NotFound', 'There is no such type.', 404)
+        : own('DescribeInstanceTypes');
+    });
+    server.play('DescribeSpotPriceHistory', ({ params }) => {
+      if (params['RegionId'] === 'cn-shanghai') return error('Forbidden.RAM', 'no', 403);
+      return params['InstanceType'] === 'ecs.gn6v-c8g1.2xlarge'
+        ? { body: { Currency: 'CNY', SpotPrices: 'none' } }
+        : { body: { Currency: 'CNY', SpotPrices: { SpotPriceType: [] } } };
+    });
+    const connection = connect({
+      BURSAR_ALIBABA_REGIONS: 'cn-shanghai,cn-beijing',
+      BURSAR_ALIBABA_INSTANCE_TYPES: 'ecs.no-such-type,ecs.gn7i-c16g1.4xlarge',
+      BURSAR_ALIBABA_ENDPOINT_ECS: real,
+    });
+    const found = (await all(connection.prices?.(0, partial))).map(price);
+    expect(found.some((one) => one?.region === 'cn-beijing' && one.sku === 'ecs.gn7i-c16g1.4xlarge')).toBe(true);
+    expect(partial.lacking.map(({ part }) => part)).toEqual(
+      expect.arrayContaining(['cn-shanghai', 'cn-beijing: ecs.gn6v-c8g1.2xlarge']),
+    );
+    expect(partial.lacking.find(({ part }) => part === 'cn-shanghai')?.problem).toMatch(
+      /denied ecs:DescribeSpotPriceHistory/,
+    );
   });
 
   it('of spot are readings too', async () => {

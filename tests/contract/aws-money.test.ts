@@ -9,6 +9,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
 import type { Failure } from '../../src/core/errors.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
+import { RecordedRead } from '../../src/core/partial-read.js';
 import type { Price, PriceEvent } from '../../src/core/price/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import {
@@ -400,6 +401,52 @@ it('offers are there without what savings plans charge where that may not be rea
   server.on(call('DescribeSavingsPlansOfferingRates'), jsonError('ValidationException', 'The filter is not valid.'));
   expect(await failure(connect(reading(server)).offers())).toMatchObject({
     message: expect.stringContaining('savingsplans:DescribeSavingsPlansOfferingRates') as string,
+  });
+});
+
+describe('two regions, of which one is denied', () => {
+  const two = () => connect({ ...reading(server), BURSAR_AWS_REGIONS: 'eu-west-1,us-east-1' });
+  const fresh = () => new RecordedRead([], NOW, () => 0);
+  const DENIED = 'AWS denied ec2:DescribeInstanceTypes (UnauthorizedOperation): the permission is missing';
+  const denyEurope = (): void => {
+    types();
+    server.on(call('DescribeInstanceTypes', {}, 'eu-west-1'), ec2Error('UnauthorizedOperation', 'no', 403));
+  };
+
+  it('give the spot prices of the other, and say which lacks', async () => {
+    denyEurope();
+    server.on(call('DescribeSpotPriceHistory'), reply('describe-spot-price-history-2.xml'));
+    const told = fresh();
+    expect(await collect(two().spotHistory(0, told))).not.toEqual([]);
+    expect(told.lacking).toEqual([{ part: 'eu-west-1', problem: DENIED, readTo: NOW }]);
+    expect(await failure(collect(two().spotHistory(0)))).toMatchObject({ kind: 'denied' });
+  });
+
+  it('give the price list of the other, volumes too, and what is on sale there', async () => {
+    denyEurope();
+    server.on(call('GetProducts'), reply('get-products-1.json'));
+    server.on(call('GetProducts', { NextToken: 'prices-2' }), reply('get-products-2.json'));
+    const told = fresh();
+    expect(await collect(two().prices(0, told))).not.toEqual([]);
+    expect(told.lacking).toEqual([{ part: 'eu-west-1', problem: DENIED, readTo: NOW }]);
+    server.on(call('DescribeReservedInstancesOfferings'), reply('describe-reserved-instances-offerings-2.xml'));
+    server.on(
+      call('DescribeSavingsPlansOfferings'),
+      jsonError('AccessDeniedException', 'not authorized to perform: savingsplans:DescribeSavingsPlansOfferings', 403),
+    );
+    server.on(call('DescribeSavingsPlansOfferingRates'), reply('describe-savings-plans-offering-rates-2.json'));
+    const onSale = fresh();
+    expect(await two().offers(onSale)).not.toEqual([]);
+    expect(onSale.lacking.map(({ part }) => part)).toEqual(['eu-west-1', 'savings plans']);
+  });
+
+  it('leave the bill whole', async () => {
+    denyEurope();
+    server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));
+    const told = fresh();
+    for await (const { rejects } of two().bill(NOW, NOW + 1, told)) expect(rejects).toEqual([]);
+    expect(told.lacking.map(({ part }) => part)).toEqual(['eu-west-1']);
+    expect(sent(server, 'GetCostAndUsage').length).toBeGreaterThan(0);
   });
 });
 

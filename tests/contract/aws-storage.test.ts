@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
+import { RecordedRead } from '../../src/core/partial-read.js';
 import type { RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import {
   awsServer,
@@ -225,5 +226,40 @@ describe('the price of a GB-month', () => {
     // AWS' own example: 2,000 GB for 12 hours of a month of 30 days at 0.08 cost 2.667.
     const november = gp3[1]?.rate;
     expect(november === undefined ? null : (2000n * 43_200n * november.nanos) / november.quantity).toBe(2_666_666_666n);
+  });
+});
+
+describe('in part', () => {
+  const asked = { from: NOW - 3 * HOUR, meteredTo: NOW - HOUR };
+
+  it('a region that is denied hides no other, and is metered from where it was last once it may be read', async () => {
+    playFleet(server);
+    playStorage(server);
+    const settings = { ...off(), BURSAR_AWS_REGIONS: 'eu-west-1,us-east-1' };
+    server.on(call('DescribeInstances', {}, 'eu-west-1'), ec2Error('UnauthorizedOperation', 'no', 403));
+    const partial = new RecordedRead([], asked.meteredTo, (readTo) => readTo ?? 0);
+    const whole = await recordsOf(connect(settings).usage(asked.from, NOW, asked.meteredTo, partial));
+    expect(new Set(whole.map(({ id }) => id.split('/')[1]))).toEqual(new Set(['us-east-1']));
+    expect(partial.lacking).toMatchObject([{ part: 'eu-west-1', readTo: asked.meteredTo }]);
+    server.reset();
+    playFleet(server);
+    playStorage(server);
+    const later = new RecordedRead(partial.lacking, NOW, (readTo) => readTo ?? 0);
+    const next = await recordsOf(connect(settings).usage(NOW - 3 * HOUR, NOW + HOUR, NOW, later));
+    const starts = (name: string): number[] =>
+      [...new Set(next.filter(({ id }) => id.includes(`/${name}/`)).map(({ start }) => start))].sort();
+    expect(starts('us-east-1')[0]).toBe(NOW);
+    expect(starts('eu-west-1')[0]).toBe(NOW - HOUR);
+    expect(later.lacking).toEqual([]);
+  });
+
+  it('traffic that may not be read hides no volume', async () => {
+    playFleet(server);
+    playStorage(server);
+    server.on(call('GetMetricData'), jsonError('AccessDeniedException', 'not authorized', 403));
+    const partial = new RecordedRead([], asked.meteredTo, (readTo) => readTo ?? 0);
+    const records = await recordsOf(connect(reading(server)).usage(asked.from, NOW, asked.meteredTo, partial));
+    expect(records.map(({ resource }) => resource)).toContain('vol-0root');
+    expect(partial.lacking).toMatchObject([{ part: 'us-east-1: traffic' }]);
   });
 });

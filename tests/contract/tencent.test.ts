@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
+import { RecordedRead } from '../../src/core/partial-read.js';
 import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/tencent/tencent.js';
@@ -561,6 +562,21 @@ describe('prices', () => {
     now += 3_600_000;
     expect(await all(connection.prices?.(NOW))).toEqual(first);
     expect(await all(connection.prices?.(NOW + 1))).toEqual([]);
+  });
+
+  it('are read past a region that is denied and an entry in another shape, spot as on demand', async () => {
+    const whole = reply<{ Response: { InstanceTypeQuotaSet: object[] } }>('tencent', 'DescribeZoneInstanceConfigInfos');
+    server.play('DescribeZoneInstanceConfigInfos', ({ params, region }) => {
+      if (region === 'ap-beijing') return error('UnauthorizedOperation');
+      if (JSON.stringify(params['Filters']).includes('SPOTPAID')) return error('UnauthorizedOperation.CamNoAuth');
+      return answer({ InstanceTypeQuotaSet: [{ Zone: 1 }, ...whole.Response.InstanceTypeQuotaSet] });
+    });
+    const partial = new RecordedRead([], NOW, () => 0);
+    const connection = connect({ BURSAR_TENCENT_REGIONS: 'ap-beijing,ap-guangzhou' });
+    expect(await all(connection.prices?.(0, partial))).not.toEqual([]);
+    expect(partial.lacking.map(({ part }) => part)).toEqual(['ap-guangzhou: spot', 'ap-beijing']);
+    const spot = new RecordedRead([], NOW, () => 0);
+    await expect(all(connection.spotHistory?.(0, spot))).rejects.toMatchObject({ kind: 'denied' });
   });
 
   it('of the international site are dollars', async () => {

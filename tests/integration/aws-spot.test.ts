@@ -8,7 +8,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';
 import { enqueue } from '../../src/store/work.js';
-import { call, connect, NOW, reading, reply } from '../support/aws-wire.js';
+import { call, connect, ec2Error, NOW, parametersOf, reading, reply, signedBy } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
 import { WireServer } from '../support/wire-server.js';
@@ -91,6 +91,36 @@ describe('the spot prices of AWS', async () => {
     expect(
       view.offers.filter(({ term, sku }) => term === 'spot' && sku === 'p4d.24xlarge').map(({ region }) => region),
     ).toContain('us-east-1');
+  });
+
+  it('of a region that is denied are asked for again from where they were, and hide no other', async () => {
+    const regions = { ...reading(server), BURSAR_AWS_REGIONS: 'eu-west-1,us-east-1' };
+    const state = async (): Promise<readonly (readonly [string, number | null])[]> =>
+      ((await stores.collections.list(db, 'default')).find(({ what }) => what === 'spot')?.lacking ?? []).map(
+        ({ part, readTo }) => [part, readTo],
+      );
+    const look = async (): Promise<void> => {
+      server.requests.length = 0;
+      await enqueue(db, 'default', [{ stage: 'price.collect', partition: 'aws', key: 'aws/spot' }]);
+      await runner.drain();
+      expect(await stores.work.parked('default')).toEqual([]);
+    };
+    connections.set('aws', connect(regions, clock));
+    server.on(call('DescribeInstanceTypes', {}, 'eu-west-1'), ec2Error('UnauthorizedOperation', 'no', 403));
+    const first = NOW;
+    clock.at += HOUR;
+    await look();
+    await look();
+    expect(await state()).toEqual([['eu-west-1', first]]);
+    server.on(call('DescribeInstanceTypes', {}, 'eu-west-1'), reply('describe-instance-types.xml'));
+    await look();
+    expect(await state()).toEqual([]);
+    const asked = server.requests.filter(call('DescribeSpotPriceHistory'));
+    const since = (region: string): unknown =>
+      asked
+        .filter((request) => signedBy(request).region === region)
+        .map((request) => parametersOf(request)['StartTime'])[0];
+    expect([since('eu-west-1'), since('us-east-1')]).toEqual(['2026-10-20T11:00:00Z', '2026-10-20T12:00:00Z']);
   });
 
   it('say nothing new when they are read again', async () => {

@@ -5,6 +5,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compose, openConnections } from '../../src/app.module.js';
+import { denied } from '../../src/core/errors.js';
 import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { divideHalfEven } from '../../src/core/money.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
@@ -75,6 +76,30 @@ const nanos = (text: string | null | undefined): bigint => {
   const [whole = '0', fraction = ''] = (text ?? '0').split('.');
   return BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));
 };
+
+describe('a look that fails for good', async () => {
+  const bursar = await collecting();
+
+  it('is made again within the hour, though its interval is a day; offers stand meanwhile', async () => {
+    let asked = 0;
+    bursar.connections.set('cloud', {
+      name: 'cloud',
+      account: null,
+      canAct: false,
+      async *prices() {
+        asked += 1;
+        yield* [];
+        throw denied('the permission is missing');
+      },
+    });
+    await bursar.pass(0);
+    expect(asked).toBe(1);
+    await bursar.pass(30 * MINUTE);
+    expect(asked).toBe(1);
+    await bursar.pass(30 * MINUTE);
+    expect(asked).toBe(2);
+  });
+});
 
 describe('a day of a fake cloud', async () => {
   const bursar = await collecting();

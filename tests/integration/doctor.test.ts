@@ -209,6 +209,19 @@ describe('doctor', async () => {
     }
   });
 
+  it('says which parts of a collection could not be read', async () => {
+    const { stores } = bursar;
+    const lacking = [{ part: 'eu-west-1', problem: 'AWS denied ec2:DescribeInstanceTypes', readTo: null }];
+    const collection = { connection: 'aws', what: 'spot' as const };
+    const now = clock.now();
+    await stores.collections.saveCollected(stores.db, 'default', collection, now, now, lacking);
+    expect(found(await doctor({}), 'spot aws')).toEqual([
+      'attend: read in part: eu-west-1: AWS denied ec2:DescribeInstanceTypes',
+    ]);
+    await stores.collections.saveCollected(stores.db, 'default', collection, now, now);
+    expect(found(await doctor({}), 'spot aws')).toEqual([]);
+  });
+
   it('says which fleets are not read any more', async () => {
     const { stores } = bursar;
     await stores.collections.takeDue(

@@ -39,6 +39,7 @@ export async function examineDatabase(
     ...own,
     ...(await line(bursar, context)),
     ...(await fleets(bursar, context, connected)),
+    ...(await collected(bursar)),
     await evidence(bursar, context),
     await prices(bursar),
     ...(await unpriced(bursar, context)),
@@ -199,6 +200,24 @@ async function fleets(
         );
       return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
     },
+  );
+}
+
+/** What of a connection's usage, bill, prices or spot could not be read last time: the rest of it is kept. */
+async function collected({ stores, organisation }: LocalBursar): Promise<Finding[]> {
+  return (await stores.collections.list(stores.db, organisation)).flatMap(({ connection, what, lacking }) =>
+    lacking.length === 0
+      ? []
+      : [
+          attend(
+            `${what} ${connection}`,
+            `read in part: ${lacking
+              .slice(0, MOST_SHOWN)
+              .map(({ part, problem }) => `${part}: ${problem}`)
+              .join('; ')}${lacking.length > MOST_SHOWN ? `; and ${grouped(lacking.length - MOST_SHOWN)} more` : ''}`,
+            'remove the reason: the rest is kept, and what is missing is asked for again within the hour',
+          ),
+        ],
   );
 }
 

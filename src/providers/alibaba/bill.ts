@@ -9,10 +9,11 @@
  * "DescribeRegions" (their names in the language that is asked for).
  */
 import { z } from 'zod';
+import { orLacking, type PartialRead } from '../../core/partial-read.js';
 import type { ChargeCategory, RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import { beijingInstant, billMonths, daysOf, type BillMonth } from '../beijing.js';
-import { decimalOf, orNull, plainName, reading } from '../rpc.js';
+import { decimalOf, orNull, plainName, reading, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';
 import { CLOUD, TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
@@ -60,24 +61,27 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 export async function* readBill(
   client: AlibabaClient,
   types: InstanceTypes,
-  from: number,
-  to: number,
-  now: () => number,
+  { from, to, now }: { readonly from: number; readonly to: number; readonly now: () => number },
+  partial?: PartialRead,
 ): AsyncGenerator<RecordBatch> {
   const months = billMonths(from, to, now(), FINAL_AFTER_MS);
   const home = client.settings.regions[0] ?? 'cn-hangzhou';
-  const regions = months.length === 0 ? new Map<string, string>() : await regionNames(client, home);
+  const names = (): Promise<ReadonlyMap<string, string>> => regionNames(client, home);
+  const regions = months.length === 0 ? NO_NAMES : await orLacking(partial, 'the names of regions', names, NO_NAMES);
   for (const month of months) {
     const lines = new Lines(month, regions);
     for (const day of daysOf(month, now())) {
       for await (const { account, items } of pagesOf(client, home, month, day)) {
         const specs = items.flatMap((item) => specOf(ITEM.safeParse(item).data) ?? []);
-        const known = await types.of(home, specs);
+        const known = await orLacking(partial, 'GPUs of instance types', () => types.of(home, specs), NO_TYPES);
         yield lines.batch(items, account, (spec) => known.get(spec)?.model ?? null);
       }
     }
   }
 }
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+const NO_TYPES: ReadonlyMap<string, TypeGpus> = new Map();
 
 /** An instance type, where the specification of the line is one. */
 const specOf = (item: Item | undefined): string | null =>

@@ -9,6 +9,8 @@
  * "DescribeSpotPriceHistory" (at most 30 days, by zone, NextOffset).
  */
 import { z } from 'zod';
+import type { FleetReading } from '../../core/fleet/fleet.js';
+import { eachPart, orLacking, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf } from '../../core/money.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import type { PriceEvent } from '../../core/price/price.js';
@@ -66,21 +68,49 @@ interface Sold {
   readonly gpus: TypeGpus;
 }
 
-/** The GPU types of the fleet and of the settings, by region. @throws Failure */
-async function soldTypes(client: AlibabaClient, types: InstanceTypes, now: number): Promise<Sold[]> {
+/** What is read of each type. */
+type ReadType<Item> = (sold: Sold, since: number) => AsyncIterable<Item>;
+
+/**
+ * Of each GPU type of the fleet and of the settings, by region: one that a region refuses hides no other. What of the
+ * fleet could not be read may hide types, and is told.
+ */
+async function* eachType<Item>(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  { since, now, partial }: Asked,
+  read: ReadType<Item>,
+): AsyncGenerator<Item> {
+  const { regions, instanceTypes } = client.settings;
   // Which types there are: whose machines they are does not matter here.
-  const fleet = await readFleet(client, types, new Members(async () => new Map()), now);
-  const sold: Sold[] = [];
-  for (const region of client.settings.regions) {
+  const readTypes = (): Promise<typeof NOTHING_READ> =>
+    readFleet(client, types, new Members(async () => new Map()), now);
+  const fleet = await (instanceTypes.length === 0
+    ? readTypes()
+    : orLacking(partial, 'types in use', readTypes, NOTHING_READ));
+  for (const problem of fleet.problems) partial?.lacks('types in use', problem);
+  yield* eachPart(regions, since, partial, async function* (region, from) {
     const used = fleet.targets.flatMap(({ target, sku }) =>
       sku !== null && parseTarget(target)?.region === region ? [sku] : [],
     );
-    for (const [sku, gpus] of await types.of(region, [...used, ...client.settings.instanceTypes])) {
-      if (gpus.gpus !== 0) sold.push({ region, sku, gpus });
-    }
-  }
-  return sold;
+    const known = await types.of(region, [...used, ...instanceTypes]);
+    const sold = [...known].filter(([, { gpus }]) => gpus !== 0);
+    const parts = new Map(sold.map(([sku, gpus]) => [`${region}: ${sku}`, { region, sku, gpus }]));
+    yield* eachPart([...parts.keys()], from, partial, async function* (part, own) {
+      const one = parts.get(part);
+      if (one !== undefined) yield* read(one, own);
+    });
+  });
 }
+
+/** @param since from when on what does not lag behind is asked for */
+interface Asked {
+  readonly since: number;
+  readonly now: number;
+  readonly partial: PartialRead | undefined;
+}
+
+const NOTHING_READ: Pick<FleetReading, 'targets' | 'problems'> = { targets: [], problems: [] };
 
 /** The price of a type now, per hour; null where the region does not sell it so. @throws Failure */
 async function priceNow(
@@ -149,24 +179,20 @@ const wireTime = (instant: number): string => new Date(instant).toISOString().re
 /**
  * Prices that hold from `since` on or were first seen since then. A type that a region refuses to price is left out.
  */
-export async function* readPrices(
+export const readPrices = (
   client: AlibabaClient,
   types: InstanceTypes,
   seen: SeenPrices,
-  since: number,
-  now: number,
-): AsyncGenerator<PriceEvent[]> {
-  for (const sold of await soldTypes(client, types, now)) {
-    const events: PriceEvent[] = [];
+  asked: Asked,
+): AsyncGenerator<PriceEvent[]> =>
+  eachType(client, types, asked, async function* (sold, since) {
     for (const spot of [false, true]) {
       const price = await priceNow(client, sold, spot);
-      const dated = price === null ? null : seen.dated(price, now);
-      if (dated !== null && dated.effectiveFrom >= since) events.push({ kind: 'price', price: dated });
+      const dated = price === null ? null : seen.dated(price, asked.now);
+      if (dated !== null && dated.effectiveFrom >= since) yield [{ kind: 'price', price: dated }];
     }
-    for await (const page of historyOf(client, sold, since, now)) events.push(...spotEvents(page, sold, since));
-    if (events.length > 0) yield events;
-  }
-}
+    for await (const page of historyOf(client, sold, since, asked.now)) yield spotEvents(page, sold, since);
+  });
 
 /** Not every region sells every type, or sells it as spot: the price query then refuses. */
 async function unlessRefused(call: Promise<unknown>): Promise<unknown> {
@@ -197,31 +223,35 @@ function spotEvents({ Currency, SpotPrices }: z.output<typeof HISTORY>, { gpus }
 }
 
 /** The spot price history as readings: what could be had is not stated, only the price. */
-export async function* readSpotHistory(
+export const readSpotHistory = (
   client: AlibabaClient,
   types: InstanceTypes,
+  asked: Asked,
+): AsyncGenerator<SpotReading[]> =>
+  eachType(client, types, asked, async function* (sold, since) {
+    for await (const page of historyOf(client, sold, since, asked.now)) yield spotReadings(page, sold, since);
+  });
+
+function spotReadings(
+  { Currency, SpotPrices }: z.output<typeof HISTORY>,
+  { gpus }: Sold,
   since: number,
-  now: number,
-): AsyncGenerator<SpotReading[]> {
-  for (const sold of await soldTypes(client, types, now)) {
-    for await (const { Currency, SpotPrices } of historyOf(client, sold, since, now)) {
-      yield SpotPrices.SpotPriceType.flatMap(({ ZoneId, InstanceType, Timestamp, SpotPrice }): SpotReading[] => {
-        const at = Date.parse(Timestamp);
-        const price = decimalOf(SpotPrice);
-        const nanos = price === null ? null : nanosOf(price);
-        if (!(at >= since) || nanos === null || nanos <= 0n) return [];
-        return [
-          {
-            provider: CLOUD,
-            region: ZoneId,
-            sku: InstanceType,
-            gpuModel: sold.gpus.model,
-            at,
-            available: null,
-            price: { nanos, currency: Currency },
-          },
-        ];
-      });
-    }
-  }
+): SpotReading[] {
+  return SpotPrices.SpotPriceType.flatMap(({ ZoneId, InstanceType, Timestamp, SpotPrice }): SpotReading[] => {
+    const at = Date.parse(Timestamp);
+    const price = decimalOf(SpotPrice);
+    const nanos = price === null ? null : nanosOf(price);
+    if (!(at >= since) || nanos === null || nanos <= 0n) return [];
+    return [
+      {
+        provider: CLOUD,
+        region: ZoneId,
+        sku: InstanceType,
+        gpuModel: gpus.model,
+        at,
+        available: null,
+        price: { nanos, currency: Currency },
+      },
+    ];
+  });
 }

@@ -8,6 +8,7 @@
  * card).
  */
 import { z } from 'zod';
+import { Failure } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { reading, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient } from './client.js';
@@ -57,13 +58,7 @@ export class InstanceTypes {
     const wanted = [...new Set(types)];
     const missing = wanted.filter((type) => !this.known.has(type));
     for (let at = 0; at < missing.length; at += MOST_TYPES) {
-      const some = missing.slice(at, at + MOST_TYPES);
-      const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () =>
-        this.client.call('ecs', 'DescribeInstanceTypes', region, { InstanceTypes: some }),
-      );
-      for (const { InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize } of reply.InstanceTypes.InstanceType) {
-        this.known.set(InstanceTypeId, gpusOf(InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize));
-      }
+      await this.describe(region, missing.slice(at, at + MOST_TYPES));
     }
     return new Map(
       wanted.flatMap((type): [string, TypeGpus][] => {
@@ -71,5 +66,19 @@ export class InstanceTypes {
         return gpus === undefined ? [] : [[type, gpus]];
       }),
     );
+  }
+
+  /** A request that is refused is asked again type by type: one that ECS does not know hides no other. */
+  private async describe(region: string, types: readonly string[]): Promise<void> {
+    try {
+      const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () =>
+        this.client.call('ecs', 'DescribeInstanceTypes', region, { InstanceTypes: types }),
+      );
+      for (const { InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize } of reply.InstanceTypes.InstanceType)
+        this.known.set(InstanceTypeId, gpusOf(InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize));
+    } catch (failure) {
+      if (!(failure instanceof Failure) || failure.kind !== 'invalid') throw failure;
+      if (types.length > 1) for (const type of types) await this.describe(region, [type]);
+    }
   }
 }

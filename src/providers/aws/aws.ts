@@ -7,6 +7,7 @@
  * readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts that
  * nobody saw. `usage` is of volumes, which are billed for as long as they are there, and of traffic.
  */
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import type { PriceEvent } from '../../core/price/price.js';
 import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import { Effects, EFFECT_PERMISSIONS } from './apply.js';
@@ -49,12 +50,12 @@ export const provider: Provider = {
       account: settings.account,
       canAct: settings.act !== null,
       effects: async () => effectsOf(provider.abilities),
-      prices: (since) => pricesOf(clients, types, since, clock.now()),
+      prices: (since, partial) => pricesOf(clients, types, since, clock.now(), partial),
       usageOf: 'storage-and-traffic',
-      usage: (from, to, meteredTo = null) => readUsage(clients, types, from, to, meteredTo),
-      bill: (from, to) => readBill(clients, types, from, to, clock.now()),
-      spotHistory: (since) => readSpotHistory(clients, types, since),
-      offers: () => readOffers(clients, types),
+      usage: (from, to, meteredTo = null, partial) => readUsage(clients, types, { from, to, meteredTo }, partial),
+      bill: (from, to, partial) => readBill(clients, types, { from, to, now: clock.now() }, partial),
+      spotHistory: (since, partial) => readSpotHistory(clients, types, since, partial),
+      offers: (partial) => readOffers(clients, types, partial),
       fleet: () => readFleet(clients, types, clock),
       target: (target) => readTarget(clients, types, target),
       apply: (effect, token, before) => effects.apply(effect, token, before),
@@ -66,12 +67,13 @@ export const provider: Provider = {
 };
 
 /** What machines cost, and volumes. */
-async function* pricesOf(
+const pricesOf = (
   clients: Clients,
   types: InstanceTypes,
   since: number,
   now: number,
-): AsyncGenerator<readonly PriceEvent[]> {
-  yield* readPrices(clients, types, since);
-  yield* readStoragePrices(clients, now);
-}
+  partial?: PartialRead,
+): AsyncGenerator<readonly PriceEvent[]> =>
+  eachPart(['machines', 'volumes'], since, partial, (part, from) =>
+    part === 'machines' ? readPrices(clients, types, from, partial) : readStoragePrices(clients, now, partial),
+  );

@@ -9,6 +9,7 @@
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
+import { orLacking, type PartialRead } from '../../core/partial-read.js';
 import { storageOrTrafficSku } from '../../core/price/aws-usage-type.js';
 import type { RecordBatch, ChargeCategory, Reject, Term, UsageRecord } from '../../core/usage.js';
 import { civilFromDays, dayOf, DAY_MS, daysFromCivil } from '../../core/time.js';
@@ -64,11 +65,10 @@ const dateOf = (instant: number): string => new Date(instant).toISOString().slic
 export async function* readBill(
   clients: Clients,
   types: InstanceTypes,
-  from: number,
-  to: number,
-  now: number,
+  { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
+  partial?: PartialRead,
 ): AsyncGenerator<RecordBatch> {
-  const models = await modelsOf(clients, types);
+  const models = await modelsOf(clients, types, partial);
   const last = Math.min(to, monthStart(now, 1));
   for (let start = monthStart(from); start < last; start = monthStart(start, 1)) {
     const month = { start, end: monthStart(start, 1) };
@@ -85,10 +85,16 @@ export async function* readBill(
   }
 }
 
-async function modelsOf(clients: Clients, types: InstanceTypes): Promise<ReadonlyMap<string, string | null>> {
+/** What a type is does not differ between regions: one that cannot be read leaves the bill as it is. */
+async function modelsOf(
+  clients: Clients,
+  types: InstanceTypes,
+  partial?: PartialRead,
+): Promise<ReadonlyMap<string, string | null>> {
   const models = new Map<string, string | null>();
   for (const region of clients.settings.regions)
-    for (const [name, { model }] of await types.withGpus(region)) models.set(name, model);
+    for (const [name, { model }] of await orLacking(partial, region, () => types.withGpus(region), new Map()))
+      models.set(name, model);
   return models;
 }
 

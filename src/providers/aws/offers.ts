@@ -18,6 +18,7 @@ import {
   type SavingsPlanOffering,
 } from '@aws-sdk/client-savingsplans';
 import { addDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf, NANOS_PER_UNIT } from '../../core/money.js';
 import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import type { Clients } from './clients.js';
@@ -39,27 +40,53 @@ const SECONDS_PER_HOUR = 3600;
 /** Values of one filter (Amazon EC2 API Reference, "Filtering"). */
 const MOST_FILTER_VALUES = 200;
 
-/** @throws Failure */
-export async function readOffers(clients: Clients, types: InstanceTypes): Promise<CommitmentOffer[]> {
+/** Reserved instances by region, and savings plans. @throws Failure */
+export async function readOffers(
+  clients: Clients,
+  types: InstanceTypes,
+  partial?: PartialRead,
+): Promise<readonly CommitmentOffer[]> {
   const offers: CommitmentOffer[] = [];
   const byRegion = new Map<string, ReadonlyMap<string, TypeGpus>>();
-  for (const region of clients.settings.regions) {
-    byRegion.set(region, await types.withGpus(region));
-    const names = [...(byRegion.get(region)?.keys() ?? [])];
-    for (let at = 0; at < names.length; at += MOST_FILTER_VALUES)
-      offers.push(...(await reservedOffers(clients, region, names.slice(at, at + MOST_FILTER_VALUES))));
-  }
+  const parts = [...clients.settings.regions, PLANS];
+  const found = eachPart(parts, 0, partial, (part) =>
+    part === PLANS ? planOffers(clients, byRegion, partial) : regionOffers(clients, types, part, byRegion),
+  );
+  for await (const some of found) offers.push(...some);
+  return offers;
+}
+
+const PLANS = 'savings plans';
+
+async function* regionOffers(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  byRegion: Map<string, ReadonlyMap<string, TypeGpus>>,
+): AsyncGenerator<readonly CommitmentOffer[]> {
+  byRegion.set(region, await types.withGpus(region));
+  const names = [...(byRegion.get(region)?.keys() ?? [])];
+  for (let at = 0; at < names.length; at += MOST_FILTER_VALUES)
+    yield await reservedOffers(clients, region, names.slice(at, at + MOST_FILTER_VALUES));
+}
+
+/** Plans that cover a type of the regions that could be read. */
+async function* planOffers(
+  clients: Clients,
+  byRegion: ReadonlyMap<string, ReadonlyMap<string, TypeGpus>>,
+  partial?: PartialRead,
+): AsyncGenerator<readonly CommitmentOffer[]> {
   const families = new Set([...byRegion.values()].flatMap((known) => [...known.keys()].map(familyOf)));
-  const rates = await readPlanRates(clients, byRegion);
-  for (const plan of await savingsPlans(clients, { planTypes: ['Compute', 'EC2Instance'], productType: 'EC2' })) {
+  const rates = await readPlanRates(clients, byRegion, partial);
+  const plans = await savingsPlans(clients, { planTypes: ['Compute', 'EC2Instance'], productType: 'EC2' });
+  yield plans.flatMap((plan): CommitmentOffer[] => {
     const offer = planAsOffer(plan);
     const covers =
       offer !== null &&
       (offer.sku === null || (families.has(offer.sku) && clients.settings.regions.includes(offer.region ?? '')));
     const own = rates.get(plan.offeringId ?? '');
-    if (covers) offers.push(own === undefined ? offer : { ...offer, rates: own });
-  }
-  return offers;
+    return covers ? [own === undefined ? offer : { ...offer, rates: own }] : [];
+  });
 }
 
 async function reservedOffers(clients: Clients, region: string, types: string[]): Promise<CommitmentOffer[]> {

@@ -9,6 +9,7 @@
 import { DescribeSavingsPlansOfferingRatesCommand, type SavingsPlanOfferingRate } from '@aws-sdk/client-savingsplans';
 import { parseDecimal } from '../../core/decimal.js';
 import { Failure } from '../../core/errors.js';
+import type { PartialRead } from '../../core/partial-read.js';
 import { nanosOf } from '../../core/money.js';
 import type { PlanRate } from '../../core/price/commitment-offer.js';
 import type { Clients } from './clients.js';
@@ -22,12 +23,13 @@ export type GpuTypes = ReadonlyMap<string, ReadonlyMap<string, TypeGpus>>;
 
 /**
  * Rates by the id of their offering. Empty where the permission is missing: plans are then on sale without a price to
- * compare, which `bursar doctor` tells.
+ * compare, which `bursar doctor` tells. One that is read in part may lack what makes a plan comparable: none is taken.
  * @throws Failure
  */
 export async function readPlanRates(
   clients: Clients,
   types: GpuTypes,
+  partial?: PartialRead,
 ): Promise<ReadonlyMap<string, readonly PlanRate[]>> {
   const found = new Map<string, PlanRate[]>();
   try {
@@ -44,8 +46,9 @@ export async function readPlanRates(
     }
     return found;
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'denied') return new Map();
-    throw error;
+    if (!(error instanceof Failure) || (partial === undefined && error.kind !== 'denied')) throw error;
+    partial?.lacks('rates of savings plans', error.message);
+    return new Map();
   }
 }
 

@@ -9,6 +9,7 @@
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
 import { addDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { rateOf, type Rate } from '../../core/money.js';
 import type { Price, PriceEvent, Upfront } from '../../core/price/price.js';
 import { amortisedRate } from '../../core/price/term.js';
@@ -54,26 +55,33 @@ type ListedTerm = z.infer<typeof term>;
  * @param since epoch milliseconds
  * @throws Failure
  */
-export async function* readPrices(
+export const readPrices = (
   clients: Clients,
   types: InstanceTypes,
   since: number,
+  partial?: PartialRead,
+): AsyncGenerator<readonly PriceEvent[]> =>
+  eachPart(clients.settings.regions, since, partial, (region, from) => pricesOf(clients, types, region, from));
+
+async function* pricesOf(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  since: number,
 ): AsyncGenerator<readonly PriceEvent[]> {
-  for (const region of clients.settings.regions) {
-    const gpus = await types.withGpus(region);
-    // No filter names what has a GPU: the plain machines of a region are some ten pages, and the others are passed over
-    // here.
-    const filters = Object.entries({ ...PLAIN, regionCode: region }).map(
-      ([Field, Value]): Filter => ({ Type: 'TERM_MATCH', Field, Value }),
-    );
-    const pages = paginateGetProducts(
-      { client: clients.pricing() },
-      { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 },
-    );
-    for await (const page of readingPages(PERMISSION, pages)) {
-      const events = (page.PriceList ?? []).flatMap((text: unknown) => eventsOf(String(text), gpus, since));
-      if (events.length > 0) yield events;
-    }
+  const gpus = await types.withGpus(region);
+  // No filter names what has a GPU: the plain machines of a region are some ten pages, and the others are passed over
+  // here.
+  const filters = Object.entries({ ...PLAIN, regionCode: region }).map(
+    ([Field, Value]): Filter => ({ Type: 'TERM_MATCH', Field, Value }),
+  );
+  const pages = paginateGetProducts(
+    { client: clients.pricing() },
+    { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 },
+  );
+  for await (const page of readingPages(PERMISSION, pages)) {
+    const events = (page.PriceList ?? []).flatMap((text: unknown) => eventsOf(String(text), gpus, since));
+    if (events.length > 0) yield events;
   }
 }
 

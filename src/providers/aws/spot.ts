@@ -7,6 +7,7 @@
 import { paginateDescribeSpotPriceHistory, type SpotPrice, type _InstanceType } from '@aws-sdk/client-ec2';
 import { parseDecimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
@@ -15,28 +16,35 @@ import { PERMISSION as TYPE_PERMISSION, type InstanceTypes, type TypeGpus } from
 const PERMISSION = 'ec2:DescribeSpotPriceHistory';
 export const SPOT_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, PERMISSION];
 
-/** @param since epoch milliseconds; the price that held then comes too @throws Failure */
-export async function* readSpotHistory(
+/** By region. @param since epoch milliseconds; the price that held then comes too @throws Failure */
+export const readSpotHistory = (
   clients: Clients,
   types: InstanceTypes,
   since: number,
+  partial?: PartialRead,
+): AsyncGenerator<readonly SpotReading[]> =>
+  eachPart(clients.settings.regions, since, partial, (region, from) => historyOf(clients, types, region, from));
+
+async function* historyOf(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  since: number,
 ): AsyncGenerator<readonly SpotReading[]> {
-  for (const region of clients.settings.regions) {
-    const gpus = await types.withGpus(region);
-    if (gpus.size === 0) continue;
-    const request = {
-      StartTime: new Date(since),
-      InstanceTypes: [...gpus.keys()] as _InstanceType[],
-      ProductDescriptions: ['Linux/UNIX'],
-      MaxResults: 1000,
-    };
-    for await (const page of readingPages(
-      PERMISSION,
-      paginateDescribeSpotPriceHistory({ client: clients.ec2(region) }, request),
-    )) {
-      const readings = (page.SpotPriceHistory ?? []).flatMap((point) => readingOf(point, gpus) ?? []);
-      if (readings.length > 0) yield readings;
-    }
+  const gpus = await types.withGpus(region);
+  if (gpus.size === 0) return;
+  const request = {
+    StartTime: new Date(since),
+    InstanceTypes: [...gpus.keys()] as _InstanceType[],
+    ProductDescriptions: ['Linux/UNIX'],
+    MaxResults: 1000,
+  };
+  for await (const page of readingPages(
+    PERMISSION,
+    paginateDescribeSpotPriceHistory({ client: clients.ec2(region) }, request),
+  )) {
+    const readings = (page.SpotPriceHistory ?? []).flatMap((point) => readingOf(point, gpus) ?? []);
+    if (readings.length > 0) yield readings;
   }
 }
 

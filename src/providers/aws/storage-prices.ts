@@ -12,6 +12,7 @@
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { rateOf } from '../../core/money.js';
 import { storageOrTrafficSku } from '../../core/price/aws-usage-type.js';
 import type { PriceEvent } from '../../core/price/price.js';
@@ -47,21 +48,32 @@ type ListedTerm = Listed['terms']['OnDemand'][string];
  * @param now epoch milliseconds
  * @throws Failure
  */
-export async function* readStoragePrices(clients: Clients, now: number): AsyncGenerator<readonly PriceEvent[]> {
+export function readStoragePrices(
+  clients: Clients,
+  now: number,
+  partial?: PartialRead,
+): AsyncGenerator<readonly PriceEvent[]> {
   const months = monthsAround(now);
-  for (const region of clients.settings.regions) {
-    const filters: Filter[] = [
-      { Type: 'TERM_MATCH', Field: 'productFamily', Value: 'Storage' },
-      { Type: 'TERM_MATCH', Field: 'regionCode', Value: region },
-    ];
-    const pages = paginateGetProducts(
-      { client: clients.pricing() },
-      { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 },
-    );
-    for await (const page of readingPages(PERMISSION, pages)) {
-      const events = (page.PriceList ?? []).flatMap((text: unknown) => eventsOf(String(text), months));
-      if (events.length > 0) yield events;
-    }
+  const regions = new Map(clients.settings.regions.map((region) => [`${region}: volumes`, region]));
+  return eachPart([...regions.keys()], 0, partial, (part) => pricesOf(clients, regions.get(part) ?? '', months));
+}
+
+async function* pricesOf(
+  clients: Clients,
+  region: string,
+  months: readonly Interval[],
+): AsyncGenerator<readonly PriceEvent[]> {
+  const filters: Filter[] = [
+    { Type: 'TERM_MATCH', Field: 'productFamily', Value: 'Storage' },
+    { Type: 'TERM_MATCH', Field: 'regionCode', Value: region },
+  ];
+  const pages = paginateGetProducts(
+    { client: clients.pricing() },
+    { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 },
+  );
+  for await (const page of readingPages(PERMISSION, pages)) {
+    const events = (page.PriceList ?? []).flatMap((text: unknown) => eventsOf(String(text), months));
+    if (events.length > 0) yield events;
   }
 }
 

@@ -4,6 +4,7 @@
  * The invariant: an hour is metered once, in the first look after it is over (and after CloudWatch has it), by what is
  * there then. A look within an hour that was looked at before asks AWS nothing.
  */
+import { eachPart, orLacking, type PartialRead } from '../../core/partial-read.js';
 import { HOUR_MS, hourOf, MINUTE_MS, type Interval } from '../../core/time.js';
 import type { RecordBatch, UsageRecord } from '../../core/usage.js';
 import type { Clients } from './clients.js';
@@ -22,43 +23,64 @@ export const USAGE_PERMISSIONS: readonly string[] = [
 /** Data points of basic monitoring are of five minutes, and come some minutes late. */
 const TRAFFIC_SETTLES_MS = 15 * MINUTE_MS;
 
+/** What is asked for; `meteredTo` is up to when a look was kept before, null where none was. */
+export interface Asked {
+  readonly from: number;
+  readonly to: number;
+  readonly meteredTo: number | null;
+}
+
 /**
- * The hours of [from, to) that are over and were not metered before.
- * @param meteredTo up to when a look was kept before; null: none was
+ * The hours of [from, to) that are over and were not metered before, by region.
  * @throws Failure
  */
-export async function* readUsage(
+export const readUsage = (
   clients: Clients,
   types: InstanceTypes,
-  from: number,
-  to: number,
-  meteredTo: number | null,
+  asked: Asked,
+  partial?: PartialRead,
+): AsyncGenerator<RecordBatch> =>
+  eachPart(clients.settings.regions, asked.from, partial, (region) => usageOf(clients, types, region, asked, partial));
+
+/** A part that lags behind is asked for from there on, as if that before had ended there. */
+const lagging = (asked: Asked, part: string, partial?: PartialRead): Asked => {
+  const behind = partial?.resumeFrom(part) ?? null;
+  return behind === null ? asked : { ...asked, from: Math.min(asked.from, behind), meteredTo: behind };
+};
+
+async function* usageOf(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  asked: Asked,
+  partial?: PartialRead,
 ): AsyncGenerator<RecordBatch> {
-  const hours = hoursBetween(from, to, meteredTo, 0);
-  const sent = clients.settings.traffic ? hoursBetween(from, to, meteredTo, TRAFFIC_SETTLES_MS) : EMPTY;
+  const traffic = `${region}: traffic`;
+  const own = lagging(asked, region, partial);
+  const hours = hoursBetween(own, 0);
+  const sent = clients.settings.traffic ? hoursBetween(lagging(own, traffic, partial), TRAFFIC_SETTLES_MS) : EMPTY;
   if (isEmpty(hours) && isEmpty(sent)) return;
-  for (const region of clients.settings.regions) {
-    const instances = await readInstances(clients, region, { MaxResults: 1000 });
-    const byId = new Map(instances.map((one) => [one.instance.InstanceId ?? '', one]));
-    // Instances are the account's own; one that is shared with it is not listed.
-    const account = clients.settings.account ?? instances[0]?.owner ?? null;
-    const place = { region, account, instances: byId };
-    const records: UsageRecord[] = [];
-    if (!isEmpty(hours))
-      for (const volume of await readVolumes(clients, region)) records.push(...recordsOf(volume, hours, place));
-    if (!isEmpty(sent)) {
-      const machines = await withGpus(types, region, instances);
-      records.push(...(await readTraffic(clients, region, machines, sent)));
-    }
-    if (records.length > 0) yield { records, rejects: [] };
+  const instances = await readInstances(clients, region, { MaxResults: 1000 });
+  const byId = new Map(instances.map((one) => [one.instance.InstanceId ?? '', one]));
+  // Instances are the account's own; one that is shared with it is not listed.
+  const account = clients.settings.account ?? instances[0]?.owner ?? null;
+  const place = { region, account, instances: byId };
+  const records: UsageRecord[] = [];
+  if (!isEmpty(hours))
+    for (const volume of await readVolumes(clients, region)) records.push(...recordsOf(volume, hours, place));
+  if (!isEmpty(sent)) {
+    const read = async (): Promise<UsageRecord[]> =>
+      readTraffic(clients, region, await withGpus(types, region, instances), sent);
+    records.push(...(await orLacking(partial, traffic, read, [])));
   }
+  if (records.length > 0) yield { records, rejects: [] };
 }
 
 const EMPTY: Interval = { start: 0, end: 0 };
 const isEmpty = ({ start, end }: Interval): boolean => start >= end;
 
 /** Whole hours of [from, to) that were over `lateMs` ago, but not yet at the look before. */
-function hoursBetween(from: number, to: number, meteredTo: number | null, lateMs: number): Interval {
+function hoursBetween({ from, to, meteredTo }: Asked, lateMs: number): Interval {
   const first = from === hourOf(from) ? from : hourOf(from) + HOUR_MS;
   const start = meteredTo === null ? first : Math.max(first, hourOf(meteredTo - lateMs));
   return { start, end: hourOf(to - lateMs) };

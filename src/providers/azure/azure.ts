@@ -9,6 +9,7 @@
  * for one that is ended (`replace`), nothing is bought, and the bill comes as a cost export
  * (docs/how-to/connect-azure.md).
  */
+import type { PartialRead } from '../../core/partial-read.js';
 import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import type { Clock } from '../../core/time.js';
 import { Sent } from '../rpc.js';
@@ -59,10 +60,10 @@ function connectionOf(settings: AzureSettings, clock: Clock): ProviderConnection
     ...(settings.hosts.prices === null
       ? {}
       : {
-          prices: (since: number) => readPrices(client, sizes, since, clock.now()),
-          offers: () => readOffers(client, sizes),
+          prices: (since: number, partial?: PartialRead) => readPrices(client, sizes, since, clock.now(), partial),
+          offers: (partial?: PartialRead) => readOffers(client, sizes, partial),
         }),
-    spotHistory: (since) => readSpotHistory(client, sizes, since),
+    spotHistory: (since, partial) => readSpotHistory(client, sizes, since, partial),
     fleet: () => readFleet(client, sizes, clock.now()),
     target,
     apply: (effect, token, before) => applyEffect(client, sent, effect, token, before, clock.now()),

@@ -10,6 +10,7 @@
  */
 import { z } from 'zod';
 import { ZERO, type Decimal } from '../../core/decimal.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf, NANOS_PER_UNIT } from '../../core/money.js';
 import type { CommitmentOffer, PlanRate } from '../../core/price/commitment-offer.js';
 import type { Price, PriceEvent } from '../../core/price/price.js';
@@ -56,24 +57,24 @@ interface Quoted {
   readonly term: Term;
 }
 
-async function* quotes(client: AzureClient, sizes: Sizes): AsyncGenerator<Quoted[]> {
-  const { regions, currency } = client.settings;
-  for (const region of regions) {
-    const table = await sizes.ofAny(region);
-    const priced = [...table.values()].filter(hasGpus);
-    for (let at = 0; at < priced.length; at += MOST_SIZES) {
-      const some = priced.slice(at, at + MOST_SIZES);
-      const names = some.map(({ name }) => `armSkuName eq '${name}'`).join(' or ');
-      const filter = `serviceName eq 'Virtual Machines' and armRegionName eq '${region}' and (${names})`;
-      const query = { 'api-version': API_VERSION, currencyCode: `'${currency}'`, $filter: filter };
-      const byName = new Map(some.map((size) => [size.name, size]));
-      for await (const page of pagesOf(client, query)) {
-        yield page.flatMap((item): Quoted[] => {
-          const size = byName.get(item.armSkuName ?? '');
-          const term = termOf(item);
-          return size === undefined || term === null || !isPlain(item, region) ? [] : [{ item, size, region, term }];
-        });
-      }
+/** What the list says of the GPU sizes of each region. */
+const quotes = (client: AzureClient, sizes: Sizes, partial?: PartialRead): AsyncGenerator<Quoted[]> =>
+  eachPart(client.settings.regions, 0, partial, (region) => quotesOf(client, sizes, region));
+
+async function* quotesOf(client: AzureClient, sizes: Sizes, region: string): AsyncGenerator<Quoted[]> {
+  const priced = [...(await sizes.ofAny(region)).values()].filter(hasGpus);
+  for (let at = 0; at < priced.length; at += MOST_SIZES) {
+    const some = priced.slice(at, at + MOST_SIZES);
+    const names = some.map(({ name }) => `armSkuName eq '${name}'`).join(' or ');
+    const filter = `serviceName eq 'Virtual Machines' and armRegionName eq '${region}' and (${names})`;
+    const query = { 'api-version': API_VERSION, currencyCode: `'${client.settings.currency}'`, $filter: filter };
+    const byName = new Map(some.map((size) => [size.name, size]));
+    for await (const page of pagesOf(client, query)) {
+      yield page.flatMap((item): Quoted[] => {
+        const size = byName.get(item.armSkuName ?? '');
+        const term = termOf(item);
+        return size === undefined || term === null || !isPlain(item, region) ? [] : [{ item, size, region, term }];
+      });
     }
   }
 }
@@ -126,9 +127,10 @@ export async function* readPrices(
   sizes: Sizes,
   since: number,
   now: number,
+  partial?: PartialRead,
 ): AsyncGenerator<readonly PriceEvent[]> {
   if (since > now) return;
-  for await (const page of quotes(client, sizes)) {
+  for await (const page of quotes(client, sizes, partial)) {
     const events = page.flatMap((quoted): PriceEvent[] => {
       const price = priceOf(quoted);
       return price === null ? [] : [{ kind: 'price', price }];
@@ -161,11 +163,11 @@ function priceOf({ item, size, region, term }: Quoted): Price | null {
 }
 
 /** Reservations of GPU sizes, and the savings plans for compute with what they charge for them. @throws Failure */
-export async function readOffers(client: AzureClient, sizes: Sizes): Promise<CommitmentOffer[]> {
+export async function readOffers(client: AzureClient, sizes: Sizes, partial?: PartialRead): Promise<CommitmentOffer[]> {
   const offers: CommitmentOffer[] = [];
   const rates: Record<string, PlanRate[]> = { '1 Year': [], '3 Years': [] };
   let currency = client.settings.currency;
-  for await (const page of quotes(client, sizes)) {
+  for await (const page of quotes(client, sizes, partial)) {
     for (const quoted of page) {
       const { item, size, region, term } = quoted;
       currency = item.currencyCode ?? currency;

@@ -7,6 +7,7 @@
  * US dollars); Resource Graph REST API, "Resources" (pages of at most 1,000 rows).
  */
 import { z } from 'zod';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf } from '../../core/money.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import { decimalOf, orNull } from '../rpc.js';
@@ -28,38 +29,45 @@ const ROW = z.object({
 
 const quoted = (words: Iterable<string>): string => [...words].map((word) => `'${word}'`).join(', ');
 
-/** @throws Failure */
-export async function* readSpotHistory(
+/** By region. @throws Failure */
+export const readSpotHistory = (
   client: AzureClient,
   sizes: Sizes,
   since: number,
+  partial?: PartialRead,
+): AsyncGenerator<readonly SpotReading[]> =>
+  eachPart(client.settings.regions, since, partial, (region, from) => historyOf(client, sizes, region, from));
+
+async function* historyOf(
+  client: AzureClient,
+  sizes: Sizes,
+  region: string,
+  since: number,
 ): AsyncGenerator<readonly SpotReading[]> {
-  const { subscriptions, regions } = client.settings;
-  for (const region of regions) {
-    const table = await sizes.ofAny(region);
-    if (table.size === 0) continue;
-    const query = [
-      'SpotResources',
-      "where type =~ 'microsoft.compute/skuspotpricehistory/ostype/location'",
-      `where sku.name in~ (${quoted(table.keys())})`,
-      "where properties.osType =~ 'linux'",
-      `where location =~ '${region}'`,
-      'project skuName = tostring(sku.name), location, spotPrices = properties.spotPrices',
-      'order by skuName asc',
-    ].join(' | ');
-    let $skipToken: string | null = null;
-    for (let page = 0; page < MOST_PAGES; page += 1) {
-      const options = { $top: ROWS, resultFormat: 'objectArray', ...($skipToken === null ? {} : { $skipToken }) };
-      const reply: z.output<typeof OPERATIONS.graph.reply> = await client.ask(OPERATIONS.graph, {
-        subscriptions,
-        query,
-        options,
-      });
-      const readings = reply.data.flatMap((row) => readingsOf(row, table, region, since));
-      if (readings.length > 0) yield readings;
-      $skipToken = orNull(reply.$skipToken);
-      if ($skipToken === null) break;
-    }
+  const { subscriptions } = client.settings;
+  const table = await sizes.ofAny(region);
+  if (table.size === 0) return;
+  const query = [
+    'SpotResources',
+    "where type =~ 'microsoft.compute/skuspotpricehistory/ostype/location'",
+    `where sku.name in~ (${quoted(table.keys())})`,
+    "where properties.osType =~ 'linux'",
+    `where location =~ '${region}'`,
+    'project skuName = tostring(sku.name), location, spotPrices = properties.spotPrices',
+    'order by skuName asc',
+  ].join(' | ');
+  let $skipToken: string | null = null;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const options = { $top: ROWS, resultFormat: 'objectArray', ...($skipToken === null ? {} : { $skipToken }) };
+    const reply: z.output<typeof OPERATIONS.graph.reply> = await client.ask(OPERATIONS.graph, {
+      subscriptions,
+      query,
+      options,
+    });
+    const readings = reply.data.flatMap((row) => readingsOf(row, table, region, since));
+    if (readings.length > 0) yield readings;
+    $skipToken = orNull(reply.$skipToken);
+    if ($skipToken === null) break;
   }
 }
 

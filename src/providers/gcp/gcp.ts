@@ -45,7 +45,7 @@ export const provider: Provider = {
       account: settings.account,
       canAct: settings.act !== null,
       effects: async () => effectsOf(provider.abilities),
-      prices: (since) => readPrices(client, types, seen, since, clock.now()),
+      prices: (since, partial) => readPrices(client, types, seen, since, clock.now(), partial),
       fleet: () => readFleet(reader, clock.now()),
       target: (target) => readTarget(reader, target),
       apply: (effect, token, before) => effects.apply(effect, token, before),

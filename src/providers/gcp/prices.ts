@@ -8,13 +8,15 @@
  * Sources: Compute Engine, "VM instance pricing" (by the second, at least a minute; months of 730 hours), "Local SSD
  * disks" (375 GiB each); Cloud Billing Catalog API v1, PricingExpression.
  */
+import { Failure } from '../../core/errors.js';
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import type { Price, PriceEvent } from '../../core/price/price.js';
 import type { Rate } from '../../core/money.js';
 import type { Term } from '../../core/usage.js';
 import type { SeenPrices } from '../rpc.js';
 import { CLOUD, type GoogleClient } from './client.js';
 import { readInstances, typeOf } from './instances.js';
-import { listed } from './lists.js';
+import { listed, type Lacks } from './lists.js';
 import { MACHINE_TYPE, OPERATIONS, type MachineType } from './operations.js';
 import {
   cardPrice,
@@ -60,12 +62,16 @@ export async function* readPrices(
   seen: SeenPrices,
   since: number,
   now: number,
+  partial?: PartialRead,
 ): AsyncGenerator<PriceEvent[]> {
   const machines = new Map<string, Machine>();
-  for (const one of [...(await withBuiltIn(client)), ...(await withAttached(client, types))])
-    machines.set(`${one.region} ${one.sku}`, one);
+  const found = eachPart([BUILT_IN_TYPES, ...client.settings.projects], since, partial, async function* (part) {
+    const lacks = (what: string): void => partial?.lacks(part, what);
+    yield await (part === BUILT_IN_TYPES ? withBuiltIn(client, lacks) : withAttached(client, types, part, lacks));
+  });
+  for await (const some of found) for (const one of some) machines.set(`${one.region} ${one.sku}`, one);
   if (machines.size === 0) return;
-  const prices = await readPartPrices(client, () => undefined);
+  const prices = await readPartPrices(client, (what) => partial?.lacks('the catalogue', what));
   for (const region of client.settings.regions) {
     const events = [...machines.values()]
       .filter((one) => one.region === region)
@@ -77,35 +83,48 @@ export async function* readPrices(
   }
 }
 
-/** What the regions offer with cards built in. @throws Failure */
-async function withBuiltIn(client: GoogleClient): Promise<Machine[]> {
-  const [project] = client.settings.projects;
-  if (project === undefined) return [];
-  const wanted = { project, name: 'machineTypes', entry: MACHINE_TYPE, filter: BUILT_IN } as const;
-  const offered = await listed(client, wanted, () => undefined);
-  return offered.flatMap((type) => {
-    const cards = cardsOfType(type);
-    return cards === null ? [] : [{ region: regionOf(lastOf(type.zone ?? '')), sku: type.name, type, cards }];
-  });
-}
+const BUILT_IN_TYPES = 'machine types';
 
-/** The machines that are there with cards attached: any of very many may be put together. @throws Failure */
-async function withAttached(client: GoogleClient, types: MachineTypes): Promise<Machine[]> {
-  const found: Machine[] = [];
+/**
+ * What the regions offer with cards built in, as the first project that may read it is told: it is the same in all.
+ * @throws Failure where none may
+ */
+async function withBuiltIn(client: GoogleClient, lacks: Lacks): Promise<Machine[]> {
+  let failed: Failure | null = null;
   for (const project of client.settings.projects) {
-    const all = await readInstances(client, project, () => undefined);
-    const put = all.flatMap((one) => {
-      const [cards, ...others] = attachedCards(one.guestAccelerators);
-      const at = typeOf(one);
-      return cards === undefined || others.length > 0 || !takesCards(at.name) ? [] : [{ ...at, cards }];
-    });
-    const known = await types.of(project, put, () => undefined);
-    for (const { name, zone, cards } of put) {
-      const type = known.get(name);
-      if (type !== undefined) found.push({ region: regionOf(zone), sku: skuOf(name, [cards]), type, cards });
+    const wanted = { project, name: 'machineTypes', entry: MACHINE_TYPE, filter: BUILT_IN } as const;
+    try {
+      return (await listed(client, wanted, lacks)).flatMap((type) => {
+        const cards = cardsOfType(type);
+        return cards === null ? [] : [{ region: regionOf(lastOf(type.zone ?? '')), sku: type.name, type, cards }];
+      });
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      failed ??= failure;
     }
   }
-  return found;
+  if (failed !== null) throw failed;
+  return [];
+}
+
+/** The machines of a project that have cards attached: any of very many may be put together. @throws Failure */
+async function withAttached(
+  client: GoogleClient,
+  types: MachineTypes,
+  project: string,
+  lacks: Lacks,
+): Promise<Machine[]> {
+  const all = await readInstances(client, project, lacks);
+  const put = all.flatMap((one) => {
+    const [cards, ...others] = attachedCards(one.guestAccelerators);
+    const at = typeOf(one);
+    return cards === undefined || others.length > 0 || !takesCards(at.name) ? [] : [{ ...at, cards }];
+  });
+  const known = await types.of(project, put, lacks);
+  return put.flatMap(({ name, zone, cards }): Machine[] => {
+    const type = known.get(name);
+    return type === undefined ? [] : [{ region: regionOf(zone), sku: skuOf(name, [cards]), type, cards }];
+  });
 }
 
 function pricesOf(machine: Machine, prices: PartPrices): Price[] {

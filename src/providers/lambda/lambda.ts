@@ -26,7 +26,7 @@ import {
 } from '../neocloud/client.js';
 import { MACHINE, machineTarget, neocloud } from '../neocloud/cloud.js';
 import { keyMisfit } from '../neocloud/settings.js';
-import { instancePrice } from '../rpc.js';
+import { instancePrice, unlessFailed } from '../rpc.js';
 
 const CLOUD = 'Lambda';
 
@@ -178,12 +178,12 @@ async function instances(client: RestClient, lacks: Lacks): Promise<Instance[]> 
 }
 
 /** What is on offer, and the types of what runs: one that is sold no more is still billed. */
-async function prices(client: RestClient): Promise<Price[]> {
+async function prices(client: RestClient, lacks: Lacks): Promise<Price[]> {
   const offers = Object.values((await client.read(OPERATIONS.types)).data);
   const types = new Map<string, InstanceType>();
   for (const { instance_type: type } of [
-    ...(await instances(client, () => undefined)),
-    ...understood(offers, OFFER, () => undefined),
+    ...((await unlessFailed(() => instances(client, lacks), lacks)) ?? []),
+    ...understood(offers, OFFER, lacks),
   ])
     types.set(type.name, type);
   return [...types.values()].flatMap((type) => {

@@ -7,6 +7,7 @@
  * Sources: github.com/nebius/api (compute/v1, billing/v1); Nebius documentation, "Specific terms of Compute" (billed
  * from the start to a complete stop; disks always), "Preemptible VMs", "Reservations".
  */
+import { Failure } from '../../core/errors.js';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { Provider } from '../../core/ports.js';
@@ -232,16 +233,25 @@ function specOf({ sku, term }: Wanted, at: number, project: string): Uint8Array 
 }
 
 /** Prices of all projects; what two of them price differently has no price of its own. */
-async function prices(client: NebiusClient): Promise<Price[]> {
+async function prices(client: NebiusClient, lacks: Lacks): Promise<Price[]> {
   const found = new Map<string, Price | null>();
+  const failures: Failure[] = [];
   for (const project of client.projects) {
-    for (const price of await estimated(client, project)) {
+    const own = await estimated(client, project).catch((failure: unknown) => {
+      if (!(failure instanceof Failure)) throw failure;
+      failures.push(failure);
+      lacks(`${project}: ${failure.message}`);
+      return [];
+    });
+    for (const price of own) {
       const key = `${price.sku} ${price.term}`;
       const before = found.get(key);
       const isSame = before === undefined || (before !== null && before.rate.nanos === price.rate.nanos);
       found.set(key, isSame ? price : null);
     }
   }
+  const [first] = failures;
+  if (first !== undefined && failures.length === client.projects.length) throw first;
   return [...found.values()].filter((price) => price !== null);
 }
 

@@ -39,8 +39,8 @@ export interface Neocloud<Client> {
   machines(client: Client, lacks: Lacks): Promise<FleetTarget[]>;
   /** One, read now; null: the cloud says that it is not there. @throws Failure */
   machine(client: Client, id: string): Promise<FleetTarget | null>;
-  /** What holds now; `effectiveFrom` is not looked at. @throws Failure */
-  readonly prices?: (client: Client) => Promise<Price[]>;
+  /** What holds now; `effectiveFrom` is not looked at. @throws Failure where nothing could be read */
+  readonly prices?: (client: Client, lacks: Lacks) => Promise<Price[]>;
   readonly changes: Readonly<Partial<Record<EffectKind, Change<Client>>>>;
   /** A question that only who has the permission is answered; null: there is none that changes nothing. */
   probe(client: Client, permission: string): (() => Promise<unknown>) | null;
@@ -89,7 +89,12 @@ export function neocloud<Client>(cloud: Neocloud<Client>): Provider {
         effects: async () => effectsOf(abilities),
         ...(prices === undefined
           ? {}
-          : { prices: (since) => priceEvents(() => prices(client), seen, since, clock.now()) }),
+          : {
+              prices: (since, partial) => {
+                const lacks = (what: string): void => partial?.lacks(words.cloud, what);
+                return priceEvents(() => prices(client, lacks), seen, since, clock.now());
+              },
+            }),
         fleet: () => readParts([{ name: 'machines', read: (lacks) => cloud.machines(client, lacks) }], clock.now()),
         target,
         apply: (effect, token) => apply(cloud, client, settings, sent, effect, token, clock.now()),

@@ -189,8 +189,8 @@ async function pods(client: RestClient, lacks: Lacks): Promise<FleetTarget[]> {
 }
 
 /** List prices of one GPU; what a pod itself costs may be less by a plan or a contract. */
-async function prices(client: RestClient): Promise<Price[]> {
-  const types = understood((await client.read(OPERATIONS.gpuTypes)).gpus, GPU_TYPE, () => undefined);
+async function prices(client: RestClient, lacks: Lacks): Promise<Price[]> {
+  const types = understood((await client.read(OPERATIONS.gpuTypes)).gpus, GPU_TYPE, lacks);
   return types.flatMap((type) => {
     const sold = [
       ['SECURE', type.secure, type.price.secure],

@@ -9,6 +9,7 @@
  * numbers and names of regions, the rest of the API has their codes).
  */
 import { z } from 'zod';
+import { orLacking, type PartialRead } from '../../core/partial-read.js';
 import { DAY_MS } from '../../core/time.js';
 import type { ChargeCategory, RecordBatch, Reject, Term, UsageRecord } from '../../core/usage.js';
 import { beijingInstant, billMonths, type BillMonth } from '../beijing.js';
@@ -53,15 +54,18 @@ export async function* readBill(
   from: number,
   to: number,
   now: number,
+  partial?: PartialRead,
 ): AsyncGenerator<RecordBatch> {
   const months = billMonths(from, to, now, FINAL_AFTER_MS);
   if (months.length === 0) return;
-  const regions = await regionNames(client);
+  const regions = await orLacking(partial, 'the names of regions', () => regionNames(client), NO_NAMES);
   for (const month of months) {
     const lines = new Lines(month, regions, client.settings.site.currency);
     for await (const page of pagesOf(client, month)) yield lines.batch(page);
   }
 }
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 async function* pagesOf(client: TencentClient, month: BillMonth): AsyncGenerator<readonly unknown[]> {
   let context: string | null = null;
@@ -83,7 +87,7 @@ async function* pagesOf(client: TencentClient, month: BillMonth): AsyncGenerator
   }
 }
 
-async function regionNames(client: TencentClient): Promise<Map<string, string>> {
+async function regionNames(client: TencentClient): Promise<ReadonlyMap<string, string>> {
   const home = client.settings.regions[0] ?? null;
   const reply = await reading(CLOUD, REGIONS_PERMISSION, REGIONS, () =>
     client.call('cvm', 'DescribeRegions', home, {}),

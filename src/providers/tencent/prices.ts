@@ -8,6 +8,7 @@
  * Source: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and
  * ItemPrice.
  */
+import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf } from '../../core/money.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import type { Price, PriceEvent } from '../../core/price/price.js';
@@ -23,29 +24,28 @@ const TERMS: readonly (readonly [ChargeType, 'on-demand' | 'spot'])[] = [
 
 const isGpu = ({ gpus }: Offer): boolean => gpus.gpus === null || gpus.gpus > 0;
 
-/** Prices that were first seen since `since`. @throws Failure */
-export async function* readPrices(
+/** Prices that were first seen since `since`, by region and charge type. @throws Failure */
+export const readPrices = (
   client: TencentClient,
   seen: SeenPrices,
   since: number,
   now: number,
-): AsyncGenerator<PriceEvent[]> {
-  for (const region of client.settings.regions) {
-    const events: PriceEvent[] = [];
-    for (const [charge, term] of TERMS) {
+  partial?: PartialRead,
+): AsyncGenerator<PriceEvent[]> =>
+  eachPart(client.settings.regions, since, partial, (region, own) => {
+    const terms = new Map(TERMS.map((term) => [`${region}: ${term[1]}`, term]));
+    return eachPart([...terms.keys()], own, partial, async function* (part, from) {
+      const [charge, term] = terms.get(part) ?? [];
+      if (charge === undefined || term === undefined) return;
       const byType = new Map<string, Offer[]>();
       for (const offer of (await readOffers(client, region, charge)).filter(isGpu))
         byType.set(offer.type, [...(byType.get(offer.type) ?? []), offer]);
-      for (const offers of byType.values()) {
-        for (const price of pricesOf(offers, region, term, client.settings.site.currency)) {
-          const dated = seen.dated(price, now);
-          if (dated.effectiveFrom >= since) events.push({ kind: 'price', price: dated });
-        }
-      }
-    }
-    if (events.length > 0) yield events;
-  }
-}
+      const prices = [...byType.values()]
+        .flatMap((offers) => pricesOf(offers, region, term, client.settings.site.currency))
+        .map((price) => seen.dated(price, now));
+      yield prices.filter(({ effectiveFrom }) => effectiveFrom >= from).map((price) => ({ kind: 'price', price }));
+    });
+  });
 
 /** One price of the region, or one of each zone where they differ. */
 function pricesOf(offers: readonly Offer[], region: string, term: 'on-demand' | 'spot', currency: string): Price[] {
@@ -73,9 +73,14 @@ function pricesOf(offers: readonly Offer[], region: string, term: 'on-demand' | 
 }
 
 /** What can be had as spot now, by zone: one reading per type, at the present. @throws Failure */
-export async function* readSpot(client: TencentClient, since: number, now: number): AsyncGenerator<SpotReading[]> {
+export async function* readSpot(
+  client: TencentClient,
+  since: number,
+  now: number,
+  partial?: PartialRead,
+): AsyncGenerator<SpotReading[]> {
   if (now < since) return;
-  for (const region of client.settings.regions) {
+  yield* eachPart(client.settings.regions, since, partial, async function* (region) {
     const offers = (await readOffers(client, region, 'SPOTPAID')).filter(isGpu);
     yield offers.map(({ zone, type, gpus, onSale, hourly }) => {
       const price = decimalOf(hourly);
@@ -90,5 +95,5 @@ export async function* readSpot(client: TencentClient, since: number, now: numbe
         price: nanos === null || nanos <= 0n ? null : { nanos, currency: client.settings.site.currency },
       };
     });
-  }
+  });
 }

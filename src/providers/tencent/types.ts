@@ -42,7 +42,8 @@ const OFFER = z.object({
   GpuCount: z.number().nullish(),
   Price: z.object({ UnitPriceDiscount: z.unknown(), ChargeUnit: z.string().nullish() }).nullish(),
 });
-const REPLY = z.object({ InstanceTypeQuotaSet: z.array(OFFER) });
+/** An entry that is not of the form hides no other. */
+const REPLY = z.object({ InstanceTypeQuotaSet: z.array(z.unknown()) });
 
 export type ChargeType = 'POSTPAID_BY_HOUR' | 'SPOTPAID';
 
@@ -63,7 +64,8 @@ export async function readOffers(client: TencentClient, region: string, charge: 
   const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () =>
     client.call('cvm', 'DescribeZoneInstanceConfigInfos', region, { Filters }),
   );
-  return reply.InstanceTypeQuotaSet.map(({ Zone, InstanceType, Status, Gpu, GpuCount, Price }) => {
+  const offers = reply.InstanceTypeQuotaSet.flatMap((one) => OFFER.safeParse(one).data ?? []);
+  return offers.map(({ Zone, InstanceType, Status, Gpu, GpuCount, Price }) => {
     const gpus = GpuCount ?? Gpu ?? null;
     return {
       zone: Zone,

@@ -21,6 +21,8 @@ import type { FoundTarget, TargetFinder } from '../action/targets.js';
 /** Complete readings without a target, one after the other, that make it gone. */
 const CONFIRMATIONS = 2;
 const GONE_KEPT_MS = 30 * DAY_MS;
+/** Offers that a look may have lacked stand so long: no purchase is made without asking for them again. */
+const OFFERS_KEPT_MS = 7 * DAY_MS;
 /** Older readings tell nothing of now: the fleet is stale. */
 export const FLEET_STALE_MS = 15 * MINUTE_MS;
 
@@ -383,18 +385,22 @@ export class FleetStore implements TargetFinder {
     return rows.map(({ body }) => body);
   }
 
-  /** Puts a connection's offers in the place of its earlier ones. */
+  /**
+   * Puts a connection's offers in the place of its earlier ones.
+   * @param complete false: the look lacked something, and what it does not list may still be on sale
+   */
   async saveOffers(
     tx: Queryable,
     organisation: string,
     connection: string,
     offers: readonly OfferOnSale[],
     seenAt: number,
+    complete = true,
   ): Promise<void> {
-    await tx.query(`delete from commitment_offer where organisation = $1 and connection = $2`, [
-      organisation,
-      connection,
-    ]);
+    await tx.query(
+      `delete from commitment_offer where organisation = $1 and connection = $2 and ($3 or offer = any($4::text[]) or seen_at < $5)`,
+      [organisation, connection, complete, offers.map(({ offer }) => offer), formatInstant(seenAt - OFFERS_KEPT_MS)],
+    );
     const all = [...new Map(offers.map((one) => [one.offer, one])).values()];
     await tx.query(
       `insert into commitment_offer (organisation, connection, offer, provider, gpus_per_unit, body, seen_at)

@@ -2,8 +2,10 @@
  * What is collected from each connection: up to when, and when to look next.
  *
  * A look is due once per interval, however many processes ask. The watermark moves only in the transaction that keeps
- * what was collected, so a crash collects again and skips nothing.
+ * what was collected, so a crash collects again and skips nothing. A part that could not be read keeps its own
+ * watermark, and is asked for again sooner.
  */
+import type { LackingPart } from '../../core/partial-read.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 
@@ -19,7 +21,30 @@ export interface CollectionState extends DueCollection {
   /** Epoch milliseconds; null: nothing yet. */
   readonly collectedTo: number | null;
   readonly collectedAt: number | null;
+  /** What could not be read last time. */
+  readonly lacking: readonly LackingPart[];
 }
+
+/** How far collecting came before. */
+export interface CollectedBefore {
+  /** Null: nothing is kept yet. */
+  readonly to: number | null;
+  readonly lacking: readonly LackingPart[];
+}
+
+/** What failed, or lacked something, is asked for again after so long at most: permissions change. */
+const AGAIN_MS = 3_600_000;
+
+type StoredPart = Omit<LackingPart, 'readTo'> & { readonly readTo: string | null };
+
+const partOf = ({ readTo, ...rest }: StoredPart): LackingPart => ({
+  ...rest,
+  readTo: readTo === null ? null : Date.parse(readTo),
+});
+const storedPart = ({ readTo, ...rest }: LackingPart): StoredPart => ({
+  ...rest,
+  readTo: readTo === null ? null : formatInstant(readTo),
+});
 
 export class CollectionStore {
   /**
@@ -49,39 +74,63 @@ export class CollectionStore {
     );
   }
 
-  /** Up to when a connection's readings of a sort are kept; null: there are none yet. */
-  async collectedTo(db: Queryable, organisation: string, { connection, what }: DueCollection): Promise<number | null> {
-    const [row] = await db.query<{ at: Date | null }>(
-      `select collected_to as at from collection where organisation = $1 and connection = $2 and what = $3`,
+  /** Up to when a connection's readings of a sort are kept, and what of them lags behind. */
+  async collectedBefore(
+    db: Queryable,
+    organisation: string,
+    { connection, what }: DueCollection,
+  ): Promise<CollectedBefore> {
+    const [row] = await db.query<{ at: Date | null; lacking: StoredPart[] }>(
+      `select collected_to as at, lacking from collection where organisation = $1 and connection = $2 and what = $3`,
       [organisation, connection, what],
     );
-    return row?.at?.getTime() ?? null;
+    return { to: row?.at?.getTime() ?? null, lacking: (row?.lacking ?? []).map(partOf) };
   }
 
+  /** @param lacking what could not be read */
   async saveCollected(
     tx: Queryable,
     organisation: string,
     { connection, what }: DueCollection,
     to: number,
     now: number,
+    lacking: readonly LackingPart[] = [],
   ): Promise<void> {
     await tx.query(
-      `insert into collection (organisation, connection, what, next_at, collected_to, collected_at) values ($1, $2, $3, $5, $4, $5)
-       on conflict (organisation, connection, what) do update set collected_to = greatest(collection.collected_to, excluded.collected_to), collected_at = excluded.collected_at`,
-      [organisation, connection, what, formatInstant(to), formatInstant(now)],
+      `insert into collection (organisation, connection, what, next_at, collected_to, collected_at, lacking) values ($1, $2, $3, $5, $4, $5, $6::jsonb)
+       on conflict (organisation, connection, what) do update set collected_to = greatest(collection.collected_to, excluded.collected_to), collected_at = excluded.collected_at,
+         lacking = excluded.lacking, next_at = case when excluded.lacking = '[]' then collection.next_at else least(collection.next_at, $7) end`,
+      [
+        organisation,
+        connection,
+        what,
+        formatInstant(to),
+        formatInstant(now),
+        JSON.stringify(lacking.map(storedPart)),
+        formatInstant(now + AGAIN_MS),
+      ],
+    );
+  }
+
+  /** What failed is asked for again within the hour, however long its interval is. */
+  async askAgain(db: Queryable, organisation: string, { connection, what }: DueCollection, now: number): Promise<void> {
+    await db.query(
+      `update collection set next_at = least(next_at, $4) where organisation = $1 and connection = $2 and what = $3`,
+      [organisation, connection, what, formatInstant(now + AGAIN_MS)],
     );
   }
 
   async list(db: Queryable, organisation: string): Promise<CollectionState[]> {
-    const rows = await db.query<DueCollection & { to: Date | null; at: Date | null }>(
-      `select connection, what, collected_to as to, collected_at as at from collection where organisation = $1 order by connection, what`,
+    const rows = await db.query<DueCollection & { to: Date | null; at: Date | null; lacking: StoredPart[] }>(
+      `select connection, what, collected_to as to, collected_at as at, lacking from collection where organisation = $1 order by connection, what`,
       [organisation],
     );
-    return rows.map(({ connection, what, to, at }) => ({
+    return rows.map(({ connection, what, to, at, lacking }) => ({
       connection,
       what,
       collectedTo: to?.getTime() ?? null,
       collectedAt: at?.getTime() ?? null,
+      lacking: lacking.map(partOf),
     }));
   }
 }
