@@ -6,7 +6,7 @@
  * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark,
  * the alerts and the intents of a look are there together or not at all.
  */
-import { needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
+import { endOf, needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
 import {
   defaultRoutes,
   escalationAt,
@@ -20,7 +20,7 @@ import {
 } from '../core/alert/routes.js';
 import { HOUR_MS } from '../core/time.js';
 import { ESCALATE, MAKE, MAKE_ITEM } from '../store/alert/alerts.js';
-import { happened, hasNews, saveMark } from '../store/alert/news.js';
+import { connectedSince, happened, hasNews, saveMark } from '../store/alert/news.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import { enqueue, type WorkItem } from '../store/work.js';
@@ -47,6 +47,8 @@ interface Directory {
   readonly routes: AlertRoutes;
   readonly mutes: readonly Mute[];
   readonly parents: ReadonlyMap<string, string | null>;
+  /** Since when each channel is connected, epoch milliseconds. */
+  readonly since: ReadonlyMap<string, number>;
 }
 
 async function directoryOf(
@@ -60,11 +62,18 @@ async function directoryOf(
     routes: (await alertSettings.routes(db, organisation)) ?? defaultRoutes([...channels.keys()]),
     mutes: await alertSettings.mutes(db, organisation, now),
     parents: new Map((await organisations.teams(db, organisation)).map(({ id, parent }) => [id, parent])),
+    since: await connectedSince(db, organisation, [...channels.keys()], now),
   };
 }
 
 const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | null =>
   routeFor(routes, alert, lineageOf(alert.team, parents));
+
+/** A channel is not told of a period that was over when it was connected. */
+function placesOf({ since }: Directory, route: AlertRoute | null, { news }: Alert): readonly AlertTarget[] {
+  const end = endOf(news);
+  return (route?.to ?? []).filter(({ channel }) => end === null || (since.get(channel) ?? -Infinity) < end);
+}
 
 const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...target, part: 'message' as const }));
 
@@ -108,7 +117,8 @@ async function direct(
   const route = routeOf(directory, alert);
   const silence =
     silenceOf(alert.news, asOf) ??
-    (isMuted(directory.mutes, alert, now) ? 'muted' : route === null || route.to.length === 0 ? 'no-route' : null);
+    (isMuted(directory.mutes, alert, now) ? 'muted' : route === null || route.to.length === 0 ? 'no-route' : null) ??
+    (placesOf(directory, route, alert).length === 0 ? 'before-connected' : null);
   if (silence !== null || route === null) {
     await alerts.settle(tx, organisation, alert, 'silent', silence);
     return [];
@@ -116,7 +126,7 @@ async function direct(
   const state = needsAnswer(alert.news) ? 'open' : 'told';
   await alerts.settle(tx, organisation, alert, state, null);
   return [
-    ...(await alerts.intend(tx, organisation, alert, asMessages(route.to), 0, now)),
+    ...(await alerts.intend(tx, organisation, alert, asMessages(placesOf(directory, route, alert)), 0, now)),
     ...nextStep({ ...alert, state }, route),
   ];
 }

@@ -55,6 +55,7 @@ type Needs = Pick<
   | 'spend'
   | 'prices'
   | 'organisations'
+  | 'slackDesk'
 >;
 
 export function sendStage(stores: Needs, channels: Channels, options: NotificationOptions): Stage {
@@ -155,7 +156,15 @@ class Sending {
     }
     const free = await alertPlaces.reserveSlot(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
     return free === null
-      ? { notification: this.notificationOf(delivery, current, reference, picture) }
+      ? {
+          notification: this.notificationOf(
+            delivery,
+            current,
+            reference,
+            picture,
+            await this.peopleOf(tx, delivery, alert),
+          ),
+        }
       : { instead: [sendItem(delivery, free)] };
   }
 
@@ -177,15 +186,26 @@ class Sending {
     const { alerts, budgets } = this.stores;
     if (alert.state === 'silent') return null;
     if (news.kind !== 'budget' || alert.state === 'answered') return alert;
-    const current = await restated(this.stores, tx, this.organisation, news);
+    const current = await restated(this.stores, tx, this.organisation, news, this.now);
     if (current === null) return alert;
     if (!stillHolds(current) && !(await alerts.wasSent(tx, this.organisation, alert))) {
       await budgets.passed(tx, this.organisation, news, true, this.now);
       await alerts.settle(tx, this.organisation, alert, 'silent', 'passed');
+      await alerts.release(tx, this.organisation, alert);
       return null;
     }
     await alerts.restate(tx, this.organisation, alert, current);
     return { ...alert, news: current };
+  }
+
+  /** Whom a grave alert of a team concerns: who is connected for just that team. */
+  private async peopleOf(
+    tx: Transaction,
+    { channel, part }: Delivery,
+    { team, severity }: Alert,
+  ): Promise<readonly string[]> {
+    if (channel !== 'slack' || part !== 'message' || team === null || severity === 'info') return [];
+    return this.stores.slackDesk.peopleOf(tx, this.organisation, team, this.now);
   }
 
   private notificationOf(
@@ -193,6 +213,7 @@ class Sending {
     alert: Alert,
     threadReference: string | null,
     picture: Notification['picture'],
+    people: readonly string[],
   ): Notification {
     const { texts, publicUrl } = this.options;
     return {
@@ -203,6 +224,7 @@ class Sending {
       thread: alert.thread,
       threadReference,
       picture,
+      people,
       part,
       since: askedAt ?? intendedAt,
     };
@@ -224,6 +246,7 @@ class Sending {
       alert,
       conversation?.opener === delivery.id ? null : (conversation?.reference ?? null),
       null,
+      [],
     );
     const found = await safely(() => outcome.call(connection, notification));
     if (found.kind === 'not-sent') return this.absent(delivery);

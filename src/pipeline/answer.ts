@@ -10,10 +10,12 @@ import { replyOf, type Act, type Message } from '../core/alert/message.js';
 import type { Alert } from '../core/alert/alert.js';
 import { effectToJson } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
-import { formatInstant } from '../core/time.js';
+import { isMuted, MUTE_DAYS, muteOf } from '../core/alert/routes.js';
+import { DAY_MS, formatInstant } from '../core/time.js';
 import { MAKE_ITEM } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Principal } from '../store/access/keys.js';
+import { muteAlerts } from '../application/alert/set-alert.js';
 import { approveAction, rejectAction } from '../application/action/set-action.js';
 import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
@@ -93,8 +95,10 @@ class Answering {
     if (who === null) return { reply: this.stranger(question), workItems: [] };
     const alert = await alerts.get(tx, this.organisation, question.alert);
     if (alert === null) return { reply: replyOf({ title: texts.gone }), workItems: [] };
+    const slack = `${question.workspace}/${question.user}`;
+    if (question.act === 'mute') return { reply: await this.mute(tx, alert, who, slack), workItems: [] };
     if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), workItems: [] };
-    const what = await this.decide(tx, question.act, alert, who, `${question.workspace}/${question.user}`);
+    const what = await this.decide(tx, question.act, alert, who, slack);
     if (what === null) return { reply: replyOf({ title: texts.gone }), workItems: [] };
     const shown = await alerts.answer(
       tx,
@@ -111,7 +115,7 @@ class Answering {
    */
   private async decide(
     tx: Transaction,
-    act: Act,
+    act: Exclude<Act, 'mute'>,
     { id, news, team }: Alert,
     who: Principal,
     slack: string,
@@ -135,6 +139,25 @@ class Answering {
       slack,
     });
     return act === 'approve' ? 'approved' : 'rejected';
+  }
+
+  /** As the API does it: for all teams only who is restricted to none. Twice is as once. */
+  private async mute(tx: Transaction, alert: Alert, who: Principal, slack: string): Promise<Message> {
+    const { texts } = this.options;
+    const { alertSettings, audit } = this.stores;
+    if (!who.scopes.includes('configure') || !sees(who, alert.team))
+      return replyOf({ title: texts.mayNotMute(alert.team) });
+    const wish = {
+      ...muteOf(alert),
+      until: formatInstant(this.now + MUTE_DAYS * DAY_MS),
+      reason: `Slack, ${alert.id}`,
+    };
+    if (!isMuted(await alertSettings.mutes(tx, this.organisation, this.now), alert, this.now)) {
+      const by = actorText({ kind: 'key', id: who.id, name: who.name });
+      const { id } = await muteAlerts(this.stores, tx, this.organisation, { ...wish, by }, this.now);
+      await audit.audit(tx, this.organisation, by, 'alert.mute', id, { ...wish, slack });
+    }
+    return replyOf({ title: texts.decided.mute });
   }
 
   private stranger({ workspace, user }: SlackQuestion): Message {

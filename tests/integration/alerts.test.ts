@@ -81,6 +81,58 @@ describe('a budget that crosses its thresholds', async () => {
   });
 });
 
+describe('a budget that crosses several thresholds at once', async () => {
+  const w = await alertWorld();
+  const silences = async (): Promise<(string | null)[]> =>
+    (await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence);
+
+  it('is told once, of the highest, with the others in it and the period before beside it', async () => {
+    // Ten hours of October's first days, six of November's.
+    await w.use('october', 10, Date.UTC(2026, 9, 4));
+    await w.budget('b', '100', [HALF, FULL, { kind: 'forecast', ratio: '1' }]);
+    await w.use('november', 13, Date.UTC(2026, 10, 4));
+    await w.tell(HOUR_MS);
+    const told = w.slack.posts.map(({ blocks }) => JSON.stringify(blocks)).filter((text) => text.includes('budget b'));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain('lab: 100 % of the budget b is spent');
+    expect(told[0]).toContain('Crossed with it: spent at 50 %, forecast at 100 %.');
+    expect(told[0]).toMatch(/it spent 130\.00 USD, and 100\.00 USD by the same day of the period before, 30 % more/);
+    expect(told[0]).toContain('AWS p5.48xlarge: 30.00 USD more');
+    expect((await silences()).filter((one) => one === 'within-another')).toHaveLength(2);
+    await w.tell(DAY_MS);
+    expect(w.titles().filter((title) => title.includes('budget b'))).toHaveLength(1);
+  });
+
+  it('is told of the lower one, where the highest holds no more before anybody was told', async () => {
+    w.slack.always = 'away';
+    await w.budget('later', '100', [HALF, FULL]);
+    await w.tell();
+    expect((await silences()).filter((one) => one === 'within-another')).toHaveLength(3);
+    await w.budget('later', '200', [HALF, FULL]);
+    await w.runner.drain();
+    w.slack.always = null;
+    await w.tell(10 * MINUTE_MS);
+    await w.tell(MINUTE_MS);
+    expect(w.titles().filter((title) => title.includes('budget later'))).toEqual([
+      'C0GENERAL: \u{1F7E0} lab: 50 % of the budget later is spent',
+    ]);
+    expect((await silences()).filter((one) => one === 'passed')).toHaveLength(1);
+  });
+
+  it('is not told to a channel that was connected after its period', async () => {
+    await w.db.query(`update alert_mark set at = '2026-11-20T00:00:00Z' where name = 'channel:slack'`);
+    const before = w.slack.posts.length;
+    const ended = { periodStart: '2026-10-20T00:00:00Z', periodEnd: '2026-11-20T00:00:00Z' };
+    // What ended a second later was running when it was connected.
+    const later = { ...ended, budget: 'later', periodEnd: '2026-11-20T00:00:01Z' };
+    for (const over of [ended, later])
+      await w.stores.alerts.raise(w.db, 'default', budgetNews({ team: 'lab', budget: 'old', ...over }), w.clock.at);
+    await w.tell();
+    expect(w.slack.posts).toHaveLength(before + 1);
+    expect((await silences()).filter((one) => one === 'before-connected')).toHaveLength(1);
+  });
+});
+
 describe('Slack that fails', async () => {
   const w = await alertWorld();
   let n = 0;

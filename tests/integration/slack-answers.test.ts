@@ -3,8 +3,9 @@
  * twice, and the slash command.
  */
 import { describe, expect, it } from 'vitest';
-import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { alertWorld } from '../support/alert-world.js';
+import { budgetNews } from '../support/alerts.js';
 import { instance } from '../support/memory-cloud.js';
 import type { SlackPost } from '../support/slack-server.js';
 
@@ -119,6 +120,51 @@ describe('an action that waits for approval', async () => {
     await w.pass(1000);
     expect(lastReply()).toContain('You are not known to Bursar here');
     expect((await states()).at(-1)).toBe('proposed');
+  });
+});
+
+describe('an alert that comes again', async () => {
+  const w = await alertWorld();
+  const mutes = () => w.stores.alertSettings.mutes(w.db, 'default', w.clock.at);
+  const lastReply = (): string => w.slack.replies.at(-1)?.body.text ?? '';
+  const raise = async (budget: string, ratio = '0.5'): Promise<void> => {
+    const news = budgetNews({ team: 'lab', budget, threshold: { kind: 'actual', ratio } });
+    await w.stores.alerts.raise(w.db, 'default', news, w.clock.at);
+    await w.tell();
+  };
+
+  it('mentions who is connected for its team alone, and is muted for seven days by who may configure', async () => {
+    await w.connect('U0ANA', 'operator', ['lab']);
+    await w.connect('U0BOB', 'viewer', ['lab']);
+    await w.connect('U0ALL', 'operator');
+    await w.connect('U0ELSE', 'operator', ['elsewhere']);
+    await raise('b');
+    const [post] = w.slack.posts as [SlackPost];
+    expect(JSON.stringify(post.blocks)).toContain('<@U0ANA> <@U0BOB>');
+    expect(JSON.stringify(post.blocks)).not.toMatch(/U0ALL|U0ELSE/);
+    for (const user of ['U0BOB', 'U0ELSE']) {
+      await w.press(user, post, 'mute');
+      await w.pass(1000);
+      expect(lastReply()).toContain('You may not mute this');
+    }
+    expect(await mutes()).toEqual([]);
+    for (let n = 0; n < 2; n++) {
+      await w.press('U0ANA', post, 'mute');
+      await w.pass(1000);
+      expect(lastReply()).toContain('Muted for 7 days');
+    }
+    const [mute, ...others] = await mutes();
+    expect(others).toEqual([]);
+    expect(mute).toMatchObject({ team: 'lab', kind: 'budget', by: expect.stringContaining('U0ANA') as string });
+    const entry = (await w.stores.audit.list('default', null, 50)).find(({ verb }) => verb === 'alert.mute');
+    expect(entry).toMatchObject({ target: mute?.id, detail: { slack: 'T0WORK/U0ANA', team: 'lab' } });
+    await raise('b', '0.8');
+    expect(w.slack.posts).toHaveLength(1);
+    // Another budget is another conversation.
+    await raise('c');
+    expect(w.slack.posts).toHaveLength(2);
+    await w.pass(7 * DAY_MS);
+    expect(await mutes()).toEqual([]);
   });
 });
 

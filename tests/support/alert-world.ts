@@ -54,6 +54,8 @@ export async function alertWorld() {
     currency: 'USD',
     assignedBy: null,
   });
+  // Connected before any of what these tests tell of was over.
+  await db.query(`insert into alert_mark (organisation, name, at) values ('default', 'channel:slack', '2026-01-01')`);
   await world.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
   await db.transaction((tx) =>
     stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'lab' }, team: 'lab' }], 'test'),
@@ -88,7 +90,7 @@ export async function alertWorld() {
     press(
       user: string,
       post: SlackPost,
-      act: 'approve' | 'reject' | 'acknowledge',
+      act: 'approve' | 'reject' | 'acknowledge' | 'mute',
       options: Parameters<typeof fromSlack>[2] = {},
     ) {
       const element = post.blocks

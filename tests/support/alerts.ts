@@ -81,6 +81,7 @@ export const notificationOf = (news: News, over: Partial<Notification> = {}, ale
   thread: alert.thread,
   threadReference: null,
   picture: null,
+  people: [],
   part: 'message',
   since: Date.UTC(2026, 10, 21, 12),
   ...over,

@@ -84,7 +84,7 @@ export function blockProblems(blocks: readonly SlackBlock[]): string[] {
         const one = `${here}/elements/${n}`;
         text(element.text as unknown as SlackText, 'plain_text', 75, `${one}/text`);
         if (element.action_id.length > 255) problems.push(`${one}/action_id has more than 255 characters`);
-        if (element.value.length > 2000) problems.push(`${one}/value has more than 2000 characters`);
+        if ((element.value ?? '').length > 2000) problems.push(`${one}/value has more than 2000 characters`);
         if ((element.url ?? '').length > 3000) problems.push(`${one}/url has more than 3000 characters`);
         if (element.confirm === undefined) return;
         text(element.confirm.title, 'plain_text', 100, `${one}/confirm/title`);

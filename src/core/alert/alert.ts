@@ -8,7 +8,7 @@
 import type { ActionState, EffectJson, Reason } from '../action/action.js';
 import type { HealthRule, HealthSeverity } from '../fleet/health.js';
 import type { Evidence } from '../evidence.js';
-import { DAY_MS, parseInstant } from '../time.js';
+import { DAY_MS, monthOfLabel, parseInstant } from '../time.js';
 
 export const ALERT_KINDS = [
   'budget',
@@ -35,6 +35,21 @@ export interface Driver {
   readonly share: number | null;
 }
 
+/** A budget's spend of its whole days so far, beside as many days of the period before. */
+export interface SpendSoFar {
+  /** The last of these days, `2026-11-20`, in the budget's zone. */
+  readonly through: string;
+  readonly spent: string;
+  readonly before: string;
+  /** What grew most between the two, largest first. */
+  readonly grown: readonly { readonly name: string; readonly more: string }[];
+}
+
+export interface ThresholdNews {
+  readonly kind: 'actual' | 'forecast';
+  readonly ratio: string;
+}
+
 /** The open recommendation that a reader may act on first. */
 export interface NextStep {
   readonly recommendation: string;
@@ -56,7 +71,11 @@ export interface BudgetNews {
   readonly periodEnd: string;
   /** The period by its name in the budget's zone, `2026-11`; absent in alerts of before it was kept. */
   readonly period?: string;
-  readonly threshold: { readonly kind: 'actual' | 'forecast'; readonly ratio: string };
+  readonly threshold: ThresholdNews;
+  /** Lower thresholds that were crossed with it, which this news tells too. */
+  readonly also?: readonly ThresholdNews[];
+  /** The identity of the news that tells this too. */
+  readonly within?: string;
   /** 2 and on: it was told in this period before its budget was raised. Absent: 1. */
   readonly round?: number;
   readonly currency: string;
@@ -67,6 +86,8 @@ export interface BudgetNews {
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
   readonly drivers: readonly Driver[];
+  /** Null or absent: nothing is known of the period before, or no day of this one is over. */
+  readonly soFar?: SpendSoFar | null;
   readonly nextStep: NextStep | null;
 }
 
@@ -292,6 +313,31 @@ export const crossingIdentity = ({
 }: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold' | 'round'>): string =>
   joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio, ...(round === 1 ? [] : [String(round)]));
 
+/** By gravity: what is spent before what is forecast, and of each the higher threshold. */
+const graver = (a: BudgetNews, b: BudgetNews): number =>
+  a.threshold.kind === b.threshold.kind
+    ? Number(b.threshold.ratio) - Number(a.threshold.ratio)
+    : a.threshold.kind === 'actual'
+      ? -1
+      : 1;
+
+/**
+ * Thresholds of one budget and period that were found crossed together are told as one: the gravest names the others,
+ * and the others point at it. Each stays an alert of its own, which is told no second time.
+ */
+export function together(news: readonly News[]): News[] {
+  const groups = new Map<string, BudgetNews[]>();
+  for (const one of news)
+    if (one.kind === 'budget') groups.set(threadOf(one), [...(groups.get(threadOf(one)) ?? []), one]);
+  return news.map((one) => {
+    const [first, ...others] = one.kind === 'budget' ? (groups.get(threadOf(one)) ?? []).toSorted(graver) : [];
+    if (one.kind !== 'budget' || first === undefined || others.length === 0) return one;
+    return one === first
+      ? { ...one, also: others.map(({ threshold }) => threshold) }
+      : { ...one, within: identityOf(first) };
+  });
+}
+
 /** Of the news that a month's report is there. */
 export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string =>
   joined('digest', team, month);
@@ -351,6 +397,23 @@ export function needsAnswer(news: News): boolean {
   );
 }
 
+/** What comes again, so that muting it for a while keeps something away. */
+export const canBeMuted = ({ kind }: News): boolean =>
+  kind === 'budget' || kind === 'anomaly' || kind === 'price' || kind === 'health' || kind === 'variance';
+
+/** When what news are about was over, epoch milliseconds; null: they are about no stretch of time. */
+export function endOf(news: News): number | null {
+  switch (news.kind) {
+    case 'budget':
+      return parseInstant(news.periodEnd);
+    case 'digest':
+    case 'variance':
+      return monthOfLabel(news.month, 'UTC')?.end ?? null;
+    default:
+      return null;
+  }
+}
+
 /** Late data about a period that ended so long ago changes its books and alarms nobody. */
 const PERIOD_SETTLED_MS = 7 * DAY_MS;
 /** What could have been told so long ago is history: a price list of years. */
@@ -358,8 +421,18 @@ const OLD_MS = 7 * DAY_MS;
 /** A bill of a month that began so long ago is history too. */
 const OLD_BILL_MS = 100 * DAY_MS;
 
-/** `passed`: a threshold that was reached no more when it was to be told. */
-export type Silence = 'period-over' | 'old' | 'notice' | 'muted' | 'no-route' | 'passed';
+export const SILENCES = [
+  'period-over',
+  'before-connected',
+  'old',
+  'notice',
+  'within-another',
+  'muted',
+  'no-route',
+  // A threshold that was reached no more when it was to be told.
+  'passed',
+] as const;
+export type Silence = (typeof SILENCES)[number];
 
 /**
  * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never
@@ -370,7 +443,11 @@ export function silenceOf(news: News, asOf: number): Silence | null {
   const before = (text: string, milliseconds: number): boolean => (parseInstant(text) ?? asOf) < asOf - milliseconds;
   switch (news.kind) {
     case 'budget':
-      return before(news.periodEnd, PERIOD_SETTLED_MS) ? 'period-over' : null;
+      return before(news.periodEnd, PERIOD_SETTLED_MS)
+        ? 'period-over'
+        : news.within === undefined
+          ? null
+          : 'within-another';
     case 'anomaly':
       return before(`${news.decidedDay}T00:00:00Z`, OLD_MS) ? 'old' : null;
     case 'price':

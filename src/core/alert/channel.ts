@@ -34,6 +34,8 @@ export interface Notification {
   /** What the channel calls the message that began the conversation; null: this one begins it. */
   readonly threadReference: string | null;
   readonly picture: Picture | null;
+  /** Whom it concerns, by the channel's own ids: they are mentioned where the channel can. */
+  readonly people: readonly string[];
   /** Of a channel whose pictures are `apart`: this sends the picture alone, into the conversation. */
   readonly part: 'message' | 'picture';
   /** When it was first tried, epoch milliseconds. */

@@ -3,7 +3,7 @@
  *
  * Pure: the same alert gives the same message. A button is there only as long as pressing it can do something.
  */
-import type { Alert } from './alert.js';
+import { canBeMuted, type Alert } from './alert.js';
 import type { Message } from './message.js';
 import type { AlertTexts } from './texts.js';
 
@@ -17,8 +17,16 @@ export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | n
     ...texts.content(news),
     note: answer !== null ? texts.answered(answer) : state === 'open' && level > 0 ? texts.escalated(level) : null,
     link: publicUrl === null ? null : { text: texts.open, url: publicUrl + pathOf(alert) },
-    buttons: state !== 'open' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge],
+    buttons: buttonsOf(alert, texts),
   };
+}
+
+function buttonsOf({ state, news }: Alert, texts: AlertTexts): Message['buttons'] {
+  if (state !== 'open' && state !== 'told') return [];
+  return [
+    ...(state === 'told' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge]),
+    ...(canBeMuted(news) ? [texts.mute] : []),
+  ];
 }
 
 /** The page about an alert's subject; the dashboard is one page, so the place is in the fragment. */

@@ -16,7 +16,7 @@ export interface TextList {
   readonly items: readonly string[];
 }
 
-export const ACTS = ['approve', 'reject', 'acknowledge'] as const;
+export const ACTS = ['approve', 'reject', 'acknowledge', 'mute'] as const;
 export type Act = (typeof ACTS)[number];
 
 export interface Button {

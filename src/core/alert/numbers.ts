@@ -3,7 +3,7 @@
  *
  * Pure. Unknown is never zero: a day whose spend is not known is a gap, and a share without a whole is null.
  */
-import type { Driver, NextStep } from './alert.js';
+import type { Driver, NextStep, SpendSoFar } from './alert.js';
 import { BUDGET_FILTERS, type BudgetFilters } from '../budget/budget.js';
 import { formatDecimal, parseDecimal, tenTo, ZERO } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
@@ -25,11 +25,59 @@ const SHARE_DIGITS = 10_000n;
  * @param rows grouped by provider, sku and gpuModel, and by what the filters look at
  */
 export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
+  const costs = costsByName(rows, currency, filters);
+  const total = [...costs.values()].reduce((sum, nanos) => sum + nanos, 0n);
+  return [...costs]
+    .filter(([, nanos]) => nanos > 0n)
+    .sort(largestFirst)
+    .slice(0, MOST_DRIVERS)
+    .map(([name, nanos]) => ({
+      name,
+      cost: textOf(nanos),
+      share: total > 0n ? Number((nanos * SHARE_DIGITS) / total) / Number(SHARE_DIGITS) : null,
+    }));
+}
+
+/**
+ * What was spent through a day beside as many days before, and what grew most; null where nothing is known of those.
+ * @param rows and those of the period before, as of `driversOf`
+ */
+export function spendSoFar(
+  through: string,
+  rows: readonly SpendLine[],
+  rowsBefore: readonly SpendLine[],
+  currency: string,
+  filters: BudgetFilters = {},
+): SpendSoFar | null {
+  const [costs, before] = [costsByName(rows, currency, filters), costsByName(rowsBefore, currency, filters)];
+  if (before.size === 0) return null;
+  const sumOf = (all: ReadonlyMap<string, bigint>): string =>
+    textOf([...all.values()].reduce((sum, nanos) => sum + nanos, 0n));
+  return {
+    through,
+    spent: sumOf(costs),
+    before: sumOf(before),
+    grown: [...costs]
+      .map(([name, nanos]): [string, bigint] => [name, nanos - (before.get(name) ?? 0n)])
+      .filter(([, more]) => more > 0n)
+      .sort(largestFirst)
+      .slice(0, MOST_DRIVERS)
+      .map(([name, more]) => ({ name, more: textOf(more) })),
+  };
+}
+
+const textOf = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
+
+const largestFirst = ([a, x]: readonly [string, bigint], [b, y]: readonly [string, bigint]): number =>
+  x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1;
+
+/** Nanos in one currency by provider and SKU or GPU model, of what the filters keep. */
+function costsByName(rows: readonly SpendLine[], currency: string, filters: BudgetFilters): Map<string, bigint> {
+  const costs = new Map<string, bigint>();
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
-  if (filters.tag !== undefined) return [];
+  if (filters.tag !== undefined) return costs;
   const fits = (list: readonly string[] | undefined, value: string | null | undefined): boolean =>
     list === undefined || (value !== null && value !== undefined && list.includes(value));
-  const costs = new Map<string, bigint>();
   for (const row of rows) {
     if (row.cost === null || row.currency !== currency) continue;
     if (!BUDGET_FILTERS.every((name) => name === 'tag' || fits(filters[name], row[name]))) continue;
@@ -38,16 +86,7 @@ export function driversOf(rows: readonly SpendLine[], currency: string, filters:
       .join(' ');
     costs.set(name, (costs.get(name) ?? 0n) + nanosAbout(row.cost));
   }
-  const total = [...costs.values()].reduce((sum, nanos) => sum + nanos, 0n);
-  return [...costs]
-    .filter(([, nanos]) => nanos > 0n)
-    .sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1))
-    .slice(0, MOST_DRIVERS)
-    .map(([name, nanos]) => ({
-      name,
-      cost: formatDecimal({ unscaled: nanos, scale: 9 }),
-      share: total > 0n ? Number((nanos * SHARE_DIGITS) / total) / Number(SHARE_DIGITS) : null,
-    }));
+  return costs;
 }
 
 /** To the nearest nano: amounts that are shown, not booked. */

@@ -173,6 +173,22 @@ export interface Mute {
   readonly by: string;
 }
 
+/** As long as the button mutes. */
+export const MUTE_DAYS = 7;
+
+/**
+ * What the button keeps away: the conversation, where more is said in it, else this kind of alert of this team.
+ */
+export const muteOf = ({
+  kind,
+  team,
+  thread,
+}: Pick<Alert, 'kind' | 'team' | 'thread'>): Pick<Mute, 'team' | 'kind' | 'thread'> => ({
+  team,
+  kind,
+  thread: kind === 'budget' || kind === 'variance' ? thread : null,
+});
+
 /** Whether a mute covers an alert at `now`, epoch milliseconds. */
 export function isMuted(
   mutes: readonly Mute[],

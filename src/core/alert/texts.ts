@@ -6,7 +6,7 @@
  */
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
-import { effectWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
+import { effectWords, figureWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
 import type {
   AnomalyNews,
   Answer,
@@ -20,9 +20,12 @@ import type {
   NextStep,
   PriceNews,
   ResultNews,
+  SpendSoFar,
+  ThresholdNews,
   VarianceNews,
 } from './alert.js';
 import type { Button, Content } from './message.js';
+import { MUTE_DAYS } from './routes.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
 
 export interface AlertTexts extends Sentences {
@@ -31,6 +34,8 @@ export interface AlertTexts extends Sentences {
   escalated(level: number): string;
   decisions(news: ApprovalNews): readonly Button[];
   readonly acknowledge: Button;
+  /** For MUTE_DAYS of core/alert/routes.ts. */
+  readonly mute: Button;
   readonly open: string;
   /** What a picture beside news shows. */
   picture(news: News): string;
@@ -45,7 +50,7 @@ const content = (title: string, over: Partial<Omit<Content, 'title'>> = {}): Con
 });
 
 function budget(news: BudgetNews): Content {
-  const { currency, forecast, planned, spent, threshold, unpricedGpuHours, nextStep } = news;
+  const { currency, forecast, planned, spent, threshold, also = [], unpricedGpuHours, soFar = null, nextStep } = news;
   const money = (amount: string): string => shownAmount(amount, currency);
   const title =
     threshold.kind === 'actual'
@@ -59,6 +64,8 @@ function budget(news: BudgetNews): Content {
         : isGone
           ? `The budget ran out on ${shownInstant(news.exhaustionAt)}.`
           : `At this rate it runs out on ${shownInstant(news.exhaustionAt)}.`,
+      ...(soFar === null ? [] : [soFarWords(soFar, money)]),
+      ...(also.length === 0 ? [] : [`Crossed with it: ${also.map(thresholdWords).join(', ')}.`]),
       ...(Number(unpricedGpuHours) > 0
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
         : []),
@@ -75,6 +82,14 @@ function budget(news: BudgetNews): Content {
     ],
     lists: [
       ...drivers(news.drivers, money),
+      ...(soFar === null || soFar.grown.length === 0
+        ? []
+        : [
+            {
+              title: 'What grew most against the period before',
+              items: soFar.grown.map(({ name, more }) => `${name}: ${money(more)} more`),
+            },
+          ]),
       ...(nextStep === null
         ? []
         : [
@@ -85,6 +100,17 @@ function budget(news: BudgetNews): Content {
           ]),
     ],
   });
+}
+
+const thresholdWords = ({ kind, ratio }: ThresholdNews): string =>
+  `${kind === 'actual' ? 'spent' : 'forecast'} at ${shownRatio(ratio)}`;
+
+/** How the spend so far compares with the same days of the period before. */
+function soFarWords({ through, spent, before }: SpendSoFar, money: (amount: string) => string): string {
+  const change = Number(before) > 0 ? Math.round((Number(spent) / Number(before) - 1) * 100) : null;
+  return `Through ${through} it spent ${money(spent)}, and ${money(before)} by the same day of the period before${
+    change === null ? '' : change === 0 ? ', as much' : `, ${Math.abs(change)} % ${change > 0 ? 'more' : 'less'}`
+  }.`;
 }
 
 /** What is saved a month, with its interval where it is known. */
@@ -207,7 +233,9 @@ function approval({ team, action, effect, connection, proposedBy, expiresAt, bec
               : [
                   {
                     title: 'Numbers used',
-                    items: Object.entries(because.computation).map(([name, value]) => `${name}: ${value}`),
+                    items: Object.entries(because.computation).map(([name, value]) =>
+                      figureWords(name, value, because.currency),
+                    ),
                   },
                 ]),
           ],
@@ -273,14 +301,7 @@ function health({ team, title, resource, gpu, migInstance, workload, source, num
     lists:
       Object.keys(numbers).length === 0
         ? []
-        : [
-            {
-              title: 'Measured',
-              items: Object.entries(numbers).map(
-                ([name, value]) => `${name}: ${Number.isInteger(value) ? value : value.toPrecision(4)}`,
-              ),
-            },
-          ],
+        : [{ title: 'Measured', items: Object.entries(numbers).map(([name, value]) => figureWords(name, value, '')) }],
   });
 }
 
@@ -419,7 +440,8 @@ export const ENGLISH: AlertTexts = {
     { act: 'approve', label: 'Approve', confirm: approving(effect) },
     { act: 'reject', label: 'Reject', confirm: null },
   ],
-  acknowledge: { act: 'acknowledge', label: 'I take this on', confirm: null },
+  acknowledge: { act: 'acknowledge', label: 'Acknowledge', confirm: null },
+  mute: { act: 'mute', label: `Mute ${MUTE_DAYS} days`, confirm: null },
   open: 'Open in Bursar',
   picture: (news) =>
     news.kind === 'digest' ? `Spend of ${news.teamName} in ${news.month}, day by day` : contentOf(news).title,
@@ -427,11 +449,13 @@ export const ENGLISH: AlertTexts = {
   howToConnect: (workspace, user) =>
     `An administrator connects you: PUT /v1/slack-users/${workspace}/${user} with the id of your API key.`,
   mayNot: (team) => `You may not decide this: it needs the right to approve for ${team ?? 'all teams'}.`,
+  mayNotMute: (team) => `You may not mute this: it needs the right to configure for ${team ?? 'all teams'}.`,
   gone: 'This is no longer there.',
   decided: {
     approve: 'Approved. Bursar acts if its guard allows it.',
     reject: 'Rejected.',
     acknowledge: 'Noted: you take this on.',
+    mute: `Muted for ${MUTE_DAYS} days: what comes meanwhile is kept in Bursar and not sent.`,
   },
   failed: (message) => `That was not done: ${message}.`,
   help: 'Write /bursar status, /bursar budget or /bursar actions.',

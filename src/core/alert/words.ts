@@ -40,6 +40,7 @@ export interface Sentences {
   readonly notConnected: string;
   howToConnect(workspace: string, user: string): string;
   mayNot(team: string | null): string;
+  mayNotMute(team: string | null): string;
   readonly gone: string;
   readonly decided: Readonly<Record<Act, string>>;
   failed(message: string): string;
@@ -69,6 +70,33 @@ export const shownRatio = (ratio: string): string => `${Number((Number(ratio) * 
 export const shownInstant = (text: string): string => `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 
 export const shownDay = (text: string): string => text.slice(0, 10);
+
+/** `quietMinutes` and `hourly_nanos` as words. */
+const spelled = (name: string): string => {
+  const text = name
+    .replaceAll(/[-_]/g, ' ')
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replaceAll(/\bgpu/g, 'GPU');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+/**
+ * A number that something was made of, with its name, in words: money as money whatever the unit in which it is kept,
+ * shares as per cent. Several amounts are apart by blanks, as the mean, low and high of a saving.
+ */
+export function figureWords(name: string, value: string | number, currency: string): string {
+  const amounts = String(value).split(' ');
+  if (name.endsWith('Nanos') && amounts.every((one) => /^-?\d+$/.test(one))) {
+    const shown = amounts.map((one) => shownAmount(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency, 4));
+    return `${spelled(name.replace(/Nanos$/, ''))}: ${shown.join(', ')}`;
+  }
+  if (typeof value !== 'number') return `${spelled(name)}: ${value}`;
+  const isShare = /(Ratio|Share|Probability)/.test(name) && value >= 0 && value <= 1;
+  return isShare
+    ? `${spelled(name.replace(/Ratio|Share/, ''))}: ${Number((value * 100).toPrecision(3))} %`
+    : `${spelled(name)}: ${Number.isInteger(value) ? value : Number(value.toPrecision(4))}`;
+}
 
 /** What an effect does, as the rest of a sentence: `stop instance/i-1`. */
 export function effectWords(effect: EffectJson): string {

@@ -46,7 +46,8 @@ interface ButtonElement {
   readonly type: 'button';
   readonly text: PlainText;
   readonly action_id: string;
-  readonly value: string;
+  readonly value?: string;
+  readonly url?: string;
   readonly style?: 'primary' | 'danger';
   readonly confirm?: {
     readonly title: PlainText;
@@ -92,7 +93,8 @@ const plain = (text: string, most: number): PlainText => ({
 });
 const markdown = (text: string): Markdown => ({ type: 'mrkdwn', text });
 
-export function slackMessage(message: Message): SlackMessage {
+/** @param people ids of users who are mentioned */
+export function slackMessage(message: Message, people: readonly string[] = []): SlackMessage {
   const { severity, title, note, link, buttons, kind } = message;
   const name = title.replaceAll(/\s+/g, ' ').trim() || ' ';
   const content = contentBlocks(message);
@@ -100,7 +102,9 @@ export function slackMessage(message: Message): SlackMessage {
   const small = [
     ...(content.length > room ? [CUT] : []),
     ...(note === null ? [] : [fit(note, LIMITS.field, true)]),
-    ...(link === null ? [] : [linkText(link)]),
+    // Where there are buttons it is one of them.
+    ...(link === null || buttons.length > 0 ? [] : [linkText(link)]),
+    ...(people.length === 0 ? [] : [people.map((id) => `<@${id}>`).join(' ')]),
   ].filter((text) => text.trim() !== '');
   return {
     text: fit(plainText({ ...message, link: null }), LIMITS.text, true),
@@ -113,7 +117,10 @@ export function slackMessage(message: Message): SlackMessage {
         : [
             {
               type: 'actions' as const,
-              elements: buttons.slice(0, LIMITS.actionElements).map((button) => buttonOf(button, message.alert ?? '')),
+              elements: [
+                ...(link === null || link.url.length > LIMITS.url ? [] : [openButton(link)]),
+                ...buttons.slice(0, LIMITS.actionElements - 1).map((button) => buttonOf(button, message.alert ?? '')),
+              ],
             },
           ]),
     ],
@@ -155,6 +162,14 @@ function linkText({ text, url }: NonNullable<Message['link']>): string {
   const address = url.replaceAll('|', '%7C').replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll('&', '&amp;');
   return address.length > LIMITS.url - 500 ? fit(text, 200, true) : `<${address}|${fit(text, 200, true)}>`;
 }
+
+/** A button with an address opens it, and tells us so, which is acknowledged and means nothing. */
+const openButton = ({ text, url }: NonNullable<Message['link']>): ButtonElement => ({
+  type: 'button',
+  text: plain(text.trim() === '' ? url : text, LIMITS.buttonText),
+  action_id: 'bursar.open',
+  url,
+});
 
 function buttonOf({ act, label, confirm }: Button, alert: string): ButtonElement {
   const style = STYLES[act];

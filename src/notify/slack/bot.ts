@@ -94,7 +94,7 @@ export class SlackBot implements ChannelConnection {
       const { postMessage: say } = client.chat;
       const sent = await say({
         channel,
-        ...formOf(notification.message),
+        ...formOf(notification.message, notification.people),
         ...thread,
         metadata: { event_type: EVENT_TYPE, event_payload: { token: notification.token } },
         unfurl_links: false,
@@ -228,7 +228,8 @@ function isOf(message: Found, { token, part }: Notification): boolean {
 }
 
 /** The package's types know more blocks than are made here; its arrays are its own to change. */
-const formOf = (message: Message): { text: string; blocks: SlackMessage['blocks'] } => slackMessage(message);
+const formOf = (message: Message, people: readonly string[] = []): { text: string; blocks: SlackMessage['blocks'] } =>
+  slackMessage(message, people);
 
 const nothing = (): void => undefined;
 /** Its log would hold what is sent. */

@@ -202,6 +202,15 @@ export class AlertStore {
     ]);
   }
 
+  /** What was kept within another alert is directed on its own, where that one is told to nobody. */
+  async release(tx: Queryable, organisation: string, { identity }: Pick<Alert, 'identity'>): Promise<void> {
+    await tx.query(
+      `update alert set state = 'new', silence = null, news = news - 'within'
+       where organisation = $1 and state = 'silent' and silence = 'within-another' and news->>'within' = $2`,
+      [organisation, identity],
+    );
+  }
+
   /** Whether it has reached some place. */
   async wasSent(db: Queryable, organisation: string, { id }: Alert): Promise<boolean> {
     const rows = await db.query(

@@ -13,6 +13,7 @@ import {
   digestIdentity,
   identityOf,
   outcomeOf,
+  together,
   type Answer,
   type AnswerKind,
   type ApprovalNews,
@@ -23,13 +24,23 @@ import {
   type ResultNews,
   type VarianceNews,
 } from '../../core/alert/alert.js';
-import { driversOf, nextStepOf } from '../../core/alert/numbers.js';
+import { driversOf, nextStepOf, spendSoFar } from '../../core/alert/numbers.js';
 import { effectToJson, type Action, type ActionState } from '../../core/action/action.js';
-import { BUDGET_FILTERS, holdsStill, type Budget } from '../../core/budget/budget.js';
+import { BUDGET_FILTERS, holdsStill, periodAt, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
 import type { Report } from '../../core/report/report.js';
-import { DAY_MS, dayLabel, formatInstant, MINUTE_MS, periodName } from '../../core/time.js';
+import {
+  DAY_MS,
+  dayLabel,
+  formatDay,
+  formatInstant,
+  localDays,
+  MINUTE_MS,
+  periodName,
+  startOfLocalDay,
+  type Interval,
+} from '../../core/time.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -70,6 +81,29 @@ export async function saveMark(tx: Queryable, organisation: string, now: number)
   );
 }
 
+/**
+ * Since when each channel is connected, epoch milliseconds, by name; one that is seen for the first time, and was never
+ * told anything, is so from now on.
+ */
+export async function connectedSince(
+  tx: Queryable,
+  organisation: string,
+  channels: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const names = channels.map((channel) => `channel:${channel}`);
+  await tx.query(
+    `insert into alert_mark (organisation, name, at) select $1, 'channel:' || name, coalesce((select min(intended_at) from alert_delivery where organisation = $1 and channel = name), $3)
+     from unnest($2::text[]) as name on conflict do nothing`,
+    [organisation, channels, formatInstant(now)],
+  );
+  const rows = await tx.query<{ name: string; at: Date }>(
+    `select name, at from alert_mark where organisation = $1 and name = any($2::text[])`,
+    [organisation, names],
+  );
+  return new Map(rows.map(({ name, at }) => [name.slice('channel:'.length), at.getTime()]));
+}
+
 /** Whether a look would find anything that may be new. Cheap: it is asked every few seconds. */
 export async function hasNews(db: Queryable, organisation: string, now: number): Promise<boolean> {
   const since = formatInstant(await newsSince(db, organisation, now));
@@ -101,10 +135,10 @@ export async function happened(stores: Needs, tx: Queryable, organisation: strin
     (news) => !known.has(identityOf(news)),
   );
   const news: News[] = [];
-  for (const one of fresh)
+  for (const one of together(fresh))
     news.push(
-      one.kind === 'budget'
-        ? await explained(stores, tx, organisation, one)
+      one.kind === 'budget' && one.within === undefined
+        ? await explained(stores, tx, organisation, one, now)
         : one.kind === 'approval'
           ? await justified(stores, tx, organisation, one)
           : one,
@@ -206,6 +240,7 @@ export async function restated(
   db: Queryable,
   organisation: string,
   news: BudgetNews,
+  now: number,
 ): Promise<BudgetNews | null> {
   const { budget, periodStart, threshold, round = 1 } = news;
   const [row] = await db.query<CrossingRow>(
@@ -213,45 +248,73 @@ export async function restated(
     [organisation, budget, periodStart, threshold.kind, threshold.ratio, round],
   );
   if (row === undefined || row.state.status !== 'planned' || row.spec.team !== news.team) return null;
-  const current = { ...budgetNews(row), drivers: news.drivers, nextStep: news.nextStep };
+  const { also, soFar, drivers, nextStep } = news;
+  const current = { ...budgetNews(row), ...(also === undefined ? {} : { also }), soFar, drivers, nextStep };
   return current.spent === news.spent && current.currency === news.currency
     ? current
-    : explained(stores, db, organisation, current);
+    : explained(stores, db, organisation, current, now);
 }
 
-/** With what drives the spend, and where to begin. */
+/** With what drives the spend, how it compares with the period before, and where to begin. */
 async function explained(
   { budgets, recommendations, spend, prices }: Pick<Needs, 'budgets' | 'recommendations' | 'spend' | 'prices'>,
   db: Queryable,
   organisation: string,
   news: BudgetNews,
+  now: number,
 ): Promise<BudgetNews> {
   const budget = await budgets.get(db, organisation, news.budget);
   const teams = await budgets.teamsUnder(db, organisation, news.team);
+  const { fx } = await prices.book(db, organisation);
   const zone = budget?.zone ?? 'UTC';
-  const query = parseSpendQuery({
-    from: dayLabel(Date.parse(news.periodStart), zone),
-    to: dayLabel(Date.parse(news.periodEnd), zone),
-    zone,
-    groupBy: [
-      ...new Set([
-        'provider',
-        'sku',
-        'gpuModel',
-        ...BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one]),
-      ]),
-    ].join(','),
-    basis: budget?.basis === 'accrued' ? 'accrued' : 'actual',
-    currency: news.currency,
-    teams,
-  });
-  const { rows } = await spend.spend(organisation, query, (await prices.book(db, organisation)).fx, db);
+  const names = BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one]);
+  const rowsOf = async (from: number, to: number) => {
+    const query = parseSpendQuery({
+      from: dayLabel(from, zone),
+      to: dayLabel(to, zone),
+      zone,
+      groupBy: [...new Set(['provider', 'sku', 'gpuModel', ...names])].join(','),
+      basis: budget?.basis ?? 'actual',
+      currency: news.currency,
+      teams,
+    });
+    return (await spend.spend(organisation, query, fx, db)).rows;
+  };
+  const period = { start: Date.parse(news.periodStart), end: Date.parse(news.periodEnd) };
+  const days = daysAlike(budget, period, now);
   const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000, db);
   return {
     ...news,
-    drivers: driversOf(rows, news.currency, budget?.filters),
+    drivers: driversOf(await rowsOf(period.start, period.end), news.currency, budget?.filters),
+    soFar:
+      days === null
+        ? null
+        : spendSoFar(
+            days.through,
+            await rowsOf(period.start, days.end),
+            await rowsOf(days.before.start, days.before.end),
+            news.currency,
+            budget?.filters,
+          ),
     nextStep: nextStepOf(open, news.currency),
   };
+}
+
+/** The whole days of a period that are over, and as many of the one before; null where there is none. */
+function daysAlike(budget: Budget | null, { start, end }: Interval, now: number) {
+  if (budget === null) return null;
+  const { zone } = budget;
+  const first = localDays(zone, start);
+  const before = periodAt(budget, start - 1);
+  const firstBefore = localDays(zone, before.start);
+  const length = Math.min(localDays(zone, Math.min(now, end)) - first, localDays(zone, before.end) - firstBefore);
+  return length <= 0
+    ? null
+    : {
+        through: formatDay(first + length - 1),
+        end: startOfLocalDay(zone, first + length),
+        before: { start: before.start, end: startOfLocalDay(zone, firstBefore + length) },
+      };
 }
 
 interface StepRow {

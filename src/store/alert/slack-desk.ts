@@ -50,6 +50,7 @@ export interface SlackUser extends SlackPerson {
 }
 
 const KEPT_MS = DAY_MS;
+const MOST_PEOPLE = 5;
 
 type Row = SlackUser & { readonly scopes: string[] | null };
 
@@ -113,6 +114,19 @@ export class SlackDesk {
 
   async users(db: Queryable, organisation: string): Promise<SlackUser[]> {
     return (await db.query<Row>(`${USERS} order by u.workspace, u.slack_user`, [organisation])).map(userOf);
+  }
+
+  /**
+   * Slack users whose key is restricted to teams of which this is one, at most MOST_PEOPLE: those below it and those
+   * who may see everything are not meant. `now` is in epoch milliseconds.
+   */
+  async peopleOf(db: Queryable, organisation: string, team: string, now: number): Promise<string[]> {
+    const rows = await db.query<Row>(
+      `${USERS} and $2 = any(k.teams) and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
+       order by u.workspace, u.slack_user limit ${MOST_PEOPLE}`,
+      [organisation, team, formatInstant(now)],
+    );
+    return rows.map(({ user }) => user);
   }
 
   /** @throws Failure missing for a key that is not there or revoked. */

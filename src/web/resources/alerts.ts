@@ -2,7 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, type Alert } from '../../core/alert/alert.js';
+import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, SILENCES, type Alert } from '../../core/alert/alert.js';
 import { denied } from '../../core/errors.js';
 import { alertJson, alertStory, type AlertJson, type AlertStory } from '../../application/alert/alert-json.js';
 import { MAKE_ITEM, type ListedAlert } from '../../store/alert/alerts.js';
@@ -34,10 +34,7 @@ const fields = {
   state: z
     .enum(ALERT_STATES)
     .describe('open: it waits for an answer; told: it needs none; silent: it is kept, and nobody is told'),
-  silence: z
-    .enum(['period-over', 'old', 'notice', 'muted', 'no-route', 'passed'])
-    .nullable()
-    .describe('Why nobody is told'),
+  silence: z.enum(SILENCES).nullable().describe('Why nobody is told'),
   thread: z.string().describe('What belongs together has the same'),
   answer: z.strictObject({ what: z.enum(ANSWERS), by: z.string(), at }).nullable(),
   level: z.int().describe('Steps of its escalation'),

@@ -8,6 +8,8 @@ import {
   severityOf,
   silenceOf,
   threadOf,
+  together,
+  type BudgetNews,
   type HealthNews,
   type News,
   type PriceNews,
@@ -15,7 +17,14 @@ import {
 } from '../../../src/core/alert/alert.js';
 import { messageOf } from '../../../src/core/alert/compose.js';
 import { plainText } from '../../../src/core/alert/message.js';
-import { dailySeries, driversOf, nextStepOf, peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
+import {
+  dailySeries,
+  driversOf,
+  nextStepOf,
+  peersOf,
+  priceSeries,
+  spendSoFar,
+} from '../../../src/core/alert/numbers.js';
 import {
   checkRoutes,
   defaultRoutes,
@@ -26,7 +35,7 @@ import {
   type AlertRoute,
 } from '../../../src/core/alert/routes.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
-import { effectWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
+import { effectWords, figureWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
 import type { Recommendation } from '../../../src/core/policy/recommendation.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';
@@ -321,6 +330,67 @@ describe('numbers', () => {
       ),
     ).toEqual(['AWS H100']);
     expect(driversOf(rows, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toEqual([]);
+  });
+
+  it('the spend so far stands beside the same days of the period before, with what grew most', () => {
+    const before = [
+      { provider: 'AWS', sku: 'a', cost: '100', currency: 'USD' },
+      { provider: 'AWS', sku: 'b', cost: '50', currency: 'USD' },
+      { provider: 'AWS', sku: 'c', cost: '7', currency: 'EUR' },
+    ];
+    const now = [
+      { provider: 'AWS', sku: 'a', cost: '90', currency: 'USD' },
+      { provider: 'AWS', sku: 'b', cost: '80.5', currency: 'USD' },
+      { provider: 'GCP', sku: 'd', cost: '12', currency: 'USD' },
+    ];
+    expect(spendSoFar('2026-11-20', now, before, 'USD')).toEqual({
+      through: '2026-11-20',
+      spent: '182.500000000',
+      before: '150.000000000',
+      grown: [
+        { name: 'AWS b', more: '30.500000000' },
+        { name: 'GCP d', more: '12.000000000' },
+      ],
+    });
+    // Unknown is not zero.
+    expect(spendSoFar('2026-11-20', now, [], 'USD')).toBeNull();
+    expect(spendSoFar('2026-11-20', now, before, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toBeNull();
+  });
+
+  it.each([
+    ['hourlyNanos', 2_088_500_000, 'Hourly: 2.0885 USD'],
+    [
+      'savingBeforeBoundNanos',
+      '1000000000 500000000 2000000000',
+      'Saving before bound: 1.0000 USD, 0.5000 USD, 2.0000 USD',
+    ],
+    ['breakEvenUseRatio', 0.61234, 'Break even use: 61.2 %'],
+    ['falseStopProbability', 0.013, 'False stop probability: 1.3 %'],
+    ['quietMinutes', 61, 'Quiet minutes: 61'],
+    ['gpusToReserve', 8, 'GPUs to reserve: 8'],
+    ['latencySeconds', 1.23456, 'Latency seconds: 1.235'],
+    ['priceList', 'aws/2026', 'Price list: aws/2026'],
+  ])('%s %s is said as "%s"', (name, value, words) => {
+    expect(figureWords(name, value, 'USD')).toBe(words);
+  });
+
+  it('thresholds crossed together are one, the gravest, and name each other', () => {
+    const at = (kind: 'actual' | 'forecast', ratio: string, budget = 'b') =>
+      budgetNews({ budget, threshold: { kind, ratio } });
+    const [forecast, half, full, other, unlike] = together([
+      at('forecast', '1.2'),
+      at('actual', '0.5'),
+      at('actual', '1'),
+      at('actual', '0.5', 'c'),
+      price(),
+    ]) as [BudgetNews, BudgetNews, BudgetNews, BudgetNews, News];
+    expect(full.also).toEqual([
+      { kind: 'actual', ratio: '0.5' },
+      { kind: 'forecast', ratio: '1.2' },
+    ]);
+    expect([forecast.within, half.within, full.within]).toEqual([identityOf(full), identityOf(full), undefined]);
+    expect([other.also, other.within, unlike]).toEqual([undefined, undefined, price()]);
+    expect([silenceOf(half, NOW), silenceOf(full, NOW)]).toEqual(['within-another', null]);
   });
 
   it('the next step is the largest low end in the currency, and never what may cost more than it saves', () => {

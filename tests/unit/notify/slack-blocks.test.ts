@@ -24,7 +24,6 @@ describe('a budget alert', () => {
       '2026-11-24 06:30 UTC',
       'AWS p5.48xlarge: 6,000.00 USD (74 %)',
       'Move the training pool to spot',
-      '<https://b.example/#/budgets/gpus|Open in Bursar>',
     ])
       expect(text).toContain(part);
   });
@@ -32,7 +31,11 @@ describe('a budget alert', () => {
   it('has a button to take it on while nobody has', () => {
     expect(blocks.at(-1)).toMatchObject({
       type: 'actions',
-      elements: [{ action_id: 'bursar.acknowledge', value: 'alr-0123456789abcdef' }],
+      elements: [
+        { action_id: 'bursar.open', url: 'https://b.example/#/budgets/gpus', text: { text: 'Open in Bursar' } },
+        { action_id: 'bursar.acknowledge', value: 'alr-0123456789abcdef' },
+        { action_id: 'bursar.mute', value: 'alr-0123456789abcdef', text: { text: 'Mute 7 days' } },
+      ],
     });
     const answered = alertOf(budgetNews(), {
       state: 'answered',
@@ -43,6 +46,17 @@ describe('a budget alert', () => {
       'Taken on by Ana, 2026-11-21 13:00 UTC.',
     );
   });
+});
+
+it('mentions whom it concerns, and nobody whom a text names', () => {
+  const message = messageOf(
+    alertOf(budgetNews({ drivers: [{ name: '<@U9>', cost: '1', share: null }] })),
+    ENGLISH,
+    null,
+  );
+  const text = JSON.stringify(slackMessage(message, ['U1', 'U2']).blocks);
+  expect(text).toContain('<@U1> <@U2>');
+  expect(text).not.toContain('<@U9>');
 });
 
 it('a request to approve shows the evidence, and asks again before it approves', () => {
