@@ -134,6 +134,7 @@ class Execution {
     let seen: FleetTarget | null = null;
     try {
       if (action.effect.kind !== 'purchase') seen = (await connection?.target?.(action.target)) ?? null;
+      if (action.effect.kind === 'replace' && seen !== null) seen = await this.withLaunch(action, seen);
     } catch (error) {
       if (error instanceof Failure && error.kind !== 'unavailable')
         return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
@@ -151,6 +152,13 @@ class Execution {
       },
       { serialised: true },
     );
+  }
+
+  /** What is replaced, with how it was made: its cloud may have forgotten, and whoever started it too. */
+  private async withLaunch({ connection, target }: Action, seen: FleetTarget): Promise<FleetTarget> {
+    if (seen.launch !== undefined) return seen;
+    const launch = await this.stores.fleet.launchOf(this.stores.db, this.organisation, connection, target);
+    return launch === undefined ? seen : { ...seen, launch };
   }
 
   private async judge(

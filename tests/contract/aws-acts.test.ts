@@ -201,6 +201,7 @@ describe('what is refused', () => {
   it("what a scaling group's machine becomes, before anything is sent", async () => {
     server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-none.xml'));
+    server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml'));
     server.on(call('DescribeInstances'), reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }));
     const read = connect(acting(server));
     const member = (await read.fleet()).targets.find(({ target: name }) => name.endsWith('i-0spot1'));
@@ -450,8 +451,9 @@ describe('a replacement without a group', () => {
     server.on(call('TerminateInstances', rehearsal), dryRun);
     server.on(call('RunInstances'), reply('run-instances.xml'));
     expect(await aws.apply(replace, 'token-1', target())).toMatchObject({ kind: 'refused', code: 'network-unknown' });
-    await aws.fleet?.();
-    expect(await aws.apply(replace, 'token-2', target())).toMatchObject({ kind: 'taken' });
+    const told = (await connect(reading(server)).fleet?.())?.targets.find((one) => one.target.endsWith('i-0train1'));
+    const before = { ...target(), launch: JSON.parse(JSON.stringify(told?.launch)) as Record<string, unknown> };
+    expect(await aws.apply(replace, 'token-2', before)).toMatchObject({ kind: 'taken' });
     expect(sent(server, 'RunInstances')).toMatchObject([{ SubnetId: 'subnet-0a1b2c3d' }]);
   });
 

@@ -369,6 +369,46 @@ describe('the fleet', () => {
   });
 });
 
+describe("EC2's own word that a machine is not well", () => {
+  const passed =
+    '<status>ok</status>\n        <details><item><name>reachability</name><status>passed</status></item></details>';
+  const failed = (since: number): string =>
+    '<status>impaired</status><details><item><name>reachability</name><status>failed</status>' +
+    `<impairedSince>${new Date(since).toISOString()}</impairedSince></item></details>`;
+  const system = { [`<systemStatus>\n        ${passed}`]: `<systemStatus>${failed(NOW - 1000)}` };
+  const own = (minutes: number) => ({
+    [`<instanceStatus>\n        ${passed}`]: `<instanceStatus>${failed(NOW - minutes * 60_000)}`,
+  });
+  const event = (code: string, description: string) => ({
+    '<instanceState>': `<eventsSet><item><code>${code}</code><description>${description}</description></item></eventsSet><instanceState>`,
+  });
+
+  it.each([
+    ['a host that fails its check', system, 'SystemStatus impaired'],
+    ['an instance that fails its own as long as a boot may take', own(14), undefined],
+    ['an instance that fails its own for longer', own(16), 'InstanceStatus impaired'],
+    ['a host that is to be retired', event('instance-retirement', 'degraded'), 'scheduled event instance-retirement'],
+    ['one that was, and was moved', event('instance-retirement', '[Completed] degraded'), undefined],
+    ['a reboot of the host', event('system-reboot', 'maintenance'), undefined],
+  ])('%s', async (_, replaced, unwell) => {
+    playFleet(server);
+    server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml', replaced));
+    const { targets } = await connect(reading(server)).fleet();
+    expect(targets.find(({ target }) => target === 'instance/us-east-1/i-0train1')?.unwell).toBe(unwell);
+    expect(targets.filter((one) => one.unwell !== undefined)).toHaveLength(unwell === undefined ? 0 : 1);
+  });
+
+  it('that may not be read is said, and leaves the reading complete', async () => {
+    playFleet(server);
+    server.on(call('DescribeInstanceStatus'), ec2Error('UnauthorizedOperation', 'no', 403));
+    const { complete, problems, targets } = await connect(reading(server)).fleet();
+    expect([complete, targets.length > 0]).toEqual([true, true]);
+    expect(problems).toEqual([
+      'us-east-1: instances: status checks were not read: AWS denied ec2:DescribeInstanceStatus (UnauthorizedOperation): the permission is missing',
+    ]);
+  });
+});
+
 describe('a target read alone', () => {
   it('is what AWS says now; one that ended is gone, and one that AWS does not know is not there', async () => {
     playFleet(server);

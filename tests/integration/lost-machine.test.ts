@@ -247,19 +247,33 @@ describe('a machine that dies with its exporter', () => {
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });
 
+  it('is itself replaced where its cloud calls it running, and not well', async () => {
+    const { run, actions } = await world(
+      targets(15, dies(31)),
+      (now) => [instance('host-1', now < at(31) ? {} : { unwell: 'SystemStatus impaired' })],
+      { spares: false },
+    );
+    await run(90);
+    const [action, ...others] = await actions();
+    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
+    expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
+  });
+
   it('is replaced by another like it where its cloud has taken it away for good', async () => {
     const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
     const taken = instance('host-1', { state: 'gone', billing: 'ended', ended });
     const [dcgm, , elsewhere] = targets(15, dies(31));
     const { run, actions, cloud } = await world(
       [dcgm!, elsewhere!],
-      (now) => [now < at(31) ? instance('host-1') : taken],
+      (now) => [now < at(31) ? instance('host-1', { launch: { SubnetId: 'subnet-1' } }) : taken],
       { spares: false },
     );
     await run(30);
     cloud.add(taken);
     await run(60);
     const [action, ...others] = await actions();
+    // Its cloud has forgotten how it was made; what was told before is kept, whoever was restarted since.
+    expect(action?.before).toMatchObject({ state: 'gone', launch: { SubnetId: 'subnet-1' } });
     expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);

@@ -135,6 +135,7 @@ export const jsonError = (code: string, message: string, status = 400): WireRepl
 export function playFleet(server: WireServer): void {
   server.on(call('DescribeLifecycleHooks'), reply('describe-lifecycle-hooks.xml'));
   server.on(call('DescribePolicies'), reply('describe-policies.xml'));
+  server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml'));
   server.on(call('DescribeInstances'), reply('describe-instances-1.xml'));
   server.on(call('DescribeInstances', { NextToken: 'page-2' }), reply('describe-instances-2.xml'));
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));

@@ -97,6 +97,13 @@ export interface FleetTarget {
   readonly network?: string;
   /** Who ends it or has ended it; absent: it is not ended, or its cloud does not say by whom. */
   readonly ended?: Ended;
+  /** Its cloud's own word that it does not work as it should, with the name of its field; absent: there is none. */
+  readonly unwell?: string;
+  /**
+   * How it was made, in its provider's own words: what another like it takes, and what its cloud forgets once it has
+   * ended. Absent: its provider needs nothing of that.
+   */
+  readonly launch?: Readonly<Record<string, unknown>>;
 }
 
 /** `cloud`: a reclaimed spot machine, a dead host. `because` is what the cloud says, with the name of its field. */

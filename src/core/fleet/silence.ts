@@ -67,6 +67,8 @@ export interface MachineReading {
   readonly groupIsWhole: boolean | null;
   /** Who ends it or has ended it, as its provider says; absent or null: it does not. */
   readonly ended?: Ended | null;
+  /** Its provider's own word that it is not well, though it be called running; absent or null: there is none. */
+  readonly unwell?: string | null;
 }
 
 export interface Silence extends SilentExporter {
@@ -116,7 +118,9 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
           ? 'its provider does not call it running any more'
           : machine.ended?.by === 'cloud'
             ? `its cloud has taken it away (${machine.ended.because})`
-            : 'its provider does not list it any more',
+            : isUnwell(machine)
+              ? `its cloud says that it is not well (${machine.unwell})`
+              : 'its provider does not list it any more',
     };
   if (othersSilent > 0) return { kind: 'lost', onlySilent: true, witness: sayOthers(othersSilent, machine) };
   return { kind: 'undecided' };
@@ -129,10 +133,13 @@ function sayOthers(silent: number, machine: MachineReading | null): string {
 }
 
 /**
- * The provider's own word that it is not there, or not well: gone, missed by a complete reading, or NotReady (which
- * reads `unknown`).
+ * The provider's own word that it is not there, or not well: gone, missed by a complete reading, NotReady (which reads
+ * `unknown`), or running on a host that fails its checks.
  */
-const isMissed = ({ state, missed }: MachineReading): boolean => state === 'gone' || state === 'unknown' || missed > 0;
+const isMissed = (machine: MachineReading): boolean =>
+  machine.state === 'gone' || machine.state === 'unknown' || machine.missed > 0 || isUnwell(machine);
+
+const isUnwell = ({ state, unwell }: MachineReading): boolean => state === 'running' && typeof unwell === 'string';
 
 const isTakenAway = (machine: MachineReading): boolean => isMissed(machine) && machine.groupIsWhole === true;
 

@@ -8,7 +8,7 @@
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { CostExplorerClient } from '@aws-sdk/client-cost-explorer';
-import { EC2Client, type Instance } from '@aws-sdk/client-ec2';
+import { EC2Client } from '@aws-sdk/client-ec2';
 import { PricingClient } from '@aws-sdk/client-pricing';
 import { SavingsplansClient } from '@aws-sdk/client-savingsplans';
 import { denied } from '../../core/errors.js';
@@ -90,12 +90,7 @@ function pricingRegion(region: string): string {
   return region.startsWith('cn-') ? 'cn-northwest-1' : region.startsWith('eu-') ? 'eu-central-1' : 'us-east-1';
 }
 
-/** Instances of which the network is remembered. */
-const MOST_REMEMBERED = 100_000;
-
 export class Clients {
-  /** As they were described while they had a network, by id: EC2 forgets it when they are terminated. */
-  readonly lastSeen = new Map<string, Instance>();
   private readonly ec2s;
   private readonly autoScalings;
   private readonly cloudWatches;
@@ -114,15 +109,6 @@ export class Clients {
     this.pricings = new ServiceClients((c) => new PricingClient(c), config);
     this.costExplorers = new ServiceClients((c) => new CostExplorerClient(c), config);
     this.savingsPlansClients = new ServiceClients((c) => new SavingsplansClient(c), config);
-  }
-
-  remember(instances: readonly Instance[]): void {
-    for (const one of instances)
-      if (one.InstanceId !== undefined && one.SubnetId !== undefined) this.lastSeen.set(one.InstanceId, one);
-    for (const id of this.lastSeen.keys()) {
-      if (this.lastSeen.size <= MOST_REMEMBERED) break;
-      this.lastSeen.delete(id);
-    }
   }
 
   ec2(region: string, use: Use = 'read'): EC2Client {

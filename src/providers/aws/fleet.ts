@@ -12,10 +12,12 @@ import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
 import { SETTINGS_PERMISSIONS } from './group-settings.js';
 import { gpuGroups, GROUP_PERMISSION, readGroup, TEMPLATE_PERMISSION } from './groups.js';
 import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
+import { STATUS_PERMISSION } from './status.js';
 import { parseTarget } from './targets.js';
 
 export const FLEET_PERMISSIONS: readonly string[] = [
   INSTANCE_PERMISSION,
+  STATUS_PERMISSION,
   GROUP_PERMISSION,
   TYPE_PERMISSION,
   TEMPLATE_PERMISSION,
@@ -27,7 +29,7 @@ export async function readFleet(clients: Clients, types: InstanceTypes, clock: C
   const at = clock.now();
   const parts = await Promise.all(
     clients.settings.regions.flatMap((region) => [
-      readPart(`${region}: instances`, () => gpuInstances(clients, types, region)),
+      readPart(`${region}: instances`, (lacks) => gpuInstances(clients, types, region, at, lacks)),
       readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region)),
     ]),
   );
@@ -38,7 +40,10 @@ export async function readFleet(clients: Clients, types: InstanceTypes, clock: C
     at,
     targets: parts.flatMap(({ targets }) => targets),
     complete: failures.length === 0,
-    problems: failures.map(({ what, failure }) => `${what} could not be read: ${failure.message}`),
+    problems: [
+      ...failures.map(({ what, failure }) => `${what} could not be read: ${failure.message}`),
+      ...parts.flatMap(({ lacking }) => lacking),
+    ],
   };
 }
 
@@ -46,13 +51,20 @@ interface Part {
   readonly what: string;
   readonly targets: readonly FleetTarget[];
   readonly failure: Failure | null;
+  /** What it lacks that makes no target unknown: the reading is complete without it. */
+  readonly lacking: readonly string[];
 }
 
-async function readPart(what: string, read: () => Promise<readonly FleetTarget[]>): Promise<Part> {
+async function readPart(
+  what: string,
+  read: (lacks: (problem: string) => void) => Promise<readonly FleetTarget[]>,
+): Promise<Part> {
+  const lacking: string[] = [];
   try {
-    return { what, targets: await read(), failure: null };
+    const targets = await read((problem) => void lacking.push(`${what}: status checks were not read: ${problem}`));
+    return { what, targets, failure: null, lacking };
   } catch (error) {
-    if (error instanceof Failure) return { what, targets: [], failure: error };
+    if (error instanceof Failure) return { what, targets: [], failure: error, lacking };
     throw error;
   }
 }

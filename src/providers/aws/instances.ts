@@ -9,9 +9,12 @@
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
 import type { BillingState, Ended, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
+import { unlessFailed } from '../rpc.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 import type { InstanceTypes, TypeGpus } from './gpus.js';
+import { launchOf } from './launch.js';
+import { unwellInstances } from './status.js';
 import { instanceTarget, labelsOf } from './targets.js';
 
 export const PERMISSION = 'ec2:DescribeInstances';
@@ -39,21 +42,36 @@ export async function readInstances(
   return found;
 }
 
-/** The GPU instances of a region, those that were terminated within the last hour too. @throws Failure */
-export async function gpuInstances(clients: Clients, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
+/**
+ * The GPU instances of a region, those that were terminated within the last hour too.
+ * @param lacks is told that their status checks could not be read: the instances stand
+ * @throws Failure
+ */
+export async function gpuInstances(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  now: number,
+  lacks: (what: string) => void,
+): Promise<FleetTarget[]> {
   const states = ['pending', 'running', 'stopping', 'stopped', 'shutting-down', 'terminated'];
   const found = await readInstances(clients, region, {
     Filters: [{ Name: 'instance-state-name', Values: states }],
     MaxResults: 1000,
   });
-  clients.remember(found.map(({ instance }) => instance));
   const gpus = await types.of(
     region,
     found.flatMap(({ instance }) => instance.InstanceType ?? []),
   );
-  return found.flatMap((one) => {
+  const targets = found.flatMap((one) => {
     const type = gpus.get(one.instance.InstanceType ?? '');
     return type === null ? [] : [instanceAsTarget(one, region, type, clients.settings.account)];
+  });
+  if (!targets.some(({ state }) => state === 'running')) return targets;
+  const unwell = await unlessFailed(() => unwellInstances(clients, region, now), lacks);
+  return targets.map((target) => {
+    const why = unwell?.get(target.target.slice(instanceTarget(region, '').length));
+    return why === undefined ? target : { ...target, unwell: why };
   });
 }
 
@@ -75,6 +93,7 @@ export function instanceAsTarget(
 ): FleetTarget {
   const id = instance.InstanceId ?? '';
   const labels = labelsOf(instance.Tags);
+  const launch = launchOf(instance, labels);
   return {
     target: instanceTarget(region, id),
     kind: 'instance',
@@ -98,6 +117,7 @@ export function instanceAsTarget(
     ...(gpus?.localDisks === true ? { localDisks: true as const } : {}),
     ...(instance.VpcId === undefined ? {} : { network: instance.VpcId }),
     ...endedOf(instance),
+    ...(launch === undefined ? {} : { launch }),
   };
 }
 

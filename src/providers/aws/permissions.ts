@@ -16,6 +16,7 @@ import {
 } from '@aws-sdk/client-auto-scaling';
 import {
   DescribeInstancesCommand,
+  DescribeInstanceStatusCommand,
   DescribeInstanceTypesCommand,
   DescribeLaunchTemplateVersionsCommand,
   DescribeReservedInstancesCommand,
@@ -43,7 +44,8 @@ import type { Clients } from './clients.js';
 import { meaningOf } from './failures.js';
 import type { InstanceTypes } from './gpus.js';
 import { readInstances } from './instances.js';
-import { likeIt, templateOf } from './replace.js';
+import { templateOf } from './launch.js';
+import { likeIt } from './replace.js';
 import { labelsOf } from './targets.js';
 
 const DRY = { DryRun: true } as const;
@@ -53,6 +55,7 @@ const MOST_INSTANCES = 3;
 /** Calls that read, by permission. They are made with the credentials for reading, whatever needs them. */
 const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Promise<unknown>>> = {
   'ec2:DescribeInstances': (clients, region) => clients.ec2(region).send(new DescribeInstancesCommand(DRY)),
+  'ec2:DescribeInstanceStatus': (clients, region) => clients.ec2(region).send(new DescribeInstanceStatusCommand(DRY)),
   'ec2:DescribeInstanceTypes': (clients, region) => clients.ec2(region).send(new DescribeInstanceTypesCommand(DRY)),
   'ec2:DescribeLaunchTemplateVersions': (clients, region) =>
     clients.ec2(region).send(new DescribeLaunchTemplateVersionsCommand({ Versions: ['$Latest'], ...DRY })),

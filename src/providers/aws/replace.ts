@@ -14,27 +14,29 @@ import {
   type RunInstancesCommandInput,
 } from '@aws-sdk/client-ec2';
 import { Failure, unavailable } from '../../core/errors.js';
+import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import type { Clients } from './clients.js';
 import { acting, refused } from './failures.js';
 import { readTemplate } from './groups.js';
 import { readInstances } from './instances.js';
+import { instanceOf, templateOf, type Template } from './launch.js';
 import { labelsOf, TOKEN_TAG } from './targets.js';
 
 const RUN = 'ec2:RunInstances';
 const END = 'ec2:TerminateInstances';
 export const REPLACE_PERMISSIONS: readonly string[] = [RUN, END, 'ec2:CreateTags', 'iam:PassRole'];
 
-/** Tags that EC2 puts on what it launches from a template. */
-const TEMPLATE_TAG = 'aws:ec2launchtemplate:id';
-const VERSION_TAG = 'aws:ec2launchtemplate:version';
-
-/** Starts one like the instance under the token, then ends the instance. @throws Failure where nothing was started */
+/**
+ * Starts one like the instance under the token, then ends the instance.
+ * @param launch how it was made, as it was told before: EC2 forgets the network of what is terminated
+ * @throws Failure where nothing was started
+ */
 export async function startAnother(
   clients: Clients,
-  region: string,
-  id: string,
+  { region, id }: { readonly region: string; readonly id: string },
   token: string,
+  launch: FleetTarget['launch'],
 ): Promise<EffectOutcome> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [id] }] });
   if (found === undefined) return refused('not-found', `${id} is not there`);
@@ -45,8 +47,7 @@ export async function startAnother(
   const template = await readTemplate(clients, region, { LaunchTemplateId: from.template, Version: from.version });
   if (template === null)
     return refused('no-launch-template', `the launch template ${from.template}, version ${from.version}, is gone`);
-  // EC2 forgets the network of what is terminated.
-  const instance = { ...clients.lastSeen.get(id), ...withoutBlanks(found.instance) };
+  const instance = instanceOf(launch, found.instance);
   const why = whyNotLike(instance, template);
   if (why !== null) return refused(...why);
   const ec2 = clients.ec2(region, 'act');
@@ -84,23 +85,6 @@ export async function startAnother(
     return { kind: 'unknown', detail: `${started.detail}, which could not be ended yet: ${error.message}` };
   }
 }
-
-interface Template {
-  readonly template: string;
-  readonly version: string;
-}
-
-/** The launch template that an instance was made from; null: it was made otherwise. */
-export function templateOf(labels: Readonly<Record<string, string>>): Template | null {
-  const template = labels[TEMPLATE_TAG];
-  const version = labels[VERSION_TAG];
-  return template === undefined || version === undefined ? null : { template, version };
-}
-
-const withoutBlanks = (instance: Instance): Instance =>
-  Object.fromEntries(
-    Object.entries(instance).filter(([, value]) => value !== undefined && (!Array.isArray(value) || value.length > 0)),
-  );
 
 /** Why another could not be like it, as a code and a sentence; null: it can. */
 function whyNotLike(instance: Instance, data: ResponseLaunchTemplateData): readonly [string, string] | null {

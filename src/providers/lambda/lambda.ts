@@ -161,6 +161,7 @@ function targetOf(one: Instance, account: string | null): FleetTarget {
     ...(terminate?.available === false
       ? { ruledOut: { terminate: `Lambda does not allow it now: ${reasonOf(terminate)}` } }
       : {}),
+    ...(status === 'unhealthy' ? { unwell: 'status unhealthy' } : {}),
     ...(status === 'preempted' ? { ended: { by: 'cloud' as const, because: 'status preempted' } } : {}),
   };
 }

@@ -62,6 +62,10 @@ interface Row {
 
 const COLUMNS = `connection, team, target, body, first_seen_at as first, seen_at as seen, missed, gone_at as gone`;
 
+/** How a machine was made stays known when its cloud tells no more of it: what ends is what has to be made anew. */
+const KEPT_BODY = `case when excluded.body ->> 'state' in ('stopping', 'gone') and not excluded.body ? 'launch' and fleet_target.body ? 'launch'
+  then excluded.body || jsonb_build_object('launch', fleet_target.body -> 'launch') else excluded.body end`;
+
 /** A machine that its cloud has taken away within the hour before the last reading: it may be replaced. */
 const takenLately = (table: string): string =>
   `(${table}.body #>> '{ended,by}' = 'cloud' and ${table}.gone_at > (select r.at - interval '1 hour'
@@ -107,7 +111,7 @@ export class FleetStore implements TargetFinder {
       `insert into fleet_target (organisation, connection, target, resource, team, body, first_seen_at, seen_at, gone_at)
        select $1, $2, target, resource, team, body, $3, $3, case when body ->> 'state' = 'gone' then $3::timestamptz end
        from unnest($4::text[], $5::text[], $6::text[], $7::jsonb[]) as t(target, resource, team, body)
-       on conflict (organisation, connection, target) do update set resource = excluded.resource, team = excluded.team, body = excluded.body, seen_at = excluded.seen_at, missed = 0,
+       on conflict (organisation, connection, target) do update set resource = excluded.resource, team = excluded.team, body = ${KEPT_BODY}, seen_at = excluded.seen_at, missed = 0,
          gone_at = case when excluded.gone_at is not null then coalesce(fleet_target.gone_at, excluded.gone_at) end,
          changed_at = case when (fleet_target.body -> 'state', fleet_target.body #> '{replicas,desired}') is distinct from (excluded.body -> 'state', excluded.body #> '{replicas,desired}')
            then excluded.seen_at else fleet_target.changed_at end,
@@ -374,6 +378,20 @@ export class FleetStore implements TargetFinder {
       problems: [...(problems ?? []), ...(error === null ? [] : [error])],
       stale: at === null || now - at.getTime() > FLEET_STALE_MS,
     }));
+  }
+
+  /** How a target was made, as it was last told; undefined: it never was. */
+  async launchOf(
+    db: Queryable,
+    organisation: string,
+    connection: string,
+    target: string,
+  ): Promise<FleetTarget['launch']> {
+    const [row] = await db.query<{ launch: FleetTarget['launch'] | null }>(
+      `select body -> 'launch' as launch from fleet_target where organisation = $1 and connection = $2 and target = $3`,
+      [organisation, connection, target],
+    );
+    return row?.launch ?? undefined;
   }
 
   /** Commitments that hold, as the connections last saw them. */

@@ -129,7 +129,8 @@ function readingOf(
     if (read === null || read.getTime() < since) return [];
     const ended = body.ended ?? null;
     if (gone !== null || missed > 0) return [{ state: 'gone', missed, groupIsWhole, ended }];
-    return seen.getTime() < since ? [] : [{ state: body.state, missed, groupIsWhole, ended }];
+    if (seen.getTime() < since) return [];
+    return [{ state: body.state, missed, groupIsWhole, ended, unwell: body.unwell ?? null }];
   });
   const rank = ({ state }: MachineReading): number =>
     ['stopped', 'stopping', 'gone', 'unknown'].indexOf(state) + 1 || Infinity;

@@ -48,6 +48,15 @@ describe('a machine', () => {
       witness: 'the other target of its machine fell silent too, while its provider calls it running',
     });
     expect(judgeSilence(silence({ machine: read({ state: 'unknown' }) }), NOW)).toMatchObject({ onlySilent: false });
+    const unwell = read({ unwell: 'SystemStatus impaired' });
+    expect(judgeSilence(silence({ machine: unwell, othersSilent: 0, failures: 2 }), NOW)).toEqual({
+      kind: 'lost',
+      onlySilent: false,
+      witness: 'its cloud says that it is not well (SystemStatus impaired)',
+    });
+    // Somebody stopped it meanwhile.
+    expect(kind({ machine: { ...unwell, state: 'stopped' } })).toBe('none');
+    expect(kind({ machine: unwell, othersAnswering: 1 })).toBe('none');
   });
 
   it.each([
