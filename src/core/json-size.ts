@@ -9,8 +9,8 @@
 export const MOST_DEPTH = 100;
 
 const [OPENS, CLOSES, SEPARATES, QUOTES] = [1, 2, 3, 4];
-/** What a character does outside of texts, by its code. */
-const DOES = new Uint8Array(128);
+/** What a byte of UTF-8 does outside of texts. */
+const DOES = new Uint8Array(256);
 for (const [characters, does] of [
   ['{[', OPENS],
   ['}]', CLOSES],
@@ -20,17 +20,16 @@ for (const [characters, does] of [
   for (const character of characters) DOES[character.charCodeAt(0)] = does ?? 0;
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 
-/** Depth and number of values of a JSON text, counted no further than the bounds: beyond is beyond. */
-export function measured(text: string, mostCounted: number): { readonly depth: number; readonly values: number } {
+/** Depth and number of values of a JSON text in UTF-8, counted no further than the bounds: beyond is beyond. */
+export function measured(bytes: Uint8Array, mostCounted: number): { readonly depth: number; readonly values: number } {
   let [depth, deepest, values] = [0, 0, 1];
-  const { length } = text;
-  for (let at = 0; at < length; at++) {
-    const code = text.charCodeAt(at);
-    const does = code < 128 ? DOES[code] : 0;
+  const { length } = bytes;
+  for (let at = 0; at < length; ) {
+    const does = DOES[bytes[at++] as number];
     if (does === 0) continue;
     if (does === QUOTES) {
-      for (at++; at < length; at++) {
-        const inside = text.charCodeAt(at);
+      while (at < length) {
+        const inside = bytes[at++];
         if (inside === QUOTE) break;
         if (inside === BACKSLASH) at++;
       }

@@ -143,8 +143,8 @@ export interface Importer {
     delivery: string,
     options: Pick<ImportOptions, 'organisation' | 'strict' | 'dryRun' | 'replace' | 'by'>,
   ): Promise<ImportedFile[]>;
-  /** Imports a parsed JSON batch of records or CloudEvents. */
-  batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }>;
+  /** Imports a parsed JSON batch of records or CloudEvents, which is asked for when it is its source's turn. */
+  batch(body: () => unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }>;
   prices(inputs: readonly Input[], options: ImportOptions): Promise<ImportedPrices[]>;
   /** Opens a file (plain or gzip) or bytes of an upload; close() frees what it holds. */
   openFile(path: string): Promise<Input & { close(): Promise<void> }>;

@@ -138,8 +138,7 @@ async function itemsOf(input: Input): Promise<readonly unknown[]> {
   }
   let value: unknown;
   try {
-    const text = Buffer.concat(parts).toString('utf8');
-    value = parseWithin(input.name, text.replace(/^\uFEFF/, ''));
+    value = parseWithin(input.name, Buffer.concat(parts));
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw invalid(`${input.name}: the file is not JSON (${error instanceof Error ? error.message : String(error)})`);

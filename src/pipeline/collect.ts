@@ -115,12 +115,18 @@ export class Collector implements Importer {
     }
   }
 
-  async batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }> {
-    const batch = this.read(valuesOf(body));
+  async batch(
+    body: () => unknown,
+    options: ImportOptions,
+  ): Promise<ImportedFile & { readonly rejects: readonly Reject[] }> {
+    let batch: RecordBatch = { records: [], rejects: [] };
     const rejects: Reject[] = [];
     const file: FileToImport = {
       name: 'batch',
       format: options.format,
+      prepare: () => {
+        batch = this.read(valuesOf(body()));
+      },
       async *batches() {
         yield batch;
       },

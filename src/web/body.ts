@@ -62,15 +62,34 @@ function checkMedia(request: FastifyRequest, { takes }: RouteFacts): void {
   );
 }
 
-function valueOf(request: FastifyRequest, bytes: Buffer, { anyText, mostBodyBytes }: RouteFacts): unknown {
+/**
+ * A body that its handler parses when it comes to it: those that wait for their turn are bytes meanwhile, and not the many
+ * objects that are made of them.
+ */
+export class LateBody {
+  constructor(private readonly parsed: () => unknown) {}
+
+  /** @throws Failure invalid where it cannot be parsed, or is deeper or of more values than is taken */
+  value(): unknown {
+    return this.parsed();
+  }
+}
+
+function valueOf(request: FastifyRequest, bytes: Buffer, facts: RouteFacts): unknown {
   if (request.headers['idempotency-key'] !== undefined)
     request.bodyDigest = createHash('sha256').update(bytes).digest();
   if (bytes.length === 0) return undefined;
-  const text = bytes.toString('utf8');
-  const most = mostValues(mostBodyBytes);
-  if (mediaOf(request) === LINES_MEDIA) return parseLines(text, most);
-  const value = parseBounded(text, most);
-  if (anyText === 'all' || !isSuspect(text)) return value;
+  const isLines = mediaOf(request) === LINES_MEDIA;
+  const parsed = (): unknown => {
+    const most = mostValues(facts.mostBodyBytes);
+    return isLines ? parseLines(bytes, most) : checkedValue(bytes, most, facts);
+  };
+  return facts.isParsedLate ? new LateBody(parsed) : parsed();
+}
+
+function checkedValue(bytes: Buffer, most: number, { anyText }: RouteFacts): unknown {
+  const value = parseBounded(bytes, most);
+  if (anyText === 'all' || !isSuspect(bytes)) return value;
   const problems = textProblems(value).filter(
     ({ path }) => path === null || !anyText.includes(path.split('/', 1)[0] ?? ''),
   );
@@ -149,22 +168,31 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
  * One value per line that is not blank. A line that is not JSON, or too deep, stays a text, which no reader takes for a
  * record.
  */
-function parseLines(text: string, most: number): unknown[] {
+function parseLines(bytes: Buffer, most: number): unknown[] {
   let left = most;
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => {
-      const { depth, values } = measured(line, left);
-      left -= values;
-      if (left < 0) throw invalid(`the body holds more than ${most} values`);
-      if (depth > MOST_DEPTH) return line;
-      try {
-        return JSON.parse(line) as unknown;
-      } catch {
-        return line;
-      }
-    });
+  const values: unknown[] = [];
+  for (let at = 0, end = 0; at < bytes.length; at = end + 1) {
+    end = bytes.indexOf(LF, at);
+    if (end < 0) end = bytes.length;
+    const line = bytes.subarray(at, end);
+    const text = line.toString('utf8');
+    if (text.trim() === '') continue;
+    const { depth, values: counted } = measured(line, left);
+    left -= counted;
+    if (left < 0) throw invalid(`the body holds more than ${most} values`);
+    values.push(depth > MOST_DEPTH ? text : valueOfLine(text));
+  }
+  return values;
+}
+
+const LF = 10;
+
+function valueOfLine(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
 }
 
 function uploadError(error: unknown): unknown {

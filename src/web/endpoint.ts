@@ -58,6 +58,8 @@ export interface EndpointOptions {
    * takes them sees to it.
    */
   readonly anyText?: 'all' | readonly string[];
+  /** The handler is given a `LateBody`. */
+  readonly isParsedLate?: boolean;
 }
 
 /** The key that a request shows, and how long, in milliseconds, is waited to know whether it holds. */
@@ -73,6 +75,7 @@ export interface RouteFacts {
   readonly mostBodyBytes: number;
   readonly mostUnknownBytes: number;
   readonly anyText: 'all' | readonly string[];
+  readonly isParsedLate: boolean;
   readonly knock: Knock | null;
   readonly isProbe: boolean;
 }
@@ -110,6 +113,7 @@ export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions
     mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
     mostUnknownBytes: options.mostUnknownBytes ?? MOST_UNKNOWN_BYTES,
     anyText: options.anyText ?? [],
+    isParsedLate: options.isParsedLate ?? false,
     knock: options.knock ?? null,
     isProbe: options.isProbe ?? false,
   };

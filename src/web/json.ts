@@ -1,5 +1,5 @@
 /**
- * JSON of a request body within bounds: depth and number of values are counted on the text (`core/json-size.ts`), before
+ * JSON of a request body within bounds: depth and number of values are counted on the bytes (`core/json-size.ts`), before
  * anything is built of it, and what no database column holds is found after.
  *
  * Nothing here calls itself, so that no depth is too much for it.
@@ -20,12 +20,12 @@ export const mostValues = (mostBytes: number): number =>
  * The value of a JSON text.
  * @throws Failure invalid where it is not JSON, or deeper or of more values than is taken
  */
-export function parseBounded(text: string, most: number): unknown {
-  const { depth, values } = measured(text, most);
+export function parseBounded(bytes: Buffer, most: number): unknown {
+  const { depth, values } = measured(bytes, most);
   if (depth > MOST_DEPTH) throw bounded(`is nested deeper than ${MOST_DEPTH}`);
   if (values > most) throw bounded(`holds more than ${most} values`);
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(bytes.toString('utf8')) as unknown;
   } catch (error) {
     throw invalid('the body is not JSON', [
       { path: null, message: error instanceof Error ? error.message.slice(0, 300) : 'is not JSON' },
@@ -65,4 +65,4 @@ const whyNot = (text: string): string =>
   text.includes('\u0000') ? 'holds a NUL character' : 'holds half of a surrogate pair';
 
 /** Whether `textProblems` can find anything in the value of a JSON text: all of it must be written with an escape. */
-export const isSuspect = (text: string): boolean => text.includes('\\u') || text.includes('__proto__');
+export const isSuspect = (bytes: Buffer): boolean => bytes.includes('\\u') || bytes.includes('__proto__');

@@ -11,7 +11,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { perSecond, seconds, seeded, withBursar } from './server.mjs';
+import { perSecond, processorSeconds, seconds, seeded, withBursar } from './server.mjs';
 
 const COLUMNS = [
   'AvailabilityZone',
@@ -261,6 +261,7 @@ async function httpCase(bursar, rows, log) {
   const server = await startServer(bursar.databaseUrl);
   try {
     const begun = performance.now();
+    const used = processorSeconds(server.pid);
     let next = 0;
     const send = async () => {
       for (let at = next++; at < bodies.length; at = next++) {
@@ -278,8 +279,8 @@ async function httpCase(bursar, rows, log) {
     };
     await Promise.all([send(), send(), send(), send()]);
     const taken = seconds(begun);
-    const due = async () =>
-      (await stores.work.duePartitions(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
+    const processor = used === null ? null : Number((processorSeconds(server.pid) - used).toFixed(2));
+    const due = async () => (await stores.work.dueLanes(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
     while (await due()) await new Promise((resolve) => setTimeout(resolve, 50));
     const time = seconds(begun);
     const [sum] = await stores.db.query(
@@ -299,6 +300,7 @@ async function httpCase(bursar, rows, log) {
       recordsPerSecond: perSecond(rows, time),
       exact: sum.parts === String(expected) && sum.priced,
       intakeSeconds: Number(taken.toFixed(2)),
+      intakeProcessorSeconds: processor,
       lineSeconds: Number((time - taken).toFixed(2)),
     };
   } finally {
@@ -331,6 +333,7 @@ async function startServer(databaseUrl) {
     ended.then(() => reject(new Error(`serve ended: ${all}`)));
   });
   return {
+    pid: child.pid,
     url: /is ready: (\S+)/.exec(text)[1],
     key: /bursar_\S+/.exec(text)[0],
     async stop() {

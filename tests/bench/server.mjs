@@ -1,6 +1,7 @@
 /**
  * One embedded PostgreSQL with the product's own settings (fsync on) in a temporary folder, for a benchmark's duration.
  */
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,6 +22,17 @@ export async function withBursar(use) {
   } finally {
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Processor seconds that a process has used; null where there is no /proc (proc_pid_stat(5): in hundredths). */
+export function processorSeconds(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return null;
   }
 }
 

@@ -326,10 +326,15 @@ export function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
 
 /** Accumulates sums; `drain` hands them over and starts again, so that memory stays bounded. */
 export class HourSums {
-  private sums = new Map<number, HourSum>();
+  private sums: HourSum[] = [];
+  /** By hour, then by the cell's number. */
+  private hours = new Map<number, HourSum[]>();
+  /** The hour asked for last, and its sums: most records are of one. */
+  private hour = Number.NaN;
+  private ofHour: HourSum[] = [];
 
   get size(): number {
-    return this.sums.size;
+    return this.sums.length;
   }
 
   add(group: Group, record: UsageRecord): void {
@@ -338,17 +343,24 @@ export class HourSums {
   }
 
   drain(): HourSum[] {
-    const all = [...this.sums.values()];
-    this.sums = new Map();
+    const all = this.sums;
+    this.sums = [];
+    this.hours = new Map();
+    this.hour = Number.NaN;
     return all;
   }
 
   private sumOf(cell: Cell, hour: number): HourSum {
-    const key = (hour / HOUR_MS) * 0x200000 + cell.index;
-    let sum = this.sums.get(key);
+    if (hour !== this.hour) {
+      this.hour = hour;
+      this.ofHour = this.hours.get(hour) ?? [];
+      this.hours.set(hour, this.ofHour);
+    }
+    let sum = this.ofHour[cell.index];
     if (sum === undefined) {
       sum = new HourSum(cell, hour);
-      this.sums.set(key, sum);
+      this.ofHour[cell.index] = sum;
+      this.sums.push(sum);
     }
     return sum;
   }
@@ -367,16 +379,31 @@ export class HourSums {
   }
 
   private addMetered(group: Group, record: UsageRecord): void {
-    for (const piece of splitAtHours(record)) {
-      const sum = this.sumOf(group.cell, piece.hour);
-      if (record.gpuParts !== null) sum.addGpu(record.gpuParts * piece.durationMs);
-      if (record.storageMib !== null)
-        sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(piece.durationMs);
-      if (piece.networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + piece.networkBytes;
-      if (piece.last) {
-        sum.records += 1;
-        sum.addRun(record.end - record.start);
-      }
-    }
+    const { start, end, networkBytes } = record;
+    const hour = Math.floor(start / HOUR_MS) * HOUR_MS;
+    // Nearly all of what a meter sends is one piece.
+    if (end <= hour + HOUR_MS)
+      this.addPiece(group, record, hour, end - start, networkBytes === null ? null : BigInt(networkBytes), true);
+    else
+      for (const piece of splitAtHours(record))
+        this.addPiece(group, record, piece.hour, piece.durationMs, piece.networkBytes, piece.last);
+  }
+
+  private addPiece(
+    group: Group,
+    record: UsageRecord,
+    hour: number,
+    durationMs: number,
+    networkBytes: bigint | null,
+    last: boolean,
+  ): void {
+    const sum = this.sumOf(group.cell, hour);
+    if (record.gpuParts !== null) sum.addGpu(record.gpuParts * durationMs);
+    if (record.storageMib !== null)
+      sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(durationMs);
+    if (networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + networkBytes;
+    if (!last) return;
+    sum.records += 1;
+    sum.addRun(record.end - record.start);
   }
 }

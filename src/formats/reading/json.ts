@@ -170,12 +170,12 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
  * The value of a text that was read whole.
  * @throws Failure invalid where it is deeper than a record, or holds more values than records of its length; SyntaxError
  */
-export function parseWithin(name: string, text: string): unknown {
-  const most = Math.max(1000, Math.floor(text.length / LEAST_BYTES_PER_VALUE));
-  const { depth, values } = measured(text, most);
+export function parseWithin(name: string, bytes: Buffer): unknown {
+  const most = Math.max(1000, Math.floor(bytes.length / LEAST_BYTES_PER_VALUE));
+  const { depth, values } = measured(bytes, most);
   if (depth > MOST_DEPTH) throw invalid(`${name}: the JSON is nested deeper than ${MOST_DEPTH}`);
   if (values > most) throw invalid(`${name}: the JSON holds more values than a file of its size does`);
-  return JSON.parse(text);
+  return JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
 }
 
 async function* readObject(input: Input, batches: Batches): AsyncGenerator<RecordBatch> {
@@ -192,7 +192,7 @@ async function* readObject(input: Input, batches: Batches): AsyncGenerator<Recor
   const bytes = Buffer.concat(parts);
   let value: unknown;
   try {
-    value = parseWithin(input.name, bytes.toString('utf8').replace(/^\uFEFF/, ''));
+    value = parseWithin(input.name, bytes);
   } catch (error) {
     if (error instanceof Failure) throw error;
     batches.reject(1, `the record is not JSON (${error instanceof Error ? error.message : String(error)})`, bytes);

@@ -178,90 +178,94 @@ class FieldReader {
   }
 
   refuseUnknown(): void {
-    for (const name of Object.keys(this.fields)) {
-      if (!FIELDS.has(name)) this.wrong(name, WRONG.unknown);
-    }
+    for (const name in this.fields) if (!FIELDS.has(name)) this.wrong(name, WRONG.unknown);
   }
 
-  text(name: string, most: number, message: string): string | null {
-    const value = this.fields[name];
+  text(name: string, value: unknown, most: number, message: string): string | null {
     if (value === undefined || value === null) return null;
     return isText(value, most) ? value : this.wrong(name, message);
   }
 
-  key(name: string): string | null {
-    return this.text(name, MOST_KEY_CHARACTERS, WRONG.key);
+  key(name: string, value: unknown): string | null {
+    return this.text(name, value, MOST_KEY_CHARACTERS, WRONG.key);
   }
 
-  requiredKey(name: string): string {
-    const value = this.fields[name];
+  requiredKey(name: string, value: unknown): string {
     if (value === undefined || value === null) this.wrong(name, WRONG.missing);
-    return this.key(name) ?? '';
+    return this.key(name, value) ?? '';
   }
 
-  instant(name: string): number {
-    const value = this.fields[name];
+  instant(name: string, value: unknown): number {
     const instant = instantOf(value);
     if (instant === null) this.wrong(name, value === undefined || value === null ? WRONG.missing : WRONG.instant);
     return instant ?? Number.NaN;
   }
 
-  read<T>(name: string, convert: (value: unknown) => T | null, message: string): T | null {
-    const value = this.fields[name];
+  read<T>(name: string, value: unknown, convert: (value: unknown) => T | null, message: string): T | null {
     if (value === undefined || value === null) return null;
     return convert(value) ?? this.wrong(name, message);
   }
 
-  tags(name: string): Tags | null {
-    const tags = this.read(name, (value) => (areTags(value) ? value : null), WRONG.tags);
-    return tags === null || Object.keys(tags).length === 0 ? null : tags;
-  }
-
-  states(name: string): boolean {
-    const value = this.fields[name];
-    return value !== undefined && value !== null;
+  tags(name: string, value: unknown): Tags | null {
+    const tags = this.read(name, value, (given) => (areTags(given) ? given : null), WRONG.tags);
+    if (tags === null) return null;
+    for (const _ in tags) return tags;
+    return null;
   }
 
   /** A quantity; of a correction its negative. */
-  private quantity(name: string, convert: (value: unknown) => number | null, message: string): number | null {
-    return this.isCorrection ? this.read(name, below(convert), WRONG.correction) : this.read(name, convert, message);
+  private quantity(
+    name: string,
+    value: unknown,
+    convert: (value: unknown) => number | null,
+    message: string,
+  ): number | null {
+    if (value === undefined || value === null) return null;
+    return this.isCorrection
+      ? this.read(name, value, below(convert), WRONG.correction)
+      : this.read(name, value, convert, message);
   }
 
   private get isCorrection(): boolean {
-    return this.states('corrects');
+    return isStated(this.fields['corrects']);
   }
 
-  storageMib(): number | null {
-    return this.quantity('storageGib', storageOf, WRONG.storageGib);
+  storageMib(value: unknown): number | null {
+    return this.quantity('storageGib', value, storageOf, WRONG.storageGib);
   }
 
   /** Which statement of the record this is; undefined: it does not say. */
-  version(): RecordVersion | undefined {
-    if (!this.states('revision') && !this.states('updatedAt')) return undefined;
-    const revision = this.read('revision', revisionOf, WRONG.revision);
-    return { revision, updatedAt: this.read('updatedAt', instantOf, WRONG.instant) };
+  version(revision: unknown, updatedAt: unknown): RecordVersion | undefined {
+    if (!isStated(revision) && !isStated(updatedAt)) return undefined;
+    return {
+      revision: this.read('revision', revision, revisionOf, WRONG.revision),
+      updatedAt: this.read('updatedAt', updatedAt, instantOf, WRONG.instant),
+    };
   }
 
-  gpuParts(model: string | null): number | null {
-    const profile = this.read(
+  gpuParts(model: string | null, profile: unknown, milli: unknown, gpus: unknown): number | null {
+    const ofProfile = this.read(
       'migProfile',
+      profile,
       (value) => (typeof value === 'string' ? migParts(value, model) : null),
       WRONG.migProfile,
     );
-    const milli = this.quantity('gpuMilli', partsOfMilli, WRONG.gpuMilli);
-    const gpus = this.quantity('gpus', partsOfGpus, WRONG.gpus);
-    const stated = ['migProfile', 'gpuMilli', 'gpus'].filter((name) => this.states(name));
-    if (stated.length > 1) this.wrong(stated[stated.length - 1] ?? null, WRONG.twoGpus);
-    return gpus ?? milli ?? profile;
+    const ofMilli = this.quantity('gpuMilli', milli, partsOfMilli, WRONG.gpuMilli);
+    const ofGpus = this.quantity('gpus', gpus, partsOfGpus, WRONG.gpus);
+    if (isStated(gpus) && (isStated(milli) || isStated(profile))) this.wrong('gpus', WRONG.twoGpus);
+    else if (isStated(milli) && isStated(profile)) this.wrong('gpuMilli', WRONG.twoGpus);
+    return ofGpus ?? ofMilli ?? ofProfile;
   }
 
-  networkBytes(): number | null {
-    const bytes = this.quantity('networkBytes', bytesOf, WRONG.networkBytes);
-    const gib = this.quantity('networkGib', networkOfGib, WRONG.networkGib);
-    if (this.states('networkBytes') && this.states('networkGib')) this.wrong('networkGib', WRONG.twoNetworks);
-    return bytes ?? gib;
+  networkBytes(bytes: unknown, gib: unknown): number | null {
+    const ofBytes = this.quantity('networkBytes', bytes, bytesOf, WRONG.networkBytes);
+    const ofGib = this.quantity('networkGib', gib, networkOfGib, WRONG.networkGib);
+    if (isStated(bytes) && isStated(gib)) this.wrong('networkGib', WRONG.twoNetworks);
+    return ofBytes ?? ofGib;
   }
 }
+
+const isStated = (value: unknown): boolean => value !== undefined && value !== null;
 
 const storageOf = (value: unknown): number | null => unitsOfGib(value, MIB_PER_GIB, MOST_STORAGE_MIB);
 const networkOfGib = (value: unknown): number | null => unitsOfGib(value, BYTES_PER_GIB, Number.MAX_SAFE_INTEGER);
@@ -270,12 +274,10 @@ const revisionOf = (value: unknown): number | null =>
 const termOf = (value: unknown): Term | null => (isTerm(value) ? value : null);
 
 /** The envelope's identity; an id inside must still be one. */
-function enclosedId(reader: FieldReader, id: string): string {
-  reader.key('id');
+function enclosedId(reader: FieldReader, inside: unknown, id: string): string {
+  reader.key('id', inside);
   return id;
 }
-
-const QUANTITIES = ['gpus', 'gpuMilli', 'migProfile', 'storageGib', 'networkGib', 'networkBytes'];
 
 /**
  * The record in a JSON value, or null with every problem named under `path` (`records/3/start`). `id` replaces the
@@ -294,45 +296,41 @@ export function readFields(
   }
   const reader = new FieldReader(value, path, problems);
   reader.refuseUnknown();
-  const model = reader.key('gpuModel');
+  // Each field by a name that is written here: of records that all have one shape that is many times faster.
+  const { gpus, gpuMilli, migProfile, storageGib, networkGib, networkBytes } = value;
+  const model = reader.key('gpuModel', value['gpuModel']);
   const gpuModel = model === null ? null : models.of(model);
-  const tags = reader.tags('tags');
-  const labels = reader.tags('labels');
-  const start = reader.instant('start');
-  const end = reader.instant('end');
+  const tags = reader.tags('tags', value['tags']);
+  const labels = reader.tags('labels', value['labels']);
+  const start = reader.instant('start', value['start']);
+  const end = reader.instant('end', value['end']);
   if (end < start) reader.wrong('end', WRONG.end);
   if (end - start > MOST_RECORD_MILLISECONDS) reader.wrong('end', WRONG.span);
-  const provider = reader.requiredKey('provider');
+  const provider = reader.requiredKey('provider', value['provider']);
   const record: UsageRecord = {
-    id: id === null ? reader.requiredKey('id') : enclosedId(reader, id),
+    id: id === null ? reader.requiredKey('id', value['id']) : enclosedId(reader, value['id'], id),
     provider: providers.of(provider),
-    account: reader.key('account'),
-    subAccount: reader.key('subAccount'),
-    resource: reader.text('resource', MOST_RESOURCE_CHARACTERS, WRONG.resource),
-    namespace: reader.key('namespace'),
-    service: reader.key('service'),
-    sku: reader.key('sku'),
-    region: reader.key('region'),
-    term: reader.read('term', termOf, WRONG.term),
+    account: reader.key('account', value['account']),
+    subAccount: reader.key('subAccount', value['subAccount']),
+    resource: reader.text('resource', value['resource'], MOST_RESOURCE_CHARACTERS, WRONG.resource),
+    namespace: reader.key('namespace', value['namespace']),
+    service: reader.key('service', value['service']),
+    sku: reader.key('sku', value['sku']),
+    region: reader.key('region', value['region']),
+    term: reader.read('term', value['term'], termOf, WRONG.term),
     gpuModel,
     tags: tags === null ? labels : labels === null ? tags : { ...tags, ...labels },
     start,
     end,
-    gpuParts: reader.gpuParts(gpuModel),
-    storageMib: reader.storageMib(),
-    networkBytes: reader.networkBytes(),
+    gpuParts: reader.gpuParts(gpuModel, migProfile, gpuMilli, gpus),
+    storageMib: reader.storageMib(storageGib),
+    networkBytes: reader.networkBytes(networkBytes, networkGib),
     charge: null,
   };
-  if (
-    record.gpuParts === null &&
-    record.storageMib === null &&
-    record.networkBytes === null &&
-    !QUANTITIES.some((name) => reader.states(name))
-  ) {
+  if (![gpus, gpuMilli, migProfile, storageGib, networkGib, networkBytes].some(isStated))
     reader.wrong(null, WRONG.nothing);
-  }
-  const version = reader.version();
-  const corrects = reader.key('corrects');
+  const version = reader.version(value['revision'], value['updatedAt']);
+  const corrects = reader.key('corrects', value['corrects']);
   if (!reader.sound) return null;
   // Few records state these: the others keep one shape, which is read faster.
   return version === undefined && corrects === null

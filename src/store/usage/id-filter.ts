@@ -56,14 +56,24 @@ export class IdFilter {
     note(last, version);
   }
 
-  /** Adds an id that is surely new. Returns false, and adds nothing, where it may have come. */
-  addNew(a: number, b: number, c: number, version: bigint): boolean {
-    const last = this.lastFor(version);
-    for (let at = 0; at < this.generations.length - 1; at++)
-      if (touch((this.generations[at] as Generation).words, a, b, c, false)) return false;
-    if (touch(last.words, a, b, c, true)) return false;
-    note(last, version);
-    return true;
+  /**
+   * Adds the ids that are surely new, and sets 1 at their places; adds nothing of those that may have come.
+   * @param ids four words for each, of which the last is not looked at
+   */
+  addNew(ids: Uint32Array, isNew: Uint8Array, version: bigint): void {
+    for (let at = 0; at < isNew.length; at++) {
+      const [a, b, c] = [ids[4 * at] as number, ids[4 * at + 1] as number, ids[4 * at + 2] as number];
+      const last = this.lastFor(version);
+      if (this.isBefore(last, a, b, c) || touch(last.words, a, b, c, true)) continue;
+      note(last, version);
+      isNew[at] = 1;
+    }
+  }
+
+  /** Whether an id may have come in a generation before the last. */
+  private isBefore(last: Generation, a: number, b: number, c: number): boolean {
+    for (const one of this.generations) if (one !== last && touch(one.words, a, b, c, false)) return true;
+    return false;
   }
 
   /** The generation that the next id goes into. */
@@ -84,6 +94,7 @@ export class IdFilter {
 
 function note(generation: Generation, version: bigint): void {
   generation.size += 1;
+  if (generation.to === version) return;
   if (version < generation.from) generation.from = version;
   if (version > generation.to) generation.to = version;
 }

@@ -29,7 +29,7 @@ import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } fro
 import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
-import { digestBytes, SeenIds, type SeenHours, type SourceVersion } from './seen.js';
+import { SeenIds, type SeenHours, type SourceVersion } from './seen.js';
 import { KeyedMutex } from '../keyed-mutex.js';
 import { enqueue, enqueueUrgent, type WorkItem } from '../work.js';
 
@@ -60,6 +60,8 @@ export interface FileToImport {
   readonly format: string;
   /** Of a format whose files each add to their period: the file's name. */
   readonly increment?: string;
+  /** Reads what is in memory already, when it is next but one at most, and before a connection is taken. */
+  prepare?(): void;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
   /** Told of every record that is rejected, by the reader or by what came before. */
   rejected?(rejects: readonly Reject[]): void;
@@ -77,6 +79,7 @@ const POLL_MS = 50;
 export class Intake {
   private readonly seen = new SeenIds();
   private readonly watch = new OverlapWatch();
+  private readonly reading = new KeyedMutex('another import of the source', PATIENCE_MS);
   private readonly mutex = new KeyedMutex('another import of the source', PATIENCE_MS);
 
   constructor(
@@ -114,20 +117,39 @@ export class Intake {
    * @throws Failure invalid, naming the rejects, where `strict` is set and there are any; unavailable where the source
    * is not free in time
    */
-  import(
+  async import(
     request: ImportRequest,
     files: readonly FileToImport[],
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
-    return this.mutex.runExclusive(`${request.organisation}\u0001${request.source}`, async () => {
-      const until = performance.now() + PATIENCE_MS;
-      for (;;) {
-        const result = await this.attempt(request, files, progress);
-        if (result !== null) return result;
-        if (performance.now() > until) throw this.mutex.tooLong();
-        await pause(POLL_MS * (0.5 + Math.random()));
-      }
+    const name = `${request.organisation}\u0001${request.source}`;
+    let result: Promise<ImportedFile[]> = Promise.resolve([]);
+    // The next one is read while the one before it waits for the database; those after them are not in memory yet.
+    await this.reading.runExclusive(name, async () => {
+      for (const file of files) file.prepare?.();
+      await new Promise<void>((resolve, reject) => {
+        result = this.mutex.runExclusive(name, () => {
+          resolve();
+          return this.untilFree(request, files, progress);
+        });
+        result.catch(reject);
+      });
     });
+    return result;
+  }
+
+  private async untilFree(
+    request: ImportRequest,
+    files: readonly FileToImport[],
+    progress?: (rows: number) => void,
+  ): Promise<ImportedFile[]> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const result = await this.attempt(request, files, progress);
+      if (result !== null) return result;
+      if (performance.now() > until) throw this.mutex.tooLong();
+      await pause(POLL_MS * (0.5 + Math.random()));
+    }
   }
 
   /** Null where another process is at work on the source. */
@@ -173,6 +195,13 @@ export class Intake {
       throw error;
     }
   }
+}
+
+/** Metered records, each with its group at the same place; what corrects another is taken after them. */
+interface Metered {
+  readonly groups: Group[];
+  readonly records: UsageRecord[];
+  readonly corrections: Incoming[];
 }
 
 /** One import, from its first row to its last statement. */
@@ -278,13 +307,17 @@ class ImportRun {
   }
 
   private async records(file: FileToImport, count: FileCount, records: readonly UsageRecord[]): Promise<void> {
-    const metered: { group: Group; record: UsageRecord }[] = [];
+    const metered: Metered = { groups: [], records: [], corrections: [] };
     // A bill's lines are nearly all of the scope of the line before.
     let scope: Scope | null = null;
     for (const record of records) {
       const group = this.grouping.groupOf(record);
       if (record.charge === null) {
-        metered.push({ group, record });
+        if (record.corrects !== undefined) metered.corrections.push({ group, record });
+        else {
+          metered.groups.push(group);
+          metered.records.push(record);
+        }
         continue;
       }
       if (scope === null || !belongs(record, record.charge, scope)) {
@@ -297,7 +330,7 @@ class ImportRun {
       count.accepted += 1;
       if (scope.writer.full) await this.behind(scope.writer);
     }
-    if (metered.length > 0) await this.meteredRecords(file, count, metered);
+    if (metered.records.length + metered.corrections.length > 0) await this.meteredRecords(file, count, metered);
     this.grouping.trim(MOST_GROUPS);
   }
 
@@ -311,34 +344,40 @@ class ImportRun {
   private async meteredRecords(
     file: FileToImport,
     count: FileCount,
-    metered: readonly { group: Group; record: UsageRecord }[],
+    { groups, records, corrections }: Metered,
   ): Promise<void> {
     const { organisation, source } = this.request;
     await this.pending;
-    const hours = new Set(metered.map(({ record }) => hourOf(record.start)));
-    const seenHours = await this.seen.seenHours(this.tx, organisation, source, this.version, this, hours);
+    const seenHours = await this.seen.seenHours(this.tx, organisation, source, this.version, this);
     this.metered ??= await this.openDelivery();
     const { writer } = this.metered;
-    const [known, corrections]: [Incoming[], Incoming[]] = [[], []];
-    for (const one of metered) {
-      const { group, record } = one;
-      if (record.corrects !== undefined) {
-        corrections.push(one);
+    const old: Incoming[] = [];
+    const isNew = seenHours.takeNew(groups, records);
+    for (let at = 0; at < records.length; at++) {
+      const [group, record] = [groups[at] as Group, records[at] as UsageRecord];
+      if (isNew[at] === 0) {
+        old.push({ group, record });
         continue;
       }
-      this.overlaps.see(group, record, count.overlaps);
-      const novelty = seenHours.see(hourOf(record.start), group, record);
-      if (novelty === 'known') known.push(one);
-      else if (novelty === 'repeated') count.unchanged += 1;
-      else {
-        writer.add(group, record);
-        count.accepted += 1;
-        if (writer.full) await writer.flush();
-      }
+      this.overlaps.seeNew(group, record, count.overlaps);
+      writer.add(group, record);
+      count.accepted += 1;
+      if (writer.full) await writer.flush();
     }
+    for (const { group, record } of old) this.overlaps.see(group, record, count.overlaps);
+    const known = await this.notRepeated(count, seenHours, old);
     if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
     if (corrections.length > 0) await this.corrections(file, count, seenHours, corrections);
     await this.writeDigests(seenHours, this.metered.id);
+  }
+
+  /** Of records that may have come before those that are not as they came. */
+  private async notRepeated(count: FileCount, seenHours: SeenHours, old: readonly Incoming[]): Promise<Incoming[]> {
+    if (old.length === 0) return [];
+    await seenHours.read(this.tx, new Set(old.map(({ record }) => hourOf(record.start))));
+    const known = old.filter(({ group, record }) => seenHours.check(group, record) === 'known');
+    count.unchanged += old.length - known.length;
+    return known;
   }
 
   /** Records of which the id has come before, or may have. */
@@ -369,19 +408,18 @@ class ImportRun {
   ): Promise<void> {
     const delivery = this.metered;
     if (delivery === null) throw new Error('broken invariant: metered records have a delivery');
-    const fresh: Incoming[] = [];
-    const known: Incoming[] = [];
     await delivery.writer.flushAll();
     await this.writeDigests(seenHours, delivery.id);
     const { sound, refused } = await this.restating.checked(corrections, delivery.id, seenHours);
-    for (const one of sound) {
-      const novelty = seenHours.see(hourOf(one.record.start), one.group, one.record);
-      if (novelty === 'repeated') count.unchanged += 1;
-      else if (novelty === 'known') known.push(one);
-      else fresh.push(one);
-    }
+    const isNew = seenHours.takeNew(
+      sound.map(({ group }) => group),
+      sound.map(({ record }) => record),
+    );
+    const fresh = sound.filter((_, at) => isNew[at] === 1);
+    const old = sound.filter((_, at) => isNew[at] === 0);
     for (const { group, record } of fresh) delivery.writer.add(group, record);
     count.accepted += fresh.length;
+    const known = await this.notRepeated(count, seenHours, old);
     if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
     await this.refuse(file, count, refused);
   }
@@ -397,9 +435,8 @@ class ImportRun {
   }
 
   private async writeDigests(seenHours: SeenHours, delivery: string): Promise<void> {
-    const { fresh } = seenHours;
+    const fresh = seenHours.drain();
     if (fresh.size === 0) return;
-    seenHours.fresh = new Map();
     const { organisation, source } = this.request;
     const hours = [...fresh.keys()];
     await this.tx.query(
@@ -412,7 +449,7 @@ class ImportRun {
         this.digestPart++,
         String(this.version.version),
         hours.map((hour) => new Date(hour)),
-        hours.map((hour) => digestBytes(fresh.get(hour) ?? [])),
+        hours.map((hour) => fresh.get(hour)?.bytes()),
       ],
     );
   }

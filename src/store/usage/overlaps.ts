@@ -46,6 +46,15 @@ class Newest {
   private readonly times = new Float64Array(2 * KEPT_PER_RESOURCE);
   /** The place of the oldest, once all are taken. */
   private oldest = 0;
+  /** No interval that was taken in ends later. */
+  private until = -Infinity;
+
+  /** As `take`, of an id that has never come. */
+  takeNew(source: string, id: string, start: number, end: number): Held | null {
+    if (start < this.until) return this.take(source, id, start, end);
+    this.put(this.nextPlace(), source, id, start, end);
+    return null;
+  }
 
   /** Takes an interval in; returns one that it overlaps with, of another id or from another source. */
   take(source: string, id: string, start: number, end: number): Held | null {
@@ -57,16 +66,23 @@ class Newest {
       if (ids[at] === id && sources[at] === source) place = at;
       else if (since < end && start < until) overlap = { id: ids[at] as string, start: since, end: until };
     }
-    if (place < 0 && ids.length < KEPT_PER_RESOURCE) place = ids.length;
-    else if (place < 0) {
-      place = this.oldest;
-      this.oldest = (this.oldest + 1) % KEPT_PER_RESOURCE;
-    }
-    ids[place] = id;
-    sources[place] = source;
-    times[2 * place] = start;
-    times[2 * place + 1] = end;
+    this.put(place < 0 ? this.nextPlace() : place, source, id, start, end);
     return overlap;
+  }
+
+  private nextPlace(): number {
+    if (this.ids.length < KEPT_PER_RESOURCE) return this.ids.length;
+    const place = this.oldest;
+    this.oldest = (place + 1) % KEPT_PER_RESOURCE;
+    return place;
+  }
+
+  private put(place: number, source: string, id: string, start: number, end: number): void {
+    this.ids[place] = id;
+    this.sources[place] = source;
+    this.times[2 * place] = start;
+    this.times[2 * place + 1] = end;
+    if (end > this.until) this.until = end;
   }
 }
 
@@ -114,7 +130,17 @@ export class OverlapsOfImport {
     private readonly source: string,
   ) {}
 
-  see(group: Group, { id, provider, resource, start, end, gpuParts }: UsageRecord, overlaps: Overlaps): void {
+  see(group: Group, record: UsageRecord, overlaps: Overlaps): void {
+    this.take(group, record, overlaps, false);
+  }
+
+  /** As `see`, of a record whose id has never come. */
+  seeNew(group: Group, record: UsageRecord, overlaps: Overlaps): void {
+    this.take(group, record, overlaps, true);
+  }
+
+  private take(group: Group, record: UsageRecord, overlaps: Overlaps, isNew: boolean): void {
+    const { id, provider, resource, start, end, gpuParts } = record;
     if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start) return;
     const place = group.index % KEPT_GROUPS;
     let newest = this.groups[place] === group ? this.newest[place] : undefined;
@@ -123,7 +149,8 @@ export class OverlapsOfImport {
       this.groups[place] = group;
       this.newest[place] = newest;
     }
-    const other = newest.take(this.source, id, start, end);
+    const { source } = this;
+    const other = isNew ? newest.takeNew(source, id, start, end) : newest.take(source, id, start, end);
     if (other !== null && !overlaps.found.has(resource)) overlaps.found.set(resource, [other, { id, start, end }]);
   }
 }

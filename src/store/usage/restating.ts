@@ -103,7 +103,7 @@ export class Restating {
         continue;
       }
       if (isLater) corrected.set(record);
-      seenHours.admit(hourOf(record.start), group, record);
+      seenHours.admit(group, record);
       result.accepted += 1;
       if (isLater) writer.add(group, record);
       else writer.addAside(group, record);

@@ -1,177 +1,111 @@
 /**
  * Which metered records have come before: sixteen bytes a record, kept by (source, hour), instead of a unique index.
  *
- * Twelve bytes name the record's id, four its content: the same id with other content is told apart from a repetition.
- * An id that its hour does not know is looked for in all hours by a filter in memory (id-filter.ts), so that a record
- * whose start moved is known again. Sets and filters are a cache of usage_id; a source's version, locked by whoever
- * writes, says whether they are current, so any number of processes may write.
+ * Nearly every record is new, and a filter of all ids of its source in memory says so (id-filter.ts). Only one that it
+ * does not let pass is looked for among the digests of its hour, which are read when they are needed first: the same
+ * content is a repetition, anything else is known, in whatever hour it was. Sets and filters are a cache of usage_id; a
+ * source's version, locked by whoever writes, says whether they are current, so any number of processes may write.
  */
 import type { Group } from '../../core/cost/rollup.js';
+import { hourOf } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
-import { IdFilter, type IdWords } from './id-filter.js';
+import { digest, DIGEST_BYTES, DIGEST_WORDS, DigestList, DigestSet, idWords, type Novelty } from './digests.js';
+import { IdFilter } from './id-filter.js';
 
-const DIGEST_BYTES = 16;
-/** Digests kept in memory over all sources; the hours used longest ago go first. */
+/** Digests kept in memory over the hours of a source; those used longest ago go first. */
 const MOST_DIGESTS = 8_000_000;
 
 /** Filters of all sources together; those used longest ago go first, and are read again when they are needed. */
 const MOST_FILTER_BYTES = 256 << 20;
-
-/** `known`: the id has come, or (rarely) may have come, with other content or in another hour. */
-export type Novelty = 'new' | 'repeated' | 'known';
-
-/** A set of digests with open addressing: four words a slot, an all-zero slot is free. */
-class DigestSet {
-  private slots = new Uint32Array(4 * 64);
-  size = 0;
-
-  /** Whether the id came with this content, with other content only, or not at all. */
-  check(a: number, b: number, c: number, content: number): Novelty {
-    const mask = this.slots.length - 4;
-    let found: Novelty = 'new';
-    for (let at = placeOf(a, b, mask); !this.isFree(at); at = (at + 4) & mask) {
-      if (this.slots[at] !== a || this.slots[at + 1] !== b || this.slots[at + 2] !== c) continue;
-      if (this.slots[at + 3] === content) return 'repeated';
-      found = 'known';
-    }
-    return found;
-  }
-
-  /** Adds a digest that is not there. An id may have several, one for each statement of it. */
-  add(a: number, b: number, c: number, content: number): void {
-    if (this.size * 8 >= this.slots.length) this.grow();
-    this.put(a, b, c, content);
-    this.size += 1;
-  }
-
-  private put(a: number, b: number, c: number, content: number): void {
-    const { slots } = this;
-    const mask = slots.length - 4;
-    let at = placeOf(a, b, mask);
-    while (!this.isFree(at)) at = (at + 4) & mask;
-    slots[at] = a;
-    slots[at + 1] = b;
-    slots[at + 2] = c;
-    slots[at + 3] = content;
-  }
-
-  private isFree(at: number): boolean {
-    return this.slots[at] === 0 && this.slots[at + 1] === 0 && this.slots[at + 2] === 0;
-  }
-
-  private grow(): void {
-    const old = this.slots;
-    this.slots = new Uint32Array(old.length * 2);
-    for (let at = 0; at < old.length; at += 4) {
-      const [a, b, c] = [old[at] ?? 0, old[at + 1] ?? 0, old[at + 2] ?? 0];
-      if (a !== 0 || b !== 0 || c !== 0) this.put(a, b, c, old[at + 3] ?? 0);
-    }
-  }
-}
-
-const placeOf = (a: number, b: number, mask: number): number => ((a ^ Math.imul(b, 0x9e3779b1)) << 2) & mask;
 
 interface SourceCache {
   version: bigint;
   /** The import that last wrote into the sets. */
   run: object;
   hours: Map<number, DigestSet>;
-}
-
-const words = new Float64Array(5);
-const halves = new Uint32Array(words.buffer);
-const groupHashes = new WeakMap<Group, number>();
-
-function mix(state: number, value: number): number {
-  const mixed = Math.imul(state ^ value, 0x85ebca6b);
-  return (mixed ^ (mixed >>> 13)) >>> 0;
-}
-
-const scramble = (unit: number): number => {
-  const k = Math.imul(unit, 0xcc9e2d51);
-  return Math.imul((k << 15) | (k >>> 17), 0x1b873593);
-};
-
-const stir = (state: number, k: number): number => {
-  const h = state ^ k;
-  return (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
-};
-
-function finished(state: number, length: number): number {
-  let h = state ^ length;
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
-}
-
-/** Thirty-two bits of a text (MurmurHash3's mixing and finish, over UTF-16 units). */
-function textHash(text: string, seed: number): number {
-  let h = seed;
-  for (let at = 0; at < text.length; at++) h = stir(h, scramble(text.charCodeAt(at) + at));
-  return finished(h, text.length);
-}
-
-/** Four bytes that differ, as good as always, where two records of one id differ. */
-function contentHash(group: Group, r: UsageRecord): number {
-  let state = groupHashes.get(group);
-  if (state === undefined) {
-    state = textHash(group.key, 0x27d4eb2f);
-    groupHashes.set(group, state);
-  }
-  words[0] = r.start;
-  words[1] = r.end;
-  words[2] = r.gpuParts ?? -1;
-  words[3] = r.storageMib ?? -1;
-  words[4] = r.networkBytes ?? -1;
-  for (const half of halves) state = mix(state, half);
-  if (r.version !== undefined || r.corrects !== undefined)
-    state = mix(state, textHash(JSON.stringify([r.version, r.corrects]), 0x27d4eb2f));
-  return state;
-}
-
-/** Three hashes of an id by other seeds. */
-export function idWords(id: string): IdWords {
-  let [a, b, c] = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d];
-  const { length } = id;
-  for (let at = 0; at < length; at++) {
-    const k = scramble(id.charCodeAt(at) + at);
-    a = stir(a, k);
-    b = stir(b, k);
-    c = stir(c, k);
-  }
-  return [finished(a, length), finished(b, length), (finished(c, length) | 1) >>> 0];
+  /** What that import has put its ids into. */
+  filter: IdFilter | null;
 }
 
 /** What a batch found: the new digests by hour, to be written with the batch. */
 export class SeenHours {
-  fresh = new Map<number, number[]>();
+  /** Digests by hour that are not written yet. */
+  fresh = new Map<number, DigestList>();
+  private readonly own = new Uint32Array(DIGEST_WORDS);
+  /** Of the hour of the record before: most are of one. */
+  private hour = Number.NaN;
+  private list = new DigestList();
+  private set: DigestSet | undefined;
 
   constructor(
+    private readonly source: { readonly organisation: string; readonly source: string; readonly version: bigint },
     private readonly hours: Map<number, DigestSet>,
     private readonly filter: IdFilter,
-    private readonly version: bigint,
   ) {}
 
-  see(hour: number, group: Group, record: UsageRecord): Novelty {
-    const [a, b, c] = idWords(record.id);
-    const content = contentHash(group, record);
-    const set = this.hours.get(hour);
-    const novelty = set?.check(a, b, c, content) ?? 'new';
-    if (novelty !== 'new') return novelty;
-    if (!this.filter.addNew(a, b, c, this.version)) return 'known';
-    set?.add(a, b, c, content);
-    this.freshOf(hour).push(a, b, c, content);
-    return 'new';
+  /**
+   * Notes the records of which no statement has ever come; 1 for each of these, at its place. The others are not noted:
+   * a statement of them may have come.
+   */
+  takeNew(groups: readonly Group[], records: readonly UsageRecord[]): Uint8Array {
+    const { length } = records;
+    const isNew = new Uint8Array(length);
+    const words = new Uint32Array(DIGEST_WORDS * length);
+    for (let at = 0; at < length; at++)
+      digest(groups[at] as Group, records[at] as UsageRecord, words, DIGEST_WORDS * at);
+    // A look into the filter is a wait for memory. Beside each other and apart from all else they wait at once.
+    this.filter.addNew(words, isNew, this.source.version);
+    for (let at = 0; at < length; at++) {
+      if (isNew[at] === 0) continue;
+      const [a, b] = [words[4 * at] as number, words[4 * at + 1] as number];
+      this.note(
+        hourOf((records[at] as UsageRecord).start),
+        a,
+        b,
+        words[4 * at + 2] as number,
+        words[4 * at + 3] as number,
+      );
+    }
+    return isNew;
   }
 
-  /** Remembers a statement of which `see` said that its id is known. */
-  admit(hour: number, group: Group, record: UsageRecord): void {
-    const id = idWords(record.id);
-    const content = contentHash(group, record);
-    this.hours.get(hour)?.add(...id, content);
-    this.filter.add(id, this.version);
-    this.freshOf(hour).push(...id, content);
+  /** Reads the digests of hours, so that `check` finds what has come in them. */
+  async read(db: Queryable, hours: ReadonlySet<number>): Promise<void> {
+    const absent = [...hours].filter((hour) => !this.hours.has(hour));
+    for (const hour of absent) this.hours.set(hour, new DigestSet());
+    if (absent.length > 0) {
+      const { organisation, source } = this.source;
+      const rows = await db.query<{ hour: Date; digests: Buffer }>(
+        `select hour, digests from usage_id where organisation = $1 and source = $2 and hour = any($3::timestamptz[])`,
+        [organisation, source, absent.map((hour) => new Date(hour))],
+      );
+      for (const row of rows) this.hours.get(row.hour.getTime())?.addAll(row.digests);
+      for (const hour of absent) {
+        const fresh = this.fresh.get(hour);
+        if (fresh !== undefined) this.hours.get(hour)?.addAll(fresh.bytes());
+      }
+      this.hour = Number.NaN;
+    }
+    for (const hour of hours) touch(this.hours, hour);
+    evict(this.hours, hours);
+  }
+
+  /** What a record is that `takeNew` did not take. Its hour has to be read. */
+  check(group: Group, record: UsageRecord): Exclude<Novelty, 'new'> {
+    const { own } = this;
+    digest(group, record, own, 0);
+    const [a, b, c, content] = [own[0] as number, own[1] as number, own[2] as number, own[3] as number];
+    return this.hours.get(hourOf(record.start))?.check(a, b, c, content) === 'repeated' ? 'repeated' : 'known';
+  }
+
+  /** Remembers a statement of which `check` said that its id is known. */
+  admit(group: Group, record: UsageRecord): void {
+    const { own } = this;
+    digest(group, record, own, 0);
+    const [a, b, c] = [own[0] as number, own[1] as number, own[2] as number];
+    this.filter.add([a, b, c], this.source.version);
+    this.note(hourOf(record.start), a, b, c, own[3] as number);
   }
 
   /** The versions of the source in which an id may have come. */
@@ -179,16 +113,25 @@ export class SeenHours {
     return this.filter.find(idWords(id));
   }
 
-  private freshOf(hour: number): number[] {
-    let list = this.fresh.get(hour);
-    if (list === undefined) this.fresh.set(hour, (list = []));
-    return list;
+  /** The digests that are to be written, each time once. */
+  drain(): Map<number, DigestList> {
+    const { fresh } = this;
+    this.fresh = new Map();
+    this.hour = Number.NaN;
+    return fresh;
   }
-}
 
-/** Bytes of a list of digests, as usage_id keeps them. */
-export function digestBytes(list: readonly number[]): Buffer {
-  return Buffer.from(Uint32Array.from(list).buffer);
+  private note(hour: number, a: number, b: number, c: number, content: number): void {
+    if (hour !== this.hour) {
+      this.hour = hour;
+      this.set = this.hours.get(hour);
+      const list = this.fresh.get(hour) ?? new DigestList();
+      this.fresh.set(hour, list);
+      this.list = list;
+    }
+    this.set?.add(a, b, c, content);
+    this.list.add(a, b, c, content);
+  }
 }
 
 export class SeenIds {
@@ -198,10 +141,10 @@ export class SeenIds {
   constructor(private readonly mostFilterBytes = MOST_FILTER_BYTES) {}
 
   /**
-   * The sets of the given hours, current as of `version`, the version that the caller has just locked and raised.
-   * `run` is the caller's own object, one per import: another run at the same version means that the first was rolled
-   * back, and what it put into the sets is thrown away. So is everything where ids were taken back at or after the
-   * version that is known (`forgot`).
+   * What is known of a source, current as of `version`, the version that the caller has just locked and raised. `run` is
+   * the caller's own object, one per import: another run at the same version means that the first was rolled back, and
+   * what it put into the sets is thrown away. So is everything where ids were taken back at or after the version that is
+   * known (`forgot`).
    */
   async seenHours(
     db: Queryable,
@@ -209,21 +152,10 @@ export class SeenIds {
     source: string,
     { version, forgot }: SourceVersion,
     run: object,
-    hours: ReadonlySet<number>,
   ): Promise<SeenHours> {
     const cache = await this.current(db, organisation, source, version, forgot, run);
-    const absent = [...hours].filter((hour) => !cache.hours.has(hour));
-    for (const hour of absent) cache.hours.set(hour, new DigestSet());
-    if (absent.length > 0) {
-      const rows = await db.query<{ hour: Date; digests: Buffer }>(
-        `select hour, digests from usage_id where organisation = $1 and source = $2 and hour = any($3::timestamptz[])`,
-        [organisation, source, absent.map((hour) => new Date(hour))],
-      );
-      for (const row of rows) fill(cache.hours.get(row.hour.getTime()), row.digests);
-    }
-    for (const hour of hours) touch(cache.hours, hour);
-    this.evict(cache, hours);
-    return new SeenHours(cache.hours, await this.filterOf(db, organisation, source, version, forgot), version);
+    cache.filter = await this.filterOf(db, organisation, source, version, forgot);
+    return new SeenHours({ organisation, source, version }, cache.hours, cache.filter);
   }
 
   /** What a run that was rolled back saw. Its ids stay in the filter: they are looked for once, and not found. */
@@ -242,16 +174,19 @@ export class SeenIds {
     const name = nameOf(organisation, source);
     let cache = this.sources.get(name);
     if (cache === undefined || (cache.run !== run && cache.version >= version) || cache.version < forgot) {
-      cache = { version, run, hours: new Map() };
+      cache = { version, run, hours: new Map(), filter: null };
       this.sources.set(name, cache);
     }
+    // The import before is committed: what it has put into its filter needs not be read.
+    if (cache.run !== run && cache.filter !== null && cache.filter.knownTo === cache.version - 1n)
+      cache.filter.knownTo = cache.version;
     cache.run = run;
-    if (cache.version < version - 1n) {
+    if (cache.version < version - 1n && cache.hours.size > 0) {
       const rows = await db.query<{ hour: Date; digests: Buffer }>(
-        `select hour, digests from usage_id where organisation = $1 and source = $2 and version > $3`,
-        [organisation, source, String(cache.version)],
+        `select hour, digests from usage_id where organisation = $1 and source = $2 and version > $3 and hour = any($4::timestamptz[])`,
+        [organisation, source, String(cache.version), [...cache.hours.keys()].map((hour) => new Date(hour))],
       );
-      for (const row of rows) fill(cache.hours.get(row.hour.getTime()), row.digests);
+      for (const row of rows) cache.hours.get(row.hour.getTime())?.addAll(row.digests);
     }
     cache.version = version;
     return cache;
@@ -286,20 +221,22 @@ export class SeenIds {
     for (const [other, one] of this.filters) {
       if (bytes <= this.mostFilterBytes || other === name) break;
       this.filters.delete(other);
+      const cache = this.sources.get(other);
+      if (cache !== undefined) cache.filter = null;
       bytes -= one.bytes;
     }
     return filter;
   }
+}
 
-  private evict(cache: SourceCache, wanted: ReadonlySet<number>): void {
-    let total = 0;
-    for (const set of cache.hours.values()) total += set.size;
-    for (const [hour, set] of cache.hours) {
-      if (total <= MOST_DIGESTS) return;
-      if (wanted.has(hour)) continue;
-      cache.hours.delete(hour);
-      total -= set.size;
-    }
+function evict(hours: Map<number, DigestSet>, wanted: ReadonlySet<number>): void {
+  let total = 0;
+  for (const set of hours.values()) total += set.size;
+  for (const [hour, set] of hours) {
+    if (total <= MOST_DIGESTS) return;
+    if (wanted.has(hour)) continue;
+    hours.delete(hour);
+    total -= set.size;
   }
 }
 
@@ -308,19 +245,6 @@ function touch(hours: Map<number, DigestSet>, hour: number): void {
   if (set === undefined) return;
   hours.delete(hour);
   hours.set(hour, set);
-}
-
-function fill(set: DigestSet | undefined, digests: Buffer): void {
-  if (set === undefined) return;
-  for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
-    const [a, b, c, content] = [
-      digests.readUInt32LE(at),
-      digests.readUInt32LE(at + 4),
-      digests.readUInt32LE(at + 8),
-      digests.readUInt32LE(at + 12),
-    ];
-    if (set.check(a, b, c, content) !== 'repeated') set.add(a, b, c, content);
-  }
 }
 
 /** The version of a source that an import has raised, and that at which ids were last taken back. */
@@ -369,28 +293,5 @@ export async function* digestRows(
     if (page.length < PAGE_ROWS) return;
   }
 }
-
-/** Ids to be looked for, by their words. */
-export class WantedIds {
-  private readonly byFirst = new Map<number, IdWords[]>();
-
-  constructor(ids: readonly IdWords[]) {
-    for (const id of ids) this.byFirst.set(id[0], [...(this.byFirst.get(id[0]) ?? []), id]);
-  }
-
-  /** Those that a row of digests holds, their words as texts. */
-  in(digests: Buffer): string[] {
-    const found = new Set<string>();
-    for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
-      const own = this.byFirst.get(digests.readUInt32LE(at));
-      if (own === undefined) continue;
-      const [b, c] = [digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)];
-      for (const id of own) if (id[1] === b && id[2] === c) found.add(wordsKey(id));
-    }
-    return [...found];
-  }
-}
-
-export const wordsKey = ([a, b, c]: IdWords): string => `${a}.${b}.${c}`;
 
 const nameOf = (organisation: string, source: string): string => `${organisation}\u0001${source}`;

@@ -11,8 +11,9 @@ import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable, Transaction } from '../database.js';
 import { decodeBlock, countedRecords, type StoredBlock } from './block.js';
 import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
-import { digestBytes, digestRows, idWords, WantedIds, wordsKey } from './seen.js';
+import { idWords, keyBytes, WantedIds, wordsKey } from './digests.js';
 import type { TeamDay } from './raw.js';
+import { digestRows } from './seen.js';
 
 /** A record where it lies. */
 export interface Statement {
@@ -196,6 +197,3 @@ export async function sumAnew(
   await writer.finish();
   return [...new Map([...before, ...writer.touched.values()].map((d) => [`${d.team}/${d.day}`, d])).values()];
 }
-
-/** Twelve bytes of an id. */
-export const keyBytes = (id: string): Buffer => digestBytes(idWords(id));

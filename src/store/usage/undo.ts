@@ -17,11 +17,11 @@ import { reconcileItem } from '../bill/reconciliation.js';
 import type { Stores } from '../stores.js';
 import { enqueueUrgent, type WorkItem } from '../work.js';
 import { dropDelivery } from './bill-delivery.js';
+import { idWords, keyBytes, wordsKey } from './digests.js';
 import type { TeamDay } from './raw.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
-import { idWords, wordsKey } from './seen.js';
 import { supplementItems } from './scopes.js';
-import { keyBytes, Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
+import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'raw' | 'reconciliation'>;
 

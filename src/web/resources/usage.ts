@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ImportedFile } from '../../core/ports.js';
 import { invalid } from '../../core/errors.js';
 import type { Reject } from '../../core/usage.js';
-import { LINES_MEDIA } from '../body.js';
+import { LateBody, LINES_MEDIA } from '../body.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput, UncheckedBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -63,21 +63,18 @@ export class UsageController {
     takes: [...EVENTS_MEDIA, LINES_MEDIA],
     mostBodyBytes: MOST_BATCH_BYTES,
     anyText: 'all',
+    isParsedLate: true,
   })
   async send(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
     @UncheckedBody(bodySchema) body: unknown,
   ): Promise<ImportedFile & { rejects: readonly Reject[] }> {
-    if (typeof body !== 'object' || body === null)
-      throw invalid('the request has 1 problem(s)', [
-        { path: null, message: 'the body is neither an object nor an array' },
-      ]);
     const { stores, importer } = this.parts;
     const format =
       caller.request.headers['content-type']?.startsWith('application/cloudevents') === true ? 'cloudevents' : 'bursar';
     return repeatable(stores, caller, async () => {
-      const result = await importer.batch(body, {
+      const result = await importer.batch(() => valueOf(body), {
         organisation: caller.principal.organisation,
         by: actorOf(caller),
         format,
@@ -86,4 +83,13 @@ export class UsageController {
       return { ...result, rejects: result.rejects.slice(0, MOST_REJECTS_SHOWN) };
     });
   }
+}
+
+/** @throws Failure invalid where the body holds no records */
+function valueOf(body: unknown): unknown {
+  const value = body instanceof LateBody ? body.value() : undefined;
+  if (typeof value === 'object' && value !== null) return value;
+  throw invalid('the request has 1 problem(s)', [
+    { path: null, message: 'the body is neither an object nor an array' },
+  ]);
 }
