@@ -42,6 +42,7 @@ import { PackedSamples1764000000044 } from './0044-packed-samples.js';
 import { Supplements1764000000047 } from './0047-supplements.js';
 import { LackingParts1764000000050 } from './0050-lacking-parts.js';
 import { WatchedSessions1764000000053 } from './0053-watched-sessions.js';
+import { CostViews1764000000057 } from './0057-cost-views.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -87,4 +88,5 @@ export const migrations = [
   Supplements1764000000047,
   LackingParts1764000000050,
   WatchedSessions1764000000053,
+  CostViews1764000000057,
 ];

@@ -6,6 +6,7 @@
  * Unknown is null, never zero. This file never prices and never assigns a team.
  */
 import type { Decimal } from './decimal.js';
+import type { Interval } from './time.js';
 
 /** Parts of one GPU: 7 x 1000. A milli-GPU is 7 parts; a MIG compute slice of 7 is 1000 parts, of 4 (A30) is 1750. */
 export const GPU_PARTS = 7000;
@@ -208,4 +209,10 @@ export interface RecordBatch {
   readonly rejects: Reject[];
   /** What a file of contracts says was agreed. */
   readonly contracts?: readonly ContractCommitment[];
+}
+
+/** Milliseconds of a record that lie within a time; what has no length counts a millisecond where it begins. */
+export function clippedMs({ start, end }: Pick<UsageRecord, 'start' | 'end'>, within: Interval): number {
+  if (end === start) return start >= within.start && start < within.end ? 1 : 0;
+  return Math.min(end, within.end) - Math.max(start, within.start);
 }

@@ -16,6 +16,8 @@ import { AlertsController } from './resources/alerts.js';
 import { AlertSettingsController } from './resources/alert-settings.js';
 import { BudgetsController } from './resources/budgets.js';
 import { CommitmentsController } from './resources/commitments.js';
+import { CostBreakdownController } from './resources/cost-breakdown.js';
+import { CostViewsController } from './resources/cost-views.js';
 import { CostsController } from './resources/costs.js';
 import { DashboardController } from './resources/dashboard.js';
 import { DeliveriesController } from './resources/deliveries.js';
@@ -64,6 +66,8 @@ export const CONTROLLERS: readonly Type[] = [
   LeasesController,
   MeasurementsController,
   CostsController,
+  CostBreakdownController,
+  CostViewsController,
   ReconciliationController,
   CommitmentsController,
   DeliveriesController,

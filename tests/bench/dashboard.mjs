@@ -4,7 +4,8 @@
  *
  * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
  * asserts nothing. `firstPaintMs` and `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is
- * until nothing loads any more and every picture is drawn.
+ * until nothing loads any more and every picture is drawn. `answers` are the questions of the cost explorer over HTTP,
+ * all teams, one after the other.
  */
 import { chromium } from 'playwright-core';
 import { cpus } from 'node:os';
@@ -19,7 +20,29 @@ const DAYS = 60;
 const LOADS = 9;
 const SKUS = ['p5.48xlarge', 'p4d.24xlarge', 'g6e.12xlarge'];
 const DAY_MS = 86_400_000;
-const PLACES = ['', 'teams', 'teams/team-0007', 'recommendations', 'actions', 'savings', 'policies', 'imports'];
+const PLACES = [
+  '',
+  'costs',
+  'teams',
+  'teams/team-0007',
+  'recommendations',
+  'actions',
+  'savings',
+  'policies',
+  'imports',
+];
+
+const QUESTIONS = [
+  'costs/breakdown',
+  'costs/breakdown?group-by=team,sku&span=month',
+  'costs/breakdown?group-by=sku,team',
+  'costs/breakdown?group-by=gpu-model&sku=p5.48xlarge',
+  'costs/breakdown?currency=USD',
+  'costs/breakdown?zone=Europe/Berlin',
+  'costs/bridge',
+  'costs/resources?span=7&team=team-0007&sku=p5.48xlarge',
+];
+const ASKED = 25;
 
 const log = (text) => process.stderr.write(`${text}\n`);
 const nameOf = (n) => `team-${String(n).padStart(4, '0')}`;
@@ -137,6 +160,23 @@ async function load(browser, address, key, place) {
   }
 }
 
+/** How long an answer takes until its last byte; the first is not counted. */
+async function ask(address, key, question) {
+  const times = [];
+  let bytes = 0;
+  for (let n = -1; n < ASKED; n++) {
+    const from = performance.now();
+    const response = await fetch(`${address}/v1/${question}`, { headers: { authorization: `Bearer ${key}` } });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${question}: ${response.status} ${text}`);
+    bytes = text.length;
+    if (n >= 0) times.push(performance.now() - from);
+  }
+  times.sort((a, b) => a - b);
+  return { question, p50Ms: Math.round(median(times)), mostMs: Math.round(times.at(-1)), bytes };
+}
+
+const answers = [];
 const result = await withBursar(async (bursar) => {
   const { stores, importer, policies } = bursar;
   const app = await createWebApp(WebModule.register({ stores, importer, clock: wallClock, policies }), {
@@ -153,6 +193,10 @@ const result = await withBursar(async (bursar) => {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   };
   await seed(bursar, call);
+  for (const question of QUESTIONS) {
+    answers.push(await ask(address, key, question));
+    log(JSON.stringify(answers.at(-1)));
+  }
   const browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     args: ['--no-sandbox'],
@@ -186,6 +230,7 @@ console.log(
       days: DAYS,
       loads: LOADS,
       cases: result,
+      answers,
     },
     null,
     2,

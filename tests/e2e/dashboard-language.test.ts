@@ -81,6 +81,7 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
       'alerts',
       `alerts/${await first('/v1/alerts?kind=budget')}`,
       `alerts/${await first('/v1/alerts?kind=approval')}`,
+      'costs',
       'policies',
       'policies/scripted',
       'policies/new?policy=schedule',

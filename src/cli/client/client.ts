@@ -20,12 +20,13 @@ import type { RecommendationStatus, StoredRecommendation } from '../../store/pol
 import type { FxChange } from '../../application/price/set-rates.js';
 import type { CostsAnswer } from '../../store/usage/doubts.js';
 import type { RulePreview } from '../../store/cost/preview.js';
-import type { SpendQuery } from '../../core/cost/spend-query.js';
+import { flagOf, type SpendQuery } from '../../core/cost/spend-query.js';
+import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
 import { AccessClient } from './access.js';
 import { ActionClient } from './actions.js';
 import { AdmissionClient } from './admissions.js';
 import { AlertClient } from './alerts.js';
-import { at, type Api } from './api.js';
+import { at, type Api, type QueryParameters } from './api.js';
 import { BillClient } from './bills.js';
 import { FleetClient } from './fleet.js';
 import { ImportClient } from './imports.js';
@@ -95,11 +96,18 @@ export class Client {
     this.imports = new ImportClient({ api, bills: this.bills, progress, note, wait, isLocal: parts.local !== null });
   }
 
-  costs({ from, to, groupBy, basis, currency, teams, zone }: SpendQuery): Promise<CostsAnswer> {
-    const groups = groupBy.length === 0 ? null : groupBy.join(',');
-    return this.api.call('GET', '/v1/costs', {
-      query: { from, to, 'group-by': groups, basis, currency, zone, team: teams },
-    });
+  costs(query: SpendQuery): Promise<CostsAnswer> {
+    return this.api.call('GET', '/v1/costs', { query: wordsOf(query) });
+  }
+
+  /** What costs are made of, and how they changed. */
+  costBreakdown(query: SpendQuery): Promise<CostBreakdown> {
+    return this.api.call('GET', '/v1/costs/breakdown', { query: { ...wordsOf(query), limit: '5000' } });
+  }
+
+  /** Why they changed. */
+  costBridge(query: SpendQuery): Promise<CostBridge> {
+    return this.api.call('GET', '/v1/costs/bridge', { query: wordsOf({ ...query, groupBy: [] }) });
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -243,4 +251,18 @@ export class Client {
         .map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
     };
   }
+}
+
+/** A question about costs as the API has it. */
+function wordsOf({ from, to, groupBy, basis, currency, teams, zone, filters = {} }: SpendQuery): QueryParameters {
+  return {
+    from,
+    to,
+    'group-by': groupBy.length === 0 ? null : groupBy.join(','),
+    basis,
+    currency,
+    zone,
+    team: teams,
+    ...Object.fromEntries(Object.entries(filters).map(([name, values]) => [flagOf(name), values])),
+  };
 }

@@ -1,11 +1,14 @@
 /** bursar costs: what was spent, grouped. */
 import type { Command } from 'commander';
 import type { CostsAnswer } from '../../store/usage/doubts.js';
-import { parseSpendQuery, BASES, GROUP_KEYS } from '../../core/cost/spend-query.js';
-import { repeated } from '../flags.js';
+import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
+import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
+import type { BreakdownRow } from '../../core/report/breakdown.js';
+import { EFFECTS } from '../../core/report/bridge.js';
+import { pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { grouped, printable, shortAmount, table } from '../table.js';
-import { typed } from '../usage-error.js';
+import { grouped, percent, printable, shortAmount, table, type Cell } from '../table.js';
+import { typed, WrongUse } from '../usage-error.js';
 
 type Unpriced = CostsAnswer['lacking']['unpriced'][number];
 
@@ -13,10 +16,14 @@ interface CostFlags {
   readonly from?: string;
   readonly to?: string;
   readonly groupBy?: string[];
+  readonly by?: string[];
   readonly basis: string;
   readonly currency?: string;
   readonly zone?: string;
   readonly team?: string[];
+  readonly filter?: string[];
+  readonly compare?: boolean;
+  readonly why?: boolean;
 }
 
 export function addCosts(program: Command, session: Session): void {
@@ -27,9 +34,13 @@ export function addCosts(program: Command, session: Session): void {
     .option('--to <time>', 'before this day')
     .option('--zone <zone>', 'whose days and months, such as Europe/Berlin', 'UTC')
     .option('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`, repeated)
+    .option('--by <keys>', 'the same, shorter', repeated)
     .option('--basis <basis>', BASES.join(', '), 'actual')
     .option('--currency <code>', 'convert every amount by the rate of its day')
     .option('--team <team>', 'only this team; may be repeated', repeated)
+    .option('--filter <dimension=value>', `only this value, of ${OF_DIMENSION.join(', ')}; may be repeated`, repeated)
+    .option('--compare', 'by one or two keys against the time before: as many days, of whole months as many months')
+    .option('--why', 'why it changed against the time before: volume, price, mix, new, gone, charges, credits')
     .addHelpText(
       'after',
       `
@@ -39,15 +50,93 @@ amount: its GPU-hours stand beside it, and below the total what else is in none 
 bill's own dates in any zone.
 
 Example:
-  bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider`,
+  bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider
+  bursar costs --from 2026-10 --to 2026-11 --by team,sku --compare --filter region=us-east-1
+  bursar costs --from 2026-10 --to 2026-11 --why`,
     )
-    .action(async ({ from, to, groupBy, basis, currency, zone, team }: CostFlags) => {
-      const query = typed(() =>
-        parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, zone, teams: team ?? null }),
-      );
-      const spend = await (await session.client()).costs(query);
+    .action(async ({ compare, why, ...flags }: CostFlags) => {
+      const query = typed(() => queryOf(flags, compare === true));
+      if (compare === true && why === true) throw new WrongUse('either --compare or --why');
+      const client = await session.client();
+      if (why === true) {
+        const bridge = await client.costBridge(query);
+        return session.print(bridge, () => bridgeText(bridge));
+      }
+      if (compare === true) {
+        const breakdown = await client.costBreakdown(query);
+        return session.print(breakdown, () => breakdownText(breakdown));
+      }
+      const spend = await client.costs(query);
       session.print(spend, () => textOf(spend, query.groupBy));
     });
+}
+
+function queryOf(
+  { from, to, groupBy, by, basis, currency, zone, team, filter = [] }: Omit<CostFlags, 'compare' | 'why'>,
+  compares: boolean,
+): SpendQuery {
+  const keys = [...(groupBy ?? []), ...(by ?? [])];
+  const filters: Record<string, string[]> = {};
+  for (const one of filter) {
+    const [name, value] = pair(one, '=', 'dimension=value');
+    (filters[name] ??= []).push(value);
+  }
+  return parseSpendQuery({
+    from,
+    to,
+    groupBy: keys.length === 0 && compares ? 'team' : keys.join(','),
+    basis,
+    currency,
+    zone,
+    teams: team ?? null,
+    filters,
+  });
+}
+
+const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => `${from} to before ${to}`;
+
+/** What is in none of the sums of a time. */
+function gapsText({ unpricedGpuHours, lacking }: CostBreakdown['now'], basis: string, name: string): string {
+  const unpriced = /[1-9]/.test(unpricedGpuHours) ? [`${shortAmount(unpricedGpuHours)} GPU-hours without a price`] : [];
+  return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not in it (${name}): ${text}\n`).join('');
+}
+
+function breakdownText({ basis, groupBy, now, before, rows, rest }: CostBreakdown): string {
+  const cells = ({ currency, cost, before: old, change, share, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
+    shortAmount(cost),
+    shortAmount(old),
+    shortAmount(change),
+    currency,
+    percent(share),
+    shortAmount(gpuHours),
+  ];
+  const lines = [
+    ...rows.map((row) => [...row.names, ...cells(row)]),
+    ...rest.map((row) => [`${row.groups} others`, ...groupBy.slice(1).map(() => null), ...cells(row)]),
+  ];
+  const totals = ({ totals: all }: CostBreakdown['now']): string =>
+    all.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ') || 'nothing that has a price';
+  const sums = `Total (${basis}), ${spanText(now)}: ${totals(now)}\n`;
+  const old = before === null ? '' : `Total of the time before, ${spanText(before)}: ${totals(before)}\n`;
+  const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
+  return `${table(titles, lines)}\n${sums}${old}${gapsText(now, basis, 'this time')}${before === null ? '' : gapsText(before, basis, 'the time before')}`;
+}
+
+function bridgeText({ basis, now, before, bridges }: CostBridge): string {
+  const parts = bridges.map(({ currency, bridge }) =>
+    bridge === null
+      ? `${currency}: nothing was recorded in one of the two times\n`
+      : table(
+          ['because of', `amount, ${currency}`],
+          [
+            ['before', shortAmount(bridge.before)],
+            ...EFFECTS.map((effect) => [effect, shortAmount(bridge.effects[effect])]),
+            ['after', shortAmount(bridge.after)],
+          ],
+        ),
+  );
+  const none = bridges.length === 0 ? 'Nothing was recorded in either time.\n' : '';
+  return `${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this time')}${gapsText(before, basis, 'the time before')}`;
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {
@@ -58,11 +147,24 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
   ]);
-  const { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice } = spend.lacking;
-  const lacking = [
+  const lacking = lackingTexts(spend.lacking, spend.basis);
+  const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
+  const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
+  const unpriced = /[1-9]/.test(spend.unpricedQuantity)
+    ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
+    : '';
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+}
+
+/** What is in no total, besides GPU-hours without a price. */
+function lackingTexts(
+  { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice }: CostsAnswer['lacking'],
+  basis: string,
+): string[] {
+  return [
     ...unstated.map(
       ({ currency, cost, lines }) =>
-        `${shortAmount(cost)} ${currency} billed in ${grouped(lines)} line(s) without a stated ${spend.basis} cost`,
+        `${shortAmount(cost)} ${currency} billed in ${grouped(lines)} line(s) without a stated ${basis} cost`,
     ),
     ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
     ...setAside.map(
@@ -72,12 +174,6 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
     ...withoutPrice.map(unpricedText),
   ];
-  const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
-  const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
-  const unpriced = /[1-9]/.test(spend.unpricedQuantity)
-    ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
-    : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }
 
 /** Storage, traffic, and what has no quantity, without a price. */

@@ -17,6 +17,9 @@ export const OF_DIMENSION = [
   'gpuModel',
   'category',
 ] as const;
+export type DimensionName = (typeof OF_DIMENSION)[number];
+/** By dimension: the values that count, each one enough; an empty text is what is not known. */
+export type SpendFilters = Readonly<Partial<Record<DimensionName, readonly string[]>>>;
 export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];
 export interface SpendQuery {
@@ -32,6 +35,8 @@ export interface SpendQuery {
   readonly currency: string | null;
   /** Only these teams; null for all. */
   readonly teams: readonly string[] | null;
+  /** All of these hold; absent: none is asked for. */
+  readonly filters?: SpendFilters;
 }
 
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
@@ -43,6 +48,8 @@ export function parseSpendQuery(texts: {
   currency?: string | null;
   teams?: readonly string[] | null;
   zone?: string | null;
+  /** By dimension, or by the name that the API has for it: `gpuModel`, `gpu-model`. */
+  filters?: Readonly<Record<string, readonly string[] | undefined>>;
 }): SpendQuery {
   const problems: Problem[] = [];
   const asked = texts.zone ?? 'UTC';
@@ -70,7 +77,7 @@ export function parseSpendQuery(texts: {
     .split(',')
     .map((g) => g.trim())
     .filter((g) => g !== '')
-    .map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
+    .map(keyOf);
   for (const key of groupBy) {
     if (!(GROUP_KEYS as readonly string[]).includes(key))
       problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
@@ -83,6 +90,12 @@ export function parseSpendQuery(texts: {
     problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
   const [from, to] = [day('from'), day('to')];
   if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
+  const filters: Partial<Record<DimensionName, readonly string[]>> = {};
+  for (const [name, values] of Object.entries(texts.filters ?? {})) {
+    const dimension = OF_DIMENSION.find((one) => one === keyOf(name));
+    if (dimension === undefined) problems.push({ path: name, message: `is not one of ${OF_DIMENSION.join(', ')}` });
+    else if (values !== undefined && values.length > 0) filters[dimension] = [...new Set(values)];
+  }
   if (problems.length > 0) throw invalid('the question about costs has problems', problems);
   return {
     from,
@@ -92,5 +105,12 @@ export function parseSpendQuery(texts: {
     currency,
     teams: texts.teams ?? null,
     zone,
+    ...(Object.keys(filters).length === 0 ? {} : { filters }),
   };
 }
+
+/** `gpu-model` and `gpu_model` as `gpuModel`. */
+const keyOf = (text: string): string => text.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** `gpuModel` as the API and the command line have it: `gpu-model`. */
+export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -50,6 +50,22 @@ export class AnomalyStore {
     return rows.map(({ id, found, news }) => ({ id, foundAt: found.toISOString(), anomaly: news }));
   }
 
+  /** Unusual spend whose first day lies within [from, to), of some teams or of all, by day. */
+  async within(
+    organisation: string,
+    teams: readonly string[] | null,
+    from: string,
+    to: string,
+  ): Promise<AnomalyNews[]> {
+    const rows = await this.db.query<{ news: AnomalyNews }>(
+      `select news from anomaly where organisation = $1 and ($2::text[] is null or team = any($2::text[]))
+         and news->>'kind' = 'anomaly' and news->>'day' >= $3 and news->>'day' < $4
+       order by news->>'day', team, anomaly.id limit 500`,
+      [organisation, teams, from, to],
+    );
+    return rows.map(({ news }) => news);
+  }
+
   /** Providers and SKUs that any usage or bill names: of the other prices nobody needs to know. */
   async usedSkus(db: Queryable, organisation: string): Promise<Set<string>> {
     const rows = await db.query<{ provider: string; sku: string }>(

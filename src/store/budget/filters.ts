@@ -10,7 +10,8 @@ const PAYER = `(select b.bill from bill_claim b where b.organisation = d.organis
        and b.provider = d.provider and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
        and b.bill <> '' order by b.since desc limit 1)`;
 
-const COLUMNS: Readonly<Record<Exclude<keyof BudgetFilters, 'tag'>, string>> = {
+/** What each filter is held against, of `dimension d`. */
+export const FILTER_COLUMNS: Readonly<Record<Exclude<keyof BudgetFilters, 'tag'>, string>> = {
   provider: 'd.provider',
   account: `coalesce(${PAYER}, d.account)`,
   subAccount: `case when d.account <> ${PAYER} then d.account else d.sub_account end`,
@@ -24,7 +25,7 @@ const COLUMNS: Readonly<Record<Exclude<keyof BudgetFilters, 'tag'>, string>> = {
 /** A condition on `dimension d`. @param place of the parameter that holds the filters as JSON: `$5` */
 export const passes = (place: string): string =>
   [
-    ...Object.entries(COLUMNS).map(
+    ...Object.entries(FILTER_COLUMNS).map(
       ([name, column]) => `(${place}::jsonb->'${name}' is null or ${place}::jsonb->'${name}' ? ${column})`,
     ),
     `(${place}::jsonb->'tag' is null or exists (

@@ -37,7 +37,20 @@ export interface SumsQuery {
   readonly teams: readonly string[] | null;
   /** IANA name: whose days they are. */
   readonly zone: string;
+  /** Only these dimensions, by their ids; null or absent: all. */
+  readonly dimensions?: readonly string[] | null;
 }
+
+/** What every statement over sums per day is given: `$1` to `$5`, and the zone as `$6` where it is not UTC. */
+const given = (
+  organisation: string,
+  { from, to, teams, zone, dimensions = null }: Omit<SumsQuery, 'groupBy' | 'basis'>,
+): unknown[] => [organisation, from, to, teams, dimensions, ...(zone === 'UTC' ? [] : [zone])];
+
+/** Lines that are asked about, of days `c`. */
+const ASKED = `c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+         and ($4::text[] is null or c.team = any($4::text[])) and ($5::bigint[] is null or c.dimension = any($5::bigint[]))
+         and c.team not like 'shared:%'`;
 
 /** An exact number that stays the text that it came as until something is added to it. */
 export type Figure = string | Decimal;
@@ -201,26 +214,21 @@ const LOCAL_DAYS = `(
   union all
   select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sumsOf('s')}
   from (
-    select l.organisation, l.team, (l.hour at time zone $5)::date as day, l.dimension, l.currency, ${sumsOf('l')}
+    select l.organisation, l.team, (l.hour at time zone $6)::date as day, l.dimension, l.currency, ${sumsOf('l')}
     from hour_line l
     where l.organisation = $1 and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
-      and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
-      and ($3::date is null or l.hour < $3::date::timestamp at time zone $5)
+      and ($2::date is null or l.hour >= $2::date::timestamp at time zone $6)
+      and ($3::date is null or l.hour < $3::date::timestamp at time zone $6)
       and ($4::text[] is null or l.team = any($4::text[]))
+      and ($5::bigint[] is null or l.dimension = any($5::bigint[]))
     group by 1, 2, 3, 4, 5
   ) s
   left join team t on t.organisation = s.organisation and t.id = s.team
   group by 1, 2, 3, 4, 5)`;
 
-function fetchPacks(
-  db: Queryable,
-  organisation: string,
-  { basis, from, to, teams, zone }: SumsQuery,
-  byDay: boolean,
-): Promise<Pack[]> {
-  const lines = `from ${daysOf(zone)} c
-       where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
-         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
+function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay: boolean): Promise<Pack[]> {
+  const { basis, zone } = query;
+  const lines = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}`;
   // What a final bill states needs no price.
   const unpriced = basis === 'actual' ? `c.unpriced_part_ms - c.stated_part_ms` : `c.unpriced_part_ms`;
   const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
@@ -239,24 +247,36 @@ function fetchPacks(
                  sum(${UNSTATED[basis]}) as unstated, sum(${UNSTATED_LINES[basis]}) as unstated_lines ${lines}
                group by c.team, c.currency, c.shared_from, c.dimension) l
          group by team, currency, shared_from`,
-    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
+    given(organisation, query),
   );
 }
 
 const daysOf = (zone: string): string => (zone === 'UTC' ? 'cost_day' : LOCAL_DAYS);
 
+/** What each dimension of each team cost, in its currency; shares of shared costs are left out: nobody ran them. */
+export function dimensionSums(
+  db: Queryable,
+  organisation: string,
+  query: SumsQuery,
+): Promise<{ team: string; dimension: string; currency: string; cost: string | null }[]> {
+  return db.query(
+    `select c.team, c.dimension::text as dimension, c.currency, sum(c.${query.basis})::text as cost
+     from ${daysOf(query.zone)} c where ${ASKED} and ${LINES[query.basis]} and c.shared_from = '' group by 1, 2, 3`,
+    given(organisation, query),
+  );
+}
+
 /** By currency: the actual cost of metered usage that no bill has taken the place of. No basis of bills has it. */
 export async function unbilledSums(
   db: Queryable,
   organisation: string,
-  { from, to, teams, zone }: SumsQuery,
+  query: SumsQuery,
 ): Promise<{ currency: string; cost: string }[]> {
   return db.query(
-    `select c.currency, sum(c.actual)::text as cost from ${daysOf(zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
-       and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and d.kind = 'metered' and c.actual <> 0
+    `select c.currency, sum(c.actual)::text as cost from ${daysOf(query.zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where ${ASKED} and d.kind = 'metered' and c.actual <> 0
      group by 1 order by 1`,
-    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
+    given(organisation, query),
   );
 }
 
@@ -267,17 +287,16 @@ export async function unbilledSums(
 export async function setAsideSums(
   db: Queryable,
   organisation: string,
-  { from, to, teams, zone }: SumsQuery,
+  query: SumsQuery,
 ): Promise<{ currency: string; cost: string }[]> {
   return db.query(
     `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
-     from ${daysOf(zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
-       and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and d.kind = 'billed'
+     from ${daysOf(query.zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where ${ASKED} and d.kind = 'billed'
        and c.billed is not null and c.shared_from = ''
        and exists (select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed)
      group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
-    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
+    given(organisation, query),
   );
 }
 

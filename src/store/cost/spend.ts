@@ -12,6 +12,7 @@ import { divideHalfEven } from '../../core/money.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
+import { dimensionsOf } from './spend-filters.js';
 import { readSums, setAsideSums, textOf, unbilledSums, valueOf, wholeOf, type Figure, type Sum } from './spend-sums.js';
 import { unpricedUsage, type UnpricedUsage } from './unpriced.js';
 
@@ -67,6 +68,15 @@ export interface Spend {
 /** What a sum and a converted sum have in common. */
 type Grouped = Pick<Sum, 'group' | 'currency'>;
 
+/** A group of a question: its words by place, and its figures. */
+export type SpendGroup = Grouped & Readonly<Pick<Sum, 'cost' | 'parts' | 'unpriced' | 'unstated'>>;
+
+export interface SpendGroups extends Pick<Spend, 'totals' | 'lacking'> {
+  readonly groups: readonly SpendGroup[];
+  /** GPU part-milliseconds without a price. */
+  readonly unpriced: bigint;
+}
+
 /** A sum, converted. */
 interface Answer extends Grouped {
   cost: Decimal | null;
@@ -84,8 +94,18 @@ export class SpendStore {
   ) {}
 
   async spend(organisation: string, query: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<Spend> {
-    const { currency: wanted, basis } = query;
+    const { basis, currency } = query;
+    const { groups, totals, unpriced, lacking } = await this.groups(organisation, query, fx, db);
     const rowOf = rowMaker(query.groupBy, basis === 'effective' || basis === 'list');
+    const text = (figure: Figure | null): string | null => (figure === null ? null : textOf(figure));
+    const rows = groups.map((one) => rowOf(one, text(one.cost), one, text(one.unstated)));
+    return answer(basis, rows, totals, unpriced, currency, lacking);
+  }
+
+  /** The groups of a question as exact figures, with what is in none of them. */
+  async groups(organisation: string, question: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<SpendGroups> {
+    const { currency: wanted, basis } = question;
+    const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
     const {
       sums,
       totals: stated,
@@ -101,32 +121,16 @@ export class SpendStore {
       unpriced: await unpricedUsage(db, organisation, query),
     };
     if (wanted === null) {
-      const rows = sums.map((sum) =>
-        rowOf(
-          sum,
-          sum.cost === null ? null : textOf(sum.cost),
-          sum,
-          sum.unstated === null ? null : textOf(sum.unstated),
-        ),
-      );
       const totals = [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) }));
-      return answer(basis, rows, totals, unpriced, null, { ...lacking, unconverted: [] });
+      return { groups: sums, totals, unpriced, lacking: { ...lacking, unconverted: [] } };
     }
-    const answers = convertedSums(sums, query.groupBy, wanted, fx);
+    const groups = convertedSums(sums, query.groupBy, wanted, fx);
     const sumsOf = new Map<string, Decimal>();
-    for (const { currency, cost } of answers)
+    for (const { currency, cost } of groups)
       if (cost !== null) sumsOf.set(currency, addDecimal(sumsOf.get(currency) ?? ZERO, cost));
-    const rows = answers.map((one) =>
-      rowOf(
-        one,
-        one.cost === null ? null : formatDecimal(one.cost),
-        one,
-        one.unstated === null ? null : formatDecimal(one.unstated),
-      ),
-    );
     const totals = [...sumsOf].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) }));
     const unconverted = totals.filter(({ currency }) => currency !== wanted).sort(byCurrency);
-    return answer(basis, rows, totals, unpriced, wanted, { ...lacking, unconverted });
+    return { groups, totals, unpriced, lacking: { ...lacking, unconverted } };
   }
 }
 

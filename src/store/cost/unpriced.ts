@@ -28,7 +28,8 @@ type Row = UnpricedUsage;
 const DAYS = `k.organisation = $1 and k.shared_from = '' and k.unpriced_part_ms = 0
        and k.unpriced_lines > case when $5 = 'accrued' then 0 else k.stated_lines end
        and ($2::date is null or k.day >= $2::date - 1) and ($3::date is null or k.day <= $3::date)
-       and ($4::text[] is null or k.team = any($4::text[]))`;
+       and ($4::text[] is null or k.team = any($4::text[]))
+       and ($6::bigint[] is null or k.dimension = any($6::bigint[]))`;
 
 /**
  * On `actual` without the days that a final bill states. A basis of bills has no metered usage in it. The sums per day
@@ -37,7 +38,7 @@ const DAYS = `k.organisation = $1 and k.shared_from = '' and k.unpriced_part_ms 
 export async function unpricedUsage(
   db: Queryable,
   organisation: string,
-  { from, to, teams, zone, basis }: Omit<SumsQuery, 'groupBy'>,
+  { from, to, teams, zone, basis, dimensions = null }: Omit<SumsQuery, 'groupBy'>,
 ): Promise<UnpricedUsage[]> {
   if (basis !== 'actual' && basis !== 'accrued') return [];
   // Most often there is none, and the sums per day say so: hours need not be looked at.
@@ -47,6 +48,7 @@ export async function unpricedUsage(
     to,
     teams,
     basis,
+    dimensions,
   ]);
   if (some === undefined) return [];
   const rows = await db.query<Row>(
@@ -58,10 +60,10 @@ export async function unpricedUsage(
      join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${DAYS}
        and c.unpriced_reason <> '' and (c.component <> 'gpu' or c.quantity is null)
-       and ($2::date is null or c.hour >= $2::date::timestamp at time zone $6)
-       and ($3::date is null or c.hour < $3::date::timestamp at time zone $6)
+       and ($2::date is null or c.hour >= $2::date::timestamp at time zone $7)
+       and ($3::date is null or c.hour < $3::date::timestamp at time zone $7)
      group by 1, 2, 3, 4 order by 1, 2 nulls last, 3, 4`,
-    [organisation, from, to, teams, basis, zone],
+    [organisation, from, to, teams, basis, dimensions, zone],
   );
   return rows.map((row) => ({ ...row, quantity: row.quantity === null ? null : inGib(row.component, row.quantity) }));
 }

@@ -6,6 +6,8 @@ import type { Alert as CoreAlert } from '../../core/alert/alert.js';
 import type { BacktestReport } from '../../core/policy/backtest.js';
 import type { Budget as BudgetSettings } from '../../core/budget/budget.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { BreakdownRest, BreakdownRow, BreakdownSeries } from '../../core/report/breakdown.js';
+import type { ReportBridge } from '../../core/report/report.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
 import type { Scope } from '../../core/scopes.js';
 import type { ReservationState } from '../../core/budget/reservation.js';
@@ -430,4 +432,83 @@ export interface AlertStory extends Alert {
     readonly sentAt: string | null;
     readonly problem: string | null;
   }[];
+}
+
+/** Amounts, a currency each. */
+type Sums = readonly { readonly currency: string; readonly cost: string }[];
+
+/** What is in no total, besides GPU-hours without a price. */
+export interface CostLacking {
+  readonly unstated: readonly { readonly currency: string; readonly cost: string; readonly lines: number }[];
+  readonly unbilled: Sums;
+  readonly setAside: Sums;
+  readonly unconverted: Sums;
+  readonly unpriced: readonly {
+    readonly provider: string;
+    readonly sku: string | null;
+    readonly component: string;
+    readonly reason: string;
+    readonly quantity: string | null;
+    readonly hours: number;
+  }[];
+}
+
+export interface CostSpan {
+  readonly from: string;
+  readonly to: string;
+  readonly totals: Sums;
+  readonly unpricedGpuHours: string;
+  readonly lacking: CostLacking;
+}
+
+export interface CostBreakdown {
+  readonly groupBy: readonly string[];
+  readonly now: CostSpan;
+  readonly before: CostSpan | null;
+  readonly rows: readonly BreakdownRow[];
+  readonly rest: readonly BreakdownRest[];
+  readonly days: readonly string[];
+  readonly series: readonly BreakdownSeries[];
+  readonly daysBefore: readonly Pick<BreakdownSeries, 'currency' | 'values'>[];
+  readonly anomalies: readonly {
+    readonly team: string;
+    readonly day: string;
+    readonly what: string;
+    readonly currency: string;
+    readonly observed: string;
+    readonly expected: { readonly low: string; readonly mean: string; readonly high: string };
+  }[];
+}
+
+export interface CostBridge {
+  readonly now: CostSpan;
+  readonly before: CostSpan;
+  readonly bridges: readonly {
+    readonly currency: string;
+    readonly reason: string | null;
+    readonly bridge: ReportBridge | null;
+  }[];
+}
+
+export interface CostView {
+  readonly id: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly isOwn: boolean;
+  readonly shared: boolean;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly changedAt: string;
+}
+
+/** What each resource cost of a team's use. */
+export interface CostResources {
+  readonly rows: readonly {
+    readonly resource: string | null;
+    readonly team: string;
+    readonly currency: string;
+    readonly cost: string | null;
+    readonly share: number | null;
+    readonly gpuHours: string | null;
+  }[];
+  readonly more: number;
 }

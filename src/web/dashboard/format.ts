@@ -105,7 +105,8 @@ export type CodeGroup =
   | 'threshold'
   | 'health'
   | 'measure'
-  | 'bill-state';
+  | 'bill-state'
+  | 'unusual';
 
 /** The words for a code; those that it is made of where the catalogue has none. */
 export function code(group: CodeGroup, name: string): string {

@@ -11,6 +11,7 @@ import { joined, reader, say, TAGS, type TextKey } from './language.js';
 import { ActionPage, Actions } from './pages/actions.js';
 import { AlertPage, Alerts } from './pages/alerts.js';
 import { BudgetPage, BudgetsPage } from './pages/budgets.js';
+import { Costs } from './pages/costs.js';
 import { Explain } from './pages/explain.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
@@ -33,6 +34,7 @@ const PAGES: Readonly<
   Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>
 > = {
   '': { name: 'page.overview', draw: () => <Overview /> },
+  costs: { name: 'page.costs', draw: () => <Costs /> },
   teams: { name: 'page.teams', draw: (id) => (id === null ? <Teams /> : <Team key={id} id={id} />) },
   budgets: { name: 'page.budgets', draw: (id) => (id === null ? <BudgetsPage /> : <BudgetPage key={id} id={id} />) },
   recommendations: { name: 'page.recommendations', draw: () => <Recommendations /> },

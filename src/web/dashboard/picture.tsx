@@ -9,6 +9,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { day, money, shortDay } from './format.js';
 import { reader, say } from './language.js';
+import { Tip, type TipLine, type TipPlace } from './picture-tip.js';
 import { Table, type Column } from './table.js';
 import { isDark } from './theme.js';
 
@@ -18,6 +19,8 @@ export interface Series {
   readonly values: readonly (string | null)[];
   /** Drawn in the colour of the text, as what the others are held against. */
   readonly isLimit?: boolean;
+  /** Not stacked on the others: a dashed line beside them. */
+  readonly isApart?: boolean;
   /** An end of the interval around the series before it: what lies between the two ends is tinted. */
   readonly edge?: 'low' | 'high';
 }
@@ -32,6 +35,10 @@ interface Props {
   readonly currency: string;
   readonly kind: 'bars' | 'lines';
   readonly file: string;
+  /** By ISO date: what is unusual about the day. */
+  readonly marks?: ReadonlyMap<string, string>;
+  /** Opens a day: by a click on it, or by Enter. */
+  readonly onPick?: (iso: string) => void;
 }
 
 /**
@@ -64,11 +71,12 @@ function stacked(series: readonly Series[], length: number): (number | null)[][]
 
 function dataOf({ days, series, kind }: Props): uPlot.AlignedData {
   const times = days.map((one) => Date.parse(one) / 1000);
-  const drawn =
-    kind === 'bars'
-      ? stacked(series, days.length).reverse()
-      : series.map(({ values }) => days.map((_, at) => numberOf(values[at])));
-  return [times, ...drawn];
+  const plain = ({ values }: Series): (number | null)[] => days.map((_, at) => numberOf(values[at]));
+  const [parts, apart] = [series.filter((one) => one.isApart !== true), series.filter((one) => one.isApart === true)];
+  return [
+    times,
+    ...(kind === 'bars' ? [...stacked(parts, days.length).reverse(), ...apart.map(plain)] : series.map(plain)),
+  ];
 }
 
 const DAY_SECONDS = 86_400;
@@ -87,13 +95,47 @@ interface Pen {
   readonly bars: uPlot.Series.PathBuilder | undefined;
   readonly text: string;
   readonly line: string;
+  readonly mark: string;
   utc(seconds: number): Date;
+  /** Where the pointer is. */
+  show(place: TipPlace | null): void;
 }
 
-function optionsOf({ series, kind, currency }: Props, ink: Pen): uPlot.Options {
+/** A small triangle over each unusual day. */
+function drawMarks(plot: uPlot, { days, marks }: Props, colour: string): void {
+  if (marks === undefined) return;
+  const { ctx, bbox } = plot;
+  const size = 6 * devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = colour;
+  for (const iso of days.filter((one) => marks.has(one))) {
+    const x = plot.valToPos(Date.parse(iso) / 1000, 'x', true);
+    ctx.beginPath();
+    ctx.moveTo(x - size, bbox.top);
+    ctx.lineTo(x + size, bbox.top);
+    ctx.lineTo(x, bbox.top + 1.5 * size);
+    ctx.fill();
+  }
+  ctx.restore();
+}
+
+const placeIn = (plot: uPlot, at: number): TipPlace => ({
+  at,
+  left: plot.valToPos(plot.data[0][at] ?? 0, 'x') + plot.bbox.left / devicePixelRatio,
+});
+
+/** All days, from the first to the last; a bar stands on its day, and so does a single line. */
+function endsOf({ days, kind }: Props): [number, number] {
+  const [first = 0, last = 0] = [days[0], days.at(-1)].map((one) => Date.parse(one ?? '') / 1000 || 0);
+  const half = kind === 'bars' || first === last ? DAY_SECONDS / 2 : 0;
+  return [first - half, last + half];
+}
+
+function optionsOf(props: Props, ink: Pen): uPlot.Options {
+  const { series, kind, currency } = props;
   const drawn = series.map((one, at): uPlot.Series => {
-    const colour = one.isLimit === true ? ink.text : colourAt(series, at);
-    return kind === 'bars'
+    const colour = one.isLimit === true || one.isApart === true ? ink.text : colourAt(series, at);
+    return kind === 'bars' && one.isApart !== true
       ? {
           label: one.name,
           fill: colour,
@@ -106,10 +148,12 @@ function optionsOf({ series, kind, currency }: Props, ink: Pen): uPlot.Options {
           label: one.name,
           stroke: colour,
           width: one.edge === undefined ? 2 : 1,
-          ...(one.isLimit === true ? { dash: [6, 4] } : {}),
+          ...(one.isLimit === true || one.isApart === true ? { dash: [6, 4] } : {}),
           points: { show: false },
         };
   });
+  const isPart = (_: uPlot.Series, at: number): boolean => series[at]?.isApart !== true;
+  const isNotPart = (one: uPlot.Series, at: number): boolean => !isPart(one, at);
   const axis = {
     stroke: ink.text,
     grid: { stroke: ink.line, width: 1 },
@@ -120,8 +164,17 @@ function optionsOf({ series, kind, currency }: Props, ink: Pen): uPlot.Options {
     width: ink.width,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { show: false },
-    series: [{}, ...(kind === 'bars' ? drawn.reverse() : drawn)],
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const at = plot.cursor.idx;
+          ink.show(at === null || at === undefined || (plot.cursor.left ?? -1) < 0 ? null : placeIn(plot, at));
+        },
+      ],
+      draw: [(plot) => drawMarks(plot, props, ink.mark)],
+    },
+    series: [{}, ...(kind === 'bars' ? [...drawn.filter(isPart).reverse(), ...drawn.filter(isNotPart)] : drawn)],
     tzDate: ink.utc,
     bands: bandsOf(series),
     axes: [
@@ -135,22 +188,23 @@ function optionsOf({ series, kind, currency }: Props, ink: Pen): uPlot.Options {
     ],
     // A bar stands on its day: half of the first and of the last one would be cut off.
     scales: {
-      x: { range: (_, low, high) => (kind === 'bars' ? [low - DAY_SECONDS / 2, high + DAY_SECONDS / 2] : [low, high]) },
+      x: { range: () => endsOf(props) },
       y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] },
     },
   };
 }
 
 function Canvas(props: Props): JSX.Element {
-  const { title, summary } = props;
+  const { title, summary, days, series, kind, currency, marks, onPick } = props;
   const box = useRef<HTMLDivElement>(null);
+  const drawing = useRef<uPlot | null>(null);
+  const [shown, setShown] = useState<TipPlace | null>(null);
   const dark = isDark();
   useEffect(() => {
     const within = box.current;
     if (within === null) return undefined;
-    let plot: uPlot | null = null;
     let isOver = false;
-    const fit = new ResizeObserver(() => plot?.setSize({ width: within.clientWidth, height: HEIGHT }));
+    const fit = new ResizeObserver(() => drawing.current?.setSize({ width: within.clientWidth, height: HEIGHT }));
     const draw = async (): Promise<void> => {
       const { default: Plot } = await import('uplot');
       if (isOver) return;
@@ -160,19 +214,70 @@ function Canvas(props: Props): JSX.Element {
         bars: Plot.paths.bars?.({ size: [0.8, 60], align: 0 }),
         text: style.getPropertyValue('--ink'),
         line: style.getPropertyValue('--line'),
+        mark: style.getPropertyValue('--bad'),
         utc: (seconds) => Plot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+        show: (place) => setShown((old) => (old?.at === place?.at ? old : place)),
       };
-      plot = new Plot(optionsOf(props, pen), dataOf(props), within);
+      drawing.current = new Plot(optionsOf(props, pen), dataOf(props), within);
       fit.observe(within);
     };
     void draw();
+    setShown(null);
     return () => {
       isOver = true;
       fit.disconnect();
-      plot?.destroy();
+      drawing.current?.destroy();
+      drawing.current = null;
     };
-  }, [props.days, props.series, props.kind, dark, reader.value]);
-  return <div ref={box} class="canvas" role="img" aria-label={`${title}. ${summary}`} />;
+  }, [days, series, kind, marks, dark, reader.value]);
+  const move = (by: number): void => {
+    const plot = drawing.current;
+    if (plot === null || days.length === 0) return;
+    const at = Math.min(days.length - 1, Math.max(0, (shown?.at ?? (by > 0 ? -1 : days.length)) + by));
+    setShown(placeIn(plot, at));
+  };
+  const picked = shown === null ? undefined : days[shown.at];
+  const onKey = (event: KeyboardEvent): void => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -days.length, End: days.length }[event.key];
+    if (by !== undefined) move(by);
+    else if (event.key === 'Escape') setShown(null);
+    else if (event.key === 'Enter' && picked !== undefined && onPick !== undefined) onPick(picked);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div
+      class={onPick === undefined ? 'chart' : 'chart picks'}
+      role="group"
+      tabIndex={0}
+      aria-label={say(onPick === undefined ? 'picture.keys' : 'picture.keys-open', { title })}
+      onKeyDown={onKey}
+      onClick={() => picked === undefined || onPick?.(picked)}
+      onBlur={() => setShown(null)}
+    >
+      <div ref={box} class="canvas" role="img" aria-label={`${title}. ${summary}`} />
+      <div role="status" aria-live="polite">
+        {shown === null || picked === undefined ? null : (
+          <Tip
+            iso={picked}
+            lines={series.map(
+              (one, at): TipLine => ({
+                name: one.name,
+                value: one.values[shown.at] ?? null,
+                colour: one.isLimit === true || one.isApart === true ? null : colourAt(series, at),
+                isApart: one.isApart === true || one.isLimit === true,
+              }),
+            )}
+            currency={currency}
+            left={shown.left}
+            width={box.current?.clientWidth ?? 0}
+            isStacked={kind === 'bars'}
+            note={marks?.get(picked) ?? null}
+          />
+        )}
+      </div>
+    </div>
+  );
 }
 
 export function Picture(props: Props): JSX.Element {
@@ -216,7 +321,10 @@ export function Picture(props: Props): JSX.Element {
             <ul class="legend">
               {series.map((one, at) => (
                 <li key={one.name}>
-                  <Swatch colour={one.isLimit === true ? null : colourAt(series, at)} isEdge={one.edge !== undefined} />
+                  <Swatch
+                    colour={one.isLimit === true || one.isApart === true ? null : colourAt(series, at)}
+                    isEdge={one.edge !== undefined}
+                  />
                   {one.name}
                 </li>
               ))}

@@ -8,6 +8,7 @@
 /** By page: whether an id may follow. */
 export const ROUTES = {
   '': false,
+  costs: false,
   teams: true,
   budgets: true,
   recommendations: true,
@@ -55,8 +56,16 @@ export function routeOf({ page, id }: Place): RouteName | null {
 
 const isRoute = (page: string): page is RouteName => Object.hasOwn(ROUTES, page);
 
-/** Address of a page. Empty words are left out. */
-export function link(page: RouteName, id: string | null = null, query: Readonly<Record<string, string>> = {}): string {
-  const words = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));
+/** Address of a page. Empty words are left out; of a list each text is a word of its own. */
+export function link(
+  page: RouteName,
+  id: string | null = null,
+  query: Readonly<Record<string, string | readonly string[]>> = {},
+): string {
+  const words = new URLSearchParams(
+    Object.entries(query)
+      .filter(([, value]) => value !== '')
+      .flatMap(([name, value]) => [value].flat().map((one) => [name, one] as [string, string])),
+  );
   return `#/${page}${id === null ? '' : `/${encodeURIComponent(id)}`}${words.size === 0 ? '' : `?${words.toString()}`}`;
 }

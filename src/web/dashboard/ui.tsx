@@ -125,6 +125,16 @@ export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Elemen
 /** Nothing is there, and what to do about it. */
 export const Empty = ({ children }: Children): JSX.Element => <p class="empty">{children}</p>;
 
+/** Where an answer will stand, until it is there. */
+const Skeleton = (): JSX.Element => (
+  <div class="skeleton" role="status">
+    <span class="hidden">{say('loading')}</span>
+    <span />
+    <span />
+    <span />
+  </div>
+);
+
 /** Draws an answer when it is there; until then says that it loads. */
 export function Show<T>({
   loaded,
@@ -144,13 +154,7 @@ export function Show<T>({
           </button>
         </>
       )}
-      {data !== null ? (
-        children(data)
-      ) : isLoading ? (
-        <p class="note" role="status">
-          {say('loading')}
-        </p>
-      ) : null}
+      {data !== null ? children(data) : isLoading ? <Skeleton /> : null}
     </div>
   );
 }

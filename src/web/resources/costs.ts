@@ -3,17 +3,25 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BILL_STATES } from '../../core/bill/counting.js';
 import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
-import { BASES, GROUP_KEYS, parseSpendQuery } from '../../core/cost/spend-query.js';
+import {
+  BASES,
+  flagOf,
+  GROUP_KEYS,
+  OF_DIMENSION,
+  parseSpendQuery,
+  type DimensionName,
+  type SpendQuery,
+} from '../../core/cost/spend-query.js';
 import { Calling, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const text = z.string().max(200);
 
-const querySchema = z.strictObject({
+/** What every question about costs says: when, of whom, of what, on which basis. */
+export const costQuery = {
   from: text.optional().describe('Inclusive: 2026-10, 2026-10-01 or a time at the start of a day of the zone'),
   to: text.optional().describe('Exclusive'),
-  'group-by': text.optional().describe(`Comma-separated: ${GROUP_KEYS.join(', ')}`),
   basis: z
     .enum(BASES)
     .optional()
@@ -26,10 +34,52 @@ const querySchema = z.strictObject({
     .union([text, z.array(text).max(1000)])
     .optional()
     .describe('Only this team; several times for several'),
+  ...filterFields(),
+};
+
+type FilterFlag = Exclude<DimensionName, 'subAccount' | 'gpuModel'> | 'sub-account' | 'gpu-model';
+
+/** `gpu-model=H100`, and its like for each dimension. */
+function filterFields(): Record<FilterFlag, z.ZodOptional<z.ZodType<string | string[]>>> {
+  const values = z.union([text, z.array(text).max(1000)]);
+  return Object.fromEntries(
+    OF_DIMENSION.map((name) => [
+      flagOf(name),
+      values.optional().describe('Only this one; several times for several, empty for what is not known'),
+    ]),
+  ) as Record<FilterFlag, ReturnType<typeof values.optional>>;
+}
+
+type CostQuery = Readonly<Record<string, unknown>>;
+
+const texts = (one: unknown): readonly string[] | undefined =>
+  one === undefined || one === null ? undefined : ([one].flat() as string[]);
+
+const word = (one: unknown): string | null => (typeof one === 'string' ? one : null);
+
+/** The question in a query, of the teams that the caller may see. @throws Failure invalid naming every problem */
+export function questionOf({ principal }: Caller, query: CostQuery): SpendQuery {
+  const asked = texts(query['team']);
+  return parseSpendQuery({
+    from: word(query['from']),
+    to: word(query['to']),
+    groupBy: word(query['group-by']),
+    basis: word(query['basis']),
+    currency: word(query['currency']),
+    zone: word(query['zone']),
+    teams: asked === undefined ? principal.teams : asked.filter((one) => sees(principal, one)),
+    filters: Object.fromEntries(OF_DIMENSION.map((name) => [flagOf(name), texts(query[flagOf(name)])])),
+  });
+}
+
+const querySchema = z.strictObject({
+  ...costQuery,
+  'group-by': text.optional().describe(`Comma-separated: ${GROUP_KEYS.join(', ')}`),
 });
 
 const decimal = z.string().describe('Decimal string');
 
+/** Amounts, a currency each. */
 const amounts = z.array(z.strictObject({ currency: z.string(), cost: decimal })).readonly();
 
 /** A bill with its state. */
@@ -46,6 +96,37 @@ export const billSchema = z
     finalAt: z.iso.datetime().nullable().describe('When time alone makes it final; null: it is, or never does'),
   })
   .meta({ id: 'Bill' });
+
+/** What is in no total, besides GPU-hours without a price. */
+export const lackingSchema = z
+  .strictObject({
+    unstated: z
+      .array(
+        z.strictObject({
+          currency: z.string(),
+          cost: decimal,
+          lines: z.int().describe('Of bills; what a commitment covers is often billed nothing'),
+        }),
+      )
+      .readonly()
+      .describe('What is billed without the amount that the basis asks for'),
+    unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
+    setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
+    unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
+    unpriced: z
+      .array(
+        z.strictObject({
+          provider: z.string(),
+          sku: z.string().nullable(),
+          component: z.enum(['gpu', 'storage', 'network']),
+          reason: z.string(),
+          quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
+          hours: z.int().describe('Hours of teams in which it was used'),
+        }),
+      )
+      .describe('On actual and accrued: storage, traffic and what has no quantity, without a price'),
+  })
+  .describe('What is in no total, besides GPU-hours without a price');
 
 const answerSchema = z
   .strictObject({
@@ -69,35 +150,7 @@ const answerSchema = z
     currency: z.string().nullable(),
     totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })),
     unpricedQuantity: decimal,
-    lacking: z
-      .strictObject({
-        unstated: z
-          .array(
-            z.strictObject({
-              currency: z.string(),
-              cost: decimal,
-              lines: z.int().describe('Of bills; what a commitment covers is often billed nothing'),
-            }),
-          )
-          .readonly()
-          .describe('What is billed without the amount that the basis asks for'),
-        unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
-        setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
-        unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
-        unpriced: z
-          .array(
-            z.strictObject({
-              provider: z.string(),
-              sku: z.string().nullable(),
-              component: z.enum(['gpu', 'storage', 'network']),
-              reason: z.string(),
-              quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
-              hours: z.int().describe('Hours of teams in which it was used'),
-            }),
-          )
-          .describe('On actual and accrued: storage, traffic and what has no quantity, without a price'),
-      })
-      .describe('What is in no total, besides GPU-hours without a price'),
+    lacking: lackingSchema,
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
@@ -116,14 +169,12 @@ export class CostsController {
     answer: answerSchema,
   })
   async costs(
-    @Calling() { principal }: Caller,
+    @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
   ): Promise<CostsAnswer> {
     const { stores } = this.parts;
-    const { team, 'group-by': groupBy, ...rest } = query;
-    const asked = team === undefined ? null : [team].flat();
-    const teams = asked === null ? principal.teams : asked.filter((one) => sees(principal, one));
-    const spendQuery = parseSpendQuery({ ...rest, groupBy, teams });
+    const { principal } = caller;
+    const spendQuery = questionOf(caller, query);
     const { fx } = await stores.prices.book(stores.db, principal.organisation);
     const spend = await stores.spend.spend(principal.organisation, spendQuery, fx);
     return withWarnings(stores, principal.organisation, spend, spendQuery, this.parts.clock.now());

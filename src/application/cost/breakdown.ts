@@ -1,0 +1,258 @@
+/**
+ * What the costs of a time are made of, held against the time before, and why they changed: loaded through the stores
+ * of spend and of anomalies, put together by core.
+ *
+ * Reads only. The sums are those of /v1/costs, with the same gaps; what is not listed one by one is summed, so that an
+ * answer stays small with a thousand teams.
+ */
+import type { AnomalyNews } from '../../core/alert/alert.js';
+import type { Basis, GroupKey, SpendQuery } from '../../core/cost/spend-query.js';
+import { GROUP_KEYS } from '../../core/cost/spend-query.js';
+import { invalid } from '../../core/errors.js';
+import {
+  breakdownOf,
+  daysOfSpan,
+  seriesOf,
+  spanBefore,
+  type BreakdownRest,
+  type BreakdownRow,
+  type BreakdownSeries,
+  type DaySpan,
+  type DaySum,
+  type GroupSum,
+} from '../../core/report/breakdown.js';
+import type { FxTable } from '../../core/price/fx.js';
+import type { MonthCell, MonthFacts } from '../../core/report/facts.js';
+import type { ReportBridge } from '../../core/report/report.js';
+import { bridgeBetween, gpuHoursText } from '../../core/report/spend.js';
+import { civilFromDays, DAY_MS, daysFromCivil, formatDay, localDays, parseDay } from '../../core/time.js';
+import type { ChargeCategory, Term } from '../../core/usage.js';
+import { valueOf, wholeOf } from '../../store/cost/spend-sums.js';
+import type { Lacking, Spend, SpendGroup, SpendGroups } from '../../store/cost/spend.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needed = Pick<Stores, 'db' | 'spend' | 'anomalies' | 'organisations' | 'prices'>;
+
+/** Keys that costs are broken down by: days have series of their own. */
+export const BREAKDOWN_KEYS: readonly GroupKey[] = GROUP_KEYS.filter((key) => key !== 'day' && key !== 'month');
+
+/** A time with its sums, and with what is in none of them. */
+export interface CostSpan extends DaySpan {
+  readonly totals: Spend['totals'];
+  readonly unpricedGpuHours: string;
+  readonly lacking: Lacking;
+}
+
+export interface CostBreakdown {
+  readonly basis: Basis;
+  readonly zone: string;
+  readonly groupBy: readonly GroupKey[];
+  readonly now: CostSpan;
+  /** Null: nobody asked for it. */
+  readonly before: CostSpan | null;
+  readonly rows: readonly BreakdownRow[];
+  readonly rest: readonly BreakdownRest[];
+  readonly days: readonly string[];
+  readonly series: readonly BreakdownSeries[];
+  /** The total of each day of the time before, from its first. */
+  readonly daysBefore: readonly Pick<BreakdownSeries, 'currency' | 'values'>[];
+  /** Of the teams that were asked for, whatever the filters. */
+  readonly anomalies: readonly Pick<AnomalyNews, 'team' | 'day' | 'what' | 'currency' | 'observed' | 'expected'>[];
+}
+
+export interface CostBridge {
+  readonly basis: Basis;
+  readonly zone: string;
+  readonly now: CostSpan;
+  readonly before: CostSpan;
+  readonly bridges: readonly {
+    readonly currency: string;
+    readonly reason: string | null;
+    readonly bridge: ReportBridge | null;
+  }[];
+}
+
+/** Times that go with the data: so many days until its end, its month so far, the month before. */
+export const COST_SPANS = ['7', '30', '90', '365', 'month', 'last-month'] as const;
+export type CostSpanName = (typeof COST_SPANS)[number];
+/** Ten years: a value a day. */
+const MOST_DAYS = 3660;
+const MOST_SERIES = 8;
+const BRIDGE_KEYS = ['provider', 'sku', 'gpuModel', 'term', 'category'] as const;
+
+const problem = (path: string, message: string): Error =>
+  invalid('the question about costs has problems', [{ path, message }]);
+
+/**
+ * @param limit rows of each currency; the others are summed
+ * @throws Failure invalid where the keys are not one or two, or the time is too long
+ */
+export async function costBreakdown(
+  stores: Needed,
+  organisation: string,
+  question: SpendQuery,
+  {
+    compares,
+    limit,
+    last,
+    now: at,
+  }: { readonly compares: boolean; readonly limit: number; readonly last: CostSpanName; readonly now: number },
+): Promise<CostBreakdown> {
+  const { basis, zone, groupBy } = question;
+  const first = firstKey(groupBy);
+  const span = await spanAsked(stores, organisation, question, last, at);
+  const before = compares ? spanBefore(span) : null;
+  const { fx } = await stores.prices.book(stores.db, organisation);
+  const of = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
+    stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx);
+  const [now, old, daily, dailyBefore, anomalies] = await Promise.all([
+    of(span, groupBy),
+    before === null ? null : of(before, groupBy),
+    of(span, ['day', first]),
+    before === null ? null : of(before, ['day']),
+    stores.anomalies.within(organisation, question.teams, span.from, span.to),
+  ]);
+  const days = daysOfSpan(span);
+  const sums = ({ groups }: SpendGroups): GroupSum[] => groups.map((group) => sumOf(group, groupBy.length));
+  return {
+    basis,
+    zone,
+    groupBy,
+    now: spanOf(span, now),
+    before: before === null || old === null ? null : spanOf(before, old),
+    ...breakdownOf(sums(now), old === null ? null : sums(old), limit),
+    days,
+    series: seriesOf(daySums(daily, true), days, MOST_SERIES),
+    daysBefore:
+      before === null || dailyBefore === null
+        ? []
+        : seriesOf(daySums(dailyBefore, false), daysOfSpan(before), 1).map(({ currency, values }) => ({
+            currency,
+            values,
+          })),
+    anomalies: anomalies.map(({ team, day, what, currency, observed, expected }) => ({
+      team,
+      day,
+      what,
+      currency,
+      observed,
+      expected,
+    })),
+  };
+}
+
+/** A bridge for each currency. @throws Failure invalid where the time is too long */
+export async function costBridge(
+  stores: Needed,
+  organisation: string,
+  question: SpendQuery,
+  last: CostSpanName,
+  at: number,
+): Promise<CostBridge> {
+  const { basis, zone } = question;
+  const span = await spanAsked(stores, organisation, question, last, at);
+  const before = spanBefore(span);
+  const { fx } = await stores.prices.book(stores.db, organisation);
+  const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
+    stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table);
+  const [now, old] = await Promise.all([cells(span, fx), cells(before, fx)]);
+  const currencies = [...new Set([...now.groups, ...old.groups].map(({ currency }) => currency))].sort();
+  return {
+    basis,
+    zone,
+    now: spanOf(span, now),
+    before: spanOf(before, old),
+    bridges: currencies.map((currency) => {
+      const facts = (groups: SpendGroups): MonthFacts => ({ cells: cellsOf(groups, currency), unconverted: new Map() });
+      const { known, reason } = bridgeBetween(facts(now), facts(old));
+      return { currency, reason, bridge: known };
+    }),
+  };
+}
+
+/** The time of a question; where it names no day, one that ends with the data. @throws Failure invalid if too long */
+export async function spanAsked(
+  stores: Pick<Needed, 'db' | 'organisations'>,
+  organisation: string,
+  { from: first, to: end, zone }: Pick<SpendQuery, 'from' | 'to' | 'zone'>,
+  last: CostSpanName,
+  now: number,
+): Promise<DaySpan> {
+  const asOf = await stores.organisations.asOf(stores.db, organisation, now);
+  const today = localDays(zone, asOf);
+  if (first === null && end === null) return spanNamed(last, today);
+  // Never empty: what begins in the future is one day long.
+  const to = end ?? formatDay(Math.max(today, parseDay(first ?? '') ?? 0) + 1);
+  const from = first ?? formatDay((parseDay(to) ?? 0) - Number(COST_SPANS[1]));
+  if ((Date.parse(to) - Date.parse(from)) / DAY_MS > MOST_DAYS)
+    throw problem('from', `is more than ${MOST_DAYS} days before the end`);
+  return { from, to };
+}
+
+function spanNamed(name: CostSpanName, today: number): DaySpan {
+  const { year, month } = civilFromDays(today);
+  const monthStart = daysFromCivil(year, month, 1);
+  const tomorrow = formatDay(today + 1);
+  if (name === 'month') return { from: formatDay(monthStart), to: tomorrow };
+  if (name === 'last-month') {
+    const before = civilFromDays(monthStart - 1);
+    return { from: formatDay(daysFromCivil(before.year, before.month, 1)), to: formatDay(monthStart) };
+  }
+  return { from: formatDay(today + 1 - Number(name)), to: tomorrow };
+}
+
+function firstKey(keys: readonly GroupKey[]): GroupKey {
+  const [first, , third] = keys;
+  if (first === undefined || third !== undefined || !keys.every((key) => BREAKDOWN_KEYS.includes(key)))
+    throw problem('group-by', `is one or two of ${BREAKDOWN_KEYS.join(', ')}`);
+  return first;
+}
+
+const figure = ({ cost }: SpendGroup): GroupSum['cost'] => (cost === null ? null : valueOf(cost));
+
+function sumOf(group: SpendGroup, keys: number): GroupSum {
+  return {
+    names: Array.from({ length: keys }, (_, place) => group.group(place)),
+    currency: group.currency,
+    cost: figure(group),
+    parts: group.parts === null ? null : BigInt(wholeOf(group.parts)),
+    unpriced: group.unpriced === null ? 0n : BigInt(wholeOf(group.unpriced)),
+  };
+}
+
+/** @param named whether the second key is the group's name */
+const daySums = ({ groups }: SpendGroups, named: boolean): DaySum[] =>
+  groups.map((group) => ({
+    day: group.group(0) ?? '',
+    name: named ? group.group(1) : null,
+    currency: group.currency,
+    cost: figure(group),
+  }));
+
+const spanOf = ({ from, to }: DaySpan, { totals, unpriced, lacking }: SpendGroups): CostSpan => ({
+  from,
+  to,
+  totals,
+  unpricedGpuHours: gpuHoursText(unpriced),
+  lacking,
+});
+
+function cellsOf({ groups }: SpendGroups, wanted: string): MonthCell[] {
+  return groups
+    .filter(({ currency }) => currency === wanted)
+    .map((group) => {
+      const { cost, parts, unpriced, names } = sumOf(group, BRIDGE_KEYS.length);
+      const [provider, sku, gpuModel, term, category] = names;
+      return {
+        team: '',
+        provider: provider ?? '',
+        sku: sku ?? null,
+        gpuModel: gpuModel ?? null,
+        term: (term ?? null) as Term | null,
+        category: (category ?? 'Usage') as ChargeCategory,
+        amount: cost,
+        quantity: parts,
+        unpriced,
+      };
+    });
+}

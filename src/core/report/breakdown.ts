@@ -1,0 +1,219 @@
+/**
+ * What a time's costs are made of, by one or two keys, held against a time before: rows with their shares and changes,
+ * and the largest groups day by day.
+ *
+ * Exact: decimals are added with every digit, and what is not listed one by one is in a row for all the rest, so that
+ * the rows sum to the total. Amounts of two currencies are never added. What has no price is null, never 0.
+ */
+import { addDecimal, compareDecimal, formatDecimal, negateDecimal, ZERO, type Decimal } from '../decimal.js';
+import { civilFromDays, daysFromCivil, formatDay, parseDay } from '../time.js';
+import { gpuHoursText } from './spend.js';
+
+/** Sums of one group in one currency. */
+export interface GroupSum {
+  /** In the order of the question's keys; null: not known. */
+  readonly names: readonly (string | null)[];
+  readonly currency: string;
+  /** Null: nothing of it has a price. */
+  readonly cost: Decimal | null;
+  /** GPU part-milliseconds; null: none was metered. */
+  readonly parts: bigint | null;
+  /** Of them without a price. */
+  readonly unpriced: bigint;
+}
+
+export interface BreakdownRow {
+  readonly names: readonly (string | null)[];
+  readonly currency: string;
+  readonly cost: string | null;
+  /** Of the time before; null: nothing was known of it then, or nobody asked. */
+  readonly before: string | null;
+  /** What it cost more than before; null: nobody asked, or one of the two is without a price. */
+  readonly change: string | null;
+  /** Of the total of its currency; null where that is not above zero, or this has no price. */
+  readonly share: number | null;
+  readonly gpuHours: string | null;
+  readonly unpricedGpuHours: string;
+}
+
+/** Groups that are not listed one by one, in one currency. */
+export interface BreakdownRest extends Omit<BreakdownRow, 'names'> {
+  readonly groups: number;
+}
+
+export interface BreakdownSeries {
+  /** Null: all groups that have no series of their own. */
+  readonly name: { readonly value: string | null } | null;
+  readonly currency: string;
+  /** One per day: null where what was used has no price, 0 where nothing was used. */
+  readonly values: readonly (string | null)[];
+}
+
+/** A time of whole civil days: from the first, before the last. */
+export interface DaySpan {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface DaySum {
+  readonly day: string;
+  readonly name: string | null;
+  readonly currency: string;
+  readonly cost: Decimal | null;
+}
+
+/**
+ * The time before one: of whole months as many months, else as many days that end where it begins.
+ * @param span of valid days, not empty
+ */
+export function spanBefore({ from, to }: DaySpan): DaySpan {
+  const [first, end] = [parseDay(from) ?? 0, parseDay(to) ?? 0];
+  const [a, b] = [civilFromDays(first), civilFromDays(end)];
+  if (a.day === 1 && b.day === 1) {
+    const months = (b.year - a.year) * 12 + b.month - a.month;
+    const month = a.year * 12 + a.month - 1 - months;
+    return { from: formatDay(daysFromCivil(Math.floor(month / 12), (month % 12) + 1, 1)), to: from };
+  }
+  return { from: formatDay(first - (end - first)), to: from };
+}
+
+/** Each day of a time. */
+export function daysOfSpan({ from, to }: DaySpan): string[] {
+  const [first, end] = [parseDay(from) ?? 0, parseDay(to) ?? 0];
+  return Array.from({ length: Math.max(0, end - first) }, (_, at) => formatDay(first + at));
+}
+
+const keyOf = ({ names, currency }: Pick<GroupSum, 'names' | 'currency'>): string => JSON.stringify([currency, names]);
+
+interface Pair {
+  readonly names: readonly (string | null)[];
+  readonly currency: string;
+  readonly now: GroupSum | null;
+  readonly before: GroupSum | null;
+}
+
+/**
+ * @param before null: nobody asked for a time before
+ * @param most rows of each currency; the others are summed
+ */
+export function breakdownOf(
+  now: readonly GroupSum[],
+  before: readonly GroupSum[] | null,
+  most: number,
+): { readonly rows: BreakdownRow[]; readonly rest: BreakdownRest[] } {
+  const pairs = new Map<string, Pair>();
+  for (const sum of now) pairs.set(keyOf(sum), { names: sum.names, currency: sum.currency, now: sum, before: null });
+  for (const sum of before ?? []) {
+    const { names, currency } = sum;
+    pairs.set(keyOf(sum), { names, currency, now: pairs.get(keyOf(sum))?.now ?? null, before: sum });
+  }
+  const ofCurrency = grouped([...pairs.values()], ({ currency }) => currency);
+  const [rows, rest]: [BreakdownRow[], BreakdownRest[]] = [[], []];
+  for (const [currency, all] of [...ofCurrency].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const total = summed(all.flatMap((pair) => (pair.now === null ? [] : [pair.now])));
+    const inOrder = all.toSorted(bySize);
+    const told = (pair: Pick<Pair, 'now' | 'before'>): Omit<BreakdownRow, 'names'> =>
+      rowOf(currency, pair, before !== null, total.cost);
+    rows.push(...inOrder.slice(0, most).map((pair) => ({ names: pair.names, ...told(pair) })));
+    const others = inOrder.slice(most);
+    if (others.length === 0) continue;
+    const side = (name: 'now' | 'before'): GroupSum | null => {
+      const sums = others.flatMap((pair) => pair[name] ?? []);
+      return sums.length === 0 ? null : { names: [], currency, ...summed(sums) };
+    };
+    rest.push({ groups: others.length, ...told({ now: side('now'), before: side('before') }) });
+  }
+  return { rows, rest };
+}
+
+function grouped<T, K>(all: readonly T[], keyOfOne: (one: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const one of all) {
+    const own = groups.get(keyOfOne(one));
+    if (own === undefined) groups.set(keyOfOne(one), [one]);
+    else own.push(one);
+  }
+  return groups;
+}
+
+function summed(sums: readonly GroupSum[]): Pick<GroupSum, 'cost' | 'parts' | 'unpriced'> {
+  let [cost, parts, unpriced]: [Decimal | null, bigint | null, bigint] = [null, null, 0n];
+  for (const sum of sums) {
+    if (sum.cost !== null) cost = addDecimal(cost ?? ZERO, sum.cost);
+    if (sum.parts !== null) parts = (parts ?? 0n) + sum.parts;
+    unpriced += sum.unpriced;
+  }
+  return { cost, parts, unpriced };
+}
+
+function rowOf(
+  currency: string,
+  { now, before }: Pick<Pair, 'now' | 'before'>,
+  compares: boolean,
+  total: Decimal | null,
+): Omit<BreakdownRow, 'names'> {
+  const cost = now === null ? ZERO : now.cost;
+  // What was not there cost nothing; what was there without a price cost nobody knows what.
+  const old = !compares ? null : before === null ? ZERO : before.cost;
+  return {
+    currency,
+    cost: textOf(cost),
+    before: textOf(old),
+    change: cost === null || old === null ? null : formatDecimal(addDecimal(cost, negateDecimal(old))),
+    share: shareOf(cost, total),
+    gpuHours: now === null || now.parts === null ? null : gpuHoursText(now.parts),
+    unpricedGpuHours: gpuHoursText(now?.unpriced ?? 0n),
+  };
+}
+
+const textOf = (amount: Decimal | null): string | null => (amount === null ? null : formatDecimal(amount));
+
+const valueOf = (amount: Decimal): number => Number(formatDecimal(amount));
+
+/** To six digits; null where the total is not above zero, or the part is not known. */
+export function shareOf(part: Decimal | null, total: Decimal | null): number | null {
+  if (part === null || total === null || compareDecimal(total, ZERO) <= 0) return null;
+  return Math.round((valueOf(part) / valueOf(total)) * 1e6) / 1e6;
+}
+
+/** What costs the most first, then what did before, then by name. */
+function bySize(a: Pair, b: Pair): number {
+  const least = { unscaled: -1n, scale: 0 };
+  const by = (side: 'now' | 'before'): number => compareDecimal(b[side]?.cost ?? least, a[side]?.cost ?? least);
+  return by('now') || by('before') || (keyOf(a) < keyOf(b) ? -1 : 1);
+}
+
+/**
+ * The groups that cost the most, day by day, and the rest as one.
+ * @param most series of each currency, without the one of the rest
+ */
+export function seriesOf(sums: readonly DaySum[], days: readonly string[], most: number): BreakdownSeries[] {
+  const place = new Map(days.map((day, at) => [day, at]));
+  return [...grouped(sums, ({ currency }) => currency)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([currency, all]) => {
+      const groups = [...grouped(all, ({ name }) => name)]
+        .map(([value, own]) => ({ value, own, size: own.reduce(larger, ZERO) }))
+        .sort((a, b) => compareDecimal(b.size, a.size) || ((a.value ?? '\uffff') < (b.value ?? '\uffff') ? -1 : 1));
+      // One more is told by its name: a rest of one has one.
+      const shown = groups.length <= most + 1 ? groups.length : most;
+      const others = groups.slice(shown).flatMap(({ own }) => own);
+      return [
+        ...groups.slice(0, shown).map(({ value, own }) => ({ name: { value }, currency, values: byDay(own, place) })),
+        ...(others.length === 0 ? [] : [{ name: null, currency, values: byDay(others, place) }]),
+      ];
+    });
+}
+
+const larger = (sum: Decimal, { cost }: DaySum): Decimal => (cost === null ? sum : addDecimal(sum, cost));
+
+function byDay(sums: readonly DaySum[], place: ReadonlyMap<string, number>): (string | null)[] {
+  const values = new Array<Decimal | null | undefined>(place.size).fill(undefined);
+  for (const { day, cost } of sums) {
+    const at = place.get(day);
+    if (at === undefined) continue;
+    const known = values[at];
+    values[at] = cost === null ? (known ?? null) : addDecimal(known ?? ZERO, cost);
+  }
+  return values.map((value) => (value === undefined ? '0' : textOf(value)));
+}

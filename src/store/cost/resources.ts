@@ -1,0 +1,118 @@
+/**
+ * What each resource cost of sums that keep no resource: reads the records of the time again, block by block, and only
+ * of the deliveries that the question is about. The rule of the shares is core's (core/cost/by-resource.ts). Reads only.
+ */
+import { costsByResource, ResourceWeights, type ResourceCost, type ResourceSum } from '../../core/cost/by-resource.js';
+import { dimensionKey, Grouping } from '../../core/cost/rollup.js';
+import type { SpendQuery } from '../../core/cost/spend-query.js';
+import { parseDecimal } from '../../core/decimal.js';
+import { invalid } from '../../core/errors.js';
+import type { DaySpan } from '../../core/report/breakdown.js';
+import { formatInstant, parseDay, startOfLocalDay, type Interval } from '../../core/time.js';
+import type { OrganisationStore } from '../access/organisation.js';
+import type { Queryable } from '../database.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
+import type { Dimensions } from '../usage/dimensions.js';
+import { dimensionsOf } from './spend-filters.js';
+import { dimensionSums } from './spend-sums.js';
+
+/** Payloads at a time: a full one is about a megabyte. */
+const PAGE_BLOCKS = 16;
+/** Some seconds of reading. */
+const MOST_RECORDS = 4_000_000;
+const MOST_GROUPS = 100_000;
+
+interface BlockRow extends StoredBlock {
+  source: string;
+  delivery: string;
+  no: number;
+  records: number;
+}
+
+export class ResourceCostStore {
+  constructor(
+    private readonly organisations: OrganisationStore,
+    private readonly dimensions: Dimensions,
+  ) {}
+
+  /** @throws Failure invalid where more records lie in the time than can be read for an answer */
+  async costs(db: Queryable, organisation: string, question: SpendQuery & DaySpan): Promise<ResourceCost[]> {
+    const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
+    const rows = await dimensionSums(db, organisation, query);
+    const sums = rows.map(
+      ({ cost, ...row }): ResourceSum => ({ ...row, cost: cost === null ? null : parseDecimal(cost) }),
+    );
+    const span = {
+      start: startOfLocalDay(question.zone, parseDay(question.from) ?? 0),
+      end: startOfLocalDay(question.zone, parseDay(question.to) ?? 0),
+    };
+    return costsByResource(sums, await this.weights(db, organisation, sums, span));
+  }
+
+  private async weights(
+    db: Queryable,
+    organisation: string,
+    sums: readonly ResourceSum[],
+    span: Interval,
+  ): Promise<ResourceWeights> {
+    const weights = new ResourceWeights(span);
+    const ids = [...new Set(sums.map(({ dimension }) => dimension))];
+    const idOf = new Map(
+      [...(await this.dimensions.byIds(db, organisation, ids))].map(([id, one]) => [dimensionKey(one), id]),
+    );
+    const rules = await this.organisations.rules(db, organisation);
+    const grouping = new Grouping(
+      (record) => rules.teamOf(record),
+      await this.organisations.trackedTags(db, organisation),
+    );
+    const teams = new Set(sums.map(({ team }) => team));
+    for await (const block of blocksOf(db, organisation, [...teams], ids, span)) {
+      for (const record of countedRecords(block)) {
+        if (record.start >= span.end || record.end < span.start) continue;
+        const { cell } = grouping.groupOf(record);
+        const id = teams.has(cell.team) ? idOf.get(dimensionKey(cell.dimension)) : undefined;
+        if (id !== undefined) weights.add(cell.team, id, record);
+      }
+      grouping.trim(MOST_GROUPS);
+    }
+    return weights;
+  }
+}
+
+/** Blocks with records of some teams' dimensions within a time. */
+async function* blocksOf(
+  db: Queryable,
+  organisation: string,
+  teams: readonly string[],
+  dimensions: readonly string[],
+  { start, end }: Interval,
+): AsyncGenerator<StoredBlock> {
+  const times = [formatInstant(start), formatInstant(end)];
+  const deliveries = (
+    await db.query<{ delivery: string }>(
+      `select distinct delivery::text as delivery from usage_hour where organisation = $1 and team = any($2::text[])
+         and dimension = any($3::bigint[]) and hour >= $4 and hour < $5`,
+      [organisation, teams, dimensions, ...times],
+    )
+  ).map(({ delivery }) => delivery);
+  let read = 0;
+  for (let last: BlockRow | undefined; ; ) {
+    const page: BlockRow[] = await db.query<BlockRow>(
+      `select source, delivery::text as delivery, no, records, payload, set_aside from block
+       where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3
+         and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
+       order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
+      [organisation, deliveries, ...times, last?.source ?? null, last?.delivery ?? null, last?.no ?? null],
+    );
+    for (const block of page) {
+      read += block.records;
+      if (read > MOST_RECORDS)
+        throw invalid('the question about costs has problems', [
+          { path: 'from', message: `more than ${MOST_RECORDS} records lie in this time: ask for fewer days` },
+        ]);
+      yield block;
+    }
+    last = page.at(-1);
+    if (page.length < PAGE_BLOCKS) return;
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * The filters of a question about costs as the dimensions that they let through, so that sums are read by their ids
+ * alone. Accounts go by the name by which their payers' bills call them, as in budgets' filters. Reads only.
+ */
+import type { SpendFilters } from '../../core/cost/spend-query.js';
+import { FILTER_COLUMNS } from '../budget/filters.js';
+import type { Queryable } from '../database.js';
+
+const COLUMN_OF: Readonly<Record<keyof SpendFilters, string>> = { ...FILTER_COLUMNS, gpuModel: 'd.gpu_model' };
+
+/** The dimensions that filters let through; null: there is no filter. */
+export async function dimensionsOf(
+  db: Queryable,
+  organisation: string,
+  filters: SpendFilters | undefined,
+): Promise<string[] | null> {
+  if (filters === undefined || Object.keys(filters).length === 0) return null;
+  const conditions = Object.keys(filters).map(
+    (name) => `$2::jsonb->'${name}' ? coalesce(${COLUMN_OF[name as keyof SpendFilters]}, '')`,
+  );
+  const rows = await db.query<{ id: string }>(
+    `select d.id::text as id from dimension d where d.organisation = $1 and ${conditions.join(' and ')}`,
+    [organisation, JSON.stringify(filters)],
+  );
+  return rows.map(({ id }) => id);
+}

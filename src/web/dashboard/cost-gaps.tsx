@@ -1,0 +1,43 @@
+/** What is in none of the sums of a time, in words. Nothing is left unsaid: unknown is never zero. */
+import type { JSX } from 'preact';
+import type { CostSpan } from './answers.js';
+import { code, decimal, money } from './format.js';
+import { say } from './language.js';
+
+function linesOf({ unpricedGpuHours, lacking }: CostSpan): string[] {
+  const { unstated, unbilled, setAside, unconverted, unpriced } = lacking;
+  return [
+    ...(Number(unpricedGpuHours) === 0 ? [] : [say('gaps.unpriced', { hours: decimal(unpricedGpuHours) })]),
+    ...unstated.map(({ cost, currency, lines }) => say('gaps.unstated', { amount: money(cost, currency), n: lines })),
+    ...unbilled.map(({ cost, currency }) => say('gaps.unbilled', { amount: money(cost, currency) })),
+    ...setAside.map(({ cost, currency }) => say('gaps.set-aside', { amount: money(cost, currency) })),
+    ...unconverted.map(({ cost, currency }) => say('gaps.unconverted', { amount: money(cost, currency) })),
+    ...unpriced.map(({ provider, sku, component, quantity, hours }) =>
+      quantity === null
+        ? say('gaps.unmeasured', { what: `${provider} ${sku ?? say('not-known')}`, n: hours })
+        : say(component === 'network' ? 'gaps.traffic' : 'gaps.storage', {
+            quantity: decimal(quantity),
+            what: `${provider} ${sku ?? say('not-known')}`,
+          }),
+    ),
+  ];
+}
+
+export function Gaps({ span, name }: { readonly span: CostSpan; readonly name: string }): JSX.Element | null {
+  const lines = linesOf(span);
+  if (lines.length === 0) return null;
+  return (
+    <div class="warning">
+      <strong>{name}</strong>
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** A name within a dimension, as people read it. */
+export const nameIn = (key: string, value: string | null): string =>
+  value === null || value === '' ? say('not-known') : key === 'term' ? code('term', value) : value;

@@ -1,0 +1,360 @@
+/**
+ * The cost explorer: what was spent in any time, by any two keys, against the time before, and why it changed. The
+ * question is the address; a day, a team, a SKU and at last each resource is one click further in.
+ */
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
+import type { BreakdownRow } from '../../../core/report/breakdown.js';
+import type { CostBreakdown, CostResources } from '../answers.js';
+import { get } from '../api.js';
+import { ask, Asking } from '../cost-asking.js';
+import { Bridge } from '../cost-bridge.js';
+import { Gaps, nameIn } from '../cost-gaps.js';
+import { queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
+import { Views } from '../cost-views.js';
+import { code, day, decimal, money, percent, unknown } from '../format.js';
+import { joined, reader, say } from '../language.js';
+import { useLoaded } from '../loading.js';
+import { Picture, type Series } from '../picture.js';
+import { Rich } from '../rich.js';
+import { link, place } from '../router.js';
+import { Table, type Column } from '../table.js';
+import { Amount, Card, Empty, Figure, Page, Show } from '../ui.js';
+
+export function Costs(): JSX.Element {
+  const question = questionOf(place.value.query);
+  const query = queryOf(question);
+  const loaded = useLoaded(`costs ${JSON.stringify(query)}`, (halt) =>
+    get<CostBreakdown>('/v1/costs/breakdown', query, halt),
+  );
+  const { data } = loaded;
+  return (
+    <Page
+      title={say('page.costs')}
+      lead={
+        data === null
+          ? say('explorer.lead')
+          : joined([
+              spanText(data.now),
+              say(`explorer.basis-${question.basis as 'actual'}`),
+              question.zone,
+              data.before === null ? null : say('explorer.against', { span: spanText(data.before) }),
+            ])
+      }
+    >
+      <Card title={say('explorer.question')} actions={<Views question={question} />}>
+        <Asking question={question} shown={data?.now ?? null} />
+      </Card>
+      <Card title={say('explorer.answer')}>
+        <Show loaded={loaded}>{(answer) => <Answer answer={answer} question={question} />}</Show>
+      </Card>
+      {question.compares ? <Bridge question={question} /> : null}
+      {(question.filters.sku ?? []).length === 1 ? <Resources question={question} /> : null}
+    </Page>
+  );
+}
+
+/** Its last day is the one before its end. */
+const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => {
+  const last = new Date(Date.parse(to) - 86_400_000).toISOString().slice(0, 10);
+  return from === last ? day(from) : say('span', { from: day(from), to: day(last) });
+};
+
+function Answer({
+  answer,
+  question,
+}: {
+  readonly answer: CostBreakdown;
+  readonly question: CostQuestion;
+}): JSX.Element {
+  const currencies = [
+    ...new Set(answer.rows.filter(({ cost, before }) => cost !== null || before !== null).map((row) => row.currency)),
+  ];
+  return (
+    <>
+      {answer.rows.length === 0 ? <Nothing question={question} /> : null}
+      {currencies.map((currency) => (
+        <InCurrency key={currency} answer={answer} question={question} currency={currency} />
+      ))}
+      {answer.rows.length === 0 ? null : <Rows answer={answer} question={question} />}
+      <Gaps span={answer.now} name={say('gaps.now')} />
+      {answer.before === null ? null : <Gaps span={answer.before} name={say('gaps.before')} />}
+    </>
+  );
+}
+
+/** Why there is nothing: what to change, in the order in which it is likely. */
+function Nothing({ question }: { readonly question: CostQuestion }): JSX.Element {
+  const filtered = Object.keys(question.filters).length > 0;
+  return (
+    <Empty>
+      {filtered ? (
+        <Rich
+          of="explorer.nothing-filtered"
+          given={{ a: (inner) => <a href={link('costs', null, wordsOf({ ...question, filters: {} }))}>{inner}</a> }}
+        />
+      ) : (
+        <Rich
+          of={
+            question.basis === 'actual' || question.basis === 'accrued' ? 'explorer.nothing' : 'explorer.nothing-billed'
+          }
+          given={{ a: (inner) => <a href={link('imports')}>{inner}</a> }}
+        />
+      )}
+    </Empty>
+  );
+}
+
+interface Part {
+  readonly answer: CostBreakdown;
+  readonly question: CostQuestion;
+  readonly currency: string;
+}
+
+const changeText = (change: string | null, currency: string, before: string | null): string => {
+  if (change === null) return unknown();
+  const sign = Number(change) > 0 ? '+' : '';
+  const share = before === null || Number(before) <= 0 ? '' : ` (${sign}${percent(Number(change) / Number(before))})`;
+  return `${sign}${money(change, currency)}${share}`;
+};
+
+const less = (one: string, other: string): string =>
+  formatDecimal(addDecimal(parseDecimal(one) ?? ZERO, negateDecimal(parseDecimal(other) ?? ZERO)));
+
+function InCurrency({ answer, question, currency }: Part): JSX.Element {
+  const of = (span: CostBreakdown['now'] | null): string | null =>
+    span === null ? null : (span.totals.find((one) => one.currency === currency)?.cost ?? '0');
+  const [now, before] = [of(answer.now), of(answer.before)];
+  const change = now === null || before === null ? null : less(now, before);
+  const [key = 'team'] = answer.groupBy;
+  const [series, marks] = useMemo(
+    () => [seriesIn(answer, currency, key), marksIn(answer, currency)],
+    [answer, currency, reader.value],
+  );
+  return (
+    <>
+      <dl class="figures">
+        <Figure name={say('explorer.total', { currency })} value={<Amount amount={now} currency={currency} />} />
+        {answer.before === null ? null : (
+          <>
+            <Figure name={say('bridge.before')} value={<Amount amount={before} currency={currency} />} />
+            <Figure
+              name={say('explorer.change')}
+              value={<span class={tone(change)}>{changeText(change, currency, before)}</span>}
+            />
+          </>
+        )}
+      </dl>
+      <Picture
+        title={say('explorer.daily', { currency, by: code('dimension', key) })}
+        summary={say('cost.summary', {
+          amount: money(now, currency),
+          n: series.filter(({ isApart }) => isApart !== true).length,
+        })}
+        days={answer.days}
+        series={series}
+        currency={currency}
+        kind="bars"
+        file={`costs-per-day-${currency}`}
+        marks={marks}
+        onPick={(iso) =>
+          ask({ ...question, from: iso, to: new Date(Date.parse(iso) + 86_400_000).toISOString().slice(0, 10) })
+        }
+      />
+      {marks.size === 0 ? null : (
+        <ul class="plain">
+          {[...marks].map(([iso, text]) => (
+            <li key={iso}>
+              <span class="delta more" aria-hidden="true">
+                ▼
+              </span>{' '}
+              <strong>{day(iso)}</strong> {text}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+const tone = (change: string | null): string =>
+  change === null || Number(change) === 0 ? 'delta' : Number(change) > 0 ? 'delta more' : 'delta less';
+
+function seriesIn(answer: CostBreakdown, currency: string, key: string): Series[] {
+  const parts = answer.series
+    .filter((one) => one.currency === currency)
+    .map(
+      ({ name, values }): Series => ({
+        name: name === null ? say('explorer.others') : nameIn(key, name.value),
+        values,
+      }),
+    );
+  const before = answer.daysBefore.find((one) => one.currency === currency);
+  if (before === undefined) return parts;
+  // A time before of another length (February before March) is laid beside it from its first day.
+  const values = answer.days.map((_, at) => before.values[at] ?? null);
+  return [...parts, { name: say('bridge.before'), values, isApart: true }];
+}
+
+/** By day what was unusual, in words. */
+function marksIn({ anomalies }: CostBreakdown, currency: string): Map<string, string> {
+  const marks = new Map<string, string>();
+  for (const { day: iso, team, what, observed, expected, currency: own } of anomalies) {
+    if (own !== currency) continue;
+    const text = say('explorer.unusual', {
+      team,
+      what: code('unusual', what),
+      observed: money(observed, own),
+      low: money(expected.low, own),
+      high: money(expected.high, own),
+    });
+    marks.set(iso, marks.has(iso) ? `${marks.get(iso) ?? ''} ${text}` : text);
+  }
+  return marks;
+}
+
+function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): readonly Column<BreakdownRow>[] {
+  const amount = (name: string, of: (row: BreakdownRow) => string | null): Column<BreakdownRow> => ({
+    name,
+    text: (row) => of(row) ?? '',
+    number: (row) => (of(row) === null ? null : Number(of(row))),
+    cell: (row) => <Amount amount={of(row)} currency={row.currency} />,
+  });
+  return [
+    ...groupBy.map(
+      (key, at): Column<BreakdownRow> => ({
+        name: code('dimension', key),
+        text: ({ names }) => nameIn(key, names[at] ?? null),
+        cell: ({ names }) => (
+          <a href={link('costs', null, wordsOf(stepInto(question, key as CostKey, names[at] ?? '')))}>
+            {nameIn(key, names[at] ?? null)}
+          </a>
+        ),
+      }),
+    ),
+    amount(say('column.cost'), ({ cost }) => cost),
+    {
+      name: say('column.share'),
+      text: ({ share }) => (share === null ? '' : String(share)),
+      number: ({ share }) => share,
+      cell: ({ share }) => (
+        <span class="share">
+          <svg class="part" width="100%" height="6" aria-hidden="true">
+            <rect class="track" width="100%" height="6" rx="3" />
+            <rect class="spent" width={`${100 * Math.min(1, Math.max(0, share ?? 0))}%`} height="6" rx="3" />
+          </svg>
+          <span>{percent(share)}</span>
+        </span>
+      ),
+    },
+    ...(before === null
+      ? []
+      : [
+          amount(say('bridge.before'), (row) => row.before),
+          {
+            ...amount(say('explorer.change'), ({ change }) => change),
+            cell: ({ change, currency, before: old }) => (
+              <span class={tone(change)}>{changeText(change, currency, old)}</span>
+            ),
+          } satisfies Column<BreakdownRow>,
+        ]),
+    {
+      name: say('explorer.gpu-hours'),
+      text: ({ gpuHours }) => gpuHours ?? '',
+      number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
+      cell: ({ gpuHours, unpricedGpuHours }) => (
+        <>
+          {gpuHours === null ? <span class="quiet">–</span> : decimal(gpuHours, 0)}
+          {Number(unpricedGpuHours) === 0 ? null : (
+            <div class="note">{say('explorer.of-it-unpriced', { hours: decimal(unpricedGpuHours, 1) })}</div>
+          )}
+        </>
+      ),
+    },
+  ];
+}
+
+function Rows({ answer, question }: { readonly answer: CostBreakdown; readonly question: CostQuestion }): JSX.Element {
+  return (
+    <>
+      <Table
+        caption={say('explorer.rows')}
+        file={`costs-by-${answer.groupBy.join('-')}`}
+        columns={columnsOf(answer, question)}
+        rows={answer.rows}
+        keyOf={({ names, currency }) => JSON.stringify([names, currency])}
+        isCaptionHidden
+      />
+      {answer.rest.map(({ currency, groups, cost }) => (
+        <p key={currency} class="note">
+          {say('explorer.rest', { n: groups, amount: money(cost, currency) })}
+        </p>
+      ))}
+    </>
+  );
+}
+
+const resourceColumns = (): readonly Column<CostResources['rows'][number]>[] => [
+  {
+    name: say('explorer.resource'),
+    text: ({ resource }) => resource ?? say('explorer.no-resource'),
+    cell: ({ resource }) =>
+      resource === null ? (
+        <span class="quiet">{say('explorer.no-resource')}</span>
+      ) : (
+        <a href={link('explain', resource)}>{resource}</a>
+      ),
+  },
+  { name: say('column.team'), text: ({ team }) => team },
+  {
+    name: say('column.cost'),
+    text: ({ cost }) => cost ?? '',
+    number: ({ cost }) => (cost === null ? null : Number(cost)),
+    cell: ({ cost, currency }) => <Amount amount={cost} currency={currency} />,
+  },
+  {
+    name: say('column.share'),
+    text: ({ share }) => (share === null ? '' : String(share)),
+    number: ({ share }) => share,
+    cell: ({ share }) => percent(share),
+  },
+  {
+    name: say('explorer.gpu-hours'),
+    text: ({ gpuHours }) => gpuHours ?? '',
+    number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
+    cell: ({ gpuHours }) => decimal(gpuHours, 1),
+  },
+];
+
+/** The last step: what each machine or pod of a SKU cost. */
+function Resources({ question }: { readonly question: CostQuestion }): JSX.Element {
+  const { compare: _compare, 'group-by': _keys, ...query } = queryOf(question);
+  const loaded = useLoaded(`resources ${JSON.stringify(query)}`, (halt) =>
+    get<CostResources>('/v1/costs/resources', query, halt),
+  );
+  return (
+    <Card title={say('explorer.resources')}>
+      <p class="note">{say('explorer.resources-note')}</p>
+      <Show loaded={loaded}>
+        {({ rows, more }) =>
+          rows.length === 0 ? (
+            <Empty>{say('explorer.no-resources')}</Empty>
+          ) : (
+            <>
+              <Table
+                caption={say('explorer.resources')}
+                file="costs-by-resource"
+                columns={resourceColumns()}
+                rows={rows}
+                keyOf={({ resource, team, currency }) => JSON.stringify([resource, team, currency])}
+                isCaptionHidden
+              />
+              {more === 0 ? null : <p class="note">{say('explorer.more-resources', { n: more })}</p>}
+            </>
+          )
+        }
+      </Show>
+    </Card>
+  );
+}

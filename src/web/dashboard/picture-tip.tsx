@@ -1,0 +1,88 @@
+/**
+ * What a picture says of one day: by the pointer, and by the arrow keys where it has the focus. A screen reader is told
+ * the same.
+ */
+import type { JSX } from 'preact';
+import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
+import { day, money, percent, unknown } from './format.js';
+import { say } from './language.js';
+
+export interface TipLine {
+  readonly name: string;
+  /** Decimal text; null: unknown. */
+  readonly value: string | null;
+  /** CSS colour; null: that of the text. */
+  readonly colour: string | null;
+  /** Held against the others: in no sum of them. */
+  readonly isApart: boolean;
+}
+
+/** Pixels from the left within the picture. */
+export interface TipPlace {
+  readonly at: number;
+  readonly left: number;
+}
+
+const MOST_LINES = 10;
+
+/** The sum of what is known of a day; null: nothing is. */
+export function sumOf(lines: readonly TipLine[]): string | null {
+  const known = lines.filter(({ value, isApart }) => value !== null && !isApart);
+  return known.length === 0
+    ? null
+    : formatDecimal(known.reduce((sum, { value }) => addDecimal(sum, parseDecimal(value ?? '') ?? ZERO), ZERO));
+}
+
+const shareOf = (value: string | null, total: string | null): string =>
+  value === null || total === null || Number(total) <= 0 ? '' : percent(Number(value) / Number(total));
+
+export function Tip({
+  iso,
+  lines,
+  currency,
+  left,
+  width,
+  isStacked,
+  note,
+}: {
+  readonly iso: string;
+  readonly lines: readonly TipLine[];
+  readonly currency: string;
+  readonly left: number;
+  readonly width: number;
+  /** The lines are parts of a sum. */
+  readonly isStacked: boolean;
+  readonly note: string | null;
+}): JSX.Element {
+  const total = isStacked ? sumOf(lines) : null;
+  const told = lines.filter(({ value, isApart }) => isApart || value === null || Number(value) !== 0);
+  return (
+    <div class="tip" style={left > width / 2 ? { right: `${width - left + 12}px` } : { left: `${left + 12}px` }}>
+      <strong>{day(iso)}</strong>
+      <table>
+        <tbody>
+          {told.slice(0, MOST_LINES).map(({ name, value, colour, isApart }) => (
+            <tr key={name}>
+              <th scope="row">
+                <svg width="10" height="10" aria-hidden="true">
+                  <rect width="10" height="10" fill={colour ?? 'currentColor'} />
+                </svg>{' '}
+                {name}
+              </th>
+              <td class="number">{value === null ? unknown() : money(value, currency)}</td>
+              <td class="number quiet">{isStacked && !isApart && lines.length > 1 ? shareOf(value, total) : ''}</td>
+            </tr>
+          ))}
+          {isStacked && lines.filter(({ isApart }) => !isApart).length > 1 ? (
+            <tr class="total">
+              <th scope="row">{say('in-all')}</th>
+              <td class="number">{total === null ? unknown() : money(total, currency)}</td>
+              <td />
+            </tr>
+          ) : null}
+        </tbody>
+      </table>
+      {note === null ? null : <p class="note">{note}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,279 @@
+/**
+ * The cost explorer over the API, on the command line and in a real Chromium: the same question, the same sums. The
+ * figures are those of tests/support/dashboard.ts, reckoned by hand: of the last 30 days 29 have usage, of the 30
+ * before 19, at 800 a day for lab and 40 for vision.
+ */
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { run } from '../../src/cli/program.js';
+import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
+import { dashboardWorld, NOW } from '../support/dashboard.js';
+import { describeWith } from '../support/programs.js';
+
+interface Breakdown {
+  now: { from: string; to: string; totals: unknown; unpricedGpuHours: string };
+  before: { from: string; to: string; totals: unknown } | null;
+  rows: { names: string[]; cost: string; before: string; change: string; share: number }[];
+  rest: { groups: number; cost: string }[];
+  days: string[];
+  series: { name: { value: string } | null; values: (string | null)[] }[];
+  daysBefore: { values: (string | null)[] }[];
+  anomalies: unknown[];
+}
+
+interface View {
+  id: string;
+  name: string;
+  isOwn: boolean;
+}
+
+describeWith('chromium', 'the cost explorer', async (file) => {
+  const w = await dashboardWorld();
+  const visit = browserFor(file, () => w.address);
+  const admin = (over: { width?: number; dark?: boolean } = {}): Promise<Visit> => visit({ key: w.admin, ...over });
+  const costs = (words: string): Promise<Breakdown> => w.call('GET', `/v1/costs/breakdown?${words}`);
+  const asKey = async (key: string, method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(w.address + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const command = async (...argv: string[]): Promise<string> => {
+    const out: string[] = [];
+    const code = await run(argv, {
+      environment: {},
+      clock: { now: () => NOW },
+      remote: { url: w.address, apiKey: w.admin },
+      stdout: { write: (text) => out.push(text) },
+      stderr: { write: (text) => out.push(text) },
+      serve: async () => undefined,
+      connect: async () => {
+        throw new Error('the database is not asked');
+      },
+    });
+    expect({ argv, code, out: code === 0 ? '' : out.join('') }).toEqual({ argv, code: 0, out: '' });
+    return out.join('');
+  };
+
+  it('answers by two keys against the time before, with what is in none of the sums', async () => {
+    const answer = await costs('group-by=team,sku&limit=1');
+    expect([answer.now, answer.before]).toMatchObject([
+      {
+        from: '2026-10-20',
+        to: '2026-11-19',
+        totals: [{ currency: 'USD', cost: '24360.000000000' }],
+        unpricedGpuHours: '3.000000',
+      },
+      { from: '2026-09-20', to: '2026-10-20', totals: [{ currency: 'USD', cost: '15960.000000000' }] },
+    ]);
+    expect(answer.rows).toMatchObject([
+      {
+        names: ['lab', 'p5.48xlarge'],
+        cost: '23200.000000000',
+        before: '15200.000000000',
+        change: '8000.000000000',
+        share: 0.952381,
+      },
+    ]);
+    expect(answer.rest).toMatchObject([{ groups: 2, cost: '1160.000000000', unpricedGpuHours: '3.000000' }]);
+    expect([answer.days.length, answer.days.at(-1)]).toEqual([30, '2026-11-18']);
+    expect(answer.series.map(({ name, values }) => [name?.value, values[0], values[29]])).toEqual([
+      ['lab', '800.000000000', '0'],
+      ['vision', '40.000000000', '0'],
+    ]);
+    expect(answer.daysBefore[0]?.values.filter((one) => one !== '0')).toHaveLength(19);
+  });
+
+  it('counts only what passes the filters, in every answer', async () => {
+    const one = await costs('sku=g6e.12xlarge&compare=none&span=month');
+    expect([
+      one.rows.map(({ names, cost, before }) => [...names, cost, before]),
+      one.now.unpricedGpuHours,
+      one.before,
+    ]).toEqual([[['vision', '680.000000000', null]], '0.000000', null]);
+    const plain = await w.call<{ total: string; unpricedQuantity: string }>(
+      'GET',
+      '/v1/costs?from=2026-11&sku=mystery.1&sku=g6e.12xlarge&region=us-east-1',
+    );
+    expect(plain).toMatchObject({ total: '680.000000000', unpricedQuantity: '3.000000' });
+    expect((await costs('service=&compare=none')).rows.map(({ names }) => names)).toEqual([['lab'], ['vision']]);
+    expect((await costs('service=nobody')).rows).toEqual([]);
+    const berlin = await costs('zone=Europe/Berlin&sku=g6e.12xlarge&from=2026-11-02&to=2026-11-03&compare=none');
+    expect(berlin.rows).toMatchObject([{ cost: '40.000000000' }]);
+  });
+
+  it('names every problem of a question', async () => {
+    for (const [words, problem] of [
+      ['group-by=day', 'group-by'],
+      ['group-by=team,sku,region', 'group-by'],
+      ['from=2001-01-01', 'from'],
+      ['span=8', 'span'],
+      ['colour=red', 'colour'],
+    ] as const) {
+      const response = await asKey(w.admin, 'GET', `/v1/costs/breakdown?${words}`);
+      expect([words, response.status, await response.text()]).toEqual([words, 400, expect.stringContaining(problem)]);
+    }
+  });
+
+  it('says why it changed, to the last digit', async () => {
+    const { bridges } = await w.call<{
+      bridges: { currency: string; bridge: { change: string; effects: Record<string, string> } }[];
+    }>('GET', '/v1/costs/bridge');
+    expect(bridges).toMatchObject([
+      { currency: 'USD', bridge: { change: '8400.00', effects: { volume: '8400.00', price: '0.00', mix: '0.00' } } },
+    ]);
+  });
+
+  it('is asked on the command line too', async () => {
+    const compared = await command('costs', '--by', 'team', '--compare', '--filter', 'sku=p5.48xlarge');
+    expect(compared).toMatch(/lab\s+23200.00\s+15200.00\s+8000.00\s+USD\s+100.0%/);
+    expect(compared).toContain('Total of the time before, 2026-09-20 to before 2026-10-20: 15200.00 USD');
+    const why = await command('costs', '--why');
+    expect(why).toMatch(/volume\s+8400.00/);
+    expect(why).toContain('Not in it (this time): 3.00 GPU-hours without a price');
+    expect(JSON.parse(await command('costs', '--compare', '--json'))).toMatchObject({ groupBy: ['team'] });
+  });
+
+  it('keeps views for their owner, and shared ones for who may see their teams', async () => {
+    const [one, other] = [await w.keyFor({ teams: ['vision'] }), await w.keyFor({ teams: ['elsewhere'] })];
+    const saved = async (key: string, body: unknown): Promise<View> => {
+      const response = await asKey(key, 'POST', '/v1/cost-views', body);
+      expect(response.status).toBe(200);
+      return (await response.json()) as View;
+    };
+    const names = async (key: string): Promise<string[]> =>
+      ((await (await asKey(key, 'GET', '/v1/cost-views')).json()) as { items: View[] }).items.map(({ name }) => name);
+    const own = await saved(one, { name: 'mine', query: { team: 'vision' } });
+    await saved(one, { name: 'ours', shared: true, query: { team: ['vision'], 'group-by': 'sku' } });
+    await saved(one, { name: 'all', shared: true, query: {} });
+    expect([await names(one), await names(other), await names(w.admin)]).toEqual([
+      ['all', 'mine', 'ours'],
+      ['all'],
+      ['all', 'ours'],
+    ]);
+    // A team that its owner may not see is not named; another's view is neither seen nor changed.
+    expect((await asKey(one, 'POST', '/v1/cost-views', { name: 'x', query: { team: 'lab' } })).status).toBe(403);
+    expect((await asKey(one, 'POST', '/v1/cost-views', { name: 'x', query: { colour: 'red' } })).status).toBe(400);
+    expect((await asKey(other, 'DELETE', `/v1/cost-views/${own.id}`)).status).toBe(404);
+    const { items } = await w.call<{ items: View[] }>('GET', '/v1/cost-views');
+    const ours = items.find(({ name }) => name === 'ours');
+    expect((await asKey(w.admin, 'PUT', `/v1/cost-views/${ours?.id}`, { name: 'theirs', query: {} })).status).toBe(403);
+    expect((await asKey(one, 'PUT', `/v1/cost-views/${own.id}`, { name: 'renamed', query: {} })).status).toBe(200);
+    expect((await asKey(w.admin, 'DELETE', `/v1/cost-views/${ours?.id}`)).status).toBe(200);
+    expect(await names(one)).toEqual(['all', 'renamed']);
+  });
+
+  it('leads from a day to a team, to a SKU, to each resource; the address is the question', async () => {
+    const start = '2026-09-02T00:00:00Z';
+    const common = {
+      provider: 'AWS',
+      account: 'a1',
+      region: 'us-east-1',
+      term: 'on-demand',
+      sku: 'p5.48xlarge',
+      gpus: 8,
+    };
+    await w.call('POST', '/v1/usage', [
+      { ...common, id: 'r-1', resource: 'i-a', tags: { team: 'lab' }, start, end: '2026-09-02T01:00:00Z' },
+      { ...common, id: 'r-2', resource: 'i-b', tags: { team: 'lab' }, start, end: '2026-09-02T03:00:00Z' },
+    ]);
+    await w.runner.drain();
+    const { page, open, faults } = await admin();
+    await open('costs?from=2026-09-01&to=2026-09-04');
+    const chart = page.getByRole('group', { name: /Enter opens one/ });
+    await chart.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    const tip = page.locator('.tip');
+    expect(await tip.innerText()).toMatch(/Sep 2, 2026\s+lab\s+\$320\.00/);
+    await page.keyboard.press('Enter');
+    await quiet(page);
+    expect(page.url()).toContain('from=2026-09-02&to=2026-09-03');
+    await page.getByRole('link', { name: 'lab', exact: true }).click();
+    await quiet(page);
+    expect(page.url()).toContain('team=lab');
+    await page.getByRole('link', { name: 'p5.48xlarge' }).click();
+    await quiet(page);
+    const resources = page.getByRole('region', { name: 'Resources' }).last();
+    expect(await resources.getByRole('row').allInnerTexts()).toEqual([
+      expect.stringContaining('Resource'),
+      expect.stringMatching(/i-b\s+lab\s+\$240.00\s+75%\s+24/),
+      expect.stringMatching(/i-a\s+lab\s+\$80.00\s+25%\s+8/),
+    ]);
+    // Sent to somebody, the address shows the same.
+    const other = await admin();
+    await other.page.goto(page.url());
+    await quiet(other.page);
+    await other.page.getByRole('link', { name: 'i-b' }).waitFor();
+    await page.getByRole('button', { name: /^SKU: p5.48xlarge/ }).click();
+    await quiet(page);
+    expect(page.url()).not.toContain('sku=');
+    expect([faults, other.faults]).toEqual([[], []]);
+  });
+
+  it('shows the change, its bridge and what is in no sum; the CSV is what is shown', async () => {
+    const { page, open, faults } = await admin();
+    await open('costs');
+    const figure = (name: string): Promise<string> =>
+      page
+        .locator('.figure')
+        .filter({ has: page.getByText(name, { exact: true }) })
+        .locator('.value')
+        .innerText();
+    expect([await figure('Spent, USD'), await figure('Change')]).toEqual(['$24,360.00', '+$8,400.00 (+53%)']);
+    expect(await page.getByRole('row', { name: /^Volume/ }).innerText()).toMatch(/Volume[^]*\+\$8,400\.00/);
+    await page.getByText('3 GPU-hours without a price').first().waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV of Costs by group' }).click(),
+    ]);
+    expect(await readFile(await download.path(), 'utf8')).toContain(
+      'lab,23200.000000000,0.952381,15200.000000000,8000.000000000',
+    );
+    await page.getByLabel('Basis').selectOption('billed');
+    await quiet(page);
+    await page.getByText('No bill has this basis in this time').waitFor();
+    expect(page.url()).toContain('basis=billed');
+    expect(faults).toEqual([]);
+  });
+
+  it('filters by what there is, and saves the question', async () => {
+    const { page, open, faults } = await admin();
+    await open('costs?span=month');
+    await page.getByLabel('Filter').selectOption('sku');
+    await page.getByLabel('SKU').selectOption('=g6e.12xlarge');
+    await quiet(page);
+    expect(page.url()).toContain('sku=g6e.12xlarge');
+    await page.getByText('Saved views').click();
+    await page.getByLabel('Name').fill('L40S this month');
+    await page.getByRole('button', { name: 'Save this view' }).click();
+    await page.getByText('L40S this month is saved.').waitFor();
+    await open('costs');
+    await page.getByRole('link', { name: 'L40S this month' }).click();
+    await quiet(page);
+    const words = new URLSearchParams(page.url().split('?')[1]);
+    expect([words.get('span'), words.getAll('sku')]).toEqual(['month', ['g6e.12xlarge']]);
+    expect(faults).toEqual([]);
+  });
+
+  it.each([
+    [1280, false, 'en-US'],
+    [390, true, 'zh-CN'],
+  ] as const)(
+    'has no serious fault by axe and nothing too wide, at %i pixels, dark: %s',
+    async (width, dark, locale) => {
+      const { page, open, faults } = await visit({ key: w.admin, width, dark, locale });
+      for (const at of [
+        'costs?group-by=team,sku',
+        'costs?sku=p5.48xlarge&from=2026-11-01&to=2026-11-03',
+        'costs?sku=none',
+      ]) {
+        await open(at);
+        await page.locator('details.views summary').click();
+        expect({ at, found: await axe(page) }).toEqual({ at, found: [] });
+        await expectNoOverflow(page, at);
+      }
+      expect(faults).toEqual([]);
+    },
+  );
+});
