@@ -24,12 +24,12 @@ export interface KeyPair {
 export type Use = 'read' | 'act';
 
 /**
- * What became of a call that failed. `throttled`: turned away, nothing was done; `unsent`: no connection was made;
- * `lost`: sent, and no answer that says what became of it; `denied`: no permission, or credentials that are not
- * accepted; `refused`: a plain no.
+ * What became of a call that failed. `throttled`: turned away, nothing was done; `full`: the cloud has no such machine
+ * free now, nothing was done; `unsent`: no connection was made; `lost`: sent, and no answer that says what became of
+ * it; `denied`: no permission, or credentials that are not accepted; `refused`: a plain no.
  */
 export type Meaning =
-  | { readonly kind: 'throttled' | 'unsent' | 'lost'; readonly code: string }
+  | { readonly kind: 'throttled' | 'full' | 'unsent' | 'lost'; readonly code: string }
   | { readonly kind: 'denied'; readonly code: string; readonly credentials: boolean }
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string };
 
@@ -68,6 +68,8 @@ function failureOf(cloud: string, permission: string, meaning: Meaning): Failure
   switch (meaning.kind) {
     case 'throttled':
       return unavailable(`${cloud} throttled ${permission} (${meaning.code})`);
+    case 'full':
+      return noCapacity(cloud, permission, meaning.code);
     case 'unsent':
       return unavailable(`${cloud} could not be reached for ${permission} (${meaning.code})`);
     case 'lost':
@@ -82,6 +84,13 @@ function failureOf(cloud: string, permission: string, meaning: Meaning): Failure
       return invalid(`${cloud} refused ${permission} (${meaning.code}): ${meaning.detail}`);
   }
 }
+
+/**
+ * Capacity comes back, as a price or a quota does not: what finds none is asked for again for a while. AWS' own words
+ * are in aws/failures.ts.
+ */
+export const noCapacity = (cloud: string, permission: string, code: string): Failure =>
+  unavailable(`${cloud} has no capacity now for ${permission} (${code})`);
 
 /**
  * Reads: a reply in the shape of `schema`.

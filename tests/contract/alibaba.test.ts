@@ -494,6 +494,16 @@ describe('acting', () => {
     });
   });
 
+  it('takes want of stock for what may pass, and a quota for a refusal', async () => {
+    server.play('StartInstance', error('OperationDenied.NoStock', 'The requested resource is sold out.', 403));
+    await expect(apply({ kind: 'start', target: TRAIN })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'Alibaba Cloud has no capacity now for ecs:StartInstance (OperationDenied.NoStock)',
+    });
+    server.play('StartInstance', error('QuotaExceed.ElasticQuota', 'no more', 403));
+    expect(await apply({ kind: 'start', target: TRAIN })).toMatchObject({ kind: 'refused' });
+  });
+
   it('fails where nothing was done: throttled, denied, or nobody there', async () => {
     server.play('StopInstance', error('Throttling', 'Request was denied due to request throttling.'));
     await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({

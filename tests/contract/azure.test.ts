@@ -328,18 +328,29 @@ describe('acting', () => {
     expect(await seen(TRAIN)).toMatchObject({ state: 'running', billing: 'billed' });
   });
 
-  it.each(['AllocationFailed', 'SkuNotAvailable'])('tells that a restart found no capacity (%s)', async (code) => {
+  it.each(['AllocationFailed', 'ZonalAllocationFailed', 'OverconstrainedAllocationRequest', 'SkuNotAvailable'])(
+    'tells that a restart found no capacity (%s)',
+    async (code) => {
+      cloud.power(cloud.machine('train-01'), 'deallocated');
+      cloud.goesOn([
+        { status: 'InProgress' },
+        { status: 'Failed', error: { code, message: 'We do not have sufficient capacity for the requested VM size.' } },
+      ]);
+      await expect(apply({ kind: 'start', target: TRAIN })).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: `Azure has no capacity now for Microsoft.Compute/virtualMachines/start/action (${code})`,
+      });
+      expect(await seen(TRAIN)).toMatchObject({ state: 'stopped' });
+    },
+  );
+
+  it('refuses a restart for a quota, which no waiting ends', async () => {
     cloud.power(cloud.machine('train-01'), 'deallocated');
-    cloud.goesOn([
-      { status: 'InProgress' },
-      { status: 'Failed', error: { code, message: 'We do not have sufficient capacity for the requested VM size.' } },
-    ]);
-    expect(await apply({ kind: 'start', target: TRAIN })).toEqual({
+    cloud.goesOn([{ status: 'Failed', error: { code: 'OperationNotAllowed', message: 'exceeding approved quota' } }]);
+    expect(await apply({ kind: 'start', target: TRAIN })).toMatchObject({
       kind: 'refused',
-      code,
-      detail: 'We do not have sufficient capacity for the requested VM size.',
+      code: 'OperationNotAllowed',
     });
-    expect(await seen(TRAIN)).toMatchObject({ state: 'stopped' });
   });
 
   it('does not take a machine that was shut down from within for a stopped one', async () => {

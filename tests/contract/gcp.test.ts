@@ -276,12 +276,34 @@ describe('acting', () => {
     expect([api.of('compute.instances.resume').length, api.of('compute.instances.start').length]).toEqual([1, 0]);
   });
 
-  it('is refused what the operation says came to nothing: no capacity', async () => {
-    api.ends.set('compute.instances.start', { code: 'ZONE_RESOURCE_POOL_EXHAUSTED', message: 'try another zone' });
+  it.each(['ZONE_RESOURCE_POOL_EXHAUSTED', 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'])(
+    'finds no capacity (%s), and is sent again under another id, by whichever process',
+    async (code) => {
+      api.ends.set('compute.instances.start', { code, message: 'try another zone' });
+      const start: Effect = { kind: 'start', target: NOTEBOOK };
+      const connection = connect();
+      const send = async (of: ReturnType<typeof connect>): Promise<unknown> =>
+        of.apply?.(start, 'token-9', null).catch((failure: unknown) => failure);
+      expect(await send(connection)).toMatchObject({
+        kind: 'unavailable',
+        message: `Google Cloud has no capacity now for compute.instances.start (${code})`,
+      });
+      const restarted = connect();
+      expect(await restarted.outcome?.(start, 'token-9')).toEqual({ kind: 'absent' });
+      expect(await send(restarted)).toMatchObject({ kind: 'unavailable' });
+      api.ends.clear();
+      expect(await send(restarted)).toMatchObject({ kind: 'taken' });
+      const ids = api.of('compute.instances.start').map(({ query }) => query['requestId']);
+      expect([ids.length, new Set(ids).size]).toEqual([3, 2]);
+    },
+  );
+
+  it('is refused what the operation says came to nothing: a quota', async () => {
+    api.ends.set('compute.instances.start', { code: 'QUOTA_EXCEEDED', message: 'no more cards' });
     expect(await applied({ kind: 'start', target: NOTEBOOK })).toEqual({
       kind: 'refused',
-      code: 'ZONE_RESOURCE_POOL_EXHAUSTED',
-      detail: 'try another zone',
+      code: 'QUOTA_EXCEEDED',
+      detail: 'no more cards',
     });
   });
 

@@ -310,11 +310,6 @@ describe('Nebius', () => {
       { kind: 'refused', code: 'BadResourceState', detail: 'it is stopped' },
     ],
     [
-      'no GPUs to be had',
-      { status: 8, words: 'none', error: { code: 'NotEnoughResources', not_enough_resources: {} } },
-      { kind: 'refused', code: 'NotEnoughResources' },
-    ],
-    [
       'a quota',
       { status: 8, words: 'quota', error: { code: 'QuotaFailure', quota_failure: {} } },
       { kind: 'refused', code: 'QuotaFailure' },
@@ -337,6 +332,16 @@ describe('Nebius', () => {
     expect(await failureOf(() => connect(server).apply?.(STOPPING, 't', null))).toMatchObject({
       kind: 'unavailable',
       message: `Nebius throttled ${STOP} (TooManyRequests)`,
+    });
+    expect([server.of(STOP).length, server.changes]).toEqual([1, 0]);
+  });
+
+  it('tells that there are no GPUs now as what may pass: nothing was done', async () => {
+    const server = await start(machine(ID));
+    server.script(STOP, { status: 8, words: 'none', error: { code: 'NotEnoughResources', not_enough_resources: {} } });
+    expect(await failureOf(() => connect(server).apply?.(STOPPING, 't', null))).toMatchObject({
+      kind: 'unavailable',
+      message: `Nebius has no capacity now for ${STOP} (NotEnoughResources)`,
     });
     expect([server.of(STOP).length, server.changes]).toEqual([1, 0]);
   });

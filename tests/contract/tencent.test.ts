@@ -454,6 +454,19 @@ describe('acting', () => {
     });
   });
 
+  it('takes want of stock for what may pass, and a quota for a refusal', async () => {
+    const start = { kind: 'start', target: TRAIN } as const;
+    for (const code of ['ResourceInsufficient.SpecifiedInstanceType', 'ResourcesSoldOut.SpecifiedInstanceType']) {
+      server.play('StartInstances', error(code));
+      await expect(apply(start)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: `Tencent Cloud has no capacity now for cvm:StartInstances (${code})`,
+      });
+    }
+    server.play('StartInstances', error('ResourceInsufficient.DisasterRecoverGroupCvmQuota'));
+    expect(await apply(start)).toMatchObject({ kind: 'refused' });
+  });
+
   it('fails where nothing was done: throttled, denied, or nobody there', async () => {
     server.play('StopInstances', error('RequestLimitExceeded.UinLimitExceeded'));
     await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({

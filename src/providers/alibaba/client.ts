@@ -106,6 +106,8 @@ const NO_CREDENTIALS =
 const NO_PERMISSION =
   /^(?:Forbidden(?:\.RAM|\.SubUser|\.Unauthorized|\.NoPermission)?|NoPermission|NoPermission\..*|ActionUnauthorized|NotAuthorized|Unauthorized)$/;
 const BUSY = /^Throttling|^(?:ServiceTrafficLimit|SystemBusy)/;
+/** Sold out in the zone for now (ECS API Reference, "StartInstance" and "ModifyInstanceSpec", error codes). */
+const FULL = /^OperationDenied\.NoStock$/;
 const SERVER = /^(?:InternalError|ServiceUnavailable|UnknownError|ServiceFailure|InternalServiceError)/;
 
 function meaningOf(error: unknown, scrub: (text: string) => string): Meaning {
@@ -114,6 +116,7 @@ function meaningOf(error: unknown, scrub: (text: string) => string): Meaning {
   if (data === undefined) return { kind: UNSENT.has(text) ? 'unsent' : 'lost', code: scrub(text) };
   const status = entry?.response?.statusCode;
   if (BUSY.test(text) || status === 429) return { kind: 'throttled', code: text };
+  if (FULL.test(text)) return { kind: 'full', code: text };
   if (NO_CREDENTIALS.test(text)) return { kind: 'denied', code: text, credentials: true };
   if (NO_PERMISSION.test(text)) return { kind: 'denied', code: text, credentials: false };
   if (SERVER.test(text) || (typeof status === 'number' && status >= 500)) return { kind: 'lost', code: text };

@@ -11,8 +11,8 @@
 import { denied, invalid } from '../../core/errors.js';
 import type { Effect, EffectKind, FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
-import { acting, outcomeOf, refused, type Sent } from '../rpc.js';
-import { CLOUD, type AzureClient, type Failed, type Values } from './client.js';
+import { acting, noCapacity, outcomeOf, refused, type Sent } from '../rpc.js';
+import { CLOUD, isFull, type AzureClient, type Failed, type Values } from './client.js';
 import { NO_DEALLOCATION } from './machines.js';
 import { OPERATIONS, PROGRESS_PERMISSION, type Operation, type ScaleSet } from './operations.js';
 import { parseTarget, type AzureTarget } from './targets.js';
@@ -144,13 +144,18 @@ export async function applyEffect(
       failed = answer.failed;
       return answer.reference;
     });
-    return failedOutcome(failed) ?? outcome;
+    return failedOutcome(failed, operation.permission) ?? outcome;
   });
 }
 
-/** What was accepted and failed after that has changed nothing that lasts: the machine or the set is as it was. */
-const failedOutcome = (failed: Failed | null): EffectOutcome | null =>
-  failed === null ? null : refused(failed.code, failed.detail);
+/**
+ * What was accepted and failed after that has changed nothing that lasts: the machine or the set is as it was.
+ * @throws Failure unavailable where Azure had no machine: it may have one later
+ */
+function failedOutcome(failed: Failed | null, permission: string): EffectOutcome | null {
+  if (failed !== null && isFull(failed.code)) throw noCapacity(CLOUD, permission, failed.code);
+  return failed === null ? null : refused(failed.code, failed.detail);
+}
 
 /** What became of an effect, told from its target. @throws Failure where the target cannot be read */
 export function effectOutcome(

@@ -229,6 +229,13 @@ const MAY_PASS: ReadonlySet<Meaning['kind']> = new Set(['throttled', 'unsent', '
 const ABSENT = /^(?:(?:Parent)?Resource(?:Group)?NotFound|NotFound|InstanceIdNotFound|NotFound\.HTTP)$/;
 /** Azure does something else to the resource, and turned this away. */
 const BUSY = /^(?:AnotherOperationInProgress|RetryableError|TooManyRequests|ServerBusy|OperationNotAllowedThrottled)$/;
+/**
+ * Azure has no machine of this size free where it would have to stand; a quota is another matter (learn.microsoft.com,
+ * "Troubleshoot allocation failures when you create, restart, or resize VMs" and "Resolve errors for SKU not
+ * available").
+ */
+const FULL = /^(?:AllocationFailed|ZonalAllocationFailed|Overconstrained(?:Zonal)?AllocationRequest|SkuNotAvailable)$/;
+export const isFull = (code: string): boolean => FULL.test(code);
 const NO_PERMISSION = /^(?:(?:Linked)?AuthorizationFailed|Forbidden|InvalidAuthenticationTokenTenant)$/;
 
 const keysOf = (identity: AzureIdentity | null): KeyPair | null =>
@@ -242,6 +249,7 @@ function meaningOf(answer: Exchanged, scrub: (text: string) => string): Meaning 
   const refusal = REFUSAL.safeParse(jsonOf(answer.text)).data?.error;
   const code = refusal?.code ?? (status === 404 ? 'NotFound.HTTP' : `HTTP ${status}`);
   if (status === 429 || BUSY.test(code)) return { kind: 'throttled', code };
+  if (isFull(code)) return { kind: 'full', code };
   if (status === 401) return { kind: 'denied', code, credentials: true };
   if (status === 403 && (refusal === undefined || NO_PERMISSION.test(code)))
     return { kind: 'denied', code, credentials: false };

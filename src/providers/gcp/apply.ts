@@ -2,7 +2,8 @@
  * Effects on instances and managed instance groups, each sent once; and what became of them.
  *
  * Every request carries the action's token as its `requestId`: the server ignores a second one of the same id, and its
- * operation keeps the id, so that after a lost answer the operation itself is asked for. The invariant: what is
+ * operation keeps the id, so that after a lost answer the operation itself is asked for. What found no capacity is
+ * sent again under another id, which follows from the token and the number of attempts. The invariant: what is
  * returned as refused, or thrown, has changed nothing; what may have arrived is `unknown` until the operation or the
  * target's own state tells. Sources: compute v1, the methods of instances, instanceGroupManagers and autoscalers
  * (requestId, discardLocalSsd), zoneOperations.list (clientOperationId) and wait.
@@ -13,8 +14,8 @@ import { denied } from '../../core/errors.js';
 import { holds, type Effect, type EffectKind, type FleetTarget } from '../../core/fleet/fleet.js';
 import { groupOf } from '../../core/fleet/membership.js';
 import type { EffectOutcome } from '../../core/ports.js';
-import { CallError, acting, refused, Sent } from '../rpc.js';
-import { CLOUD, type Args } from './client.js';
+import { CallError, acting, noCapacity, refused, Sent } from '../rpc.js';
+import { CLOUD, isFull, type Args } from './client.js';
 import { readTarget } from './fleet.js';
 import { findGroup, placeOf, type GroupReader } from './groups.js';
 import { findInstance } from './instances.js';
@@ -58,6 +59,8 @@ export function requestIdOf(token: string): string {
 
 export class Effects {
   private readonly sent: Sent;
+  /** Attempts by token that found no capacity. */
+  private readonly attempts = new Map<string, number>();
 
   constructor(
     private readonly reader: GroupReader,
@@ -81,7 +84,7 @@ export class Effects {
     const request =
       target.kind === 'instance' ? await this.onInstance(effect, target, seen) : await this.onGroup(effect, target);
     if (isOutcome(request)) return request;
-    const outcome = await this.sent.once(token, this.clock.now(), () => this.send(request, target, requestIdOf(token)));
+    const outcome = await this.sent.once(token, this.clock.now(), () => this.send(request, target, token));
     return outcome;
   }
 
@@ -91,7 +94,9 @@ export class Effects {
     if (answered !== undefined) return answered;
     const target = parseTarget(effect.target);
     if (target === null) return { kind: 'absent' };
-    const receipt = await this.receiptOf(target, requestIdOf(token));
+    const receipt = await this.receiptOf(target, this.requestIdFor(token));
+    // It has surely changed nothing, and may be sent again.
+    if (receipt !== null && fullCode(receipt) !== null) return { kind: 'absent' };
     if (receipt !== null) return outcomeOf(receipt, 'its operation is there');
     const seen = await readTarget(this.reader, effect.target);
     return holds(effect, seen) === true
@@ -161,9 +166,10 @@ export class Effects {
   private async send(
     { operation, args, detail, waits }: Request,
     target: GcpTarget,
-    requestId: string,
+    token: string,
   ): Promise<EffectOutcome> {
     const { client } = this.reader;
+    const requestId = this.requestIdFor(token);
     const outcome = await acting(CLOUD, operation.permission, detail, async () => {
       const query = { ...args.query, requestId };
       const reply = operation.reply.safeParse(await client.call(operation, { ...args, query }, 'act'));
@@ -171,7 +177,18 @@ export class Effects {
     });
     if (outcome.kind !== 'taken' || waits !== true || outcome.reference === null) return outcome;
     const receipt = await this.waited(target, outcome.reference);
+    const full = receipt === null ? null : fullCode(receipt);
+    if (full !== null) {
+      this.attempts.set(token, (this.attempts.get(token) ?? 0) + 1);
+      throw noCapacity(CLOUD, operation.permission, full);
+    }
     return receipt === null ? outcome : outcomeOf({ ...receipt, name: outcome.reference }, detail);
+  }
+
+  /** The server ignores a second request of one id, also where the first has failed. */
+  private requestIdFor(token: string): string {
+    const attempt = this.attempts.get(token) ?? 0;
+    return requestIdOf(attempt === 0 ? token : `${token} again ${attempt}`);
   }
 
   /** The operation, once it is over or the wait is; null: nobody told. */
@@ -196,6 +213,10 @@ export class Effects {
     return page.items?.find(({ clientOperationId }) => clientOperationId === id) ?? null;
   }
 }
+
+/** The code by which an operation says that there was no capacity; null: it does not. */
+const fullCode = ({ error }: Receipt): string | null =>
+  (error?.errors ?? []).map(({ code }) => code ?? '').find(isFull) ?? null;
 
 /** What an operation says: over and with an error, the effect has not come; all else was taken. */
 function outcomeOf({ name, error }: Receipt, detail: string): EffectOutcome {

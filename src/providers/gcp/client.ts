@@ -65,6 +65,13 @@ const BUSY: ReadonlySet<string> = new Set([
 /** Words of the answer 403 that no permission would change; Google says in its message what to do. */
 const SWITCHED_OFF: ReadonlySet<string> = new Set(['SERVICE_DISABLED', 'accessNotConfigured', 'BILLING_DISABLED']);
 
+/**
+ * A zone or region has no such machine free now; QUOTA_EXCEEDED is another matter, which no waiting ends (Compute
+ * Engine, "Troubleshooting resource availability errors"; codes of an operation's errors and of an answer alike).
+ */
+export const isFull = (code: string): boolean =>
+  /^(?:(?:ZONE|REGION)_)?RESOURCE_POOL_EXHAUSTED(?:_WITH_DETAILS)?$|^GPU_STOCKOUT$/.test(code);
+
 export class GoogleClient {
   private readonly clients = new Map<Use, Promise<AuthClient>>();
 
@@ -228,6 +235,8 @@ function meaningOf(status: number, body: unknown): Meaning {
   const detail = scrubbed(error?.message ?? '', []);
   if (status === 429 || (status === 403 && reasons.some((reason) => BUSY.has(reason))))
     return { kind: 'throttled', code };
+  const full = reasons.find(isFull);
+  if (full !== undefined) return { kind: 'full', code: full };
   if (status === 401) return { kind: 'denied', code, credentials: true };
   const off = reasons.find((reason) => SWITCHED_OFF.has(reason));
   if (status === 403)

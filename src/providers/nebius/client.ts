@@ -230,10 +230,9 @@ function meaningOf({ status, detail, details }: Extract<Called, { kind: 'answere
     case 'NOT_FOUND':
       return { ...refusal, code: NOT_FOUND };
     case 'RESOURCE_EXHAUSTED':
-      // A quota or a shortage of GPUs does not pass by itself in a moment; too many requests do.
-      return own.some(({ quota_failure, not_enough_resources }) => quota_failure ?? not_enough_resources)
-        ? refusal
-        : { kind: 'throttled', code };
+      // A quota does not pass by itself; a shortage of GPUs and too many requests do.
+      if (own.some(({ quota_failure }) => quota_failure)) return refusal;
+      return { kind: own.some(({ not_enough_resources }) => not_enough_resources) ? 'full' : 'throttled', code };
     case 'INVALID_ARGUMENT':
     case 'ALREADY_EXISTS':
     case 'FAILED_PRECONDITION':

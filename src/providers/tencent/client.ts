@@ -107,8 +107,18 @@ function meaningOf(error: unknown, scrub: (text: string) => string): Meaning {
   return { kind: 'lost', code: errno !== '' ? errno : words.includes('network timeout') ? 'timeout' : 'no answer' };
 }
 
+/**
+ * A type, a zone or a disk is sold out for now; the other codes of these families are quotas and wrong parameters (CVM
+ * API Reference, "Error Codes"; the constants of tencentcloud-sdk-go, cvm/v20170312).
+ */
+const FULL = new RegExp(
+  '^(?:ResourcesSoldOut(?:\\.(?:AvailableZone|SpecifiedInstanceType))?|ResourceInsufficient(?:\\.(?:' +
+    'AvailabilityZoneSoldOut|CloudDiskSoldOut|SpecifiedInstanceType|ZoneSoldOutForSpecifiedInstance))?)$',
+);
+
 function codeMeaning(code: string, detail: string): Meaning {
   if (/^RequestLimitExceeded(\.|$)/.test(code)) return { kind: 'throttled', code };
+  if (FULL.test(code)) return { kind: 'full', code };
   if (/^(?:AuthFailure\.)?UnauthorizedOperation(\.|$)/.test(code)) return { kind: 'denied', code, credentials: false };
   if (/^AuthFailure(\.|$)/.test(code)) return { kind: 'denied', code, credentials: true };
   if (/^(?:InternalError|InternalServerError|ServiceUnavailable)(\.|$)/.test(code)) return { kind: 'lost', code };

@@ -7,10 +7,10 @@
 import { plannedFor, type BudgetState } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
-import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { savedByStop } from '../../core/fleet/settings.js';
 import { groupOf } from '../../core/fleet/membership.js';
 import { nanosOf } from '../../core/money.js';
+import { mayCover, type Commitment } from '../../core/price/commitment-cover.js';
 import type { PeakSchedule } from '../../core/price/peak.js';
 import {
   READINGS_DAYS,
@@ -42,8 +42,6 @@ import type { WorkloadStore } from '../workload/workloads.js';
 
 /** Bills that say what commitments covered come so late at most. */
 const COVERED_DAYS = 45;
-
-type Covered = Record<'provider' | 'sku' | 'region' | 'term', string | null>;
 
 /** A year: a commitment of a year is vouched for by no less (planning/commitment/recommend.ts). */
 const DEMAND_HOURS = 24 * 366;
@@ -280,12 +278,12 @@ export class ViewStore {
   }
 
   /** What commitments covered lately, of any team: which machine they cover is decided when the bill is made. */
-  private covered(db: Queryable, organisation: string, asOf: number): Promise<Covered[]> {
-    return db.query<Covered>(
-      `select distinct d.provider, d.sku, d.region, d.term from dimension d where d.organisation = $1
+  private covered(db: Queryable, organisation: string, asOf: number): Promise<Commitment[]> {
+    return db.query<Commitment>(
+      `select distinct d.provider, d.sku, d.region, d.term, d.gpu_model as "gpuModel" from dimension d where d.organisation = $1
          and (d.term like 'reserved%' or d.term like 'savings-plan%') and exists (select 1 from usage_hour u
            where u.organisation = d.organisation and u.dimension = d.id and u.hour >= $2 and u.hour <= $3)
-       union select body ->> 'provider', body ->> 'sku', body ->> 'region', body ->> 'term' from fleet_target
+       union select body ->> 'provider', body ->> 'sku', body ->> 'region', body ->> 'term', body ->> 'gpuModel' from fleet_target
          where organisation = $1 and gone_at is null and body ->> 'kind' = 'commitment'`,
       [organisation, formatInstant(asOf - COVERED_DAYS * DAY_MS), formatInstant(asOf)],
     );
@@ -351,7 +349,7 @@ const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjo
 function machineOf(
   { connection, seen, seenAt, firstSeenAt, goneAt }: SeenTarget,
   asOf: number,
-  covered: readonly Covered[],
+  covered: readonly Commitment[],
 ): MachineView {
   const { kind, state, term, gpus, replicas, launchedAt } = seen;
   const isCurrent = Math.abs(asOf - seenAt) <= FLEET_STALE_MS;
@@ -372,12 +370,6 @@ function machineOf(
     ...(seen.localDisks === true ? { localDisks: true } : {}),
   };
 }
-
-/** A savings plan covers machines of many kinds, a reservation those of its own. */
-const mayCover = ({ provider, sku, region, term }: Covered, seen: FleetTarget): boolean =>
-  provider === seen.provider &&
-  (term?.startsWith('savings-plan') === true ||
-    ((sku === null || sku === seen.sku) && (region === null || region === seen.region)));
 
 const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One =>
   health.length === 0 ? one : { ...one, health };
