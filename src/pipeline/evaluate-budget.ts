@@ -12,6 +12,7 @@ import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { isBeingPriced } from '../store/budget/being-priced.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
+import { unnamedUsage } from '../store/budget/unnamed.js';
 import type { Queryable } from '../store/database.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
@@ -57,7 +58,9 @@ export function evaluateBudgetStage(
           () => budgets.teamsUnder(tx, organisation, budget.team),
           fx,
         );
-        const { points, unconverted, unstated } = await budgets.spend(tx, organisation, budget, period, fx);
+        const { points, unconverted, unstated, setAside } = await budgets.spend(tx, organisation, budget, period, fx);
+        const teams = await budgets.teamsUnder(tx, organisation, budget.team);
+        const unnamed = await unnamedUsage(tx, organisation, budget, teams, period);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
         const state = evaluateBudget({
           budget,
@@ -72,7 +75,7 @@ export function evaluateBudgetStage(
           tx,
           organisation,
           state,
-          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated },
+          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated, setAside, unnamed },
           now,
           held.nanos,
         );

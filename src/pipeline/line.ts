@@ -107,20 +107,7 @@ export function makeLine(
   channels: Channels = new Map(),
   notification: NotificationOptions = PLAIN_NOTIFICATIONS,
 ): readonly Stage[] {
-  const {
-    organisations,
-    raw,
-    prices,
-    costs,
-    shares,
-    credits,
-    budgets,
-    reservations,
-    savings,
-    learnedRates,
-    reconciliation,
-    counting,
-  } = stores;
+  const { organisations, raw, prices, costs, shares, credits, budgets, reservations, learnedRates, counting } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
     packStage(stores),
@@ -132,7 +119,7 @@ export function makeLine(
     allocateStage(organisations, raw, counting),
     priceStage(organisations, prices, costs, learnedRates, counting),
     settleBillsStage(counting),
-    rollupStage(organisations, costs, credits, budgets, savings, reconciliation),
+    rollupStage(stores),
     shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),
     evaluateBudgetStage(organisations, prices, budgets, reservations),

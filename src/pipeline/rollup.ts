@@ -2,26 +2,23 @@
  * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and
  * billed.
  */
-import type { CostStore } from '../store/cost/costs.js';
-import { CREDIT_ITEM, type CreditStore } from '../store/cost/credits.js';
-import { isShared, type OrganisationStore } from '../store/access/organisation.js';
-import type { BudgetStore } from '../store/budget/budgets.js';
-import type { ReconciliationStore } from '../store/bill/reconciliation.js';
-import type { SavingStore } from '../store/saving/savings.js';
+import { CREDIT_ITEM } from '../store/cost/credits.js';
+import { isShared } from '../store/access/organisation.js';
+import type { Stores } from '../store/stores.js';
 import { lastPart } from './keys.js';
 import { reconcileLate } from './reconcile.js';
+import { shareDays } from './share.js';
 import { verifyLate } from './verify.js';
 import { budgetItems } from './evaluate-budget.js';
 import type { Stage } from './stage.js';
 
 export function rollupStage(
-  organisations: OrganisationStore,
-  costs: CostStore,
-  credits: CreditStore,
-  budgets: BudgetStore,
-  savings: SavingStore,
-  reconciliation: ReconciliationStore,
+  stores: Pick<
+    Stores,
+    'organisations' | 'prices' | 'costs' | 'shares' | 'credits' | 'budgets' | 'savings' | 'reconciliation'
+  >,
 ): Stage {
+  const { organisations, costs, credits, budgets, savings, reconciliation } = stores;
   return {
     name: 'cost.rollup',
     most: 200,
@@ -34,7 +31,9 @@ export function rollupStage(
       const shares = sharing
         ? days.map((day) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${day}` }))
         : [];
-      const evaluations = isShared(team) ? [] : await budgetItems(tx, organisation, budgets, [{ team, days }]);
+      // At once, so that no sum lacks it: what is used beside it meanwhile is shared by the stage of its own.
+      const changed = isShared(team) ? await shareDays(stores, tx, organisation, days) : [{ team, days }];
+      const evaluations = await budgetItems(tx, organisation, budgets, changed);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];
       const late = [
         ...(await verifyLate(tx, organisation, savings, team, days, now)),

@@ -7,6 +7,8 @@ import { CREDIT_ITEM, type CreditStore } from '../store/cost/credits.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
 import type { ShareStore } from '../store/cost/shares.js';
+import type { Transaction } from '../store/database.js';
+import type { Stores } from '../store/stores.js';
 import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
@@ -23,15 +25,26 @@ export function shareStage(
     name: 'cost.share',
     most: 60,
     async run({ organisation, keys, tx }): Promise<WorkItem[]> {
-      const rules = await organisations.rules(tx, organisation);
-      const changed: { team: string; days: string[] }[] = [];
-      const { fx } = await prices.book(tx, organisation);
-      for (const day of await shares.touched(tx, organisation, keys.map(lastPart))) {
-        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn), fx))
-          changed.push({ team, days: [day] });
-      }
+      const days = await shares.touched(tx, organisation, keys.map(lastPart));
+      const changed = await shareDays({ organisations, shares, prices }, tx, organisation, days);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];
       return [...creditsToo, ...(await budgetItems(tx, organisation, budgets, changed))];
     },
   };
+}
+
+/** Splits the shared costs of some UTC days anew; says whose days changed. */
+export async function shareDays(
+  { organisations, shares, prices }: Pick<Stores, 'organisations' | 'shares' | 'prices'>,
+  tx: Transaction,
+  organisation: string,
+  days: readonly string[],
+): Promise<{ team: string; days: string[] }[]> {
+  const rules = await organisations.rules(tx, organisation);
+  const { fx } = await prices.book(tx, organisation);
+  const changed: { team: string; days: string[] }[] = [];
+  for (const day of days)
+    for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn), fx))
+      changed.push({ team, days: [day] });
+  return changed;
 }

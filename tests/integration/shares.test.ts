@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
 import { setFx } from '../../src/application/price/set-rates.js';
+import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 
@@ -38,6 +39,33 @@ async function shared() {
 
 const fee = (start: number, end: number) =>
   billed('fee', '3100.00', { service: 'support', account: 'bills', start, end }, { currency: 'USD' });
+
+describe('a shared charge', async () => {
+  const { take, runner, spend, clock, db, stores } = await shared();
+  const only = (stage: string, partition: string) =>
+    runner.runPartition({ organisation: 'default', stage, partition }, async () => true);
+  const rolledUp = async () => {
+    for (const { partition } of (await stores.work.duePartitions(clock.at)).filter(
+      ({ stage }) => stage === 'cost.rollup',
+    ))
+      await only('cost.rollup', partition);
+  };
+  const total = async () => Number((await spend({})).total);
+
+  it('is in the sums at every moment: before it is split by what comes beside it, and when its rule goes', async () => {
+    await take([fee(OCTOBER, NOVEMBER)], { source: 'bill' });
+    await rolledUp();
+    expect(await total()).toBe(3100);
+    await runner.drain();
+    expect(await total()).toBe(3100);
+    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', RULES.slice(1), 'test'));
+    await enqueue(db, 'default', [{ stage: 'cost.share', partition: 'shared', key: 'shared/2026-10-01' }]);
+    await only('cost.share', 'shared');
+    expect(await total()).toBe(3100);
+    await runner.drain();
+    expect(await total()).toBe(3100);
+  });
+});
 
 describe("a month's fee", async () => {
   const { take, use, shares, runner } = await shared();

@@ -206,6 +206,16 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
         `${shortAmount(billed)} ${currency} of bills${lines === undefined ? '' : ` in ${grouped(lines)} line(s)`} has no amortised cost stated`,
       ),
     ),
+    ...(state?.setAside ?? []).map(({ currency, amount: aside }) =>
+      note(
+        `${shortAmount(aside)} ${currency} of bills that are not final is set aside for metered usage until they are`,
+      ),
+    ),
+    ...(state?.unnamed ?? []).map(({ currency, amount: left, fields }) =>
+      note(
+        `${left === null ? 'metered usage without a price' : `${shortAmount(left)} ${currency} of metered usage`} names no ${fields.join(' and no ')}, for which the budget filters`,
+      ),
+    ),
   ];
 }
 

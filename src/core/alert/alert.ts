@@ -85,6 +85,8 @@ export interface BudgetNews {
   /** When the plan runs out, or ran out; null: it lasts, as far as is known. */
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
+  /** Of bills that are not final, what meters stand for: it is not in `spent`. Absent in alerts of before it was told. */
+  readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
   readonly drivers: readonly Driver[];
   /** Null or absent: nothing is known of the period before, or no day of this one is over. */
   readonly soFar?: SpendSoFar | null;
@@ -227,6 +229,8 @@ export interface DigestNews {
   /** Of the month before; null: nothing is recorded of it. */
   readonly before: string | null;
   readonly unpricedGpuHours: string;
+  /** As of BudgetNews: in no amount. */
+  readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
   readonly budgets: readonly {
     readonly budget: string;
     readonly spent: string;

@@ -69,6 +69,7 @@ function budget(news: BudgetNews): Content {
       ...(Number(unpricedGpuHours) > 0
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
         : []),
+      ...asideText(news.setAside, 'in what is spent'),
     ],
     facts: [
       { name: 'Spent', value: money(spent) },
@@ -332,6 +333,13 @@ function variance({
   });
 }
 
+/** What open bills state and meters stand for. */
+const asideText = (amounts: BudgetNews['setAside'], where: string): string[] =>
+  (amounts ?? []).map(
+    (one) =>
+      `${shownAmount(one.amount, one.currency)} of bills that are not final is not ${where}: metered usage stands for it until they are.`,
+  );
+
 function digest({
   teamName,
   month,
@@ -339,6 +347,7 @@ function digest({
   total,
   before,
   unpricedGpuHours,
+  setAside,
   budgets,
   verified,
   measured,
@@ -348,10 +357,12 @@ function digest({
   const sums = (all: DigestNews['verified']): string =>
     all.length === 0 ? 'nothing' : all.map((one) => shownAmount(one.amount, one.currency)).join(', ');
   return content(`${teamName}: ${month} in short`, {
-    lines:
-      Number(unpricedGpuHours) > 0
+    lines: [
+      ...(Number(unpricedGpuHours) > 0
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`]
-        : [],
+        : []),
+      ...asideText(setAside, 'in any amount'),
+    ],
     facts: [
       { name: 'Spent', value: total === null ? 'unknown' : shownAmount(total, currency) },
       { name: 'The month before', value: before === null ? 'unknown' : shownAmount(before, currency) },

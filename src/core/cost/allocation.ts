@@ -69,7 +69,7 @@ const TAG_FIELDS = ['tag', 'label'] as const;
 const MOST_PATTERN_LENGTH = 500;
 const MOST_RULES = 10_000;
 const MOST_REMEMBERED = 200_000;
-const NOBODY: Assignment = { kind: 'team', team: UNALLOCATED, rule: null };
+export const NOBODY: Assignment = { kind: 'team', team: UNALLOCATED, rule: null };
 
 /**
  * Whether the whole text fits the pattern (`*`, `?`). Goes back to the last star only, so the time is at most the

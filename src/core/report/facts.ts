@@ -33,6 +33,8 @@ export interface MonthFacts {
   readonly cells: readonly MonthCell[];
   /** By currency: what has no exchange rate on its day. */
   readonly unconverted: ReadonlyMap<string, Decimal>;
+  /** By currency: what open bills state and meters stand for. */
+  readonly setAside?: ReadonlyMap<string, Decimal>;
 }
 
 export interface DayAmount {

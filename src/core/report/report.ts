@@ -55,6 +55,11 @@ export interface ReportSpend {
   readonly unpricedGpuHours: string;
   /** Amounts of the month that have no exchange rate: they are in no other figure. */
   readonly unconverted: readonly ReportAmount[];
+  /**
+   * What bills that are not final state of usage that meters stand for until they are: in no other figure. Reports that
+   * were made before it was told lack it.
+   */
+  readonly setAside?: readonly ReportAmount[];
   readonly byProvider: readonly SpendLine[];
   readonly byGpuModel: readonly SpendLine[];
   readonly byTerm: readonly SpendLine[];
@@ -77,7 +82,10 @@ export interface ReportBudget {
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
-  /** What else is in none of its amounts: spend without an exchange rate, bills without an amortised cost. */
+  /**
+   * What else is in none of its amounts: spend without an exchange rate, bills without an amortised cost, what is set
+   * aside for meters, and metered usage that does not state what a filter asks for.
+   */
   readonly lacking?: readonly { readonly currency: string; readonly amount: string | null }[];
   readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
 }

@@ -110,7 +110,8 @@ export function spendOf({
     credits: amountText(sumOf(now.filter(({ category }) => category === 'Credit')).amount ?? ZERO),
     gpuHours: sum.quantity === null ? null : gpuHoursText(sum.quantity),
     unpricedGpuHours: gpuHoursText(sum.unpriced),
-    unconverted: unconvertedOf(spend),
+    unconverted: byCurrency(spend.unconverted),
+    setAside: byCurrency(spend.setAside ?? new Map()),
     byProvider: by(({ provider }) => provider),
     byGpuModel: by(({ gpuModel }) => gpuModel),
     byTerm: by(({ term }) => term),
@@ -119,8 +120,8 @@ export function spendOf({
   };
 }
 
-const unconvertedOf = ({ unconverted }: MonthFacts): ReportAmount[] =>
-  [...unconverted]
+const byCurrency = (amounts: ReadonlyMap<string, Decimal>): ReportAmount[] =>
+  [...amounts]
     .map(([currency, amount]) => ({ currency, amount: amountText(amount) }))
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 

@@ -262,6 +262,12 @@ class Writer {
           1,
           spend.unconverted.map((one) => [name(one.currency), money(one.amount, one.currency)]),
         ),
+        this.table(
+          'set-aside',
+          ['currency', 'amount'],
+          1,
+          (spend.setAside ?? []).map((one) => [name(one.currency), money(one.amount, one.currency)]),
+        ),
       ],
       {
         charts: [

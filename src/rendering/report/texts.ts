@@ -54,6 +54,10 @@ const TEXTS = {
   'table.variance': ['Bills beside what was metered', '账单与计量对比'],
   'table.forecast': ['Forecast', '预测'],
   'table.steps': ['Open recommendations by what they surely save', '按最低预计节省排序的待处理建议'],
+  'table.set-aside': [
+    'Of bills that are not final, for which metered usage stands: in no other figure',
+    '未定账单中由计量代替的金额，未计入其他数字',
+  ],
   'table.unconverted': ['Without an exchange rate: in no other figure', '没有汇率，未计入其他数字'],
 
   'column.figure': ['Figure', '项目'],

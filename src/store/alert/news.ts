@@ -217,6 +217,7 @@ const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingR
     state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
   exhaustionAt: state.exhaustionAt,
   unpricedGpuHours: state.unpricedGpuHours,
+  setAside: state.setAside ?? [],
   drivers: [],
   nextStep: null,
 });
@@ -536,36 +537,38 @@ async function reported(stores: Needs, db: Queryable, organisation: string, sinc
     `select body from report r join unnest($2::text[], $3::text[]) as fresh(team, month) using (team, month) where r.organisation = $1 order by team, month`,
     [organisation, fresh.map(({ team }) => team), fresh.map(({ month }) => month)],
   );
-  return rows.map(
-    ({ body }): DigestNews => ({
-      kind: 'digest',
-      team: body.team,
-      teamName: body.teamName,
-      month: body.month,
-      currency: body.currency,
-      total: body.spend.total,
-      before: body.spend.before,
-      unpricedGpuHours: body.spend.unpricedGpuHours,
-      budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({
-        budget,
-        spent,
-        planned,
-        currency,
-        ratio,
-      })),
-      verified: body.savings.verified,
-      measured: body.savings.measured,
-      forecast:
-        body.forecast.known === null
-          ? null
-          : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
-      nextSteps: body.nextSteps.map((one) => ({
-        title: one.title,
-        monthlySavings: one.estimatedMonthlySavings,
-        monthlySavingsLow: one.estimatedMonthlySavingsLow,
-        monthlySavingsHigh: one.estimatedMonthlySavingsHigh,
-        currency: one.currency,
-      })),
-    }),
-  );
+  return rows.map(({ body }) => digestOf(body));
 }
+
+/** A month in short. */
+export const digestOf = (body: Report): DigestNews => ({
+  kind: 'digest',
+  team: body.team,
+  teamName: body.teamName,
+  month: body.month,
+  currency: body.currency,
+  total: body.spend.total,
+  before: body.spend.before,
+  unpricedGpuHours: body.spend.unpricedGpuHours,
+  setAside: body.spend.setAside ?? [],
+  budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({
+    budget,
+    spent,
+    planned,
+    currency,
+    ratio,
+  })),
+  verified: body.savings.verified,
+  measured: body.savings.measured,
+  forecast:
+    body.forecast.known === null
+      ? null
+      : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
+  nextSteps: body.nextSteps.map((one) => ({
+    title: one.title,
+    monthlySavings: one.estimatedMonthlySavings,
+    monthlySavingsLow: one.estimatedMonthlySavingsLow,
+    monthlySavingsHigh: one.estimatedMonthlySavingsHigh,
+    currency: one.currency,
+  })),
+});

@@ -97,6 +97,13 @@ export interface BudgetStateJson {
    * Absent in states of before there were any.
    */
   readonly unstated?: readonly UnstatedAmount[];
+  /**
+   * What bills that are not final state of usage that meters stand for until they are: it is not in `spent`. Absent in
+   * states of before it was named.
+   */
+  readonly setAside?: readonly CurrencyAmount[];
+  /** Metered usage that a filter leaves out since it does not say what the filter asks for. Absent likewise. */
+  readonly unnamed?: readonly UnnamedAmount[];
 }
 
 /** A decimal string. */
@@ -110,12 +117,27 @@ export interface UnstatedAmount extends CurrencyAmount {
   readonly lines?: number;
 }
 
+/** Null amount: nothing of it has a price. */
+export interface UnnamedAmount {
+  readonly currency: string;
+  readonly amount: string | null;
+  /** Filters whose fields it leaves open: `service`, `tag`. */
+  readonly fields: readonly string[];
+}
+
 export interface BudgetSpend {
   readonly points: SpendPoint[];
   /** Of the period alone, as the next. */
   readonly unconverted: string[];
   readonly unstated: readonly UnstatedAmount[];
+  readonly setAside: readonly CurrencyAmount[];
 }
+
+/** What is in none of a state's amounts, besides GPU-hours without a price. */
+export type Beside = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
+  readonly setAside?: readonly CurrencyAmount[];
+  readonly unnamed?: readonly UnnamedAmount[];
+};
 
 interface PointRow {
   /** Null: it is of a civil date. */
@@ -127,6 +149,7 @@ interface PointRow {
   unpriced: string;
   unstated: string | null;
   lines: string;
+  aside: string | null;
 }
 
 /** Days of history before a period that its forecast may use. */
@@ -202,6 +225,7 @@ export class BudgetStore {
     ]);
     const unconverted = new Set<string>();
     const unstated = new Map<string, { amount: Decimal; lines: number }>();
+    const setAside = new Map<string, Decimal>();
     const points = rows.map((row): SpendPoint => {
       const at = row.at?.getTime() ?? startOfLocalDay(zone, parseDay(row.day ?? '') ?? 0);
       const amount = row.amount === null ? null : parseDecimal(row.amount);
@@ -217,6 +241,9 @@ export class BudgetStore {
             lines: known.lines + Number(row.lines),
           });
         }
+        const aside = row.aside === null ? null : parseDecimal(row.aside);
+        if (aside !== null && aside.unscaled !== 0n)
+          setAside.set(row.currency, addDecimal(setAside.get(row.currency) ?? ZERO, aside));
       }
       const credit = row.category === 'Credit';
       return {
@@ -234,6 +261,9 @@ export class BudgetStore {
         amount: formatDecimal(amount),
         lines,
       })),
+      setAside: [...setAside]
+        .filter(([, amount]) => amount.unscaled !== 0n)
+        .map(([currency, amount]) => ({ currency, amount: formatDecimal(amount) })),
     };
   }
 
@@ -241,7 +271,7 @@ export class BudgetStore {
     tx: Queryable,
     organisation: string,
     state: BudgetState,
-    { unconverted, unstated }: Pick<BudgetSpend, 'unconverted' | 'unstated'>,
+    beside: Beside,
     now: number,
     reserved = 0n,
   ): Promise<void> {
@@ -253,7 +283,7 @@ export class BudgetStore {
         state.budget,
         formatInstant(state.period.start),
         formatInstant(state.period.end),
-        JSON.stringify(stateJson(state, { unconverted, unstated }, reserved)),
+        JSON.stringify(stateJson(state, beside, reserved)),
         formatInstant(now),
       ],
     );
@@ -473,7 +503,7 @@ const AMOUNTS: Readonly<Record<BudgetBasis, (row: string) => { readonly amount: 
   };
 
 /** Of the teams, a day to each side. An offset keeps a planner from reading all lines once for each dimension. */
-const LINES = `(select organisation, hour, dimension, currency, records, accrued, actual, effective, unpriced_part_ms, stated_part_ms
+const LINES = `(select organisation, hour, dimension, currency, records, accrued, actual, billed, effective, unpriced_part_ms, stated_part_ms
     from hour_line where organisation = $1 and team = any($2::text[])
       and hour >= $3::timestamptz - interval '1 day' and hour < $4::timestamptz + interval '1 day' offset 0)`;
 
@@ -484,7 +514,8 @@ function spendQuery(zone: string, basis: BudgetBasis): string {
   const select = (row: string, at: string, day: string): string => {
     const { amount, unstated } = AMOUNTS[basis](row);
     return `select ${at} as at, ${day} as day, coalesce(${row}.currency, '') as currency, d.category, ${amount} as amount,
-       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated, case when ${unstated} is null then 0 else ${row}.records end as lines`;
+       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated, case when ${unstated} is null then 0 else ${row}.records end as lines,
+       ${basis === 'accrued' ? 'null::numeric' : `case when d.kind = 'billed' then coalesce(${row}.billed, 0) - coalesce(${row}.actual, 0) end`} as aside`;
   };
   const days = `${select('c', 'null::timestamptz', 'c.day')}
   from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
@@ -501,7 +532,7 @@ function spendQuery(zone: string, basis: BudgetBasis): string {
   ${days} and c.shared_from <> ''`;
   return `
 select at, day::text as day, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced, sum(unstated)::text as unstated,
-  sum(lines)::text as lines
+  sum(lines)::text as lines, sum(aside)::text as aside
 from (${lines}) as point group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 }
 
@@ -520,7 +551,7 @@ const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale:
 
 function stateJson(
   state: BudgetState,
-  { unconverted, unstated }: Pick<BudgetSpend, 'unconverted' | 'unstated'>,
+  { unconverted, unstated, setAside = [], unnamed = [] }: Beside,
   reserved: bigint,
 ): BudgetStateJson {
   const { forecast } = state;
@@ -545,5 +576,7 @@ function stateJson(
     ratio: state.ratio,
     unconverted: [...unconverted],
     unstated,
+    setAside,
+    unnamed,
   };
 }

@@ -32,4 +32,27 @@ export const passes = (place: string): string =>
        select 1 from jsonb_array_elements(${place}::jsonb->'tag') t where d.tags->>(t->>'key') = t->>'value'))`,
   ].join('\n  and ');
 
+const HAS_TAG = (place: string): string =>
+  `exists (select 1 from jsonb_array_elements(${place}::jsonb->'tag') t where d.tags ? (t->>'key'))`;
+
+/** The filters whose fields `dimension d` does not state, as an array of their names. */
+export const missing = (place: string): string =>
+  `array_remove(array[${[
+    ...Object.entries(COLUMNS).map(
+      ([name, column]) => `case when ${place}::jsonb->'${name}' is not null and ${column} is null then '${name}' end`,
+    ),
+    `case when ${place}::jsonb->'tag' is not null and not coalesce(${HAS_TAG(place)}, false) then 'tag' end`,
+  ].join(', ')}], null)`;
+
+/** A condition on `dimension d`: each filter holds, or is about what it does not state. */
+export const passesOrLacks = (place: string): string =>
+  [
+    ...Object.entries(COLUMNS).map(
+      ([name, column]) =>
+        `(${place}::jsonb->'${name}' is null or ${column} is null or ${place}::jsonb->'${name}' ? ${column})`,
+    ),
+    `(${place}::jsonb->'tag' is null or not coalesce(${HAS_TAG(place)}, false) or exists (
+       select 1 from jsonb_array_elements(${place}::jsonb->'tag') t where d.tags->>(t->>'key') = t->>'value'))`,
+  ].join('\n  and ');
+
 export const filterParameter = (filters: BudgetFilters): string => JSON.stringify(filters);

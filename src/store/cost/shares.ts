@@ -2,10 +2,10 @@
  * Shared costs of a day, split over the teams that share them: rows of cost_day with `shared_from`.
  *
  * A day's shares are written whole, every basis by largest remainder in billionths, so they sum to the shared cost
- * exactly. What is split by use goes by the use over the charge's own period (core/cost/sharing.ts): a month's fee is
+ * exactly, at once with the shared cost itself: there is no moment at which it is in no sum. What is split by use goes by the use over the charge's own period (core/cost/sharing.ts): a month's fee is
  * split anew as its month's use comes in. The stand-in's own rows stay and are left out of reading.
  */
-import { splitAmount, splitShared, type Assignment } from '../../core/cost/allocation.js';
+import { NOBODY, splitAmount, splitShared, type Assignment } from '../../core/cost/allocation.js';
 import { UseWeights } from '../../core/cost/sharing.js';
 import { assert } from '../../core/errors.js';
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
@@ -71,6 +71,8 @@ export class ShareStore {
     assignmentOf: (standIn: string) => Assignment | null,
     fx: FxTable,
   ): Promise<string[]> {
+    // The roll-up of a stand-in and the sharing of what was used may come to one day at once.
+    await tx.query(`select pg_advisory_xact_lock(hashtext('bursar shares'), hashtext($1))`, [organisation]);
     const before = await tx.query<{ team: string }>(
       `delete from cost_day where organisation = $1 and day = $2 and shared_from like 'shared:%' returning team`,
       [organisation, day],
@@ -89,8 +91,8 @@ export class ShareStore {
     const most = Math.max(1, ...shared.map(({ days }) => days));
     const use = isByUse ? await this.use(tx, organisation, first, most, fx) : new UseWeights([], fx);
     for (const row of shared) {
-      const assignment = assignmentOf(row.team);
-      if (assignment === null) continue;
+      // No rule splits it any more: until its lines are allocated anew it is nobody's.
+      const assignment = assignmentOf(row.team) ?? NOBODY;
       for (const [team, share] of sharesOf(row, assignment, use.of(row.currency, { first, count: row.days }))) {
         teams.add(team);
         rows.push(

@@ -287,13 +287,13 @@ export async function unbilledSums(
 export async function setAsideSums(
   db: Queryable,
   organisation: string,
-  query: SumsQuery,
+  query: Omit<SumsQuery, 'groupBy' | 'basis'>,
 ): Promise<{ currency: string; cost: string }[]> {
   return db.query(
     `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
      from ${daysOf(query.zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${ASKED} and d.kind = 'billed'
-       and c.billed is not null and c.shared_from = ''
+       and c.billed is not null
        and exists (select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed)
      group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
     given(organisation, query),

@@ -24,6 +24,7 @@ import type { Recommendation } from '../../core/policy/recommendation.js';
 import { stated, notStated, type ChanceState, type Stated, type VarianceLine } from '../../core/report/report.js';
 import { amountText, ratioOf } from '../../core/report/spend.js';
 import {
+  dayLabel,
   formatInstant,
   hourOf,
   HOUR_MS,
@@ -33,6 +34,7 @@ import {
   type Interval,
 } from '../../core/time.js';
 import { GPU_PARTS, type ChargeCategory, type Term } from '../../core/usage.js';
+import { setAsideSums } from '../cost/spend-sums.js';
 import type { Queryable } from '../database.js';
 import { placeOf } from '../fleet/sample-block.js';
 import { minuteAfter, samplesByResource, type MinuteSample } from '../fleet/sample-reading.js';
@@ -151,6 +153,21 @@ export async function spendFacts(
     unconverted,
     days: [...days].map(([day, amount]) => ({ day, amount })).sort((a, b) => (a.day < b.day ? -1 : 1)),
   };
+}
+
+/** By currency: what bills that are not final state of usage within [from, to) that meters stand for. */
+export async function setAsideFacts(
+  db: Queryable,
+  { organisation, teams, zone }: FactsRequest,
+  { start, end }: Interval,
+): Promise<ReadonlyMap<string, Decimal>> {
+  const sums = await setAsideSums(db, organisation, {
+    from: dayLabel(start, zone),
+    to: dayLabel(end, zone),
+    teams,
+    zone,
+  });
+  return new Map(sums.map(({ currency, cost }) => [currency, decimalOf(cost)]));
 }
 
 function decimalOf(text: string): Decimal {

@@ -20,6 +20,7 @@ import {
   demandFacts,
   refusalFacts,
   sampleFacts,
+  setAsideFacts,
   spendFacts,
   varianceFacts,
   type FactsRequest,
@@ -187,7 +188,10 @@ export class ReportStore {
       currency: known.currency,
     };
     const current = await prices.book(tx, organisation);
-    const spend = await spendFacts(tx, request, period, current.fx);
+    const spend = {
+      ...(await spendFacts(tx, request, period, current.fx)),
+      setAside: await setAsideFacts(tx, request, period),
+    };
     const old = await spendFacts(tx, request, before, current.fx);
     const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: before.start }, current.fx);
     const seen = { start: period.start, end: Math.min(period.end, Math.max(period.start, asOf)) };
@@ -251,7 +255,9 @@ export class ReportStore {
         unpricedGpuHours,
         lacking: [
           ...state.unconverted.map((one) => ({ currency: one, amount: null })),
-          ...(state.unstated ?? []).map(({ currency: of, amount }) => ({ currency: of, amount })),
+          ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(
+            ({ currency: of, amount }) => ({ currency: of, amount }),
+          ),
         ],
         crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
       });

@@ -104,6 +104,7 @@ export function factsOf(news: News): readonly FactLine[] {
         ...(Number(news.unpricedGpuHours) > 0
           ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const]
           : []),
+        ...asideFacts(news.setAside),
       ];
     case 'anomaly':
       return [
@@ -171,7 +172,13 @@ export function factsOf(news: News): readonly FactLine[] {
   }
 }
 
+const asideFacts = (
+  amounts: readonly { readonly currency: string; readonly amount: string }[] | undefined,
+): readonly FactLine[] =>
+  (amounts ?? []).map(({ currency, amount }) => [say('alert.set-aside'), money(amount, currency)] as const);
+
 function digestFacts({
+  setAside,
   total,
   before,
   currency,
@@ -185,6 +192,7 @@ function digestFacts({
   return [
     [say('column.spent'), orUnknown(total, currency)],
     [say('spend.before'), orUnknown(before, currency)],
+    ...asideFacts(setAside),
     [say('saved.verified'), sums(verified)],
     [say('saved.measured'), sums(measured)],
     [

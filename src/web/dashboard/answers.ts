@@ -96,6 +96,14 @@ export interface BudgetState {
   readonly unconverted: readonly string[];
   /** On the basis effective: billed amounts whose bill states no amortised cost. */
   readonly unstated?: readonly { readonly currency: string; readonly amount: string; readonly lines?: number }[];
+  /** Of bills that are not final, what meters stand for. */
+  readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
+  /** Metered usage that does not state what a filter asks for. */
+  readonly unnamed?: readonly {
+    readonly currency: string;
+    readonly amount: string | null;
+    readonly fields: readonly string[];
+  }[];
 }
 
 export interface Standing {
@@ -134,6 +142,7 @@ export interface Overview {
     readonly days: readonly { readonly day: string; readonly cost: string }[];
   }[];
   readonly unpricedGpuHours: string;
+  readonly setAside: readonly { readonly currency: string; readonly cost: string }[];
   readonly bills: readonly Bill[];
   readonly budgets: {
     readonly count: number;
@@ -190,6 +199,7 @@ export interface Costs {
   readonly total: string | null;
   readonly totals: readonly { readonly currency: string; readonly cost: string }[];
   readonly unpricedQuantity: string;
+  readonly lacking: { readonly setAside: readonly { readonly currency: string; readonly cost: string }[] };
 }
 
 export interface StoredRecommendation extends Recommendation {

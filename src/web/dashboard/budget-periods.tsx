@@ -52,9 +52,12 @@ const columns = (): readonly Column<BudgetPeriod>[] => [
   {
     name: say('period.not-in-it'),
     text: ({ state }) =>
-      [...state.unconverted, ...(state.unstated ?? []).map(({ currency, amount }) => `${amount} ${currency}`)].join(
-        ' ',
-      ),
+      [
+        ...state.unconverted,
+        ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(
+          ({ currency, amount }) => `${amount ?? '?'} ${currency}`,
+        ),
+      ].join(' '),
   },
 ];
 

@@ -201,6 +201,21 @@ export const Instant = ({ at }: { readonly at: string | null }): JSX.Element =>
 /** What somebody else wrote, in English: a screen reader says it so, whatever the language around it. */
 export const AsWritten = ({ children }: Children): JSX.Element => <span lang="en">{children}</span>;
 
+/** What open bills state and meters stand for: in no figure beside it. */
+export const SetAside = ({
+  amounts,
+}: {
+  readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
+}): JSX.Element => (
+  <>
+    {amounts.map(({ currency, amount }) => (
+      <p class="warning" key={currency}>
+        {say('set-aside', { amount: money(amount, currency) })}
+      </p>
+    ))}
+  </>
+);
+
 export const Unpriced = ({ gpuHours }: { readonly gpuHours: string }): JSX.Element | null =>
   Number(gpuHours) === 0 ? null : (
     <p class="warning">

@@ -109,6 +109,22 @@ export const budgetStateFields = z.strictObject({
     .readonly()
     .optional()
     .describe('On the basis effective: what is billed without a stated amortised cost; that is not in spent'),
+  setAside: z
+    .array(z.strictObject({ currency: z.string(), amount }))
+    .readonly()
+    .optional()
+    .describe('Of bills that are not final, what meters stand for until they are; that is not in spent'),
+  unnamed: z
+    .array(
+      z.strictObject({
+        currency: z.string(),
+        amount: amount.nullable().describe('Null: nothing of it has a price'),
+        fields: z.array(z.string()).readonly().describe('The filters that ask for what it does not state'),
+      }),
+    )
+    .readonly()
+    .optional()
+    .describe('Metered usage that a filter leaves out since it does not state its field; that is not in spent'),
 });
 const crossingSchema = z.strictObject({
   budget: z.string(),

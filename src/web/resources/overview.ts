@@ -23,6 +23,7 @@ import { formatInstant, dayLabel, DAY_MS } from '../../core/time.js';
 import { forecastPeriodEnd } from '../../planning/forecast/forecast.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import { spendByDay, type DaySpend } from '../../store/cost/overview.js';
+import { setAsideSums } from '../../store/cost/spend-sums.js';
 import { gpuHours } from '../../store/cost/spend.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
@@ -67,6 +68,9 @@ const overviewSchema = z
       )
       .describe('A currency each: they are never added'),
     unpricedGpuHours: decimal.describe('Of the month: they are in no sum'),
+    setAside: z
+      .array(z.strictObject({ currency: z.string(), cost: decimal }))
+      .describe('Of bills of the month that are not final, what meters stand for until they are: in no sum'),
     bills: z.array(billSchema).describe('Of the month and the one before, with their states'),
     budgets: z.strictObject({
       count,
@@ -98,6 +102,10 @@ const burnSchema = z
       }),
     ),
     unconverted: z.array(z.string()),
+    setAside: z
+      .array(z.strictObject({ currency: z.string(), amount: decimal }))
+      .readonly()
+      .describe('Of bills that are not final, what meters stand for until they are: in no day'),
   })
   .meta({ id: 'BurnDown' });
 const leaseSchema = z
@@ -138,11 +146,17 @@ export class OverviewController {
     const asOf = await this.asOf(caller);
     const month = periodAt({ period: 'month', zone: 'UTC' }, asOf);
     const before = periodAt({ period: 'month', zone: 'UTC' }, month.start - 1);
-    const [rows, standings, bills] = await Promise.all([
+    const [rows, setAside, standings, bills] = await Promise.all([
       spendByDay(stores.db, organisation, {
         from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'),
         to: dayLabel(month.end, 'UTC'),
         teams,
+      }),
+      setAsideSums(stores.db, organisation, {
+        from: dayLabel(month.start, 'UTC'),
+        to: dayLabel(month.end, 'UTC'),
+        teams,
+        zone: 'UTC',
       }),
       this.standings(caller, asOf),
       stores.counting.bills(
@@ -171,6 +185,7 @@ export class OverviewController {
       unpricedGpuHours: gpuHours(
         rows.filter(({ day }) => day >= monthDay).reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
       ),
+      setAside,
       bills,
       budgets: {
         ...countsOf(standings),
@@ -214,7 +229,7 @@ export class OverviewController {
     const asOf = await this.asOf(caller);
     const period = periodAt(budget, asOf);
     const { fx } = await stores.prices.book(stores.db, organisation);
-    const { points, unconverted } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
+    const { points, unconverted, setAside } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
     const planned = plannedFor(budget, period);
     const days = daysOf(
       budget,
@@ -231,6 +246,7 @@ export class OverviewController {
       planned: planned === null ? null : money(planned),
       days,
       unconverted,
+      setAside,
     };
   }
 

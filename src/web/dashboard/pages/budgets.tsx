@@ -39,7 +39,7 @@ import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Amount, Badge, Card, Empty, Facts, Figure, Instant, Page, Show, Unpriced } from '../ui.js';
+import { Amount, Badge, Card, Empty, Facts, Figure, Instant, Page, SetAside, Show, Unpriced } from '../ui.js';
 
 const MOST_STEPS = 3;
 
@@ -162,8 +162,19 @@ const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b
 
 function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer }): JSX.Element {
   if (evaluated === null) return <Empty>{say('budget.not-evaluated')}</Empty>;
-  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted, unstated } =
-    evaluated.state;
+  const {
+    planned,
+    spent,
+    forecast,
+    ratio,
+    burnRatePerDay,
+    exhaustionAt,
+    unpricedGpuHours,
+    unconverted,
+    unstated,
+    setAside,
+    unnamed,
+  } = evaluated.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
   return (
@@ -208,6 +219,15 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
       {(unstated ?? []).map((one) => (
         <p class="warning">
           {say('budget.unstated', { amount: money(one.amount, one.currency), lines: String(one.lines ?? '?') })}
+        </p>
+      ))}
+      <SetAside amounts={setAside ?? []} />
+      {(unnamed ?? []).map((one) => (
+        <p class="warning">
+          {say('budget.unnamed', {
+            amount: one.amount === null ? say('unknown') : money(one.amount, one.currency),
+            fields: joined(one.fields),
+          })}
         </p>
       ))}
       <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>

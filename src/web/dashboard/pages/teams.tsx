@@ -15,7 +15,7 @@ import { Picture, type Series } from '../picture.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Amount, Badge, Card, Empty, Field, Instant, Page, Select, Show, Unpriced } from '../ui.js';
+import { Amount, Badge, Card, Empty, Field, Instant, Page, Select, SetAside, Show, Unpriced } from '../ui.js';
 
 interface Row {
   readonly team: TeamAnswer | null;
@@ -302,6 +302,7 @@ function Drawn({ costs, dimension }: { readonly costs: Costs; readonly dimension
   return (
     <>
       <Unpriced gpuHours={costs.unpricedQuantity} />
+      <SetAside amounts={costs.lacking.setAside.map(({ currency, cost }) => ({ currency, amount: cost }))} />
       {pictures.map(({ currency, series }) => (
         <Picture
           key={currency}

@@ -458,6 +458,10 @@ export const ENGLISH = {
   'budget.periods': 'Its periods',
   'period.running': 'running',
   'period.not-in-it': 'Not in it',
+  'alert.set-aside': 'In open bills, metered instead',
+  'set-aside':
+    '{amount} of bills that are not final is in none of these figures: metered usage stands for it until they are.',
+  'budget.unnamed': '{amount} of metered usage does not say what the budget filters by ({fields}) and is not in it.',
   'budget.unstated': '{amount} of bills (lines: {lines}) states no amortised cost and is not in these figures.',
   'budget.basis': 'Basis',
   'budget.basis-actual': 'the bill where it counts, else the accrual',

@@ -1,0 +1,118 @@
+/**
+ * What is in no sum is named wherever a sum is: of a bill that is not final what meters stand for, and metered usage
+ * that a filter leaves out since it does not say what the filter asks for. At every door, as `costs` says it.
+ */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { digestOf } from '../../src/store/alert/news.js';
+import type { Report } from '../../src/core/report/report.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
+import { bothDoors } from '../support/doors.js';
+import { NOW, testApi } from '../support/web.js';
+
+const BILL = `BilledCost,BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargeCategory,ChargePeriodStart,ChargePeriodEnd,ProviderName,SkuId,ServiceName
+1440,a1,USD,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,Usage,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,Mine,m1,Compute
+100,a1,USD,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,Usage,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,Mine,disk,Compute
+`;
+const PRICES = `provider,sku,region,term,gpuModel,gpus,price,currency,per,effectiveFrom
+Mine,m1,,,H100,1,2.00,USD,instance-hour,2026-01-01T00:00:00Z
+`;
+
+describe('what is in no sum', async () => {
+  const api = await testApi();
+  const { there } = bothDoors(api);
+  const get = async <T>(address: string): Promise<T> => (await api.call<T>('GET', address)).body;
+  let drain = async (): Promise<void> => undefined;
+
+  beforeAll(async () => {
+    const { stores } = api;
+    const runner = new Runner(stores.db, stores.work, { now: () => NOW }, makeLine(stores, []));
+    drain = () => runner.drain();
+    await stores.db.transaction(async (tx) => {
+      await stores.organisations.saveTeam(tx, 'default', {
+        id: 'red',
+        name: 'Red',
+        parent: null,
+        zone: 'UTC',
+        currency: 'USD',
+        assignedBy: null,
+      });
+      await stores.organisations.saveRules(tx, 'default', [{ match: { provider: 'Mine' }, team: 'red' }], 'test');
+    });
+    const sent = await Promise.all([
+      api.call('POST', '/v1/prices?filename=p.csv', { body: PRICES, headers: { 'content-type': 'text/csv' } }),
+      api.call('PUT', '/v1/budgets/all', { body: { team: 'red', planned: { default: '1000' } } }),
+      api.call('PUT', '/v1/budgets/compute', {
+        body: { team: 'red', planned: { default: '1000' }, filters: { service: ['Compute'] } },
+      }),
+      api.call('PUT', '/v1/budgets/berlin', {
+        body: {
+          team: 'red',
+          zone: 'Europe/Berlin',
+          planned: { default: '1000' },
+          filters: { tag: [{ key: 'app', value: 'x' }], sku: ['m1', 'disk'] },
+        },
+      }),
+    ]);
+    expect(sent.map(({ status, text }) => (status < 300 ? 'ok' : text))).toEqual(['ok', 'ok', 'ok', 'ok']);
+    const usage = await api.call('POST', '/v1/usage?source=meter', {
+      body: {
+        records: [
+          {
+            id: 'm',
+            provider: 'Mine',
+            account: 'a1',
+            sku: 'm1',
+            gpus: 1,
+            start: '2026-10-06T00:00:00Z',
+            end: '2026-10-06T10:00:00Z',
+          },
+        ],
+      },
+    });
+    expect(usage.text).toContain('"accepted":1');
+    await api.call('POST', '/v1/imports?format=focus&source=bill&filename=bill.csv', {
+      body: BILL,
+      headers: { 'content-type': 'text/csv' },
+    });
+    await drain();
+  });
+
+  it('is named by costs and by budgets', async () => {
+    const costs = await get<{ total: string; lacking: { setAside: unknown } }>('/v1/costs');
+    expect([Number(costs.total), costs.lacking.setAside]).toEqual([120, [{ currency: 'USD', cost: '1440' }]]);
+    const state = async (id: string) =>
+      (await get<{ state: { spent: string; setAside: unknown; unnamed: unknown } }>(`/v1/budgets/${id}/state`)).state;
+    const setAside = [{ currency: 'USD', amount: '1440' }];
+    expect(await state('all')).toMatchObject({ spent: '120.000000000', setAside, unnamed: [] });
+    expect(await state('compute')).toMatchObject({
+      spent: '100.000000000',
+      setAside,
+      unnamed: [{ currency: 'USD', amount: '20.000000000', fields: ['service'] }],
+    });
+    expect(await state('berlin')).toMatchObject({
+      spent: '0.000000000',
+      setAside: [],
+      unnamed: [{ currency: 'USD', amount: '20.000000000', fields: ['tag'] }],
+    });
+    expect(await get('/v1/budgets/compute/burn-down')).toMatchObject({ setAside });
+    const { out } = await there('budgets', 'list');
+    expect(out).toContain('all: 1440.00 USD of bills that are not final is set aside');
+    expect(out).toContain('compute: 20.00 USD of metered usage names no service');
+  });
+
+  it('is named by the overview, the report in each form, and its digest', async () => {
+    expect(await get('/v1/overview')).toMatchObject({ setAside: [{ currency: 'USD', cost: '1440' }] });
+    await api.call('POST', '/v1/reports', { body: { team: 'red', month: '2026-10' } });
+    await drain();
+    const report = await get<Report>('/v1/reports/red/2026-10?format=json');
+    expect(report.spend.setAside).toEqual([{ currency: 'USD', amount: '1440.00' }]);
+    expect(report.budgets.find(({ budget }) => budget === 'compute')?.lacking).toEqual([
+      { currency: 'USD', amount: '1440' },
+      { currency: 'USD', amount: '20.000000000' },
+    ]);
+    for (const format of ['html', 'csv'])
+      expect((await api.call('GET', `/v1/reports/red/2026-10?format=${format}`)).text).toMatch(/1,?440/);
+    expect(digestOf(report).setAside).toEqual([{ currency: 'USD', amount: '1440.00' }]);
+  });
+});
