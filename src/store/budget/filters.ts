@@ -38,7 +38,7 @@ const HAS_TAG = (place: string): string =>
 /** The filters whose fields `dimension d` does not state, as an array of their names. */
 export const missing = (place: string): string =>
   `array_remove(array[${[
-    ...Object.entries(COLUMNS).map(
+    ...Object.entries(FILTER_COLUMNS).map(
       ([name, column]) => `case when ${place}::jsonb->'${name}' is not null and ${column} is null then '${name}' end`,
     ),
     `case when ${place}::jsonb->'tag' is not null and not coalesce(${HAS_TAG(place)}, false) then 'tag' end`,
@@ -47,7 +47,7 @@ export const missing = (place: string): string =>
 /** A condition on `dimension d`: each filter holds, or is about what it does not state. */
 export const passesOrLacks = (place: string): string =>
   [
-    ...Object.entries(COLUMNS).map(
+    ...Object.entries(FILTER_COLUMNS).map(
       ([name, column]) =>
         `(${place}::jsonb->'${name}' is null or ${column} is null or ${place}::jsonb->'${name}' ? ${column})`,
     ),
