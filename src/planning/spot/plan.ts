@@ -13,8 +13,10 @@
 import { AGE_GRID, COMPONENTS, agePosition, type AvailabilityModel } from './availability-model.js';
 import type { SpotProblem } from './problem.js';
 
+/** Of this file, for its inner loops: a module runner (the tests') asks another file for each use of what it exports. */
+const [AGES, EACH] = [AGE_GRID.length, COMPONENTS];
 /** Cells of one row of a table: ages times components. */
-export const WIDTH = AGE_GRID.length * COMPONENTS;
+export const WIDTH = AGES * EACH;
 
 /** The tables of one tick: how much dearer than on-demand a choice is, by what is held and what is seen. */
 export const WAIT_WHEN_ABSENT = 0;
@@ -266,16 +268,15 @@ export class TickSolver {
     const start = row * WIDTH;
     const after = (k: number): number => (shift === null ? (ends[start + k] ?? 0) : this.at(ends, shift, row, k));
     let fresh = 0;
-    for (let k = 0; k < COMPONENTS; k += 1) fresh += (reversion[k] ?? 0) * after(k);
-    for (let k = 0; k < COMPONENTS; k += 1) {
+    for (let k = 0; k < EACH; k += 1) fresh += (reversion[k] ?? 0) * after(k);
+    for (let k = 0; k < EACH; k += 1) {
       const ended = persistence * after(k) + (1 - persistence) * fresh;
-      for (let age = 0; age < AGE_GRID.length; age += 1) {
-        const h = age * COMPONENTS + k;
+      for (let age = 0; age < AGES; age += 1) {
+        const h = age * EACH + k;
         const next = this.nextAge[age];
-        const from = start + (next?.index ?? 0) * COMPONENTS + k;
+        const from = start + (next?.index ?? 0) * EACH + k;
         const fraction = next?.fraction ?? 0;
-        const older =
-          (stays[from] ?? 0) * (1 - fraction) + (fraction > 0 ? (stays[from + COMPONENTS] ?? 0) * fraction : 0);
+        const older = (stays[from] ?? 0) * (1 - fraction) + (fraction > 0 ? (stays[from + EACH] ?? 0) * fraction : 0);
         const p = stay[state][h] ?? 0;
         out[start + h] = p * older + (1 - p) * ended;
       }
