@@ -61,11 +61,13 @@ export async function enqueue(db: Queryable, organisation: string, workItems: re
   const unique = soonest(workItems);
   unique.sort((a, b) => (a.partition + a.stage + a.key < b.partition + b.stage + b.key ? -1 : 1));
   await db.query(
-    `insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
-     select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent, $7::text from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
-     on conflict (organisation, lane, stage, key) do update
-     set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent, waker = excluded.waker,
-       not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end`,
+    `with enqueued as (
+       insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
+       select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent, $7::text from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
+       on conflict (organisation, lane, stage, key) do update
+       set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent, waker = excluded.waker,
+         not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end)
+     select pg_notify($8, $1)`,
     [
       organisation,
       unique.map((w) => w.partition),
@@ -74,9 +76,9 @@ export async function enqueue(db: Queryable, organisation: string, workItems: re
       unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))),
       unique.map((w) => w.urgent === true),
       currentTraceparent(),
+      ENQUEUED_CHANNEL,
     ],
   );
-  await db.query(`select pg_notify($1, $2)`, [ENQUEUED_CHANNEL, organisation]);
 }
 
 /**
@@ -108,12 +110,13 @@ export async function expedite(
 ): Promise<void> {
   if (keys.length === 0) return;
   await db.query(
-    `update work w set not_before = '-infinity', urgent = true
-     from (select lane, key from work where organisation = $1 and stage = $2 and key = any($3::text[]) and done < wanted and parked_at is null order by lane, key for update skip locked) idle
-     where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key`,
-    [organisation, stage, keys],
+    `with expedited as (
+       update work w set not_before = '-infinity', urgent = true
+       from (select lane, key from work where organisation = $1 and stage = $2 and key = any($3::text[]) and done < wanted and parked_at is null order by lane, key for update skip locked) idle
+       where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key)
+     select pg_notify($4, $1)`,
+    [organisation, stage, keys, ENQUEUED_CHANNEL],
   );
-  await db.query(`select pg_notify($1, $2)`, [ENQUEUED_CHANNEL, organisation]);
 }
 
 /**

@@ -211,6 +211,30 @@ describe('rules that change', async () => {
   });
 });
 
+describe('a delivery that is kept in several blocks', async () => {
+  const { db, stores, take } = await testBursar();
+
+  it('is read whole, one block after the other, and no further', async () => {
+    await take([metered('one')]);
+    await take([metered('other')]);
+    const [first] = await stores.raw.deliveries(db, 'default');
+    if (first === undefined) throw new Error('nothing was taken');
+    const kept = async (): Promise<number> => {
+      let all = 0;
+      for await (const records of stores.raw.records(db, 'default', first.source, first.id)) all += records.length;
+      return all;
+    };
+    expect(await kept()).toBe(1);
+    for (const no of [1, 2])
+      await db.query(
+        `insert into block (organisation, source, delivery, no, records, first_start, last_end, payload, set_aside)
+         select organisation, source, delivery, $2, records, first_start, last_end, payload, set_aside from block where delivery = $1 and no = 0`,
+        [first.id, no],
+      );
+    expect(await kept()).toBe(3);
+  });
+});
+
 describe('failures', async () => {
   const bursar = await testBursar();
   const workItems = [1, 2, 3].map((n) => ({ stage: 'cost.price', partition: 'red', key: `red/2026-10-0${n}` }));

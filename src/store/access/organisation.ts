@@ -243,6 +243,15 @@ export class OrganisationStore {
     return row?.value ?? null;
   }
 
+  /** Those of the keys that are set. */
+  async settings<T>(db: Queryable, organisation: string, keys: readonly string[]): Promise<ReadonlyMap<string, T>> {
+    const rows = await db.query<{ key: string; value: T }>(
+      `select key, value from setting where organisation = $1 and key = any($2::text[])`,
+      [organisation, keys],
+    );
+    return new Map(rows.map(({ key, value }) => [key, value]));
+  }
+
   async saveSetting(tx: Queryable, organisation: string, key: string, value: unknown): Promise<void> {
     await tx.query(
       `insert into setting (organisation, key, value) values ($1, $2, $3)

@@ -127,10 +127,9 @@ export class SafetyStore {
   }
 
   async limits(db: Queryable, organisation: string, team: string): Promise<BindingLimits> {
-    return bindingLimits(
-      await this.limitsDocument(db, organisation, null),
-      await this.limitsDocument(db, organisation, team),
-    );
+    const [all, own] = [limitsKey(null), limitsKey(team)];
+    const set = await this.organisations.settings<LimitsDocument>(db, organisation, [all, own]);
+    return bindingLimits(set.get(all) ?? {}, set.get(own) ?? {});
   }
 
   /** What holds for a team, or for the organisation. */
@@ -204,25 +203,24 @@ export class SafetyStore {
       [organisation, team, new Date(recentSince(now)), id],
     );
     const month = (parseDay(`${monthLabel(now, 'UTC')}-01`) ?? 0) * DAY_MS;
-    const purchased = async (currency: string | undefined, own: string | null): Promise<bigint> => {
-      const [row] = await tx.query<{ nanos: string }>(
-        `select coalesce(sum((effect ->> 'mostNanos')::numeric), 0)::text as nanos from action where organisation = $1 and effect ->> 'kind' = 'purchase' and effect ->> 'currency' = $2
-           and intended_at >= $3 and state <> 'refused' and ($4::text is null or team = $4) and id <> $5`,
-        [organisation, currency ?? '', new Date(month), own, id],
-      );
-      return BigInt(row?.nanos ?? '0');
-    };
+    const { team: ofTeam, organisation: ofAll } = limits;
+    const [bought] = await tx.query<{ own: string; all: string }>(
+      `select coalesce(sum(nanos) filter (where team = $2 and currency = $5), 0)::text as own, coalesce(sum(nanos) filter (where currency = $6), 0)::text as "all"
+       from (select team, (effect ->> 'mostNanos')::numeric as nanos, effect ->> 'currency' as currency from action
+         where organisation = $1 and effect ->> 'kind' = 'purchase' and intended_at >= $3 and state <> 'refused' and id <> $4) as purchase`,
+      [
+        organisation,
+        team,
+        new Date(month),
+        id,
+        ofTeam.purchasesPerMonth?.currency ?? '',
+        ofAll.purchasesPerMonth?.currency ?? '',
+      ],
+    );
+    const purchased = { own: BigInt(bought?.own ?? '0'), all: BigInt(bought?.all ?? '0') };
     return {
-      team: {
-        actions: sums?.own ?? 0,
-        gpus: sums?.ownGpus ?? 0,
-        purchasedNanos: await purchased(limits.team.purchasesPerMonth?.currency, team),
-      },
-      organisation: {
-        actions: sums?.all ?? 0,
-        gpus: sums?.gpus ?? 0,
-        purchasedNanos: await purchased(limits.organisation.purchasesPerMonth?.currency, null),
-      },
+      team: { actions: sums?.own ?? 0, gpus: sums?.ownGpus ?? 0, purchasedNanos: purchased.own },
+      organisation: { actions: sums?.all ?? 0, gpus: sums?.gpus ?? 0, purchasedNanos: purchased.all },
     };
   }
 

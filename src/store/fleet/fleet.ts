@@ -59,6 +59,9 @@ interface Row {
   missed: number;
   gone: Date | null;
 }
+interface Carrying {
+  effects: EffectKind[] | null;
+}
 
 const COLUMNS = `connection, team, target, body, first_seen_at as first, seen_at as seen, missed, gone_at as gone`;
 
@@ -229,13 +232,8 @@ export class FleetStore implements TargetFinder {
   }
 
   async find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null> {
-    const found = await this.named(db, organisation, target, team);
-    if (found === null) return null;
-    const [last] = await db.query<{ effects: EffectKind[] | null }>(
-      `select effects from fleet_reading where organisation = $1 and connection = $2`,
-      [organisation, found.connection],
-    );
-    return { ...found, carriesOut: last?.effects ?? null };
+    const [best, ...others] = await this.ranked(db, organisation, target, team);
+    return best === undefined || others.length > 0 ? null : { ...seenOf(best), carriesOut: best.effects };
   }
 
   /**
@@ -257,15 +255,26 @@ export class FleetStore implements TargetFinder {
 
   /** Those of which the name is the best that is known: several, where it could be each of them. */
   async allNamed(db: Queryable, organisation: string, name: string, team: string | null = null): Promise<SeenTarget[]> {
-    const rows = await db.query<Row & { rank: number }>(
-      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end + case when gone_at is null then 0 else 10 end as rank
-       from fleet_target where organisation = $1 and (gone_at is null or ${takenLately('fleet_target')}) and ($3::text is null or team = $3)
+    return (await this.ranked(db, organisation, name, team)).map(seenOf);
+  }
+
+  /** The best of the rows by the name, and what their connections carried out when they were last read. */
+  private async ranked(
+    db: Queryable,
+    organisation: string,
+    name: string,
+    team: string | null,
+  ): Promise<(Row & Carrying)[]> {
+    const rows = await db.query<Row & Carrying & { rank: number }>(
+      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end + case when gone_at is null then 0 else 10 end as rank,
+         (select r.effects from fleet_reading r where r.organisation = fleet_target.organisation and r.connection = fleet_target.connection) as effects
+       from fleet_target where organisation = $1 and (gone_at is null or ${takenLately('fleet_target')})${team === null ? '' : ' and team = $3'}
          and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2 or body -> 'knownAs' ? $2
            or exists (select 1 from jsonb_array_elements_text(coalesce(body -> 'knownAs', '[]')) as n(name)
              where split_part(n.name, '.', 1) = $2)) order by rank limit 50`,
-      [organisation, name, team],
+      [organisation, name, ...(team === null ? [] : [team])],
     );
-    return rows.filter(({ rank }) => rank === rows[0]?.rank).map(seenOf);
+    return rows.filter(({ rank }) => rank === rows[0]?.rank);
   }
 
   /** What went by a name and is gone since an instant (epoch milliseconds); the newest, null: nothing did. */

@@ -103,32 +103,46 @@ export class RecommendationStore {
       [organisation, team, policies, kept, new Date(now)],
     );
     await this.reopen(tx, organisation, [...made, ...observed]);
-    for (const [r, status] of [
-      ...made.map((one) => [one, 'open'] as const),
-      ...observed.map((one) => [one, 'observed'] as const),
-    ]) {
-      await tx.query(
-        `insert into recommendation (organisation, id, team, policy, action, target, estimated_monthly_nanos, currency, body, made_at, expires_at, status)
-         values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)
-         on conflict (organisation, id) do update set body = excluded.body, made_at = excluded.made_at, expires_at = excluded.expires_at,
-           estimated_monthly_nanos = excluded.estimated_monthly_nanos, currency = excluded.currency,
-           status = case when recommendation.status in ('superseded', 'expired', 'open', 'observed') then excluded.status else recommendation.status end`,
-        [
-          organisation,
-          r.id,
-          r.team,
-          r.policy,
-          r.action,
-          r.target,
-          r.estimatedMonthlySavingsNanos,
-          r.currency,
-          JSON.stringify(r),
-          new Date(now),
-          r.expiresAt,
-          status,
-        ],
-      );
-    }
+    await this.keep(tx, organisation, made, observed, now);
+  }
+
+  private async keep(
+    tx: Transaction,
+    organisation: string,
+    made: readonly Recommendation[],
+    observed: readonly Recommendation[],
+    now: number,
+  ): Promise<void> {
+    // One statement changes a row once: of two that are one recommendation the last one counts.
+    const kept = new Map<string, { readonly one: Recommendation; readonly status: 'open' | 'observed' }>([
+      ...made.map((one) => [one.id, { one, status: 'open' }] as const),
+      ...observed.map((one) => [one.id, { one, status: 'observed' }] as const),
+    ]);
+    if (kept.size === 0) return;
+    const all = [...kept.values()];
+    await tx.query(
+      `insert into recommendation (organisation, id, team, policy, action, target, estimated_monthly_nanos, currency, body, made_at, expires_at, status)
+       select $1, id, team, policy, action, target, nanos, currency, body, $2::timestamptz, expires_at, status
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::text[], $10::jsonb[], $11::timestamptz[], $12::text[])
+         as r(id, team, policy, action, target, nanos, currency, body, expires_at, status)
+       on conflict (organisation, id) do update set body = excluded.body, made_at = excluded.made_at, expires_at = excluded.expires_at,
+         estimated_monthly_nanos = excluded.estimated_monthly_nanos, currency = excluded.currency,
+         status = case when recommendation.status in ('superseded', 'expired', 'open', 'observed') then excluded.status else recommendation.status end`,
+      [
+        organisation,
+        new Date(now),
+        all.map(({ one }) => one.id),
+        all.map(({ one }) => one.team),
+        all.map(({ one }) => one.policy),
+        all.map(({ one }) => one.action),
+        all.map(({ one }) => one.target),
+        all.map(({ one }) => one.estimatedMonthlySavingsNanos),
+        all.map(({ one }) => one.currency),
+        all.map(({ one }) => JSON.stringify(one)),
+        all.map(({ one }) => one.expiresAt),
+        all.map(({ status }) => status),
+      ],
+    );
   }
 
   /** Notes that a team was looked at. */
@@ -210,18 +224,20 @@ export class RecommendationStore {
     organisation: string,
     found: ReadonlyMap<string, readonly Reason[]>,
   ): Promise<void> {
-    for (const [id, obstacles] of found) {
-      const [first = null] = obstacles;
-      await tx.query(
-        `update recommendation set obstacle = $3, obstacles = $4 where organisation = $1 and id = $2 and status in ('open', 'observed', 'approved')`,
-        [
-          organisation,
-          id,
-          first === null ? null : JSON.stringify(first),
-          first === null ? null : JSON.stringify(obstacles),
-        ],
-      );
-    }
+    if (found.size === 0) return;
+    const all = [...found].map(([id, obstacles]) => ({ id, first: obstacles[0], obstacles }));
+    const json = (isThere: boolean, value: unknown): string | null => (isThere ? JSON.stringify(value) : null);
+    await tx.query(
+      `update recommendation r set obstacle = o.first, obstacles = o.obstacles
+       from unnest($2::text[], $3::jsonb[], $4::jsonb[]) as o(id, first, obstacles)
+       where r.organisation = $1 and r.id = o.id and r.status in ('open', 'observed', 'approved')`,
+      [
+        organisation,
+        all.map(({ id }) => id),
+        all.map(({ first }) => json(first !== undefined, first)),
+        all.map(({ first, obstacles }) => json(first !== undefined, obstacles)),
+      ],
+    );
   }
 
   /**

@@ -267,8 +267,9 @@ interface DemandRow {
   sku: string | null;
   gpu_model: string | null;
   term: Term | null;
-  hours: Date[];
-  parts: string[];
+  /** Epoch seconds of its hours and their GPU parts, a comma between. */
+  hours: string;
+  parts: string;
 }
 
 /**
@@ -282,7 +283,7 @@ export async function demandFacts(
 ): Promise<DemandFacts[]> {
   const [from, to] = [hourOf(start), hourOf(end)];
   const rows = await db.query<DemandRow>(
-    `select provider, region, sku, gpu_model, term, array_agg(hour order by hour) as hours, array_agg(parts::text order by hour) as parts from (
+    `select provider, region, sku, gpu_model, term, string_agg(extract(epoch from hour)::bigint::text, ',' order by hour) as hours, string_agg(parts::text, ',' order by hour) as parts from (
        select d.provider, d.region, d.sku, d.gpu_model, d.term, u.hour, sum(u.gpu_part_ms) as parts
        from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.team = any($2::text[]) and u.hour >= $3 and u.hour < $4 and u.gpu_part_ms is not null and d.term is distinct from 'spot'
@@ -304,10 +305,11 @@ export async function demandFacts(
       places.set(name, place);
     }
     const gpus = term === null || term === 'on-demand' ? place.onDemandGpus : place.committedGpus;
-    hours.forEach((hour, at) => {
-      const index = (hour.getTime() - from) / HOUR_MS;
-      gpus[index] = (gpus[index] ?? 0) + Number(parts[at]) / (GPU_PARTS * HOUR_MS);
-    });
+    const counted = parts.split(',');
+    for (const [at, hour] of hours.split(',').entries()) {
+      const index = (Number(hour) * 1000 - from) / HOUR_MS;
+      gpus[index] = (gpus[index] ?? 0) + Number(counted[at]) / (GPU_PARTS * HOUR_MS);
+    }
   }
   return [...places.values()];
 }

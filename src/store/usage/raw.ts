@@ -24,12 +24,15 @@ export class RawStore {
   /** Every record of a source's delivery that counts, block by block. */
   async *records(db: Queryable, organisation: string, source: string, delivery: string): AsyncGenerator<UsageRecord[]> {
     for (let no = 0; ; no++) {
-      const [row] = await db.query<StoredBlock>(
-        `select payload, set_aside from block where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
+      const [row] = await db.query<StoredBlock & { more: boolean }>(
+        `select payload, set_aside, exists (
+           select 1 from block n where n.organisation = b.organisation and n.source = b.source and n.delivery = b.delivery and n.no = b.no + 1) as more
+         from block b where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
         [organisation, source, delivery, no],
       );
       if (row === undefined) return;
       yield countedRecords(row);
+      if (!row.more) return;
     }
   }
 
