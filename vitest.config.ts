@@ -3,17 +3,31 @@
  * tests/support/global-setup.ts, which are started only when a run holds such a test.
  */
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const folders = (...names: string[]): string[] => names.map((name) => `tests/${name}/**/*.test.ts`);
 
 /** They change what their process has one of: the tracer, the embedded server. */
 const ALONE = ['tests/integration/tracing.test.ts', 'tests/integration/embedded.test.ts'];
 
+/** Simulations are small files that take minutes: begun last, one of them would be waited for with idle cores. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/tests/simulation/');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // One more than CI has cores: many tests wait, for a process to start or a silence to be long enough.
+    maxWorkers: 3,
+    // As the product runs itself (package.json).
+    execArgv: ['--max-semi-space-size=64', '--no-allocation-site-pretenuring'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       // Its files share modules and nothing that changes: what each would load anew is loaded once for each worker.
       {

@@ -87,7 +87,7 @@ async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]):
     'src/store/embedded/embedded.js',
   );
   // Nothing here outlives the run, so nothing needs to reach the disk.
-  const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB' };
+  const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB', max_connections: '200' };
   const database = await startEmbedded({ dataDir: path.join(folder, 'database'), log: () => undefined, settings });
   stops.push(() => database.stop());
   return database.url;
