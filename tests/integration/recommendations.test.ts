@@ -1,4 +1,4 @@
-/** What one evaluation keeps of a team's recommendations, all in one statement: each with its own state and obstacles. */
+/** What one evaluation keeps of a team's recommendations, in one statement: each with its own state and obstacles. */
 import { describe, expect, it } from 'vitest';
 import type { Reason } from '../../src/core/action/action.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';

@@ -13,7 +13,7 @@
 import { AGE_GRID, COMPONENTS, agePosition, type AvailabilityModel } from './availability-model.js';
 import type { SpotProblem } from './problem.js';
 
-/** Of this file, for its inner loops: a module runner (the tests') asks another file for each use of what it exports. */
+/** Of this file, for its inner loops: a module runner (the tests') asks another file for each use of its exports. */
 const [AGES, EACH] = [AGE_GRID.length, COMPONENTS];
 /** Cells of one row of a table: ages times components. */
 export const WIDTH = AGES * EACH;
