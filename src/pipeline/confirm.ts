@@ -6,6 +6,7 @@
  * dropped and never taken for granted. Asks for readings only.
  */
 import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action/action.js';
+import { spotProof } from '../core/action/spot-proof.js';
 import type { FleetTarget } from '../core/fleet/fleet.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { HOUR_MS } from '../core/time.js';
@@ -18,14 +19,16 @@ import { reachingStage, type Stage } from './stage.js';
 
 /** @param has whether the line has a stage: only then is it enqueued */
 export function confirmStage(
-  stores: Pick<Stores, 'db' | 'actions'>,
+  stores: Pick<Stores, 'db' | 'actions' | 'fleet'>,
   connections: Connections,
   has: (stage: string) => boolean,
 ): Stage {
   return reachingStage(CONFIRM, async ({ organisation, key, now }) => {
     const found = await stores.actions.get(stores.db, organisation, key);
     if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return async () => [];
-    const observed = await observe(found, connections.get(found.connection));
+    const seen = await observe(found, connections.get(found.connection));
+    const observed =
+      seen.progress === 'done' ? { ...seen, proves: await provenBy(stores, organisation, found, seen) } : seen;
     return (tx) => settle(stores.actions, tx, { organisation, id: key, now, observed, isVerified: has(VERIFY) });
   });
 }
@@ -52,11 +55,7 @@ async function settle(
       at: now,
       actor: action.connection,
       detail: { billing: observed.seen?.billing ?? null },
-      set: {
-        after: observed.seen,
-        afterAt: now,
-        reasons: observed.message === '' ? [] : [{ code: 'successor', message: observed.message }],
-      },
+      set: { after: observed.seen, afterAt: now, reasons: observed.proves ?? [] },
     });
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
@@ -81,6 +80,20 @@ interface Seen {
   readonly progress: Exclude<Progress, 'not-observable'>;
   readonly seen: FleetTarget | null;
   readonly message: string;
+  /** What is proven beside the state, in words. */
+  readonly proves?: readonly Reason[];
+}
+
+/** What runs in the place of what was replaced; what a share of spot comes to. */
+async function provenBy(
+  { db, fleet }: Pick<Stores, 'db' | 'fleet'>,
+  organisation: string,
+  { connection, effect, target }: Action,
+  { seen, message }: Seen,
+): Promise<readonly Reason[]> {
+  if (effect.kind !== 'set-spot-ratio') return message === '' ? [] : [{ code: 'successor', message }];
+  const members = await fleet.membersOf(db, organisation, connection, target);
+  return [{ code: 'spot-share', message: spotProof(effect.spotRatio, seen, members) }];
 }
 
 /** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */

@@ -13,6 +13,33 @@ import { enqueue } from '../../src/store/work.js';
 import { actingWorld, codesOf, NOW, step, type ActingWorld } from '../support/acting.js';
 import { group, instance, meeting } from '../support/memory-cloud.js';
 
+describe('a share of spot', async () => {
+  const w = await actingWorld();
+
+  it('is proven by what it is about and by what runs, not by the setting alone', async () => {
+    const labels = { 'bursar:target': 'asg/train' };
+    const members = ['m-1', 'm-2'].map((name) => instance(name, { term: 'on-demand', labels }));
+    w.cloud.add(group('train', 2, { spotRatio: 0, onDemandBase: 1 }));
+    const reading = { at: NOW, targets: members, complete: true, problems: [] };
+    await w.stores.fleet.save(w.db, 'default', 'cloud', reading, () => 'lab');
+    w.script.wants = [{ action: 'MoveToSpot', target: 'train' }];
+    await w.document('enforce');
+    await w.look();
+    await w.pass(MINUTE_MS);
+    const [action] = await w.all();
+    expect(action).toMatchObject({
+      state: 'confirmed',
+      reasons: [
+        {
+          code: 'spot-share',
+          message:
+            'of new machines above a base of 1, which is on demand, 100 % are launched on spot; of 2 that run 2 are on demand and 0 on spot',
+        },
+      ],
+    });
+  });
+});
+
 describe('the whole way', async () => {
   const w = await actingWorld();
   const first = async (): Promise<Action> => (await w.all())[0]!;

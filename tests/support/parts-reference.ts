@@ -210,6 +210,22 @@ const HELD: Readonly<Record<string, string>> = {
   webhook: 'Held against: its own contract, as OpenAPI has it.',
 };
 
+/** By which word of its own a cloud says that a machine that it calls running is not well: beside silent exporters. */
+const WELL: Readonly<Record<string, string>> = {
+  alibaba: 'none is read: its system events (DescribeInstancesFullStatus) are not asked for.',
+  aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop.',
+  azure: 'none is read: Resource Health and scheduled events are not asked for.',
+  gcp: 'the status REPAIRING.',
+  kubernetes: 'the condition Ready of a node.',
+  lambda: 'the status unhealthy.',
+  nebius: 'the state ERROR.',
+  runpod: 'the status ERROR.',
+  tencent: 'none is read: its repair tasks (DescribeTaskInfo) are not asked for.',
+};
+
+const wellOf = (name: string): string =>
+  WELL[name] === undefined ? '' : `\n\nIts own word that a machine is not well: ${WELL[name]}`;
+
 function providerSection({ name, description, abilities }: Provider): string {
   const reading = READING.flatMap(([ability, what]) => {
     const permissions = abilities[ability];
@@ -219,5 +235,5 @@ function providerSection({ name, description, abilities }: Provider): string {
     const permissions = abilities.effects[kind];
     return permissions === undefined ? [] : [['acting', code(kind), permissionsOf(permissions)]];
   });
-  return `## ${name}\n\n${sentence(description)}\n\n${HELD[name] ?? ''}\n\n${markdownTable(['for', 'what', 'permissions'], [...reading, ...acting])}\n`;
+  return `## ${name}\n\n${sentence(description)}\n\n${HELD[name] ?? ''}${wellOf(name)}\n\n${markdownTable(['for', 'what', 'permissions'], [...reading, ...acting])}\n`;
 }

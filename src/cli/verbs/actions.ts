@@ -236,10 +236,11 @@ function storyText(action: ActionStory): string {
   ];
   const replicas =
     after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
+  const said = action.reasons.map(({ message }) => `; ${message}`).join('');
   const proof =
     afterAt === null
       ? ''
-      : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}`)}\n`;
+      : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}${said}`)}\n`;
   return [
     table(TITLES, [row(action)]),
     table(

@@ -62,6 +62,8 @@ export interface FleetTarget {
   readonly replicas: Replicas | null;
   /** Share of the group's capacity that is spot, 0 to 1; null: not a group or not known. */
   readonly spotRatio: number | null;
+  /** Of a group that mixes: machines that are on demand before `spotRatio` counts; absent: it is not told. */
+  readonly onDemandBase?: number;
   /** Tags or labels, as the provider spells them. */
   readonly labels: Readonly<Record<string, string>>;
   /** Epoch milliseconds; null: not known. */

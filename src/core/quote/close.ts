@@ -34,7 +34,7 @@ export function catalogueOf(prices: readonly Price[]): Catalogue {
 }
 
 const WHY: Readonly<Record<UnpricedReason, string>> = {
-  'no-price-list': 'no price list of this provider has been read',
+  'no-price-list': 'no price list of this provider has been read, and no bundled reference price knows it',
   'no-sku': 'no SKU is named',
   'unknown-sku': "the provider's price lists do not have this SKU",
   'unknown-model': 'no SKU of the provider has this GPU',

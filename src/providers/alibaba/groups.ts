@@ -38,6 +38,7 @@ const GROUP = z.object({
   ActiveCapacity: count,
   StoppedCapacity: count,
   TotalInstanceCount: count,
+  OnDemandBaseCapacity: count,
   OnDemandPercentageAboveBaseCapacity: count,
   MultiAZPolicy: z.string().optional(),
   ProtectedCapacity: count,
@@ -306,6 +307,7 @@ function asTarget(
         ? null
         : { desired, ready: group.ActiveCapacity ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
     spotRatio,
+    ...(typeof group.OnDemandBaseCapacity === 'number' ? { onDemandBase: group.OnDemandBaseCapacity } : {}),
     labels: Object.fromEntries((group.Tags ?? []).map(({ TagKey, TagValue }) => [TagKey, TagValue ?? ''])),
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,

@@ -172,6 +172,7 @@ function groupAsTarget(
     billing: billingOf(group),
     replicas: counted ? replicasOf(group) : null,
     spotRatio,
+    ...(group.MixedInstancesPolicy === undefined ? {} : { onDemandBase: baseOf(group) }),
     labels: labelsOf(group.Tags),
     launchedAt: group.CreatedTime?.getTime() ?? null,
     revision: null,
@@ -210,9 +211,12 @@ function spotRatioOf({ MixedInstancesPolicy }: AutoScalingGroup, launch: Launch 
   return launch === null ? null : launch.spot ? 1 : 0;
 }
 
-function termOf({ MixedInstancesPolicy }: AutoScalingGroup, spotRatio: number | null): Term | null {
-  const base = MixedInstancesPolicy?.InstancesDistribution?.OnDemandBaseCapacity ?? 0;
-  return spotRatio === 0 ? 'on-demand' : spotRatio === 1 && base === 0 ? 'spot' : null;
+/** Absent it is 0 (InstancesDistribution). */
+const baseOf = ({ MixedInstancesPolicy }: AutoScalingGroup): number =>
+  MixedInstancesPolicy?.InstancesDistribution?.OnDemandBaseCapacity ?? 0;
+
+function termOf(group: AutoScalingGroup, spotRatio: number | null): Term | null {
+  return spotRatio === 0 ? 'on-demand' : spotRatio === 1 && baseOf(group) === 0 ? 'spot' : null;
 }
 
 function stateOf({ Status, DesiredCapacity, Instances = [] }: AutoScalingGroup): RunState {

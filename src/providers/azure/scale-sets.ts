@@ -172,6 +172,7 @@ function setAsTarget(
     ...standing(set, inside),
     replicas: replicasOf(set, inside, scalers ?? null),
     spotRatio,
+    ...(mixes(set) ? { onDemandBase: baseOf(set) } : {}),
     labels: labelsOf(set.tags),
     launchedAt: Number.isNaN(created) ? null : created,
     revision: null,
@@ -195,10 +196,12 @@ function spotRatioOf({ properties }: ScaleSet): number | null {
   return regular === null ? null : (100 - regular) / 100;
 }
 
-function termOf({ properties }: ScaleSet, spotRatio: number | null): Term | null {
-  if ((properties?.hostGroup ?? null) !== null) return null;
-  const base = properties?.priorityMixPolicy?.baseRegularPriorityCount ?? 0;
-  return spotRatio === 0 ? 'on-demand' : spotRatio === 1 && base === 0 ? 'spot' : null;
+const mixes = ({ properties }: ScaleSet): boolean => (properties?.priorityMixPolicy ?? null) !== null;
+const baseOf = ({ properties }: ScaleSet): number => properties?.priorityMixPolicy?.baseRegularPriorityCount ?? 0;
+
+function termOf(set: ScaleSet, spotRatio: number | null): Term | null {
+  if ((set.properties?.hostGroup ?? null) !== null) return null;
+  return spotRatio === 0 ? 'on-demand' : spotRatio === 1 && baseOf(set) === 0 ? 'spot' : null;
 }
 
 function standing({ sku }: ScaleSet, inside: Inside | null): { state: RunState; billing: BillingState } {

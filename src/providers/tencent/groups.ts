@@ -272,6 +272,9 @@ function asTarget(
             max: group.MaxSize ?? null,
           },
     spotRatio,
+    ...(typeof group.SpotMixedAllocationPolicy?.BaseCapacity === 'number'
+      ? { onDemandBase: group.SpotMixedAllocationPolicy.BaseCapacity }
+      : {}),
     labels: Object.fromEntries((group.Tags ?? []).map(({ Key, Value }) => [Key, Value])),
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,

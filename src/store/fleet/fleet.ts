@@ -389,6 +389,16 @@ export class FleetStore implements TargetFinder {
     }));
   }
 
+  /** The machines of a group that run or start, as they were read last. */
+  async membersOf(db: Queryable, organisation: string, connection: string, group: string): Promise<FleetTarget[]> {
+    const rows = await db.query<{ body: FleetTarget }>(
+      `select body from fleet_target where organisation = $1 and connection = $2 and gone_at is null
+         and body ->> 'kind' = 'instance' and body ->> 'state' in ('running', 'starting') and body -> 'labels' ?| $3::text[] order by target`,
+      [organisation, connection, MEMBER_LABELS],
+    );
+    return rows.flatMap(({ body }) => (groupOf(body) === group ? [body] : []));
+  }
+
   /** How a target was made, as it was last told; undefined: it never was. */
   async launchOf(
     db: Queryable,

@@ -177,7 +177,7 @@ describe('no quote', () => {
     expect(refused({ sku: 'g5.xlarge' }, given)).toMatchObject({ unpriced: 'gpu-count-unknown' });
     expect(refused({}, context([]))).toEqual({
       unpriced: 'no-price-list',
-      message: 'AWS p5.48xlarge: no price list of this provider has been read',
+      message: 'AWS p5.48xlarge: no price list of this provider has been read, and no bundled reference price knows it',
       close: [],
     });
   });
