@@ -1,6 +1,6 @@
 /**
- * The cost explorer over the API, on the command line and in a real Chromium: the same question, the same sums. The
- * figures are those of tests/support/dashboard.ts, reckoned by hand: of the last 30 days 29 have usage, of the 30
+ * The cost explorer, the fleet and decisions as a place to work, over the API, on the command line and in a real
+ * Chromium: the same question, the same sums. The figures are those of tests/support/dashboard.ts, reckoned by hand: of the last 30 days 29 have usage, of the 30
  * before 19, at 800 a day for lab and 40 for vision.
  */
 import { readFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { expect, it } from 'vitest';
 import { run } from '../../src/cli/program.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld, NOW } from '../support/dashboard.js';
+import { instance } from '../support/memory-cloud.js';
 import { describeWith } from '../support/programs.js';
 
 interface Breakdown {
@@ -256,6 +257,83 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it('shows the fleet: use, cost, what is unused between two ends, what is recommended; unknown is never zero', async () => {
+    const reading = {
+      at: NOW - 60_000,
+      complete: true,
+      problems: [],
+      targets: [
+        instance('i-1', { labels: { team: 'lab' }, launchedAt: NOW - 3_600_000 }),
+        instance('i-3', { sku: 'mystery.1', gpuModel: null, labels: { team: 'vision' } }),
+        instance('i-4', { state: 'stopped', billing: 'ended', labels: { team: 'lab' } }),
+      ],
+    };
+    await w.db.transaction((tx) =>
+      w.stores.fleet.save(tx, 'default', 'cloud', reading, ({ labels }) => labels['team'] ?? ''),
+    );
+    await w.call('POST', '/v1/samples', {
+      samples: Array.from({ length: 60 }, (_, at) => ({
+        resource: 'i-1',
+        gpu: 'GPU-1',
+        gpuModel: 'H100',
+        at: (NOW - (60 - at) * 60_000) / 1000,
+        gpuUtilisationRatio: at < 30 ? 0 : 0.5,
+        memoryUsedRatio: 0.25,
+      })),
+    });
+    const { page, open, faults } = await admin();
+    await open('fleet');
+    const row = (name: string): Promise<string> =>
+      page
+        .getByRole('row')
+        .filter({ has: page.getByRole('link', { name, exact: true }) })
+        .innerText();
+    expect(await row('i-1')).toMatch(
+      /lab\s+running\s+8\s+25%\s+25%\s+60 s ago\s+\$80\.00\s+\$40\.00 to \$60\.00\s+Stop/,
+    );
+    expect(await row('i-3')).toMatch(
+      /vision\s+running\s+8\s+unknown\s+unknown\s+not measured\s+unknown\s+no price\s+Why nothing\?/,
+    );
+    expect(await row('i-4')).toMatch(/unknown\s+not billed now/);
+    expect(await page.locator('.figures').innerText()).toMatch(/\$80\.00\s+not known of 1 of 2/);
+    await page.getByLabel('Team').selectOption('vision');
+    await expect.poll(() => page.getByRole('row').count()).toBe(2);
+    expect(page.url()).toContain('team=vision');
+    await page.getByLabel('Team').selectOption('');
+    await page.getByLabel('Find').fill('mystery');
+    await page.getByLabel('Find').press('Enter');
+    await expect.poll(() => page.getByRole('row').count()).toBe(2);
+    await page.getByRole('link', { name: 'Why nothing? i-3' }).click();
+    await page.getByRole('heading', { name: 'Why: instance/i-3' }).waitFor();
+    await quiet(page);
+    // A key of another team sees none of it.
+    const other = await asKey(await w.keyFor({ teams: ['elsewhere'] }), 'GET', '/v1/fleet/details');
+    expect(await other.json()).toMatchObject({ items: [] });
+    expect(faults).toEqual([]);
+  });
+
+  it('says what a key may decide, and why not; several are approved from the list after one question', async () => {
+    const viewer = await asKey(await w.keyFor({ role: 'viewer' }), 'GET', '/v1/actions?state=proposed');
+    expect(await viewer.json()).toMatchObject({ items: [{ may: { approve: { code: 'scope' } } }, {}] });
+    const { items } = await w.call<{ items: { may: unknown }[] }>('GET', '/v1/actions?state=proposed');
+    expect(items.map(({ may }) => may)).toEqual([
+      { approve: null, reject: null, rollback: { code: 'nothing', message: expect.any(String) } },
+      expect.anything(),
+    ]);
+    const { page, open, faults } = await admin();
+    await open('actions?state=proposed');
+    await page.getByLabel(/^Choose Stop instance\/i-1/).check();
+    await page.getByLabel(/^Choose Stop instance\/i-2/).check();
+    await page.getByRole('button', { name: 'Approve 2 chosen …' }).click();
+    expect(w.cloud.done).toEqual([]);
+    await page.getByRole('button', { name: 'Yes, approve 2' }).click();
+    await page.getByText('2 of 2 approved.').waitFor();
+    await expect
+      .poll(() => w.cloud.done.map(({ effect }) => effect.target).sort(), { timeout: 20_000 })
+      .toEqual(['instance/i-1', 'instance/i-2']);
+    expect(faults).toEqual([]);
+  });
+
   it.each([
     [1280, false, 'en-US'],
     [390, true, 'zh-CN'],
@@ -267,9 +345,10 @@ describeWith('chromium', 'the cost explorer', async (file) => {
         'costs?group-by=team,sku',
         'costs?sku=p5.48xlarge&from=2026-11-01&to=2026-11-03',
         'costs?sku=none',
+        'fleet',
       ]) {
         await open(at);
-        await page.locator('details.views summary').click();
+        if (at.startsWith('costs')) await page.locator('details.views summary').click();
         expect({ at, found: await axe(page) }).toEqual({ at, found: [] });
         await expectNoOverflow(page, at);
       }

@@ -159,19 +159,14 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(await page.locator('.figure', { hasText: 'Estimated per month' }).locator('.value').innerText()).toBe(
       'unknown',
     );
-    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await page.getByRole('button', { name: 'Yes, approve' }).click();
     await page.getByRole('heading', { name: 'Stop instance/i-1' }).waitFor();
     await expect.poll(() => w.cloud.done.map(({ effect }) => effect.kind)).toEqual(['stop']);
     const timeline = page.getByRole('region', { name: 'Timeline' });
+    // Nobody reloads the page: the timeline goes on by itself.
     await expect
-      .poll(
-        async () => {
-          await page.reload();
-          await quiet(page);
-          return timeline.locator('.badge').allInnerTexts();
-        },
-        { timeout: 20_000 },
-      )
+      .poll(() => timeline.locator('.badge').allInnerTexts(), { timeout: 20_000 })
       .toEqual(expect.arrayContaining(['Proposed', 'Approved', 'Intended', 'Applied', 'Confirmed']));
     expect(
       await page
@@ -179,7 +174,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
         .getByRole('row', { name: /^State/ })
         .innerText(),
     ).toMatch(/running\s+stopped/);
-    expect(await page.getByRole('button', { name: 'Approve' }).getAttribute('aria-disabled')).toBe('true');
+    expect(await page.getByRole('button', { name: 'Approve', exact: true }).getAttribute('aria-disabled')).toBe('true');
     await page.getByRole('button', { name: 'Roll back' }).click();
     await page.getByRole('button', { name: 'Roll it back' }).click();
     await page.getByRole('status').getByText('is approved and goes its way').waitFor();

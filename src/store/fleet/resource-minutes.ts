@@ -51,22 +51,54 @@ const [UTILISATION, MEMORY, WATTS, MIB, REQUESTS] = [
 ];
 
 /** Minutes that begin after `after` and up to `until`. */
-export async function resourceMinutes(
+export function resourceMinutes(
   db: Queryable,
   organisation: string,
   team: string,
   after: number,
   until: number,
 ): Promise<ResourceMinutes[]> {
-  const filter = { teams: [team], first: minuteAfter(after), last: minuteAt(until) };
+  return minutesBy(db, organisation, [team], after, until, nameOf);
+}
+
+/** The same, of several teams: targets of one name at two connections are apart. */
+export function minutesOfTeams(
+  db: Queryable,
+  organisation: string,
+  teams: readonly string[],
+  after: number,
+  until: number,
+): Promise<ResourceMinutes[]> {
+  return minutesBy(
+    db,
+    organisation,
+    teams,
+    after,
+    until,
+    (group) => `${nameOf(group)}\u0001${group.target === null ? '' : (group.connection ?? '')}`,
+  );
+}
+
+const nameOf = ({ target, resource }: SampleGroup): string => target ?? resource;
+
+/** @param keyOf what is one resource has one */
+async function minutesBy(
+  db: Queryable,
+  organisation: string,
+  teams: readonly string[],
+  after: number,
+  until: number,
+  keyOf: (group: SampleGroup) => string,
+): Promise<ResourceMinutes[]> {
+  const filter = { teams, first: minuteAfter(after), last: minuteAt(until) };
   const found = new Map<string, Minutes>();
   for await (const { samples } of samplesByResource(db, organisation, filter)) {
     for (const sample of samples) {
       const { group } = sample;
       if (group.isPartitioned) continue;
-      const name = group.target ?? group.resource;
-      let own = found.get(name);
-      if (own === undefined) found.set(name, (own = new Minutes(name)));
+      const key = keyOf(group);
+      let own = found.get(key);
+      if (own === undefined) found.set(key, (own = new Minutes(nameOf(group))));
       own.add(sample);
     }
   }

@@ -208,9 +208,14 @@ export interface StoredRecommendation extends Recommendation {
   readonly decidedBy: string | null;
   readonly actionId: string | null;
   readonly obstacle: Reason | null;
+  readonly may: { readonly approve: Refusal; readonly reject: Refusal };
 }
 
+/** Why the reader may not; null: they may. */
+export type Refusal = { readonly code: string; readonly message: string } | null;
+
 export interface Action {
+  readonly may: { readonly approve: Refusal; readonly reject: Refusal; readonly rollback: Refusal };
   readonly id: string;
   readonly team: string;
   readonly connection: string;
@@ -521,4 +526,50 @@ export interface CostResources {
     readonly gpuHours: string | null;
   }[];
   readonly more: number;
+}
+
+/** A target of the fleet with what it costs, how its GPUs fare, and what is done about it. */
+export interface FleetDetail {
+  readonly target: {
+    readonly connection: string;
+    readonly team: string;
+    readonly target: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly region: string | null;
+    readonly sku: string | null;
+    readonly gpuModel: string | null;
+    readonly state: string;
+    readonly knownAs: readonly string[];
+    readonly missed: number;
+  };
+  readonly gpus: number | null;
+  readonly utilisationRatio: number | null;
+  readonly memoryUsedRatio: number | null;
+  readonly evidence: { readonly minutes: number; readonly newestAt: string; readonly ageSeconds: number } | null;
+  readonly hourlyCost: string | null;
+  readonly unused: { readonly low: string; readonly high: string } | null;
+  readonly currency: string;
+  readonly because: string | null;
+  readonly recommendation: {
+    readonly id: string;
+    readonly title: string;
+    readonly action: string;
+    readonly estimatedMonthlySavingsLow: string | null;
+    readonly estimatedMonthlySavingsHigh: string | null;
+    readonly currency: string;
+  } | null;
+  readonly lastAction: {
+    readonly id: string;
+    readonly effect: string;
+    readonly state: string;
+    readonly proposedAt: string;
+  } | null;
+}
+
+export interface FleetDetails {
+  readonly asOf: string;
+  readonly windowHours: number;
+  readonly items: readonly FleetDetail[];
+  readonly more: boolean;
 }

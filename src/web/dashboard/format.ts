@@ -106,7 +106,10 @@ export type CodeGroup =
   | 'health'
   | 'measure'
   | 'bill-state'
-  | 'unusual';
+  | 'unusual'
+  | 'target'
+  | 'fleet-why'
+  | 'may';
 
 /** The words for a code; those that it is made of where the catalogue has none. */
 export function code(group: CodeGroup, name: string): string {

@@ -13,6 +13,7 @@ import { AlertPage, Alerts } from './pages/alerts.js';
 import { BudgetPage, BudgetsPage } from './pages/budgets.js';
 import { Costs } from './pages/costs.js';
 import { Explain } from './pages/explain.js';
+import { Fleet } from './pages/fleet.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
@@ -35,6 +36,7 @@ const PAGES: Readonly<
 > = {
   '': { name: 'page.overview', draw: () => <Overview /> },
   costs: { name: 'page.costs', draw: () => <Costs /> },
+  fleet: { name: 'page.fleet', draw: () => <Fleet /> },
   teams: { name: 'page.teams', draw: (id) => (id === null ? <Teams /> : <Team key={id} id={id} />) },
   budgets: { name: 'page.budgets', draw: (id) => (id === null ? <BudgetsPage /> : <BudgetPage key={id} id={id} />) },
   recommendations: { name: 'page.recommendations', draw: () => <Recommendations /> },

@@ -9,6 +9,7 @@
 export const ROUTES = {
   '': false,
   costs: false,
+  fleet: false,
   teams: true,
   budgets: true,
   recommendations: true,

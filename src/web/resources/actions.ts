@@ -5,6 +5,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { ACTION_STATES, type Action, type ActionState } from '../../core/action/action.js';
+import { mayDecide, type MayDecide } from '../../core/action/may.js';
 import { denied } from '../../core/errors.js';
 import { actionJson, type ActionJson, type ActionStory } from '../../store/action/action-json.js';
 import { approveAction, rejectAction, rollBack } from '../../application/action/set-action.js';
@@ -79,7 +80,17 @@ const fields = {
     .describe('What follows it once it is done; approved with it'),
   follows: z.string().nullable().describe('The action that it follows'),
 };
-export const actionSchema = z.strictObject(fields).meta({ id: 'Action' });
+const mayField = z
+  .strictObject({
+    code: z.enum(['scope', 'state', 'expired', 'asked', 'nothing', 'rollback', 'taken-back', 'no-inverse']),
+    message: z.string(),
+  })
+  .nullable()
+  .describe('Null: the caller may; else why not');
+const may = z
+  .strictObject({ approve: mayField, reject: mayField, rollback: mayField })
+  .describe('What the caller may decide about it now. The kill switch and the limits are asked when it is decided');
+export const actionSchema = z.strictObject({ ...fields, may }).meta({ id: 'Action' });
 const eventSchema = z.strictObject({
   no: z.int(),
   at: z.iso.datetime(),
@@ -90,7 +101,7 @@ const eventSchema = z.strictObject({
   detail: z.record(z.string(), z.unknown()),
 });
 const storySchema = z
-  .strictObject({ ...fields, events: z.array(eventSchema).describe('Oldest first') })
+  .strictObject({ ...fields, may, events: z.array(eventSchema).describe('Oldest first') })
   .meta({ id: 'ActionStory' });
 const rejectSchema = z
   .strictObject({ reason: z.string().max(1000).default('') })
@@ -102,6 +113,9 @@ const rollbackSchema = z
   })
   .prefault({})
   .meta({ id: 'RollbackAction' });
+
+/** With what its reader may decide. */
+type DecidableAction = ActionJson & { readonly may: MayDecide };
 
 @Controller()
 export class ActionsController {
@@ -115,7 +129,7 @@ export class ActionsController {
   async list(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
-  ): Promise<Page<ActionJson>> {
+  ): Promise<Page<DecidableAction>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
     const page = await pageOf<ListedAction>(
@@ -129,7 +143,7 @@ export class ActionsController {
           limit,
         ),
     );
-    return { items: page.items.map(({ action }) => actionJson(action)), nextCursor: page.nextCursor };
+    return { items: page.items.map(({ action }) => this.shown(caller, action)), nextCursor: page.nextCursor };
   }
 
   @Endpoint('GET /v1/actions/:id', {
@@ -137,10 +151,11 @@ export class ActionsController {
     access: 'read',
     answer: storySchema,
   })
-  async get(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionStory> {
+  async get(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionStory & DecidableAction> {
     const { stores } = this.parts;
     const action = await this.known(caller, id);
-    return { ...actionJson(action), events: await stores.actions.events(stores.db, caller.principal.organisation, id) };
+    const events = await stores.actions.events(stores.db, caller.principal.organisation, id);
+    return { ...this.shown(caller, action), events };
   }
 
   @Endpoint('POST /v1/actions/:id/approve', {
@@ -150,7 +165,7 @@ export class ActionsController {
     writes: true,
     answer: actionSchema,
   })
-  async approve(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionJson> {
+  async approve(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<DecidableAction> {
     const { stores, clock } = this.parts;
     return this.decide(caller, id, 'action.approve', (tx, organisation) =>
       approveAction(stores, tx, organisation, id, actorOf(caller), clock.now()),
@@ -167,7 +182,7 @@ export class ActionsController {
     @Calling() caller: Caller,
     @PathInput('id', actionId) id: string,
     @JsonBody(rejectSchema) body: z.infer<typeof rejectSchema>,
-  ): Promise<ActionJson> {
+  ): Promise<DecidableAction> {
     const { stores, clock } = this.parts;
     return this.decide(caller, id, 'action.reject', (tx, organisation) =>
       rejectAction(stores, tx, organisation, id, body.reason, actorOf(caller), clock.now()),
@@ -185,7 +200,7 @@ export class ActionsController {
     @Calling() caller: Caller,
     @PathInput('id', actionId) id: string,
     @JsonBody(rollbackSchema) { underStop }: z.infer<typeof rollbackSchema>,
-  ): Promise<ActionJson> {
+  ): Promise<DecidableAction> {
     const { stores, clock } = this.parts;
     if (underStop && !caller.principal.scopes.includes('admin'))
       throw denied('a rollback while the kill switch is on needs a key with the role admin');
@@ -199,16 +214,20 @@ export class ActionsController {
     id: string,
     verb: string,
     work: (tx: Transaction, organisation: string) => Promise<Action>,
-  ): Promise<ActionJson> {
+  ): Promise<DecidableAction> {
     await this.known(caller, id);
     return write(this.parts.stores, caller, verb, async (tx) => {
       const action = await work(tx, caller.principal.organisation);
       return {
-        body: actionJson(action),
+        body: this.shown(caller, action),
         target: id,
         detail: { team: action.team, target: action.target, effect: action.effect.kind, action: action.id },
       };
     });
+  }
+
+  private shown({ principal }: Caller, action: Action): DecidableAction {
+    return { ...actionJson(action), may: mayDecide(action, principal.scopes, this.parts.clock.now()) };
   }
 
   /** @throws Failure missing, or denied where the key is for other teams. */

@@ -4,6 +4,7 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
+import { fleetDetails, type FleetDetails } from '../../application/fleet/details.js';
 import { TARGET_KINDS } from '../../core/fleet/fleet.js';
 import { placeOf } from '../../store/fleet/fleet.js';
 import { fleetCoverageJson, fleetTargetJson } from '../../store/fleet/fleet-json.js';
@@ -11,6 +12,7 @@ import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
+import { currency } from './teams.js';
 
 const querySchema = z.strictObject({
   ...pageQuery,
@@ -62,6 +64,58 @@ const coverageSchema = z
   })
   .meta({ id: 'FleetCoverage' });
 
+const decimal = z.string().describe('Decimal string');
+const detailsQuery = z.strictObject({
+  team: z.string().min(1).max(200).optional(),
+  currency: currency.default('USD').describe('Of costs an hour'),
+});
+const detailsSchema = z
+  .strictObject({
+    asOf: z.iso.datetime(),
+    windowHours: z.number().describe('Readings so far back say how the GPUs fare'),
+    items: z.array(
+      z.strictObject({
+        target: targetSchema.loose(),
+        gpus: z.number().nullable().describe(`GPUs of all replicas; ${unknown}`),
+        utilisationRatio: z.number().nullable().describe(`Mean of its busiest GPU, minute by minute; ${unknown}`),
+        memoryUsedRatio: z.number().nullable(),
+        evidence: z
+          .strictObject({ minutes: z.int(), newestAt: z.iso.datetime(), ageSeconds: z.number() })
+          .nullable()
+          .describe('Null: nothing is read of it'),
+        hourlyCost: decimal.nullable().describe('At the price of its term; null: not known, or nothing is billed'),
+        unused: z
+          .strictObject({ low: decimal, high: decimal })
+          .nullable()
+          .describe(
+            'An hour: low is what minutes cost in which surely nothing ran, high all GPU time that no reading shows as used',
+          ),
+        currency: z.string(),
+        because: z
+          .enum(['no-price', 'no-gpus', 'not-measured', 'not-billed'])
+          .nullable()
+          .describe('Why the cost, or what is unused, is null'),
+        recommendation: z
+          .strictObject({
+            id: z.string(),
+            title: z.string(),
+            action: z.string(),
+            estimatedMonthlySavings: decimal.nullable(),
+            estimatedMonthlySavingsLow: decimal.nullable(),
+            estimatedMonthlySavingsHigh: decimal.nullable(),
+            currency: z.string(),
+          })
+          .nullable()
+          .describe('The open one; null: none, which /v1/explain gives the reason for'),
+        lastAction: z
+          .strictObject({ id: z.string(), effect: z.string(), state: z.string(), proposedAt: z.iso.datetime() })
+          .nullable(),
+      }),
+    ),
+    more: z.boolean().describe('There are targets that are not listed'),
+  })
+  .meta({ id: 'FleetDetails' });
+
 @Controller()
 export class FleetController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -89,6 +143,28 @@ export class FleetController {
       ),
     );
     return { items: items.map((item) => fleetTargetJson(item, clock.now())), nextCursor };
+  }
+
+  @Endpoint('GET /v1/fleet/details', {
+    summary: 'What the fleet costs, how its GPUs fare, and what is done about it',
+    description: 'Each machine and group with its readings of the last hours, its open recommendation and last action.',
+    access: 'read',
+    answer: detailsSchema,
+  })
+  async details(
+    @Calling() caller: Caller,
+    @QueryInput(detailsQuery) query: z.infer<typeof detailsQuery>,
+  ): Promise<FleetDetails> {
+    const { stores, clock } = this.parts;
+    const { organisation, teams } = caller.principal;
+    if (query.team !== undefined) checkTeam(caller, query.team);
+    return fleetDetails(
+      stores,
+      organisation,
+      query.team === undefined ? teams : [query.team],
+      query.currency,
+      clock.now(),
+    );
   }
 
   @Endpoint('GET /v1/fleet/coverage', {

@@ -1,6 +1,7 @@
 /** /v1/recommendations: what the line recommends, and what people decide about it. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
+import { mayDecideRecommendation } from '../../core/action/may.js';
 import { missing } from '../../core/errors.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
 import { approveRecommendation, rejectRecommendation } from '../../application/action/set-action.js';
@@ -18,6 +19,11 @@ const querySchema = z.strictObject({
 });
 const decimal = z.string().describe('Decimal string');
 const recommendationId = z.string().min(1).max(400);
+
+const mayField = z
+  .strictObject({ code: z.enum(['scope', 'state', 'expired']), message: z.string() })
+  .nullable()
+  .describe('Null: the caller may; else why not');
 
 const recommendationSchema = z
   .looseObject({
@@ -70,8 +76,14 @@ const recommendationSchema = z
     obstacles: z
       .array(z.strictObject({ code: z.string(), message: z.string() }))
       .describe('All that stands against it, what the guard would refuse too: nobody is asked to approve it'),
+    may: z
+      .strictObject({ approve: mayField, reject: mayField })
+      .describe('What the caller may decide about it now; the owner of its target is asked when it is decided'),
   })
   .meta({ id: 'Recommendation' });
+
+/** With what its reader may decide. */
+type Decidable = StoredRecommendation & { readonly may: ReturnType<typeof mayDecideRecommendation> };
 
 @Controller()
 export class RecommendationsController {
@@ -85,12 +97,12 @@ export class RecommendationsController {
   async list(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
-  ): Promise<Page<StoredRecommendation>> {
+  ): Promise<Page<Decidable>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    return pageOf(
+    const page = await pageOf(
       query,
-      (item) => item.id,
+      (item: StoredRecommendation) => item.id,
       (after, limit) =>
         this.parts.stores.recommendations.list(
           organisation,
@@ -99,6 +111,7 @@ export class RecommendationsController {
           limit,
         ),
     );
+    return { ...page, items: page.items.map((one) => this.shown(caller, one)) };
   }
 
   @Endpoint('POST /v1/recommendations/:id/approve', {
@@ -109,10 +122,7 @@ export class RecommendationsController {
     writes: true,
     answer: recommendationSchema,
   })
-  async approve(
-    @Calling() caller: Caller,
-    @PathInput('id', recommendationId) id: string,
-  ): Promise<StoredRecommendation> {
+  async approve(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<Decidable> {
     return this.decide(caller, id, 'approved');
   }
 
@@ -122,14 +132,15 @@ export class RecommendationsController {
     writes: true,
     answer: recommendationSchema,
   })
-  async reject(
-    @Calling() caller: Caller,
-    @PathInput('id', recommendationId) id: string,
-  ): Promise<StoredRecommendation> {
+  async reject(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<Decidable> {
     return this.decide(caller, id, 'rejected');
   }
 
-  private async decide(caller: Caller, id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
+  private shown({ principal }: Caller, one: StoredRecommendation): Decidable {
+    return { ...one, may: mayDecideRecommendation(one, principal.scopes, this.parts.clock.now()) };
+  }
+
+  private async decide(caller: Caller, id: string, decision: 'approved' | 'rejected'): Promise<Decidable> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const found = await stores.recommendations.get(organisation, id);
@@ -139,7 +150,7 @@ export class RecommendationsController {
       const decide = decision === 'approved' ? approveRecommendation : rejectRecommendation;
       const { recommendation, action } = await decide(stores, tx, organisation, id, actorOf(caller), clock.now());
       return {
-        body: recommendation,
+        body: this.shown(caller, recommendation),
         target: id,
         detail: { team: found.team, action: found.action, actionId: action?.id ?? null },
       };

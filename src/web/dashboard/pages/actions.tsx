@@ -2,11 +2,11 @@
  * What was proposed, approved and done; and one action with its timeline, its proof, and the decisions that are open.
  */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
-import { ACTION_STATES, effectFromJson, isFinal, type ActionState } from '../../../core/action/action.js';
-import { inverseOf } from '../../../core/fleet/fleet.js';
+import { useEffect, useState } from 'preact/hooks';
+import { ACTION_STATES, isFinal, type ActionState } from '../../../core/action/action.js';
 import type { Action, ActionStory } from '../answers.js';
-import { get, list, refusal, send } from '../api.js';
+import { get, list, send } from '../api.js';
+import { ApproveChosen, choosing, reasonOf, type Decidable } from '../deciding.js';
 import { code, figureOf, instant, shownCode, within } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -29,6 +29,9 @@ import {
   Show,
   type Tone,
 } from '../ui.js';
+
+/** How often an action that goes on is read again. */
+const FOLLOW_MS = 3000;
 
 const currencyOf = (of: object): string => ('currency' in of && typeof of.currency === 'string' ? of.currency : 'USD');
 
@@ -65,12 +68,20 @@ const columns = (): readonly Column<Action>[] => [
   },
 ];
 
+const decidableOf = ({ id, effect, target, team, may }: Action): Decidable => ({
+  id,
+  name: `${code('act', effect.kind)} ${target} (${team})`,
+  refused: reasonOf(may.approve),
+});
+
 export function Actions(): JSX.Element {
   const { query } = place.value;
   const [team, state] = [query.get('team') ?? '', query.get('state') ?? ''];
   const loaded = useLoaded(`actions ${team} ${state}`, (halt) =>
     list<Action>('/v1/actions', { team: team === '' ? null : team, state: state === '' ? null : state }, halt, 500),
   );
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  const decidables = (loaded.data?.items ?? []).map(decidableOf).filter(({ id }) => chosen.has(id));
   return (
     <Page
       title={say('page.actions')}
@@ -101,10 +112,23 @@ export function Actions(): JSX.Element {
               <Table
                 caption={say('page.actions')}
                 file="actions"
-                columns={columns()}
+                columns={
+                  items.some(({ may }) => may.approve === null)
+                    ? [choosing<Action>(chosen, choose, decidableOf), ...columns()]
+                    : columns()
+                }
                 rows={items}
                 keyOf={({ id }) => id}
                 isCaptionHidden
+              />
+              <ApproveChosen
+                chosen={decidables}
+                path="/v1/actions"
+                summary={null}
+                onDecided={() => {
+                  choose(new Set());
+                  loaded.again();
+                }}
               />
             </>
           )
@@ -161,6 +185,14 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
   const loaded = useLoaded(`action ${id}`, (halt) =>
     get<ActionStory>(`/v1/actions/${encodeURIComponent(id)}`, {}, halt),
   );
+  const state = loaded.data?.state ?? null;
+  const { again } = loaded;
+  // Until it has ended it is followed: each step appears as it happens.
+  useEffect(() => {
+    if (state === null || isFinal(state)) return undefined;
+    const timer = setInterval(() => document.hidden || again(), FOLLOW_MS);
+    return () => clearInterval(timer);
+  }, [state, again]);
   const title =
     loaded.data === null ? say('actions.one', { id }) : `${code('act', loaded.data.effect.kind)} ${loaded.data.target}`;
   return (
@@ -185,25 +217,6 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
       <Show loaded={loaded}>{(story) => <Story story={story} again={loaded.again} />}</Show>
     </Page>
   );
-}
-
-/** Why an action cannot be decided so now; null: it can. The server has the last word. */
-function hindrance(
-  verb: 'approve' | 'reject' | 'rollback',
-  { state, askedAt, rollbackOf, takenBackBy, effect, before }: Action,
-): string | null {
-  if (verb === 'approve')
-    return state === 'proposed' ? null : say('refused.state', { state: within(code('state', state)) });
-  if (verb === 'reject')
-    return isFinal(state)
-      ? say('refused.state', { state: within(code('state', state)) })
-      : ['proposed', 'approved', 'intended'].includes(state) && askedAt === null
-        ? null
-        : say('refused.asked');
-  if (!['applied', 'confirmed', 'measured'].includes(state)) return say('refused.nothing');
-  if (rollbackOf !== null) return say('refused.rollback');
-  if (takenBackBy !== null) return say('refused.taken-back');
-  return before === null || inverseOf(effectFromJson(effect), before) === null ? say('refused.no-inverse') : null;
 }
 
 function Story({ story, again }: { readonly story: ActionStory; readonly again: () => void }): JSX.Element {
@@ -310,7 +323,7 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
 }
 
 function Decisions({ story, again }: { readonly story: ActionStory; readonly again: () => void }): JSX.Element {
-  const [asked, setAsked] = useState<'reject' | 'rollback' | null>(null);
+  const [asked, setAsked] = useState<'approve' | 'reject' | 'rollback' | null>(null);
   const [reason, setReason] = useState('');
   const task = useTask(async (verb: 'approve' | 'reject' | 'rollback') => {
     const made = await send<Action>(
@@ -324,12 +337,11 @@ function Decisions({ story, again }: { readonly story: ActionStory; readonly aga
       ? say('decided.rollback', { id: made.id })
       : say(`decided.${verb}`, { state: within(code('state', made.state)) });
   });
-  const role = refusal('approve');
-  const why = (verb: 'approve' | 'reject' | 'rollback'): string | null => role ?? hindrance(verb, story);
+  const why = (verb: 'approve' | 'reject' | 'rollback'): string | null => reasonOf(story.may[verb]);
   return (
     <>
       <div class="buttons">
-        <Act tone="primary" refused={why('approve')} isBusy={task.isBusy} onAct={() => task.run('approve')}>
+        <Act tone="primary" refused={why('approve')} isBusy={task.isBusy} onAct={() => setAsked('approve')}>
           {say('approve')}
         </Act>
         <Act refused={why('reject')} isBusy={task.isBusy} onAct={() => setAsked('reject')}>
@@ -361,12 +373,15 @@ function Decisions({ story, again }: { readonly story: ActionStory; readonly aga
             </Field>
           ) : (
             <p>
-              <Rich of="rollback.asks" given={{ cloud: story.connection, target: story.target }} />
+              <Rich
+                of={asked === 'approve' ? 'approve.asks' : 'rollback.asks'}
+                given={{ cloud: story.connection, target: story.target, act: code('act', story.effect.kind) }}
+              />
             </p>
           )}
           <div class="buttons">
             <button class={asked === 'rollback' ? 'danger' : 'primary'} aria-disabled={task.isBusy}>
-              {asked === 'reject' ? say('reject.do') : say('rollback.do')}
+              {say(`${asked}.do`)}
             </button>
             <button type="button" onClick={() => setAsked(null)}>
               {say('leave')}

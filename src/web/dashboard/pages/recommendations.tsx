@@ -3,14 +3,18 @@
  * what people decide.
  */
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
-import { list, refusal, send } from '../api.js';
+import { list, send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
+import { ApproveChosen, choosing, reasonOf, type Decidable } from '../deciding.js';
 import { code, count, duration, figureOf, instant, money, percent, within, words } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
+import { SavingBar } from '../saving-bar.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import {
@@ -51,6 +55,7 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
       ) : (
         <>
           <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
+          <Bar one={one} />
           <Ends one={one} />
           <OfCost one={one} />
         </>
@@ -63,6 +68,47 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
     cell: ({ expiresAt }) => <Instant at={expiresAt} />,
   },
 ];
+
+/** Its interval around zero. Nothing where it is unknown. */
+function Bar({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
+  const {
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  return mean === null || low === null || high === null ? null : (
+    <SavingBar mean={mean} low={low} high={high} currency={currency} />
+  );
+}
+
+/** What the target costs now, and what it would: the difference is the saving, and lies where its interval does. */
+function BeforeAfter({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
+  const {
+    estimatedMonthlyCost: cost,
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  if (cost === null || mean === null) return null;
+  const less = (amount: string): string =>
+    formatDecimal(addDecimal(parseDecimal(cost) ?? ZERO, negateDecimal(parseDecimal(amount) ?? ZERO)));
+  return (
+    <>
+      <Figure name={say('saves.now')} value={<Amount amount={cost} currency={currency} />} />
+      <Figure
+        name={say('saves.then')}
+        value={<Amount amount={less(mean)} currency={currency} />}
+        note={
+          low === null || high === null
+            ? undefined
+            : say('interval', { low: money(less(high), currency, true), high: money(less(low), currency, true) })
+        }
+      />
+    </>
+  );
+}
 
 /** Below a saving: its interval. Nothing where it is unknown. */
 const Ends = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>
@@ -117,6 +163,12 @@ function Named({ one }: { readonly one: StoredRecommendation }): JSX.Element {
   );
 }
 
+const decidableOf = (one: StoredRecommendation): Decidable => ({
+  id: one.id,
+  name: `${nameOf(one)} (${one.team})`,
+  refused: reasonOf(one.may.approve),
+});
+
 export function Recommendations(): JSX.Element {
   const { id } = place.value;
   const { team, status } = filterOf();
@@ -124,6 +176,7 @@ export function Recommendations(): JSX.Element {
   const loaded = useLoaded(`recommendations ${team} ${asked}`, (halt) =>
     list<StoredRecommendation>('/v1/recommendations', { status: asked, team: team === '' ? null : team }, halt),
   );
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const found = loaded.data?.items.find((one) => one.id === id);
   if (id !== null && found !== undefined) return <One key={id} one={found} again={loaded.again} />;
   return (
@@ -167,10 +220,23 @@ export function Recommendations(): JSX.Element {
               <Table
                 caption={say('page.recommendations')}
                 file="recommendations"
-                columns={columns()}
+                columns={
+                  items.some(({ may }) => may.approve === null)
+                    ? [choosing<StoredRecommendation>(chosen, choose, decidableOf), ...columns()]
+                    : columns()
+                }
                 rows={bySaving}
                 keyOf={(one) => one.id}
                 isCaptionHidden
+              />
+              <ApproveChosen
+                chosen={bySaving.filter(({ id: own }) => chosen.has(own)).map(decidableOf)}
+                path="/v1/recommendations"
+                summary={say('deciding.each')}
+                onDecided={() => {
+                  choose(new Set());
+                  loaded.again();
+                }}
               />
             </>
           );
@@ -194,9 +260,7 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
         ? say('decided.approved')
         : say('decided.obstacle', { message: decided.obstacle.message });
   });
-  const refused =
-    refusal('approve') ??
-    (one.status === 'open' ? null : say('refused.state', { state: within(code('status', one.status)) }));
+  const [asks, setAsks] = useState(false);
   return (
     <Page
       title={nameOf(one)}
@@ -223,6 +287,7 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
     >
       <Card title={say('recommendations.saves')}>
         <dl class="figures">
+          <BeforeAfter one={one} />
           <Figure
             name={say('saved.estimated')}
             value={
@@ -255,21 +320,46 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
             note={one.rollbackPossible ? say('effort.back') : say('effort.no-back')}
           />
         </dl>
+        <Bar one={one} />
         {one.obstacle === null ? null : (
           <p class="warning">
             {say('recommendations.obstacle')} <AsWritten>{one.obstacle.message}</AsWritten>
           </p>
         )}
         <div class="buttons">
-          <Act tone="primary" refused={refused} isBusy={decide.isBusy} onAct={() => decide.run('approve')}>
+          <Act tone="primary" refused={reasonOf(one.may.approve)} isBusy={decide.isBusy} onAct={() => setAsks(true)}>
             {say('approve')}
           </Act>
-          <Act refused={refused} isBusy={decide.isBusy} onAct={() => decide.run('reject')}>
+          <Act refused={reasonOf(one.may.reject)} isBusy={decide.isBusy} onAct={() => decide.run('reject')}>
             {say('reject')}
           </Act>
           {one.actionId === null ? null : <a href={link('actions', one.actionId)}>{say('recommendations.action')}</a>}
           <a href={link('explain', one.target)}>{say('explain.why')}</a>
         </div>
+        {asks && one.may.approve === null ? (
+          <div class="ask">
+            <p>
+              <strong>{say('deciding.sure', { n: 1 })}</strong> {code('do', one.action)} {one.target}.{' '}
+              <AsWritten>{one.risk.note}</AsWritten>
+            </p>
+            <div class="buttons">
+              <button
+                type="button"
+                class="primary"
+                aria-disabled={decide.isBusy}
+                onClick={() => {
+                  setAsks(false);
+                  decide.run('approve');
+                }}
+              >
+                {say('approve.do')}
+              </button>
+              <button type="button" onClick={() => setAsks(false)}>
+                {say('leave')}
+              </button>
+            </div>
+          </div>
+        ) : null}
         <Problems trouble={decide.trouble} />
         <Said>{decide.said}</Said>
       </Card>

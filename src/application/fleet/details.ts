@@ -1,0 +1,179 @@
+/**
+ * Details of the fleet: each machine and group with what it costs, how its GPUs fare, what that wastes, what is
+ * recommended for it and what was done last. Loaded through the stores of the fleet, of samples, prices,
+ * recommendations and actions.
+ *
+ * Reads only. What is not known is null, with the reason where there is one to tell, and never zero.
+ */
+import type { FleetTarget } from '../../core/fleet/fleet.js';
+import { unusedCost } from '../../core/fleet/unused.js';
+import { formatDecimal } from '../../core/decimal.js';
+import { HOUR_MS, MINUTE_MS, formatInstant } from '../../core/time.js';
+import { fleetTargetJson, type FleetTargetJson } from '../../store/fleet/fleet-json.js';
+import type { SeenTarget } from '../../store/fleet/fleet.js';
+import { minutesOfTeams, type ResourceMinutes } from '../../store/fleet/resource-minutes.js';
+import { hourlyNanos } from '../../store/price/offers.js';
+import type { CurrentPrices } from '../../store/price/prices.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needed = Pick<Stores, 'db' | 'fleet' | 'organisations' | 'prices' | 'recommendations' | 'actions'>;
+
+/** Readings so far back say how the GPUs fare. */
+export const WINDOW_HOURS = 6;
+const MOST_TARGETS = 5000;
+const MOST_BESIDE = 5000;
+
+/** Why something of a target is not known. */
+export type NotKnown = 'no-price' | 'no-gpus' | 'not-measured' | 'not-billed';
+
+export interface FleetDetail {
+  readonly target: FleetTargetJson;
+  /** GPUs of all replicas; null: not known. */
+  readonly gpus: number | null;
+  readonly utilisationRatio: number | null;
+  readonly memoryUsedRatio: number | null;
+  readonly evidence: { readonly minutes: number; readonly newestAt: string; readonly ageSeconds: number } | null;
+  /** Decimal texts an hour, at the price of its term. */
+  readonly hourlyCost: string | null;
+  readonly unused: { readonly low: string; readonly high: string } | null;
+  readonly currency: string;
+  /** Why the cost, or what is unused, is null; null: both are known. */
+  readonly because: NotKnown | null;
+  readonly recommendation: {
+    readonly id: string;
+    readonly title: string;
+    readonly action: string;
+    readonly estimatedMonthlySavings: string | null;
+    readonly estimatedMonthlySavingsLow: string | null;
+    readonly estimatedMonthlySavingsHigh: string | null;
+    readonly currency: string;
+  } | null;
+  readonly lastAction: {
+    readonly id: string;
+    readonly effect: string;
+    readonly state: string;
+    readonly proposedAt: string;
+  } | null;
+}
+
+export interface FleetDetails {
+  readonly asOf: string;
+  readonly windowHours: number;
+  readonly items: readonly FleetDetail[];
+  /** Targets that are not listed. */
+  readonly more: boolean;
+}
+
+export async function fleetDetails(
+  stores: Needed,
+  organisation: string,
+  teams: readonly string[] | null,
+  currency: string,
+  now: number,
+): Promise<FleetDetails> {
+  const { db } = stores;
+  const asOf = await stores.organisations.asOf(db, organisation, now);
+  const all = await stores.fleet.list(db, organisation, { teams }, null, MOST_TARGETS + 1);
+  const targets = all.slice(0, MOST_TARGETS);
+  const seenTeams = [...new Set(targets.map(({ team }) => team))];
+  const [prices, minutes, recommendations, actions] = await Promise.all([
+    stores.prices.book(db, organisation),
+    minutesOfTeams(db, organisation, seenTeams, asOf - WINDOW_HOURS * HOUR_MS, asOf),
+    stores.recommendations.list(organisation, { status: 'open', teams }, null, MOST_BESIDE),
+    stores.actions.list(organisation, { teams }, null, MOST_BESIDE),
+  ]);
+  const measured = new Map(minutes.map((one) => [keyOf(one.newest.connection, one.newest.resource), one]));
+  const lasts = new Map(
+    actions.toReversed().map(({ action }) => [keyOf(action.connection, action.target), action] as const),
+  );
+  return {
+    asOf: formatInstant(asOf),
+    windowHours: WINDOW_HOURS,
+    items: targets.map((one): FleetDetail => {
+      const { connection, team, seen } = one;
+      const recommended = recommendations.find(
+        (each) => each.team === team && (each.target === seen.target || each.target === seen.name),
+      );
+      const last = lasts.get(keyOf(connection, seen.target));
+      return {
+        target: fleetTargetJson(one, now),
+        ...faring(one, measured.get(keyOf(connection, seen.target)), prices, currency, asOf),
+        currency,
+        recommendation:
+          recommended === undefined
+            ? null
+            : {
+                id: recommended.id,
+                title: recommended.title,
+                action: recommended.action,
+                estimatedMonthlySavings: recommended.estimatedMonthlySavings,
+                estimatedMonthlySavingsLow: recommended.estimatedMonthlySavingsLow,
+                estimatedMonthlySavingsHigh: recommended.estimatedMonthlySavingsHigh,
+                currency: recommended.currency,
+              },
+        lastAction:
+          last === undefined
+            ? null
+            : { id: last.id, effect: last.effect.kind, state: last.state, proposedAt: formatInstant(last.proposedAt) },
+      };
+    }),
+    more: all.length > MOST_TARGETS,
+  };
+}
+
+const keyOf = (connection: string | null, target: string): string => `${connection ?? ''}\u0001${target}`;
+
+type Faring = Pick<
+  FleetDetail,
+  'gpus' | 'utilisationRatio' | 'memoryUsedRatio' | 'evidence' | 'hourlyCost' | 'unused' | 'because'
+>;
+
+function faring(
+  { seen, firstSeenAt }: SeenTarget,
+  measured: ResourceMinutes | undefined,
+  prices: CurrentPrices,
+  currency: string,
+  asOf: number,
+): Faring {
+  const gpus = gpusOf(seen);
+  const stands = seen.state === 'stopped' || seen.billing === 'ended';
+  const { provider, sku, region, gpuModel, term } = seen;
+  const hourly = stands ? null : hourlyNanos(prices, { provider, sku, region, gpuModel, term }, gpus, currency, asOf);
+  const minutes = measured?.minutes ?? [];
+  const there = Math.max(asOf - WINDOW_HOURS * HOUR_MS, seen.launchedAt ?? firstSeenAt);
+  const unused = unusedCost(hourly, minutes, Math.round((asOf - there) / MINUTE_MS));
+  const newest = minutes.at(-1)?.at ?? null;
+  return {
+    gpus,
+    utilisationRatio: meanOf(minutes.map(({ gpu }) => gpu)),
+    memoryUsedRatio: meanOf(minutes.map(({ memory }) => memory)),
+    evidence:
+      newest === null
+        ? null
+        : { minutes: minutes.length, newestAt: formatInstant(newest), ageSeconds: Math.max(0, asOf - newest) / 1000 },
+    hourlyCost: hourly === null ? null : amountOf(hourly),
+    unused: unused === null ? null : { low: amountOf(unused.low), high: amountOf(unused.high) },
+    because: stands
+      ? 'not-billed'
+      : gpus === null
+        ? 'no-gpus'
+        : hourly === null
+          ? 'no-price'
+          : unused === null
+            ? 'not-measured'
+            : null,
+  };
+}
+
+/** Of an instance its own; of a group those of the replicas that are ready, or asked for. */
+function gpusOf({ gpus, replicas }: FleetTarget): number | null {
+  if (gpus === null || replicas === null) return gpus;
+  return gpus * (replicas.ready ?? replicas.desired);
+}
+
+const amountOf = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
+
+function meanOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}

@@ -1,0 +1,44 @@
+/**
+ * What GPUs cost that did nothing, as money an hour, between two ends that nobody can quarrel with.
+ *
+ * The low end counts only minutes in which readings show that nothing ran and nobody asked; a minute without a reading
+ * counts as used. The high end counts all GPU time that no reading shows as used. Where there is no reading or no price
+ * it is not known, which is not zero. A service may be useful at a low utilisation: the low end leaves it alone as long
+ * as it is asked anything, and the high end is no verdict.
+ */
+
+/** Below this a GPU computes nothing: DCGM tells utilisation in whole percent. */
+const NOTHING_RATIO = 0.01;
+
+/** A minute as its readings show it. */
+export interface UsedMinute {
+  /** Utilisation of the busiest GPU, 0 to 1; null: blank. */
+  readonly gpu: number | null;
+  /** Requests a second; null: nobody counts them. */
+  readonly rps: number | null;
+}
+
+export interface UnusedCost {
+  /** Nanos an hour. */
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+/**
+ * @param hourlyNanos what it costs an hour; null: no price
+ * @param minutesOfWindow how many minutes there were to read
+ */
+export function unusedCost(
+  hourlyNanos: bigint | null,
+  minutes: readonly UsedMinute[],
+  minutesOfWindow: number,
+): UnusedCost | null {
+  const read = minutes.filter(({ gpu }) => gpu !== null);
+  const all = Math.max(minutesOfWindow, read.length);
+  if (hourlyNanos === null || read.length === 0) return null;
+  const idle = read.filter(({ gpu, rps }) => (gpu ?? 1) < NOTHING_RATIO && (rps ?? 0) === 0).length;
+  // Readings are floats: a millionth is finer than they are.
+  const used = Math.round(1e6 * read.reduce((sum, { gpu }) => sum + Math.min(1, Math.max(0, gpu ?? 0)), 0));
+  const whole = BigInt(all) * 1_000_000n;
+  return { low: (hourlyNanos * BigInt(idle)) / BigInt(all), high: (hourlyNanos * (whole - BigInt(used))) / whole };
+}

@@ -1,0 +1,268 @@
+/**
+ * The fleet: each machine and group with its team, GPUs, use, cost an hour and what of it did nothing, what is
+ * recommended for it and what was done last. A row opens why something is recommended, or why nothing is.
+ */
+import type { JSX } from 'preact';
+import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
+import type { FleetDetail, FleetDetails } from '../answers.js';
+import { get } from '../api.js';
+import { code, count, decimal, duration, money, percent, unknown } from '../format.js';
+import { joined, say } from '../language.js';
+import { useLoaded } from '../loading.js';
+import { Rich } from '../rich.js';
+import { go, link, place } from '../router.js';
+import { Table, type Column } from '../table.js';
+import { Amount, Badge, Card, Empty, Field, Figure, Page, Select, Show } from '../ui.js';
+
+/** Evidence that is older says nothing of now. */
+const STALE_SECONDS = 15 * 60;
+
+const ratio = (name: string, of: (one: FleetDetail) => number | null): Column<FleetDetail> => ({
+  name,
+  text: (one) => String(of(one) ?? ''),
+  number: of,
+  cell: (one) => (of(one) === null ? <span class="unknown">{unknown()}</span> : percent(of(one))),
+});
+
+/** Between two ends; one where they are the same in whole cents. */
+function Unused({ one: { unused, because, currency } }: { readonly one: FleetDetail }): JSX.Element {
+  if (unused === null) return <span class="unknown">{code('fleet-why', because ?? 'not-measured')}</span>;
+  const [low, high] = [money(unused.low, currency), money(unused.high, currency)];
+  return <>{low === high ? low : say('fleet.range', { low, high })}</>;
+}
+
+const columns = (): readonly Column<FleetDetail>[] => [
+  {
+    name: say('fleet.target'),
+    text: ({ target }) => target.target,
+    cell: ({ target }) => (
+      <>
+        <a href={link('explain', target.target)}>{target.name}</a>
+        <div class="note">
+          {joined([code('target', target.kind), target.sku ?? target.gpuModel, target.region])}
+          {target.missed > 0 ? (
+            <>
+              {' '}
+              <Badge tone="warn">{say('fleet.missed')}</Badge>
+            </>
+          ) : null}
+        </div>
+      </>
+    ),
+  },
+  {
+    name: say('column.team'),
+    text: ({ target }) => target.team,
+    cell: ({ target }) => <a href={link('teams', target.team)}>{target.team}</a>,
+  },
+  { name: say('column.state'), text: ({ target }) => code('value', target.state) },
+  {
+    name: say('column.gpus'),
+    text: ({ gpus }) => String(gpus ?? ''),
+    number: ({ gpus }) => gpus,
+    cell: ({ gpus }) => (gpus === null ? <span class="unknown">{unknown()}</span> : decimal(String(gpus))),
+  },
+  ratio(say('fleet.utilisation'), ({ utilisationRatio }) => utilisationRatio),
+  ratio(say('fleet.memory'), ({ memoryUsedRatio }) => memoryUsedRatio),
+  {
+    name: say('fleet.evidence'),
+    text: ({ evidence }) => evidence?.newestAt ?? '',
+    number: ({ evidence }) => evidence?.ageSeconds ?? null,
+    cell: ({ evidence }) =>
+      evidence === null ? (
+        <span class="unknown">{say('fleet.unread')}</span>
+      ) : (
+        <span class={evidence.ageSeconds > STALE_SECONDS ? 'delta more' : ''}>
+          {say('fleet.ago', { age: duration(evidence.ageSeconds) })}
+        </span>
+      ),
+  },
+  {
+    name: say('fleet.cost'),
+    text: ({ hourlyCost }) => hourlyCost ?? '',
+    number: ({ hourlyCost }) => (hourlyCost === null ? null : Number(hourlyCost)),
+    cell: ({ hourlyCost, currency }) => <Amount amount={hourlyCost} currency={currency} />,
+  },
+  {
+    name: say('fleet.unused'),
+    text: ({ unused }) => (unused === null ? '' : `${unused.low} - ${unused.high}`),
+    number: ({ unused }) => (unused === null ? null : Number(unused.high)),
+    cell: (one) => <Unused one={one} />,
+  },
+  {
+    name: say('explain.recommendation'),
+    text: ({ recommendation }) => recommendation?.title ?? '',
+    cell: ({ recommendation, target }) =>
+      recommendation === null ? (
+        <a class="quiet" href={link('explain', target.target)}>
+          {say('fleet.why-nothing')}
+          <span class="hidden"> {target.name}</span>
+        </a>
+      ) : (
+        <>
+          <a href={link('recommendations', recommendation.id)}>{code('do', recommendation.action)}</a>
+          {recommendation.estimatedMonthlySavingsLow === null ||
+          recommendation.estimatedMonthlySavingsHigh === null ? null : (
+            <div class="note">
+              {say('fleet.saves', {
+                low: money(recommendation.estimatedMonthlySavingsLow, recommendation.currency, true),
+                high: money(recommendation.estimatedMonthlySavingsHigh, recommendation.currency, true),
+              })}
+            </div>
+          )}
+        </>
+      ),
+  },
+  {
+    name: say('fleet.last-action'),
+    text: ({ lastAction }) => lastAction?.proposedAt ?? '',
+    cell: ({ lastAction }) =>
+      lastAction === null ? (
+        <span class="quiet">–</span>
+      ) : (
+        <>
+          <a href={link('actions', lastAction.id)}>{code('act', lastAction.effect)}</a>
+          <div class="note">{code('state', lastAction.state)}</div>
+        </>
+      ),
+  },
+];
+
+interface Wanted {
+  readonly team: string;
+  readonly kind: string;
+  readonly words: string;
+}
+
+function wantedOf(): Wanted {
+  const { query } = place.value;
+  return { team: query.get('team') ?? '', kind: query.get('kind') ?? '', words: query.get('words') ?? '' };
+}
+
+const passes = ({ target }: FleetDetail, { team, kind, words }: Wanted): boolean =>
+  (team === '' || target.team === team) &&
+  (kind === '' || target.kind === kind) &&
+  [target.target, target.name, target.sku, target.gpuModel, target.region, target.team, ...target.knownAs]
+    .join(' ')
+    .toLowerCase()
+    .includes(words.toLowerCase());
+
+const sumOf = (texts: readonly (string | null)[]): string =>
+  formatDecimal(texts.reduce((sum, text) => (text === null ? sum : addDecimal(sum, parseDecimal(text) ?? ZERO)), ZERO));
+
+export function Fleet(): JSX.Element {
+  const loaded = useLoaded('fleet', (halt) => get<FleetDetails>('/v1/fleet/details', {}, halt));
+  return (
+    <Page
+      title={say('page.fleet')}
+      lead={loaded.data === null ? undefined : say('fleet.lead', { hours: loaded.data.windowHours })}
+    >
+      <Card title={say('fleet.targets')}>
+        <Show loaded={loaded}>{(data) => <Listed data={data} />}</Show>
+      </Card>
+    </Page>
+  );
+}
+
+function Listed({ data: { items, more } }: { readonly data: FleetDetails }): JSX.Element {
+  const wanted = wantedOf();
+  if (items.length === 0)
+    return (
+      <Empty>
+        <Rich of="fleet.empty" given={{ a: (inner) => <a href="/docs">{inner}</a> }} />
+      </Empty>
+    );
+  const ask = (over: Partial<Wanted>): void => go(link('fleet', null, { ...wanted, ...over }));
+  const distinct = (of: (one: FleetDetail) => string): string[] => [...new Set(items.map(of))].sort();
+  const found = items
+    .filter((one) => passes(one, wanted))
+    .sort((a, b) => Number(b.unused?.high ?? -1) - Number(a.unused?.high ?? -1));
+  return (
+    <>
+      <div class="fields">
+        <Field label={say('fleet.find')}>
+          {(ids) => (
+            <input
+              {...ids}
+              type="search"
+              value={wanted.words}
+              onChange={({ currentTarget }) => ask({ words: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <Select
+          label={say('column.team')}
+          value={wanted.team}
+          options={[['', say('all')], ...distinct(({ target }) => target.team).map((one) => [one, one] as const)]}
+          onPick={(team) => ask({ team })}
+        />
+        <Select
+          label={say('fleet.kind')}
+          value={wanted.kind}
+          options={[
+            ['', say('all')],
+            ...distinct(({ target }) => target.kind).map((one) => [one, code('target', one)] as const),
+          ]}
+          onPick={(kind) => ask({ kind })}
+        />
+      </div>
+      <Totals items={found} />
+      {more ? <p class="warning">{say('fleet.more')}</p> : null}
+      {found.length === 0 ? (
+        <Empty>
+          <Rich of="fleet.none" given={{ a: (inner) => <a href={link('fleet')}>{inner}</a> }} />
+        </Empty>
+      ) : (
+        <Table
+          caption={say('fleet.targets')}
+          file="fleet"
+          columns={columns()}
+          rows={found}
+          keyOf={({ target }) => `${target.connection} ${target.target}`}
+          isCaptionHidden
+        />
+      )}
+    </>
+  );
+}
+
+/** What is known of the costs, and of how many targets it is not. */
+function Totals({ items }: { readonly items: readonly FleetDetail[] }): JSX.Element | null {
+  const [first] = items;
+  if (first === undefined) return null;
+  const { currency } = first;
+  const billed = items.filter(({ because }) => because !== 'not-billed');
+  const [unpriced, unmeasured] = [
+    billed.filter(({ hourlyCost }) => hourlyCost === null).length,
+    billed.filter(({ unused }) => unused === null).length,
+  ];
+  const noted = (n: number): JSX.Element | string | undefined =>
+    n === 0 ? undefined : say('fleet.not-of', { n, all: billed.length });
+  return (
+    <dl class="figures">
+      <Figure name={say('fleet.count')} value={count(items.length)} />
+      <Figure
+        name={say('fleet.cost')}
+        value={
+          <Amount
+            amount={unpriced === billed.length ? null : sumOf(billed.map(({ hourlyCost }) => hourlyCost))}
+            currency={currency}
+          />
+        }
+        note={noted(unpriced)}
+      />
+      <Figure
+        name={say('fleet.unused')}
+        value={
+          unmeasured === billed.length
+            ? unknown()
+            : say('fleet.range', {
+                low: money(sumOf(billed.map(({ unused }) => unused?.low ?? null)), currency),
+                high: money(sumOf(billed.map(({ unused }) => unused?.high ?? null)), currency),
+              })
+        }
+        note={noted(unmeasured)}
+      />
+    </dl>
+  );
+}
