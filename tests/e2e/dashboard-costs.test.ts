@@ -196,6 +196,7 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     await page.getByRole('link', { name: 'p5.48xlarge' }).click();
     await quiet(page);
     const resources = page.getByRole('region', { name: 'Resources' }).last();
+    await resources.getByRole('link', { name: 'i-b' }).waitFor();
     expect(await resources.getByRole('row').allInnerTexts()).toEqual([
       expect.stringContaining('Resource'),
       expect.stringMatching(/i-b\s+lab\s+\$240.00\s+75%\s+24/),

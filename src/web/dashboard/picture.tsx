@@ -133,6 +133,7 @@ function endsOf({ days, kind }: Props): [number, number] {
 
 function optionsOf(props: Props, ink: Pen): uPlot.Options {
   const { series, kind, currency } = props;
+  let isPointing = false;
   const drawn = series.map((one, at): uPlot.Series => {
     const colour = one.isLimit === true || one.isApart === true ? ink.text : colourAt(series, at);
     return kind === 'bars' && one.isApart !== true
@@ -168,8 +169,12 @@ function optionsOf(props: Props, ink: Pen): uPlot.Options {
     hooks: {
       setCursor: [
         (plot) => {
-          const at = plot.cursor.idx;
-          ink.show(at === null || at === undefined || (plot.cursor.left ?? -1) < 0 ? null : placeIn(plot, at));
+          const { idx: at, left = -1 } = plot.cursor;
+          const isInside = at !== null && at !== undefined && left >= 0;
+          // A drawing that is made or resized says that nobody points at it: a day that keys went to stays.
+          if (isInside) ink.show(placeIn(plot, at));
+          else if (isPointing) ink.show(null);
+          isPointing = isInside;
         },
       ],
       draw: [(plot) => drawMarks(plot, props, ink.mark)],

@@ -121,19 +121,19 @@ export function Actions(): JSX.Element {
                 keyOf={({ id }) => id}
                 isCaptionHidden
               />
-              <ApproveChosen
-                chosen={decidables}
-                path="/v1/actions"
-                summary={null}
-                onDecided={() => {
-                  choose(new Set());
-                  loaded.again();
-                }}
-              />
             </>
           )
         }
       </Show>
+      <ApproveChosen
+        chosen={decidables}
+        path="/v1/actions"
+        summary={null}
+        onDecided={() => {
+          choose(new Set());
+          loaded.again();
+        }}
+      />
     </Page>
   );
 }

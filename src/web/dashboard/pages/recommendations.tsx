@@ -229,19 +229,19 @@ export function Recommendations(): JSX.Element {
                 keyOf={(one) => one.id}
                 isCaptionHidden
               />
-              <ApproveChosen
-                chosen={bySaving.filter(({ id: own }) => chosen.has(own)).map(decidableOf)}
-                path="/v1/recommendations"
-                summary={say('deciding.each')}
-                onDecided={() => {
-                  choose(new Set());
-                  loaded.again();
-                }}
-              />
             </>
           );
         }}
       </Show>
+      <ApproveChosen
+        chosen={(loaded.data?.items ?? []).filter(({ id: own }) => chosen.has(own)).map(decidableOf)}
+        path="/v1/recommendations"
+        summary={say('deciding.each')}
+        onDecided={() => {
+          choose(new Set());
+          loaded.again();
+        }}
+      />
     </Page>
   );
 }
