@@ -83,7 +83,7 @@ export interface ImportedFile {
   readonly import: string | null;
   readonly file: string;
   readonly format: string;
-  /** rows = accepted + rejected + unchanged. */
+  /** rows = accepted + rejected + unchanged + outdated. */
   readonly rows: number;
   readonly accepted: number;
   readonly rejected: number;
@@ -96,6 +96,8 @@ export interface ImportedFile {
   readonly removed: readonly BillOfPeriod[];
   /** Records that count in the stead of an earlier statement of the same id; among the accepted. */
   readonly restated: number;
+  /** Records that are kept and change nothing: a later statement of their id came before. */
+  readonly outdated: number;
   /** What should be looked at, for people: records of one GPU that overlap, what waits for its bill. */
   readonly warnings: readonly string[];
   readonly unknownColumns: readonly string[];

@@ -3,8 +3,8 @@
  *
  * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar
  * month: "Cost and usage reports overview"). Oracle writes new files through the day, each with what is new: a file
- * adds to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity; a
- * correction is an adjustment.
+ * adds to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity,
+ * in whatever files it comes (store/usage/increments.ts); a correction is an adjustment.
  */
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';

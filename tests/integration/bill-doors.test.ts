@@ -173,6 +173,17 @@ describe('bills at the command line', async () => {
     await take('cur', bill('7', { SubAccountId: '77' }));
     expect(await found('unknown accounts')).toEqual([expect.stringMatching(/^ok/)]);
     await take('focus', bill('8', { BillingAccountId: '43' }));
+    // A machine of which the open bill has no line, by its name, beside one that the bill alone knows.
+    const list =
+      'provider,sku,region,term,gpuModel,gpus,price,currency,per,effectiveFrom\nAWS,m1,,,H100,1,2,USD,instance-hour,2026-01-01\n';
+    await command.ask('prices', await command.file('list.csv', list));
+    const other = { ...record, id: 'r2', account: '43', sku: 'm1', gpus: 1, resource: 'pod-1' };
+    await command.ask('import', await command.file('more.json', { records: [other] }), '--source', 'meter');
+    expect(await found('usage beside bills')).toEqual([
+      'attend: AWS 43: m1 was metered from 2026-09-20 to 2026-09-20, and no line of its open bill is about it, while other usage in that bill counts: it may count twice until the bill is final',
+    ]);
+    await take('focus', bill('8', { BillingAccountId: '43', SkuId: 'm1', ResourceId: 'pod-1' }));
+    expect(await found('usage beside bills')).toEqual([]);
     // As a version before this one took it: nobody asked whether another source has the bill.
     await command.bursar.stores.db.query(`update delivery set account = '42' where source = 'focus'`);
     expect(await found('bills twice')).toEqual([

@@ -156,6 +156,9 @@ describe('a delivery', () => {
     await open('mine', 'a');
     expect((await open('mine', 'b')).status).toBe(409);
     expect((await api.call('POST', '/v1/deliveries/mine/commit')).status).toBe(400);
+    // It is a parameter of the query: in a body nobody would look at it.
+    const misplaced = await api.call('POST', '/v1/deliveries/mine/commit', { body: { strict: true } });
+    expect([misplaced.status, misplaced.text]).toEqual([400, expect.stringContaining('strict')]);
     expect((await send('nobody', 'x.csv', 'x')).status).toBe(404);
     const viewer = await api.keyFor({ role: 'viewer' });
     expect((await api.call('POST', '/v1/deliveries/mine/commit', { key: viewer })).status).toBe(403);
@@ -187,6 +190,18 @@ describe('increments and supplements', () => {
     ]);
     await load('0002.csv', 'oci', oci('r2', 2, '3.50'));
     expect(await held('oci')).toMatchObject({ billed: '5.25', lines: '2', deliveries: '2' });
+    // A line is one by its reference, whatever files it comes in; the next file may take the place of the other.
+    const both = `${oci('r2', 2, '3.50')}\n${oci('r3', 2, '4.00').split('\n')[1]}`;
+    const refused = await load('0003.csv', 'oci', both);
+    expect([refused.status, refused.text]).toEqual([
+      409,
+      expect.stringContaining('1 of the lines of 0003.csv (such as r2) are in 0002.csv too'),
+    ]);
+    expect(await held('oci')).toMatchObject({ billed: '5.25', lines: '2' });
+    expect((await load('0003.csv&replace=true', 'oci', both)).body['files']).toMatchObject([
+      { accepted: 2, replaced: [{ records: 1 }] },
+    ]);
+    expect(await held('oci')).toMatchObject({ billed: '9.25', lines: '3', deliveries: '2' });
   });
 
   it('an amortised export beside the actual one adds effective cost, and nothing that is billed', async () => {

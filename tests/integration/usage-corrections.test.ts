@@ -64,7 +64,9 @@ describe('usage at the command line', async () => {
     expect(await take(usage({ gpus: 4, updatedAt: '2026-10-06T02:00:00Z' }))).toMatchObject({ restated: 1 });
     expect(await total()).toBe('27.520000000');
     expect(await take(usage({ gpus: 2, updatedAt: '2026-10-06T01:00:00Z' }))).toMatchObject({
-      accepted: 1,
+      rows: 1,
+      accepted: 0,
+      outdated: 1,
       restated: 0,
     });
     expect(await total()).toBe('27.520000000');
@@ -112,6 +114,19 @@ describe('usage at the command line', async () => {
     expect(await total()).toBe('27.520000000');
     expect(await take({ ...correction, corrects: 'r1' })).toMatchObject({ unchanged: 1 });
     await expect(command.ask('imports', 'undo', first.import)).rejects.toThrow('undo that import first');
+  });
+
+  it('that is shorter than an increment is taken back by its quantity: what was billed whole is less by that much', async () => {
+    const list =
+      'provider,sku,region,term,gpus,price,currency,per,effectiveFrom,incrementSeconds,minimumSeconds\nAWS,whole,us-east-1,on-demand,8,36,USD,instance-hour,2020-01-01,3600,3600\n';
+    await command.ask('prices', await command.file('whole.csv', list));
+    await take(usage({ sku: 'whole', end: '2026-10-05T02:00:00Z' }));
+    expect(Number(await total())).toBe(72);
+    const half = { start: '2026-10-05T00:30:00Z', end: '2026-10-05T01:00:00Z' };
+    expect(await take(usage({ id: 'c1', corrects: 'r1', sku: 'whole', gpus: -8, ...half }))).toMatchObject({
+      accepted: 1,
+    });
+    expect(Number(await total())).toBe(54);
   });
 
   const correction = (over: Readonly<Record<string, unknown>> = {}) => usage({ id: 'c1', corrects: 'r1', ...over });

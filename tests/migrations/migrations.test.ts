@@ -100,6 +100,37 @@ describe('the migrations', async () => {
     await source.query(`delete from recommendation`);
   });
 
+  it('mend what bills said of commitments: list cost of supplements, and fees of AWS as purchases', async () => {
+    const source = await open(url, migrations);
+    const at = migrations.findIndex(({ name }) => name.startsWith('Supplements'));
+    for (const _ of migrations.slice(at)) await source.undoLastMigration();
+    await source.query(
+      `insert into delivery (organisation, id, source, scope, supplement, records, rules_version, delivered_at)
+       overriding system value values ('default', 1, 'azure', 'bill', null, 1, 1, now()), ('default', 2, 'azure', null, 'bill|supplement', 1, 1, now()),
+         ('default', 3, 'cur', 'cur', null, 1, 1, now())`,
+    );
+    const use = (delivery: number, no: number, provider: string, status: string, billed: number, purchase = false) =>
+      source.query(
+        `insert into commitment_use (organisation, delivery, no, day, provider, currency, status, purchase, lines, billed, effective, without_effective, list, without_list)
+         values ('default', $1, $2, '2026-10-01', $3, 'USD', $4, $5, 1, $6, 20, 0, 88, 1)`,
+        [delivery, no, provider, status, purchase, billed],
+      );
+    await use(1, 1, 'Microsoft', 'Used', 0);
+    await use(2, 1, 'Microsoft', 'Used', 0);
+    await use(2, 2, 'Microsoft', 'Unused', 0);
+    await use(3, 1, 'AWS', 'Unused', 600);
+    await use(3, 2, 'AWS', 'Unused', 0);
+    await source.runMigrations();
+    const rows = await source.query<{ row: string }[]>(
+      `select concat_ws(' ', delivery, no, list, without_list, purchase) as row from commitment_use order by delivery, no`,
+    );
+    expect(rows.map(({ row }) => row)).toEqual(['1 1 88 1 f', '2 1 0 0 f', '2 2 88 1 f', '3 1 88 1 t', '3 2 88 1 f']);
+    // Supplements that are there are read once more, and nothing else is.
+    const work = await source.query<{ key: string }[]>(`select key from work where stage = 'usage.allocate'`);
+    expect(work.map(({ key }) => key)).toEqual(['azure/2']);
+    for (const table of ['commitment_use', 'delivery', 'work']) await source.query(`delete from ${table}`);
+  });
+
   it('go all down to nothing, and all up again', async () => {
     const source = await open(url, migrations);
     const before = await schemaOf(source);

@@ -14,6 +14,7 @@ import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
 import { storedOverlaps } from '../../store/usage/overlaps.js';
 import { parseSpendQuery } from '../../core/cost/spend-query.js';
+import { unmatchedUsage } from '../../store/bill/unmatched.js';
 import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
@@ -277,7 +278,9 @@ async function doubts({ stores, organisation }: LocalBursar, { clock }: CliConte
 /** Bills that two sources have delivered, and metered accounts that no bill knows: both count beside a bill. */
 async function bills({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const twice = await stores.counting.duplicates(stores.db, organisation);
-  const unknown = await stores.counting.unknownAccounts(stores.db, organisation, clock.now() - DOUBT_DAYS * DAY_MS);
+  const since = clock.now() - DOUBT_DAYS * DAY_MS;
+  const unknown = await stores.counting.unknownAccounts(stores.db, organisation, since);
+  const unmatched = await unmatchedUsage(stores.db, organisation, since);
   return [
     ...(twice.length === 0 ? [ok('bills twice', 'none')] : []),
     ...twice.map(({ provider, account, period, sources }) =>
@@ -294,6 +297,15 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
         'import the export of actual cost as the same source, or undo the import of the amortised one',
       ),
     ),
+    ...unmatched
+      .slice(0, MOST_SHOWN)
+      .map(({ provider, account, sku, from, to }) =>
+        attend(
+          'usage beside bills',
+          `${provider}${account === '' ? '' : ` ${account}`}: ${sku} was metered from ${from} to ${to}, and no line of its open bill is about it, while other usage in that bill counts: it may count twice until the bill is final`,
+          "let the meter send the bill's SKU or resource names; a bill that only lacks these machines so far needs nothing",
+        ),
+      ),
     ...(unknown.length === 0 ? [ok('unknown accounts', `none in ${DOUBT_DAYS} days`)] : []),
     ...unknown.slice(0, MOST_SHOWN).map(({ provider, account, subAccount, from, to }) => {
       const name = [account, subAccount].filter((part) => part !== '').join(', sub-account ');

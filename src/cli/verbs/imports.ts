@@ -258,6 +258,9 @@ export function usageText(files: readonly ImportedFile[]): string {
         (files.length === 1 ? 'not in this file' : 'in none of these files'),
     ),
     ...(f.restated === 0 ? [] : [`${f.file} restated ${grouped(f.restated)} record(s) that were sent before`]),
+    ...(f.outdated === 0
+      ? []
+      : [`${f.file}: ${grouped(f.outdated)} record(s) change nothing: later statements of their ids came before`]),
     ...f.warnings.map((warning) => `${f.file}: ${warning}`),
     ...(f.unknownColumns.length === 0
       ? []

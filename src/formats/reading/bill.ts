@@ -4,7 +4,7 @@
  * A field that makes a row unusable (no amount, no period, an unknown category) is a problem; nothing is guessed for
  * it.
  */
-import type { Decimal } from '../../core/decimal.js';
+import { tenTo, type Decimal } from '../../core/decimal.js';
 import type { Problem } from '../../core/errors.js';
 import { providerName } from '../../core/price/price.js';
 import type { ChargeCategory } from '../../core/usage.js';
@@ -20,6 +20,9 @@ export const MOST_RESOURCE_CHARACTERS = 2048;
 /**
  * A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia.
  */
+/** More before the point than any bill has in any currency. */
+const MOST_DIGITS = 18;
+const MOST_AMOUNT = tenTo(MOST_DIGITS);
 const MOST_INTERVAL_MILLISECONDS = 6 * 366 * 86_400_000;
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
@@ -130,7 +133,17 @@ export class BillRow {
     const amount = this.cells.decimal(column);
     if (amount === undefined)
       this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
-    return amount ?? null;
+    return this.within(amount ?? null, column, name);
+  }
+
+  /** A slip of a column or of a key, which would stand in every total. */
+  private within(amount: Decimal | null, column: number, name: string): Decimal | null {
+    if (amount === null || (amount.unscaled < MOST_AMOUNT && amount.unscaled > -MOST_AMOUNT)) return amount;
+    const most = MOST_AMOUNT * tenTo(amount.scale);
+    if (amount.unscaled < most && amount.unscaled > -most) return amount;
+    const text = shown(this.cells.text(column));
+    this.problem(this.named(column, name), `${text} has more than ${MOST_DIGITS} digits before the point`);
+    return null;
   }
 
   /** As `amount`, where the field must not be empty. */
@@ -139,7 +152,7 @@ export class BillRow {
     if (amount === null) this.problem(this.named(column, name), 'the value is missing');
     if (amount === undefined)
       this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
-    return amount ?? null;
+    return this.within(amount ?? null, column, name);
   }
 
   /** ISO 4217. */

@@ -20,7 +20,8 @@ import type { WorkItem } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
-import { adopted, deliveryOf, hasItsBill, supplementItems, twinOf } from './scopes.js';
+import { sharedLines } from './increments.js';
+import { adopted, deliveryOf, hasItsBill, periodKey, supplementItems, twinOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
 
@@ -36,6 +37,7 @@ export interface FileCount {
   /** What else should be looked at, for people. */
   readonly warnings: string[];
   restated: number;
+  outdated: number;
   id: string;
 }
 
@@ -150,6 +152,7 @@ export class BillDelivery {
         workItems.push(...(await supplementItems(this.tx, organisation, other.source, other.scope)));
         noteReplaced(scope, Number(other.records));
       }
+      if (scope.increment) problems.push(...(await this.repeated(key, scope, delivered, touched)));
     }
     if (problems.length > 0 && replace !== true)
       throw conflict(
@@ -159,6 +162,35 @@ export class BillDelivery {
         problems,
       );
     return touched;
+  }
+
+  /**
+   * Lines of a file that adds to its period which another file of it has: replaced with that file on request.
+   * @throws Failure conflict where both come in one call: neither takes the place of the other
+   */
+  private async repeated(
+    key: string,
+    scope: Scope,
+    delivered: ReadonlyMap<string, Scope>,
+    touched: TeamDay[],
+  ): Promise<Problem[]> {
+    const { organisation, source, replace } = this.request;
+    const prefix = `${periodKey(scope)}|`;
+    const together = [...delivered].filter(([other]) => other !== key && other.startsWith(prefix));
+    const problems: Problem[] = [];
+    const own = { delivery: scope.id, digest: scope.digest, prefix };
+    const ids = together.flatMap(([, { id, digest }]) => (digest.equals(scope.digest) ? [] : [id]));
+    for (const other of await sharedLines(this.tx, organisation, source, own, [...delivered.keys()], ids)) {
+      const file = fileOf(other.scope ?? together.find(([, { id }]) => id === other.delivery)?.[0] ?? '');
+      const message = `${other.lines} of the lines of ${fileOf(key)} (such as ${other.example}) are in ${file} too`;
+      problems.push({ path: 'source', message });
+      if (other.scope === null) throw conflict(`${message}: they would count twice`, problems);
+      if (replace !== true) continue;
+      touched.push(...(await this.daysOf(other.delivery)));
+      await keepReplaced(this.tx, organisation, source, other.delivery, scope.id);
+      noteReplaced(scope, Number(other.records));
+    }
+    return problems;
   }
 
   /** @param keys of all scopes that are delivered together: of this source they replace their own */

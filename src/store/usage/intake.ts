@@ -294,6 +294,7 @@ class ImportRun {
       overlaps: new Overlaps(),
       warnings: [],
       restated: 0,
+      outdated: 0,
       id: row?.id ?? '',
     };
     for await (const batch of file.batches((columns) => columns.forEach((c) => count.unknownColumns.add(c)))) {
@@ -395,6 +396,7 @@ class ImportRun {
     });
     count.accepted += taken.accepted;
     count.restated += taken.later;
+    count.outdated += taken.outdated;
     count.unchanged += taken.unchanged;
     await this.refuse(file, count, taken.refused);
   }
@@ -426,7 +428,7 @@ class ImportRun {
 
   private async refuse(file: FileToImport, count: FileCount, refused: Restated['refused']): Promise<void> {
     if (refused.length === 0) return;
-    const line = count.accepted + count.unchanged + 1;
+    const line = count.accepted + count.unchanged + count.outdated + 1;
     await this.reject(
       file,
       count,
@@ -542,7 +544,7 @@ class ImportRun {
       currency: b.currency,
       amount: formatDecimal(b.amount),
     }));
-    const rows = count.accepted + count.rejected + count.unchanged;
+    const rows = count.accepted + count.rejected + count.unchanged + count.outdated;
     await this.tx.query(
       `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9,
          warnings = $10, taken_with = $11 where organisation = $1 and id = $2`,
@@ -572,6 +574,7 @@ class ImportRun {
       replaced: count.replaced,
       removed: count.removed,
       restated: count.restated,
+      outdated: count.outdated,
       warnings: [...count.warnings, ...count.overlaps.warnings],
       unknownColumns: [...count.unknownColumns],
     };

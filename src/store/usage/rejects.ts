@@ -13,7 +13,7 @@ export interface StoredReject {
   readonly raw: string;
 }
 
-export interface StoredImport extends Omit<ImportedFile, 'import' | 'replaced' | 'removed' | 'restated'> {
+export interface StoredImport extends Omit<ImportedFile, 'import' | 'replaced' | 'removed' | 'restated' | 'outdated'> {
   readonly id: string;
   readonly source: string;
   readonly importedAt: string;

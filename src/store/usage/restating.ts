@@ -26,6 +26,8 @@ export interface Restated {
   /** Kept; of these `later` count in the stead of what was sent before. */
   accepted: number;
   later: number;
+  /** Kept too, and in no sum: a later statement of their id counts. */
+  outdated: number;
   unchanged: number;
   readonly refused: { readonly record: UsageRecord; readonly column: string; readonly reason: string }[];
 }
@@ -50,7 +52,7 @@ export class Restating {
     seenHours: SeenHours,
     flushed: () => Promise<void>,
   ): Promise<Restated> {
-    const result: Restated = { accepted: 0, later: 0, unchanged: 0, refused: [] };
+    const result: Restated = { accepted: 0, later: 0, outdated: 0, unchanged: 0, refused: [] };
     for (let left = known; left.length > 0; ) {
       await flushed();
       // An id that comes twice is looked at again, when the first is written.
@@ -104,7 +106,8 @@ export class Restating {
       }
       if (isLater) corrected.set(record);
       seenHours.admit(group, record);
-      result.accepted += 1;
+      if (isLater) result.accepted += 1;
+      else result.outdated += 1;
       if (isLater) writer.add(group, record);
       else writer.addAside(group, record);
       if (counted !== undefined && isLater) {

@@ -35,7 +35,7 @@ export const SUPPLEMENT = '|supplement';
 export const isBillOf = (bill: string, supplement: string): string =>
   `${bill}.source = ${supplement}.source and ${bill}.scope || '${SUPPLEMENT}' = ${supplement}.supplement`;
 
-const periodKey = ({
+export const periodKey = ({
   provider,
   account,
   periodStart,

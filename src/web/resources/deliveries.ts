@@ -42,6 +42,7 @@ const fileQuery = z.strictObject({
     .describe('true: takes the place of another file of this name, which is a conflict otherwise'),
 });
 const commitQuery = z.strictObject({ ...importQuery, replace: billQuerySchema.shape.replace });
+const noBody = z.strictObject({}).nullish().describe('None: what it may say is in the query');
 const importedFiles = z.strictObject({ files: z.array(importedSchema) });
 
 @Controller()
@@ -120,6 +121,7 @@ export class DeliveriesController {
     @Calling() caller: Caller,
     @PathInput('name', deliveryName) name: string,
     @QueryInput(commitQuery) options: z.infer<typeof commitQuery>,
+    @JsonBody(noBody) _body: z.infer<typeof noBody>,
   ): Promise<{ files: ImportedFile[] }> {
     const { stores, importer } = this.parts;
     const { organisation } = caller.principal;

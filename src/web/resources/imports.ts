@@ -71,12 +71,13 @@ export const importedSchema = z
       .array(billOfPeriod)
       .describe('Bill periods that came together with one that is restated here, and that are in none of the files'),
     restated: count.describe('Records that count in the stead of an earlier statement of their id'),
+    outdated: count.describe('Records that change nothing: a later statement of their id came before'),
     warnings: z
       .array(z.string())
       .describe('Records of one GPU that overlap, and what waits for its bill or is there already'),
     unknownColumns: z.array(z.string()),
   })
-  .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged' });
+  .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged + outdated' });
 
 const storedSchema = z
   .strictObject({

@@ -100,6 +100,19 @@ describe('the real sample', () => {
 });
 
 describe('a row', () => {
+  it('with more digits than any bill has is rejected: one slip would stand in every total', async () => {
+    const nines = (count: number): string => '9'.repeat(count);
+    const { records, rejects } = await usageOfText(
+      format,
+      bill({ BilledCost: `-${nines(18)}.5` }, { BilledCost: nines(19) }, { BilledCost: `-${nines(60)}.25` }),
+    );
+    expect(records).toHaveLength(1);
+    expect(rejects).toMatchObject([
+      { column: 'BilledCost', reason: expect.stringContaining('has more than 18 digits before the point') as string },
+      { column: 'BilledCost' },
+    ]);
+  });
+
   it('that cannot be used is rejected with its line, every column and its text; the others are read', async () => {
     const { records, rejects } = await usageOfText(
       format,

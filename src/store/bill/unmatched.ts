@@ -1,0 +1,42 @@
+/**
+ * Metered usage of which a bill that is not final has no line, while lines of the bill about usage of the same days
+ * count: the two may call one machine by different names, and then it counts twice until the bill is final. Reads only.
+ */
+import { formatInstant } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+
+export interface UnmatchedUsage {
+  readonly provider: string;
+  readonly account: string;
+  readonly sku: string;
+  /** UTC days, first and last. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What has no price counts nowhere; of days that a bill does not reach it says nothing. */
+const UNMATCHED = `
+with aside as materialized (
+  select delivery, dimension, day, names from set_aside_by where organisation = $1 and day >= $2::date),
+unmatched as materialized (
+  select v.id as delivery, m.provider, m.account, case when m.sku = '' then m.gpu_model else m.sku end as sku, m.day
+  from metered_day m
+  join bill_claim b on b.organisation = m.organisation and b.provider = m.provider and b.account = m.account
+    and b.sub_account = m.sub_account and b.final is not true and b.bill is not null
+    and b.since <= m.day::timestamp at time zone 'UTC' and b.until > m.day::timestamp at time zone 'UTC'
+  join delivery v on v.organisation = m.organisation and v.scope is not null and not v.closed and v.has_usage
+    and v.provider = m.provider and coalesce(v.account, '') = b.bill
+    and coalesce(v.reach @> (m.day::timestamp at time zone 'UTC'), true)
+  where m.organisation = $1 and m.day >= $2::date and m.priced and not exists (
+    select 1 from aside a where a.day = m.day
+      and a.names = array[m.provider, m.account, m.sub_account, m.sku, m.gpu_model, m.region, m.market])),
+counting as materialized (
+  select distinct u.delivery from usage_hour u
+  join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.category = 'Usage'
+  where u.organisation = $1 and u.billed > 0 and u.delivery in (select delivery from unmatched)
+    and not exists (select 1 from aside a where a.delivery = u.delivery and a.dimension = u.dimension))
+select provider, account, sku, min(day)::text as "from", max(day)::text as "to" from unmatched
+where delivery in (select delivery from counting) group by 1, 2, 3 order by 1, 2, 3`;
+
+export const unmatchedUsage = (db: Queryable, organisation: string, since: number): Promise<UnmatchedUsage[]> =>
+  db.query(UNMATCHED, [organisation, formatInstant(since).slice(0, 10)]);
