@@ -321,7 +321,8 @@ describe('acting', () => {
     expect(await connection.apply?.({ kind: 'stop', target: TRAIN }, 'token-1', before)).toMatchObject({
       kind: 'taken',
     });
-    expect(await seen(TRAIN)).toMatchObject({ state: 'stopped', billing: 'partly' });
+    // The date of its last change is that of its end now, and no launch: what it was stopped by is still its own.
+    expect(await seen(TRAIN)).toMatchObject({ state: 'stopped', billing: 'partly', launchedAt: null });
     const back = inverseOf({ kind: 'stop', target: TRAIN }, before);
     expect(back).toEqual({ kind: 'start', target: TRAIN });
     expect(await connection.apply?.(back as Effect, 'token-2', await seen(TRAIN))).toMatchObject({ kind: 'taken' });

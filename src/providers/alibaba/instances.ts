@@ -113,9 +113,9 @@ function instanceAsTarget(
 ): FleetTarget {
   const sku = one.InstanceType ?? null;
   const { model, gpus } = known.get(sku ?? '') ?? gpusOf(sku ?? '', one.GPUAmount, one.GPUSpec);
-  const launched = Date.parse(
-    one.StartTime === undefined || one.StartTime === '' ? (one.CreationTime ?? '') : one.StartTime,
-  );
+  // What stands still may have no StartTime any more: when it was made is not when it was started last.
+  const standsStill = one.Status === 'Stopping' || one.Status === 'Stopped';
+  const launched = Date.parse((one.StartTime ?? '') || (standsStill ? '' : (one.CreationTime ?? '')));
   return {
     target: instanceTarget(region, one.InstanceId),
     kind: 'instance',

@@ -105,7 +105,8 @@ export function powerOf(statuses: Statuses | null | undefined, provisioningState
   const [state, billing] = POWER[word] ?? ['unknown', 'unknown'];
   if (state === 'unknown' && provisioningState?.toLowerCase() === 'creating')
     return { state: 'starting', billing: 'unknown', since };
-  return { state, billing, since };
+  // Azure dates the last change of any kind: of what stands still, its end.
+  return { state, billing, since: state === 'running' || state === 'starting' ? since : null };
 }
 
 /** What its network calls it: its name there, its addresses; and the virtual network that they are of. */
