@@ -54,7 +54,7 @@ describe('recommendations that one evaluation makes', async () => {
       ['open', 'Stop b', 'instance/b'],
       ['observed', 'Stop it', 'instance/c'],
     ]);
-    expect(all.get('a')).toMatchObject({ estimatedMonthlySavingsNanos: null, currency: null });
+    expect(all.get('a')).toMatchObject({ estimatedMonthlySavingsNanos: null, currency: 'USD' });
   });
 
   it('are what the last one says, where two of them are one', async () => {
