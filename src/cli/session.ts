@@ -65,7 +65,7 @@ export class Session {
   }
 
   /** The work was done and found something wrong. */
-  found(): void {
+  reportFinding(): void {
     this.exitCode = 1;
   }
 

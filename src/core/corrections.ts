@@ -28,7 +28,7 @@ export class Corrected {
   }
 
   /** The corrections that name a record. */
-  of(id: string): UsageRecord[] {
+  correctedBy(id: string): UsageRecord[] {
     return [...(this.naming.get(id) ?? [])].flatMap((one) => this.records.get(one) ?? []);
   }
 
@@ -36,7 +36,7 @@ export class Corrected {
   fits(correction: UsageRecord): boolean {
     const record = this.get(correction.corrects ?? '');
     if (record === undefined) return false;
-    const others = this.of(record.id).filter(({ id }) => id !== correction.id);
+    const others = this.correctedBy(record.id).filter(({ id }) => id !== correction.id);
     return misfit(record, [...others, correction]) === null;
   }
 }

@@ -87,12 +87,12 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
             ]),
         )),
     '',
-    ...(await done(stores, organisation)),
+    ...(await actionsSoFar(stores, organisation)),
   ].join('\n');
 }
 
 /** What was carried out, refused and measured so far. */
-async function done(stores: Stores, organisation: string): Promise<string[]> {
+async function actionsSoFar(stores: Stores, organisation: string): Promise<string[]> {
   const actions = await stores.actions.list(organisation, {}, null, 100);
   if (actions.length === 0) return [];
   const ledger = await stores.savingLedger.list(organisation, {}, null, 100);

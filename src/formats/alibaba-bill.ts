@@ -14,7 +14,7 @@ import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, UsageFormat } from '../core/ports.js';
 import type { ChargeCategory, RecordBatch, UsageRecord } from '../core/usage.js';
-import { BillRow, shown } from './reading/bill.js';
+import { BillRow, quotedText } from './reading/bill.js';
 import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
 import { Memo } from './reading/memo.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
@@ -119,11 +119,11 @@ class AlibabaReader {
 
   read(raw: Cells, problems: Problem[]): UsageRecord {
     const { row, columns } = this;
-    const cells = this.cells.over(raw);
+    const cells = this.cells.reading(raw);
     row.begin(cells, problems);
-    const { month } = this.months.of(cells.repeated(columns.cycle.at));
+    const { month } = this.months.valueOf(cells.repeated(columns.cycle.at));
     if (month === null)
-      row.problem(columns.cycle.name, `${shown(cells.repeated(columns.cycle.at))} is not a billing cycle`);
+      row.problem(columns.cycle.name, `${quotedText(cells.repeated(columns.cycle.at))} is not a billing cycle`);
     const { start, end } = this.interval(cells, month ?? { start: Number.NaN, end: Number.NaN });
     const billed = row.requiredAmount(columns.billed.at, columns.billed.name) ?? ZERO;
     const prepaid = SUBSCRIPTION.test(cells.repeated(columns.subscription.at));
@@ -181,15 +181,15 @@ class AlibabaReader {
     const text = cells.repeated(type.at);
     const category = TYPES[text];
     if (category === undefined)
-      this.row.problem(type.name, text === '' ? 'the value is missing' : `${shown(text)} is not a type of bill`);
+      this.row.problem(type.name, text === '' ? 'the value is missing' : `${quotedText(text)} is not a type of bill`);
     return category ?? (prepaid ? 'Purchase' : 'Usage');
   }
 
   private tagsOf(cells: Cells): Tags | null {
     const { tags } = this.columns;
     const text = cells.repeated(tags.at);
-    const known = this.tags.of(text);
-    if (known.tags === undefined) this.row.problem(tags.name, `${shown(text)} is not a list of tags`);
+    const known = this.tags.valueOf(text);
+    if (known.tags === undefined) this.row.problem(tags.name, `${quotedText(text)} is not a list of tags`);
     return known.tags ?? null;
   }
 }

@@ -18,7 +18,7 @@ import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { SplitCosts, type Costs } from './reading/aws-split.js';
-import { BillRow, shown } from './reading/bill.js';
+import { BillRow, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
 import { readParquetTable } from './reading/parquet.js';
@@ -250,7 +250,7 @@ class CurReader {
     const type = row.requiredKey(columns.type, 'lineItem/LineItemType');
     const category = categoryOf(type);
     if (category === null && type !== '')
-      row.problem(row.named(columns.type, 'lineItem/LineItemType'), `${shown(type)} is not a line item type`);
+      row.problem(row.named(columns.type, 'lineItem/LineItemType'), `${quotedText(type)} is not a line item type`);
     const start = row.instant(columns.start, 'lineItem/UsageStartDate');
     const end = row.instant(columns.end, 'lineItem/UsageEndDate');
     const periodStart = row.instant(columns.periodStart, 'bill/BillingPeriodStartDate');
@@ -268,10 +268,10 @@ class CurReader {
       resource: row.resource(columns.resource, 'lineItem/ResourceId'),
       namespace: namespaceOf(tags),
       service: row.key(columns.service, 'product/ProductName'),
-      sku: instanceType ?? this.skus.of(cells.repeated(columns.usageType)) ?? row.key(columns.sku, 'product/sku'),
+      sku: instanceType ?? this.skus.valueOf(cells.repeated(columns.usageType)) ?? row.key(columns.sku, 'product/sku'),
       region: row.key(columns.region, 'product/regionCode'),
       term: this.term(cells, type),
-      gpuModel: instanceType === null ? null : this.gpus.of(instanceType).model,
+      gpuModel: instanceType === null ? null : this.gpus.valueOf(instanceType).model,
       tags,
       start,
       end,
@@ -385,8 +385,8 @@ class CurReader {
   private map(cells: Cells, column: number, name: string): Tags | null {
     const text = cells.repeated(column);
     if (text === '') return null;
-    const { tags } = this.planTags.of(text);
-    if (tags === undefined) this.row.problem(name, `${shown(text)} is not a JSON object of tags`);
+    const { tags } = this.planTags.valueOf(text);
+    if (tags === undefined) this.row.problem(name, `${quotedText(text)} is not a JSON object of tags`);
     return tags ?? null;
   }
 }

@@ -8,7 +8,7 @@
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
 import { parseInstant } from './reading/times.js';
@@ -41,7 +41,7 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
       return;
     }
     if (kind !== 'first_seen' && kind !== 'changed')
-      row.problem('event', `${shown(kind)} is none of first_seen, changed and removed`);
+      row.problem('event', `${quotedText(kind)} is none of first_seen, changed and removed`);
     const price = row.requiredPrice(hourly, 'usd_per_hour');
     if (price === null) return;
     const known = awsInstanceGpus(sku);

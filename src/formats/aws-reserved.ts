@@ -8,7 +8,7 @@
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent, Upfront } from '../core/price/price.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
 import { parseInstant } from './reading/times.js';
@@ -43,12 +43,12 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
     const instanceType = row.text(type, 'instance_type');
     const place = row.text(region, 'region');
     const system = row.text(os, 'os');
-    if (system !== '' && system !== 'linux') row.problem('os', `${shown(system)} is not linux`);
+    if (system !== '' && system !== 'linux') row.problem('os', `${quotedText(system)} is not linux`);
     const effectiveFrom =
       snapshot < 0 ? dateInName(input.name, SNAPSHOT) : row.instant(snapshot, 'snapshot', parseInstant);
     const terms = row.text(offer, offerName);
     const match = OFFER.exec(terms);
-    if (match === null) row.problem(offerName, `${shown(terms)} is not a reserved offer`);
+    if (match === null) row.problem(offerName, `${quotedText(terms)} is not a reserved offer`);
     const price = row.requiredPrice(hourly, priceName);
     const known = awsInstanceGpus(instanceType);
     const instance = {

@@ -7,7 +7,7 @@
  */
 import type { PriceFormat } from '../core/ports.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { PriceRow } from './reading/price-row.js';
 import { SpotPoints } from './reading/spot-series.js';
 import { hasColumns, readCsvTable, type Header, type RowReader } from './reading/table.js';
@@ -43,7 +43,8 @@ function prepare(header: Header, points: SpotPoints, source: string): RowReader<
     const region = row.text(zone, 'AvailabilityZone');
     const instant = row.instant(at, 'Timestamp', parseInstant);
     const system = cells.repeated(product);
-    if (system !== '' && !PRODUCTS.has(system)) row.problem('ProductDescription', `${shown(system)} is not Linux/UNIX`);
+    if (system !== '' && !PRODUCTS.has(system))
+      row.problem('ProductDescription', `${quotedText(system)} is not Linux/UNIX`);
     const price = row.requiredPrice(hourly, 'SpotPrice');
     if (price === null || !row.sound) return;
     const known = awsInstanceGpus(sku);

@@ -11,7 +11,7 @@ import { rateOf, type RateUnit } from '../core/money.js';
 import type { Input, PriceFormat } from '../core/ports.js';
 import { providerName, type Component, type PriceEvent, type Upfront } from '../core/price/price.js';
 import { TERMS, type Reject, type Term } from '../core/usage.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';
 import { MOST_OBJECT_BYTES, parseWithin } from './reading/json.js';
 import { decimalOf } from './reading/numbers.js';
@@ -162,18 +162,18 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   const oneOf = <T extends string>(column: Column, allowed: readonly T[], otherwise: T): T => {
     const text = field(column);
     const found = text === '' ? otherwise : allowed.find((each) => each === text);
-    if (found === undefined) wrong(column, `${shown(text)} is none of ${allowed.join(', ')}`);
+    if (found === undefined) wrong(column, `${quotedText(text)} is none of ${allowed.join(', ')}`);
     return found ?? otherwise;
   };
   const instant = (column: Column): number => {
     const at = parseInstant(field(column));
-    if (field(column) !== '' && Number.isNaN(at)) wrong(column, `${shown(field(column))} is not a date and time`);
+    if (field(column) !== '' && Number.isNaN(at)) wrong(column, `${quotedText(field(column))} is not a date and time`);
     return at;
   };
   const number = (column: Column, otherwise: number): number => {
     const value = field(column) === '' ? otherwise : Number(field(column));
     if (!Number.isSafeInteger(value) || value < 0)
-      wrong(column, `${shown(field(column))} is not a whole number of at least 0`);
+      wrong(column, `${quotedText(field(column))} is not a whole number of at least 0`);
     return value;
   };
   const before = problems.length;
@@ -187,17 +187,18 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   }
   const component = oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');
   const per = PER[field('per') === '' ? 'instance-hour' : field('per')];
-  if (per === undefined) wrong('per', `${shown(field('per'))} is none of ${Object.keys(PER).join(', ')}`);
+  if (per === undefined) wrong('per', `${quotedText(field('per'))} is none of ${Object.keys(PER).join(', ')}`);
   else if (per.component !== component)
     wrong('per', `a price of ${component} is not per ${field('per') || 'instance-hour'}`);
   const gpus = field('gpus') === '' ? null : Number(field('gpus'));
   if (gpus !== null && !(gpus > 0 && gpus <= 1000 && Number.isInteger(gpus * 3600)))
-    wrong('gpus', `${shown(field('gpus'))} is not a number of GPUs`);
+    wrong('gpus', `${quotedText(field('gpus'))} is not a number of GPUs`);
   const price = decimalOf(required('price'));
   if (field('price') !== '' && (price === undefined || price.unscaled <= 0n))
-    wrong('price', `${shown(field('price'))} is not a price above zero`);
+    wrong('price', `${quotedText(field('price'))} is not a price above zero`);
   const currency = required('currency');
-  if (currency !== '' && !/^[A-Z]{3}$/.test(currency)) wrong('currency', `${shown(currency)} is not a currency code`);
+  if (currency !== '' && !/^[A-Z]{3}$/.test(currency))
+    wrong('currency', `${quotedText(currency)} is not a currency code`);
   const effectiveTo = field('effectiveTo') === '' ? null : instant('effectiveTo');
   if (effectiveTo !== null && effectiveTo <= effectiveFrom) wrong('effectiveTo', 'is not after effectiveFrom');
   const term = oneOf<Term>('term', TERMS, 'on-demand');

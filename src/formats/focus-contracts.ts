@@ -9,7 +9,7 @@
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import type { ContractCommitment, RecordBatch } from '../core/usage.js';
-import { BillRow, shown } from './reading/bill.js';
+import { BillRow, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { readParquetTable } from './reading/parquet.js';
 import { hasColumns, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
@@ -132,7 +132,7 @@ class ContractReader {
   private category(cells: Cells): 'Spend' | 'Usage' {
     const text = cells.repeated(this.columns.category);
     if (text !== 'Spend' && text !== 'Usage')
-      this.row.problem('ContractCommitmentCategory', `${shown(text)} is neither Spend nor Usage`);
+      this.row.problem('ContractCommitmentCategory', `${quotedText(text)} is neither Spend nor Usage`);
     return text === 'Usage' ? 'Usage' : 'Spend';
   }
 }

@@ -26,7 +26,7 @@ import { modelOf } from '../core/fleet/gpu-model.js';
 import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
 import { awsInstanceGpus, awsMachineOf } from './reading/aws-instances.js';
-import { BillRow, MOST_RESOURCE_CHARACTERS, shown } from './reading/bill.js';
+import { BillRow, MOST_RESOURCE_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
 import { decimalOfNumber, scaledInteger } from './reading/numbers.js';
@@ -259,16 +259,16 @@ class FocusReader {
 
   /** What the meter calls AWS' volumes and traffic: a SkuId does not tell what it is of. */
   private storageSku(cells: Cells, provider: string): string | null {
-    return provider === 'AWS' ? this.skus.of(cells.repeated(this.columns.usageType)) : null;
+    return provider === 'AWS' ? this.skus.valueOf(cells.repeated(this.columns.usageType)) : null;
   }
 
   /**
    * What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not.
    */
   private machine(cells: Cells, provider: string): SkuDetails {
-    const details = this.details.of(cells.repeated(this.columns.skuDetails));
+    const details = this.details.valueOf(cells.repeated(this.columns.skuDetails));
     if (provider !== 'AWS') return details;
-    const type = details.instanceType ?? this.machines.of(cells.repeated(this.columns.usageType));
+    const type = details.instanceType ?? this.machines.valueOf(cells.repeated(this.columns.usageType));
     const known = type === null ? null : awsInstanceGpus(type);
     return {
       instanceType: type,
@@ -312,7 +312,7 @@ class FocusReader {
     if (contracts === null)
       this.row.problem(
         'ContractApplied',
-        `${shown(text)} is not a JSON object whose Elements each name a contract commitment and a cost, or a quantity with its unit`,
+        `${quotedText(text)} is not a JSON object whose Elements each name a contract commitment and a cost, or a quantity with its unit`,
       );
     return contracts;
   }
@@ -322,7 +322,7 @@ class FocusReader {
    * savings plan). FOCUS has no column for a commitment's length; see `committedYears`.
    */
   private term(cells: Cells): Term | null {
-    const pricing = this.pricing.of(cells.repeated(this.columns.pricing));
+    const pricing = this.pricing.valueOf(cells.repeated(this.columns.pricing));
     const commitment = cells.repeated(this.columns.commitment);
     if (pricing === 'dynamic') return 'spot';
     if (commitment !== '' && (pricing === 'committed' || pricing === '')) {

@@ -17,7 +17,7 @@ import type { Problem } from '../core/errors.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Input, UsageFormat } from '../core/ports.js';
 import { GPU_PARTS, MOST_GPU_PARTS, type ChargeCategory, type RecordBatch, type UsageRecord } from '../core/usage.js';
-import { BillRow, shown } from './reading/bill.js';
+import { BillRow, quotedText } from './reading/bill.js';
 import { looksLikeJson, readJsonRecords } from './reading/json.js';
 import { Memo } from './reading/memo.js';
 import { decimalOf, decimalOfNumber, scaledInteger } from './reading/numbers.js';
@@ -200,13 +200,13 @@ class GcpReader {
     const start = row.instant(columns.start, 'usage_start_time');
     const end = row.instant(columns.end, 'usage_end_time');
     row.interval(start, end, 'usage_end_time', false);
-    const { month } = this.months.of(cells.repeated(columns.month));
-    if (month === null) row.problem('invoice.month', `${shown(cells.repeated(columns.month))} is not a month`);
+    const { month } = this.months.valueOf(cells.repeated(columns.month));
+    if (month === null) row.problem('invoice.month', `${quotedText(cells.repeated(columns.month))} is not a month`);
     const cost = row.requiredAmount(columns.cost, 'cost') ?? ZERO;
     const credits = this.credits(cells);
     const billed = addDecimal(cost, credits.discount);
     const category = this.category(cells);
-    const machine = this.machines.of(cells.repeated(columns.systemLabels)).type;
+    const machine = this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
     const gpuModel = this.gpuModel(cells);
     const tags = this.tags(cells);
     const line: UsageRecord = {
@@ -245,7 +245,7 @@ class GcpReader {
     const { row, columns } = this;
     const type = cells.repeated(columns.type);
     const category = CATEGORIES[type];
-    if (category === undefined) row.problem('cost_type', `${shown(type)} is not a cost type`);
+    if (category === undefined) row.problem('cost_type', `${quotedText(type)} is not a cost type`);
     return category === 'Usage' && FEE.test(cells.repeated(columns.sku)) ? 'Purchase' : (category ?? 'Usage');
   }
 
@@ -253,14 +253,14 @@ class GcpReader {
     const text = cells.text(this.columns.credits).trim();
     if (text === '' || text === '[]') return NO_CREDITS;
     const credits = creditsOf(text);
-    if (credits === null) this.row.problem('credits', `${shown(text)} is not a JSON list of credits with amounts`);
+    if (credits === null) this.row.problem('credits', `${quotedText(text)} is not a JSON list of credits with amounts`);
     return credits ?? NO_CREDITS;
   }
 
   private tags(cells: Cells): Tags | null {
     const text = cells.repeated(this.columns.labels);
-    const { tags } = this.labels.of(text);
-    if (tags === undefined) this.row.problem('labels', `${shown(text)} is not a JSON list of keys and values`);
+    const { tags } = this.labels.valueOf(text);
+    if (tags === undefined) this.row.problem('labels', `${quotedText(text)} is not a JSON list of keys and values`);
     return tags ?? null;
   }
 

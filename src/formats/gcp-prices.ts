@@ -10,7 +10,7 @@ import { modelOf } from '../core/fleet/gpu-model.js';
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
 import type { Term } from '../core/usage.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { HOURS_PER_MONTH, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
 import { parseInstant } from './reading/times.js';
@@ -47,7 +47,7 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     const effectiveFrom = row.instant(snapshot, 'snapshot', parseInstant);
     const text = row.text(accelerator, 'accelerator');
     const match = ACCELERATOR.exec(text);
-    if (match === null) return row.problem('accelerator', `${shown(text)} is not an accelerator and its number`);
+    if (match === null) return row.problem('accelerator', `${quotedText(text)} is not an accelerator and its number`);
     const name = match[1] ?? '';
     for (const { name: offer, column, term, hours } of offers) {
       const price = row.price(column, offer);

@@ -10,7 +10,7 @@
 import { invalid, type Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import { GPU_PARTS, MOST_GPU_PARTS, type RecordBatch, type UsageRecord } from '../core/usage.js';
-import { shown } from './reading/bill.js';
+import { quotedText } from './reading/bill.js';
 import { openBytes } from './reading/input.js';
 import { hasColumns, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 
@@ -154,7 +154,7 @@ class PodRow {
     if (text === '' && mayBeEmpty) return null;
     const number = /^\d{1,12}(?:\.0*)?$/.test(text) ? Number(text) : null;
     if (number === null)
-      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a whole number`);
+      this.problem(name, text === '' ? 'the value is missing' : `${quotedText(text)} is not a whole number`);
     return number;
   }
 }

@@ -13,7 +13,7 @@ import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, UsageFormat } from '../core/ports.js';
 import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
-import { BillRow, shown } from './reading/bill.js';
+import { BillRow, quotedText } from './reading/bill.js';
 import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
 import { Memo } from './reading/memo.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
@@ -117,7 +117,7 @@ class TencentReader {
   /** The line, and one more for its tax where it states one. */
   read(raw: Cells, problems: Problem[]): UsageRecord[] {
     const { row, columns } = this;
-    const cells = this.cells.over(raw);
+    const cells = this.cells.reading(raw);
     row.begin(cells, problems);
     const start = row.instant(columns.start.at, columns.start.name);
     const end = row.instant(columns.end.at, columns.end.name) + SECOND_MS;
@@ -126,9 +126,9 @@ class TencentReader {
     const billed = row.requiredAmount(columns.billed.at, columns.billed.name) ?? ZERO;
     const tax = row.amount(columns.tax.at, columns.tax.name);
     const action = row.requiredKey(columns.action.at, columns.action.name);
-    const category = this.actions.of(action);
+    const category = this.actions.valueOf(action);
     if (category === null && action !== '')
-      row.problem(columns.action.name, `${shown(action)} is not a transaction type that is known`);
+      row.problem(columns.action.name, `${quotedText(action)} is not a transaction type that is known`);
     const line: UsageRecord = {
       id: String(cells.line),
       provider: 'Tencent Cloud',
@@ -167,9 +167,9 @@ class TencentReader {
     const { row, columns } = this;
     const column = columns.month.at < 0 ? columns.paid : columns.month;
     const text = cells.repeated(column.at).slice(0, 7);
-    const { month } = this.months.of(text);
+    const { month } = this.months.valueOf(text);
     if (month === null)
-      row.problem(column.name, text === '' ? 'the value is missing' : `${shown(text)} is not a month`);
+      row.problem(column.name, text === '' ? 'the value is missing' : `${quotedText(text)} is not a month`);
     return month;
   }
 

@@ -140,10 +140,10 @@ class Sending {
   ): Promise<Sendable> {
     const { alertPlaces } = this.stores;
     if (await this.isMoot(tx, delivery, alert)) {
-      return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
+      return { instead: await this.giveUp(tx, delivery, alert, 'dropped', null) };
     }
     const current = await this.asItStands(tx, alert);
-    if (current === null) return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
+    if (current === null) return { instead: await this.giveUp(tx, delivery, alert, 'dropped', null) };
     let reference: string | null = null;
     if (connection.threads) {
       const joined =
@@ -253,7 +253,7 @@ class Sending {
     // Whoever may not even ask cannot tell: it is not repeated, and a person can see that.
     if (found.kind === 'refused')
       return this.commit(delivery, (tx, current) =>
-        this.over(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`),
+        this.giveUp(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`),
       );
     if (found.kind === 'busy') return [sendItem(delivery, this.now + found.waitMs)];
     return this.record(delivery, alert, connection, found);
@@ -282,20 +282,20 @@ class Sending {
           return this.markSent(tx, delivery, alert, connection, found.reference);
         case 'refused': {
           const problem = `${found.code}: ${found.detail}`;
-          if (this.now - delivery.intendedAt >= GIVE_UP_MS) return this.over(tx, delivery, alert, 'failed', problem);
+          if (this.now - delivery.intendedAt >= GIVE_UP_MS) return this.giveUp(tx, delivery, alert, 'failed', problem);
           // The others of its conversation need not wait for somebody to set it right.
           await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
-          return this.again(tx, delivery, problem, this.now + REFUSED_MS);
+          return this.retryLater(tx, delivery, problem, this.now + REFUSED_MS);
         }
         case 'not-sent':
-          return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
+          return this.retryLater(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
         case 'busy':
-          await this.stores.alertPlaces.rest(tx, this.organisation, delivery, this.now + found.waitMs);
-          return this.again(tx, delivery, 'the place asks for a pause', this.now + found.waitMs);
+          await this.stores.alertPlaces.pauseUntil(tx, this.organisation, delivery, this.now + found.waitMs);
+          return this.retryLater(tx, delivery, 'the place asks for a pause', this.now + found.waitMs);
         case 'unknown':
-          if (connection.whenUnknown === 'leave') return this.over(tx, delivery, alert, 'unknown', found.detail);
+          if (connection.whenUnknown === 'leave') return this.giveUp(tx, delivery, alert, 'unknown', found.detail);
           if (connection.whenUnknown === 'send-again')
-            return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
+            return this.retryLater(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
           await this.step(tx, delivery, { problem: found.detail });
           return [sendItem(delivery, askAgainAt(delivery.askedAt ?? this.now, this.now))];
       }
@@ -360,7 +360,7 @@ class Sending {
   }
 
   /** It did not arrive, or may be sent again: it waits for its next try. */
-  private async again(
+  private async retryLater(
     tx: Transaction,
     delivery: Delivery,
     problem: string,
@@ -371,7 +371,7 @@ class Sending {
   }
 
   /** It comes to nothing; a conversation that it was to begin is the next one's to begin. */
-  private async over(
+  private async giveUp(
     tx: Transaction,
     delivery: Delivery,
     alert: Alert,

@@ -48,7 +48,7 @@ async function collectUsage(stores: Needed, connection: ProviderConnection, call
   });
   const from = usageFrom(to, now);
   const partial = new RecordedRead(lacking, to, (readTo) => Math.max(readTo ?? 0, dayOf(now - FIRST_MS)));
-  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(from, now, to, partial)), partial);
+  return saveOf(stores, 'usage', call, await Spool.from(connection.usage(from, now, to, partial)), partial);
 }
 
 /** On a whole hour, so that no record is cut by where a look begins. */
@@ -61,7 +61,7 @@ async function collectBill(stores: Needed, connection: ProviderConnection, call:
   if (connection.bill === undefined) return nothing;
   const { start } = periodOf('month', call.now - BILL_SETTLES_MS, 'UTC');
   const partial = new RecordedRead([], null, () => start);
-  return saveOf(stores, 'bill', call, await Spool.of(connection.bill(start, call.now, partial)), partial);
+  return saveOf(stores, 'bill', call, await Spool.from(connection.bill(start, call.now, partial)), partial);
 }
 
 const nothing: Save = async () => [];

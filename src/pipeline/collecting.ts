@@ -49,7 +49,7 @@ export function whatOf(key: string): Collected | undefined {
 }
 
 /** Whether a connection can be asked for it at all. */
-function has(connection: ProviderConnection, what: Collected): boolean {
+function canCollect(connection: ProviderConnection, what: Collected): boolean {
   switch (what) {
     case 'fleet':
       return connection.fleet !== undefined;
@@ -80,7 +80,7 @@ export class CollectingSchedule {
     intervals: CollectingIntervals,
   ) {
     this.wanted = [...connections].flatMap(([name, connection]) =>
-      COLLECTED.filter((what) => has(connection, what)).map((what) => ({
+      COLLECTED.filter((what) => canCollect(connection, what)).map((what) => ({
         connection: name,
         what,
         everyMs: intervals[what] * 1000,

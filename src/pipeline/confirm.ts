@@ -60,7 +60,7 @@ async function settle(
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
-  if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
+  if (now - since < PATIENCE.confirmMs) return [confirmLater(action, askAgainAt(since, now))];
   const reason: Reason =
     observed.progress === 'billing'
       ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
@@ -73,7 +73,7 @@ async function settle(
       detail: { ...reason },
       set: { reasons: [reason] },
     });
-  return [again(action, now + HOUR_MS)];
+  return [confirmLater(action, now + HOUR_MS)];
 }
 
 interface Seen {
@@ -119,7 +119,7 @@ async function observe(
   }
 }
 
-const again = ({ team, id }: Action, notBefore: number): WorkItem => ({
+const confirmLater = ({ team, id }: Action, notBefore: number): WorkItem => ({
   stage: CONFIRM,
   partition: team,
   key: id,

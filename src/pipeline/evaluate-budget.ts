@@ -104,7 +104,7 @@ export async function budgetItems(
   const workItems = new Map<string, WorkItem>();
   for (const { team, days } of changed) {
     workItems.set(`team ${team}`, { stage: 'recommendation.make', partition: team, key: team });
-    for (const budget of await budgets.over(tx, organisation, new Set([team]))) {
+    for (const budget of await budgets.budgetsOver(tx, organisation, new Set([team]))) {
       for (const day of days) {
         const start = Date.parse(day);
         // A UTC day may touch two local periods; both are evaluated.

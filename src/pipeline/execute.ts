@@ -75,11 +75,11 @@ class Execution {
     if (action === null) return [];
     const { state } = action;
     if (state === 'proposed')
-      return this.now >= action.expiresAt ? this.expire(action) : [again(action, action.expiresAt)];
+      return this.now >= action.expiresAt ? this.expire(action) : [executeLater(action, action.expiresAt)];
     if (state === 'approved' && this.now >= action.expiresAt) return this.expire(action);
     // Another process may have the connection: nothing is known of the target here, so nothing is refused.
     if ((state === 'approved' || state === 'intended') && !this.connections.has(action.connection))
-      return [again(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
+      return [executeLater(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
     if (state === 'approved') return this.intend(action);
     if (state === 'intended')
       return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
@@ -114,7 +114,7 @@ class Execution {
     return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
       const set = { before: seen, beforeAt: at, gpus, replicas, reasons: [] };
       await this.note(tx, current, { code: 'read-again', set });
-      return [again(current)];
+      return [executeLater(current)];
     });
   }
 
@@ -138,12 +138,12 @@ class Execution {
     } catch (error) {
       if (error instanceof Failure && error.kind !== 'unavailable')
         return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
-      return [again(action, Math.min(action.expiresAt, askAgainAt(since ?? this.now, this.now)))];
+      return [executeLater(action, Math.min(action.expiresAt, askAgainAt(since ?? this.now, this.now)))];
     }
     return this.commit(
       action,
       async (tx, current) => {
-        if (current.askedAt !== null) return [again(current)];
+        if (current.askedAt !== null) return [executeLater(current)];
         const verdict = await this.judge(tx, current, connection, { seen, at });
         if (verdict.allowed) return allowed(tx, current, { seen, at }, verdict.reach);
         return isRetryable(verdict.reasons)
@@ -197,7 +197,7 @@ class Execution {
         detail: { reasons },
         set: { reasons: plain(reasons) },
       });
-    return [again(action, Math.min(action.expiresAt, this.now + WAIT_MS))];
+    return [executeLater(action, Math.min(action.expiresAt, this.now + WAIT_MS))];
   }
 
   /** Commits that the provider is asked now, then asks it. */
@@ -240,7 +240,7 @@ class Execution {
     tx: Transaction,
     action: Action,
   ): Promise<{ readonly mayAsk: boolean; readonly workItems: readonly WorkItem[] }> {
-    if (action.askedAt !== null) return { mayAsk: false, workItems: [again(action)] };
+    if (action.askedAt !== null) return { mayAsk: false, workItems: [executeLater(action)] };
     if (await this.stores.safety.mayAsk(tx, this.organisation, action, this.now)) {
       await this.note(tx, action, { code: 'asked' });
       return { mayAsk: true, workItems: [] };
@@ -282,7 +282,7 @@ class Execution {
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
           await this.note(tx, action, { code: 'not-sent', detail: { detail: answer.detail }, set: { askedAt: null } });
-          return [again(action, askAgainAt(action.intendedAt ?? this.now, this.now))];
+          return [executeLater(action, askAgainAt(action.intendedAt ?? this.now, this.now))];
         case 'absent':
           return this.absent(tx, action);
         case 'unknown':
@@ -318,9 +318,9 @@ class Execution {
         message: 'the purchase did not arrive; it is not sent again by itself',
       });
     const free = (action.askedAt ?? this.now) + PATIENCE.requestMs;
-    if (this.now < free) return [again(action, free)];
+    if (this.now < free) return [executeLater(action, free)];
     await this.note(tx, action, { code: 'absent', set: { askedAt: null } });
-    return [again(action)];
+    return [executeLater(action)];
   }
 
   private async unknown(tx: Transaction, action: Action, detail: string): Promise<readonly WorkItem[]> {
@@ -333,7 +333,7 @@ class Execution {
     const reason = { code: 'outcome-unknown', message: detail };
     if (!action.reasons.some(({ code }) => code === reason.code))
       await this.note(tx, action, { code: reason.code, detail: { detail }, set: { reasons: [reason] } });
-    return [again(action, askAgainAt(since, this.now))];
+    return [executeLater(action, askAgainAt(since, this.now))];
   }
 
   private async failed(tx: Transaction, action: Action, reason: Reason): Promise<readonly WorkItem[]> {
@@ -350,7 +350,7 @@ class Execution {
 
   private refuse(action: Action, reasons: readonly Reason[]): Promise<readonly WorkItem[]> {
     return this.commit(action, async (tx, current) =>
-      current.askedAt !== null ? [again(current)] : (await this.refused(tx, current, reasons)).workItems,
+      current.askedAt !== null ? [executeLater(current)] : (await this.refused(tx, current, reasons)).workItems,
     );
   }
 
@@ -409,7 +409,7 @@ async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchas
 
 const plain = (reasons: readonly Reason[]): Reason[] => reasons.map(({ code, message }) => ({ code, message }));
 
-const again = ({ team, id }: Action, notBefore?: number): WorkItem => ({
+const executeLater = ({ team, id }: Action, notBefore?: number): WorkItem => ({
   stage: EXECUTE,
   partition: team,
   key: id,

@@ -53,10 +53,10 @@ async function follow(
     (await actions.followerOf(tx, organisation, id)) !== null
   )
     return [];
-  if (now < next.notBefore) return [again(first, next.notBefore)];
+  if (now < next.notBefore) return [followLater(first, next.notBefore)];
   const isLate = now >= next.expiresAt - WAIT_MS;
   if (!isLate && (first.takenBackBy !== null || (await isHindered(stores, tx, organisation, first))))
-    return [again(first, now + WAIT_MS)];
+    return [followLater(first, now + WAIT_MS)];
   return first.takenBackBy !== null ? [] : begin(stores, tx, organisation, first, next, now);
 }
 
@@ -112,7 +112,7 @@ async function begin(
   return approved.workItems;
 }
 
-const again = ({ team, id }: Action, notBefore: number): WorkItem => ({
+const followLater = ({ team, id }: Action, notBefore: number): WorkItem => ({
   stage: FOLLOW,
   partition: team,
   key: id,

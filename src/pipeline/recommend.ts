@@ -41,14 +41,14 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         );
         workItems.push(...nextEvaluation(team, own, view, now));
         const decisions = decide(view, applied, policies);
-        const of = async (status: 'open' | 'observed') => {
+        const recommendationsIn = async (status: 'open' | 'observed') => {
           const found: Recommendation[] = [];
           for (const one of decisions)
             if (one.status === status) found.push(await withRisks(stores, tx, organisation, one.recommendation));
           return found;
         };
-        const open = await of('open');
-        const observed = await of('observed');
+        const open = await recommendationsIn('open');
+        const observed = await recommendationsIn('observed');
         const names = policies.map(({ name }) => name);
         const made = [...open, ...observed].map(({ id }) => id);
         const lapsing = await recommendations.lapsing(tx, organisation, team, names, made);

@@ -82,7 +82,7 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
 /** What the meter calls those SKUs of a bill that are no names of its own. */
 function namesOf(cells: BillSummary['cells'], names: SkuNames): BillName[] {
   return cells.flatMap((cell) => {
-    const named = cell.category === 'Usage' && cell.sku !== null ? names.of(cell) : null;
+    const named = cell.category === 'Usage' && cell.sku !== null ? names.match(cell) : null;
     if (named === null || named.by === 'sku' || cell.sku === null) return [];
     const [kind, ...rest] = named.name.split(':');
     const name = rest.join(':');
@@ -109,7 +109,7 @@ async function readBills(
   const rules = await organisations.rules(tx, organisation);
   const bills: Read[] = [];
   for (const { delivery, isClosed } of scopes) {
-    let summary = await billCells.kept(tx, organisation, delivery, rules.version);
+    let summary = await billCells.readKept(tx, organisation, delivery, rules.version);
     if (summary === null) {
       const [grouping, cells] = [new Grouping((record) => rules.teamOf(record), []), new BillCells()];
       for await (const records of raw.records(tx, organisation, source, delivery)) {

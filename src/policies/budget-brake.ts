@@ -21,7 +21,7 @@ import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
-import { left, explainTarget, PROTECTED, sawOf } from './estimating/explanations.js';
+import { leftAlone, explainTarget, PROTECTED, sawOf } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import {
   evidenceOf,
@@ -162,7 +162,7 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
   ];
 }
 
-const NOT_REACHED = left(
+const NOT_REACHED = leftAlone(
   'not-reached',
   'none of the steps is reached in its period',
   'spend or a forecast that reaches one',
@@ -180,8 +180,8 @@ function aboutWorkload(
   if (first !== undefined) return first;
   const [worst] = own.toSorted((a, b) => GRADES.indexOf(b.grade) - GRADES.indexOf(a.grade));
   return worst === undefined
-    ? left('no-brake', 'no budget over it brakes', 'spend or a forecast that reaches a step')
-    : left(
+    ? leftAlone('no-brake', 'no budget over it brakes', 'spend or a forecast that reaches a step')
+    : leftAlone(
         'milder',
         `the budget ${worst.budget.id} has come to ${worst.grade}, which changes nothing that may be changed of it`,
         `a severer step, or that it may be interrupted or stopped (${given.stopKinds.join(', ')})`,
@@ -229,7 +229,7 @@ function shared(
   };
 }
 
-const why = ({ budget, reached, state }: Braking): string =>
+const reasonOf = ({ budget, reached, state }: Braking): string =>
   `${reached.of === 'actual' ? 'spend' : 'the forecast'} has reached ${(100 * reached.ratio).toFixed(0)} % of the budget ${budget.id} (${formatMoney({ nanos: state.planned ?? 0n, currency: state.currency })} ${state.currency})`;
 
 /**
@@ -256,7 +256,7 @@ const tell = (view: PolicyView, braking: Braking): Proposal => ({
   ...shared(view, braking),
   action: 'Notify',
   target: `budget/${braking.budget.id}`,
-  title: `Tell ${view.team}: ${why(braking)}`,
+  title: `Tell ${view.team}: ${reasonOf(braking)}`,
   monthlySavings: null,
   monthlyCost: null,
   risk: { interruption: 'None', note: 'Nothing is changed.' },
@@ -268,7 +268,7 @@ const refuse = (view: PolicyView, braking: Braking): Proposal => ({
   ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }),
   action: 'RefuseLaunches',
   target: `team/${view.team}`,
-  title: `Refuse new launches of ${view.team}: ${why(braking)}`,
+  title: `Refuse new launches of ${view.team}: ${reasonOf(braking)}`,
   monthlySavings: null,
   monthlyCost: null,
   risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' },
@@ -295,7 +295,7 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
       action: 'MoveToSpot',
       target: one.workload,
       change: { term: 'spot', sku: prices.offer.sku },
-      title: `Move ${one.workload} to spot: ${why(braking)}`,
+      title: `Move ${one.workload} to spot: ${reasonOf(braking)}`,
       risk: { interruption: 'High', note: 'Spot can be taken away at any time.' },
       restartNeeded: true,
       rollbackPossible: true,
@@ -308,7 +308,7 @@ const toOffPeak = (view: PolicyView, braking: Braking, one: WorkloadView): Propo
   cheapHoursFor(view, one).map((proposal) => ({
     ...proposal,
     ...shared(view, braking, proposal.computation),
-    title: `${proposal.title}: ${why(braking)}`,
+    title: `${proposal.title}: ${reasonOf(braking)}`,
     evidence: [...shared(view, braking).evidence, ...proposal.evidence],
   }));
 
@@ -325,7 +325,7 @@ function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: num
     action: 'ScaleIn',
     target: one.workload,
     change: { replicas: least },
-    title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
+    title: `Lower ${one.workload} from ${now} to ${least} replicas: ${reasonOf(braking)}`,
     risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' },
     restartNeeded: false,
     rollbackPossible: true,
@@ -341,7 +341,7 @@ function stop(view: PolicyView, braking: Braking, target: string, hourNanos: num
     action: 'Stop',
     target,
     change: { replicas: 0 },
-    title: `Stop ${target}: ${why(braking)}`,
+    title: `Stop ${target}: ${reasonOf(braking)}`,
     risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' },
     restartNeeded: true,
     rollbackPossible: true,

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
-import { left, explainTarget, made, type Judged } from './estimating/explanations.js';
+import { leftAlone, explainTarget, proposalsOf, type Judged } from './estimating/explanations.js';
 import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -29,15 +29,15 @@ const endOf = ({ expiresAt, startedAt }: LeaseView, { longestDays }: Params): nu
 
 function judge(view: PolicyView, lease: LeaseView, given: Params): Judged {
   const end = endOf(lease, given);
-  if (end === null) return left('no-end', 'it was given without an end', 'an end of the lease, or longestDays');
+  if (end === null) return leftAlone('no-end', 'it was given without an end', 'an end of the lease, or longestDays');
   if (lease.active !== true)
-    return left(
+    return leftAlone(
       'not-held',
       lease.active === null ? 'nobody knows whether it still holds GPUs' : 'it holds no GPUs any more',
       'that it is known to hold GPUs',
     );
   if (view.asOf < end - given.warnHours * HOUR_MS)
-    return left('not-yet', `it ends at ${formatInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
+    return leftAlone('not-yet', `it ends at ${formatInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
   return view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given);
 }
 
@@ -103,7 +103,7 @@ export const policy: Policy<Params> = {
   version: 1,
   description: 'Ends allocations whose lease nobody renewed, and tells their holders in time',
   params,
-  evaluate: (view, given) => view.leases.flatMap((one) => made(judge(view, one, given))),
+  evaluate: (view, given) => view.leases.flatMap((one) => proposalsOf(judge(view, one, given))),
   explain: (view, given) =>
     view.leases.map((one) => explainTarget(one.target, [sawLease(one)], judge(view, one, given))),
   examples: [

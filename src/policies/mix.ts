@@ -18,7 +18,7 @@ import type {
   WorkloadView,
 } from '../core/policy/policy.js';
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
-import { left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
+import { leftAlone, explainTarget, proposalsOf, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';
 import {
@@ -146,9 +146,9 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const [now, need] = [workloadHourNanos(view, one), needOf(view, one, given)];
   if (!mayTouch(one)) return PROTECTED;
   if (now === null)
-    return left('no-price', 'nobody knows what an hour of it costs', 'its size, and a price of its GPUs');
+    return leftAlone('no-price', 'nobody knows what an hour of it costs', 'its size, and a price of its GPUs');
   if (need === null)
-    return left(
+    return leftAlone(
       'no-need',
       one.service === null
         ? 'the pace that it has is not known'
@@ -158,14 +158,14 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const kinds = kindsFor(view, one, given);
   const mix = cheapestMix(kinds, need.unitsPerMinute, given.mostInstances);
   if (mix === null)
-    return left(
+    return leftAlone(
       'no-kind',
       `none of ${kinds.length} kinds of GPU is known to do its work and to be on offer`,
       'measured or predicted performance on other GPUs, and their prices',
     );
   const saving = monthly(now - mix.hourNanos);
   if (mix.hourNanos >= now || Number(saving.mean) < given.minimumSavingPerMonth * 1e9)
-    return left(
+    return leftAlone(
       'no-saving',
       `the cheapest of ${kinds.length} kinds costs ${units(mix.hourNanos)} an hour, and it costs ${units(now)} now`,
       'a cheaper offer, or a lower need (minimumSavingPerMonth)',
@@ -282,7 +282,7 @@ export const policy: Policy<Params> = {
   description:
     'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsOf(judge(view, one, given))),
   explain: (view, given) =>
     view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [

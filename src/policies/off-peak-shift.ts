@@ -22,9 +22,17 @@ import type {
 import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
-import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
+import {
+  isLeft,
+  leftAlone,
+  explainTarget,
+  proposalsOf,
+  PROTECTED,
+  sawOf,
+  type Judged,
+} from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
-import { costOnce, evidenceOf, once, units, workloadHourNanos } from './estimating/money.js';
+import { costOnce, evidenceOf, oneTime, units, workloadHourNanos } from './estimating/money.js';
 import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
 
 const params = z.strictObject({
@@ -74,25 +82,29 @@ function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | LeftAlone {
   const { job, fleet, gpusPerReplica } = one;
   if (!mayTouch(one)) return PROTECTED;
-  if (job === null) return left('no-job', 'it is no job that ends', 'work that ends, and when it must be done');
+  if (job === null) return leftAlone('no-job', 'it is no job that ends', 'work that ends, and when it must be done');
   if (one.interruptible !== true)
-    return left(
+    return leftAlone(
       'not-interruptible',
       'nobody says that it may be interrupted',
       "its owner's word that it may (bursar.io/interruptible)",
     );
   const replicas = fleet === null ? null : sizeOf(fleet);
   if (fleet === null || gpusPerReplica === null || replicas === null)
-    return left('size-unknown', 'nobody knows on how many GPUs it runs, or would start', 'its size, and GPUs of each');
-  if (job.deadline === null) return left('no-deadline', 'nobody says when it must be done', 'a deadline');
+    return leftAlone(
+      'size-unknown',
+      'nobody knows on how many GPUs it runs, or would start',
+      'its size, and GPUs of each',
+    );
+  if (job.deadline === null) return leftAlone('no-deadline', 'nobody says when it must be done', 'a deadline');
   if (job.workLeftHours === null || job.workLeftHours <= 0)
-    return left(
+    return leftAlone(
       'no-work',
       job.workLeftHours === null ? 'nobody knows how much work is left' : 'its work is done',
       'hours of work that are left',
     );
   const hourNanos = workloadHourNanos(view, { ...one, fleet: { ...fleet, ready: replicas, booting: 0 } });
-  if (hourNanos === null) return left('no-price', 'nobody knows what an hour of it costs', 'a price of its GPUs');
+  if (hourNanos === null) return leftAlone('no-price', 'nobody knows what an hour of it costs', 'a price of its GPUs');
   const from = hourOf(view.asOf);
   const hours = Math.floor((Math.min(job.deadline, from + given.horizonDays * DAY_MS) - from) / HOUR_MS);
   return {
@@ -169,7 +181,7 @@ function inOnePiece(costs: Float64Array, { workHours, restartHours, isRunning }:
 function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const found = caseOf(view, one, given);
   if (isLeft(found)) return found;
-  if (found.hours < 1) return left('too-late', 'no whole hour is left before its deadline', 'a later deadline');
+  if (found.hours < 1) return leftAlone('too-late', 'no whole hour is left before its deadline', 'a later deadline');
   const { costs, idleHours } = hourCosts(view, found, given);
   const straight = inOnePiece(costs, found);
   const plan = cheapestHours({
@@ -180,9 +192,9 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
     isRunning: found.isRunning,
   });
   if (straight === null || plan === null)
-    return left('too-late', 'its work does not fit before its deadline any more', 'a later deadline');
+    return leftAlone('too-late', 'its work does not fit before its deadline any more', 'a later deadline');
   if (straight - plan.cost <= straight * given.minimumSavingRatio)
-    return left(
+    return leftAlone(
       'no-saving',
       `in the cheapest hours before its deadline it costs ${units(plan.cost)}, in one piece ${units(straight)}`,
       'cheaper hours (bursar peak) or idle commitments before its deadline (minimumSavingRatio)',
@@ -192,7 +204,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
 
 /** With the defaults, for a policy that has to save and may move. */
 export const cheapHoursFor = (view: PolicyView, one: WorkloadView): Proposal[] =>
-  made(judge(view, one, params.parse({})));
+  proposalsOf(judge(view, one, params.parse({})));
 
 function proposal(
   view: PolicyView,
@@ -219,7 +231,7 @@ function proposal(
     target: one.workload,
     change: { pieces, ...waits },
     title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
-    monthlySavings: once(straight - plan.cost),
+    monthlySavings: oneTime(straight - plan.cost),
     monthlyCost: costOnce(straight),
     savingRecurs: 'once',
     computation: {
@@ -274,7 +286,7 @@ export const policy: Policy<Params> = {
   version: 1,
   description: 'Cuts a long job that may be interrupted into pieces for the cheap or idle hours before its deadline',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsOf(judge(view, one, given))),
   explain: (view, given) =>
     view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [

@@ -10,7 +10,15 @@
 import { z } from 'zod';
 import type { LeftAlone, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
-import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
+import {
+  isLeft,
+  leftAlone,
+  explainTarget,
+  proposalsOf,
+  PROTECTED,
+  sawOf,
+  type Judged,
+} from './estimating/explanations.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
@@ -46,9 +54,9 @@ function trainingOf(one: WorkloadView): Training | LeftAlone {
   const { kind, job, fleet, gpusPerReplica } = one;
   if (!mayTouch(one)) return PROTECTED;
   if (kind !== 'training' || job === null)
-    return left('no-training', 'it is not known to be a training that ends', 'the kind training, and its work');
+    return leftAlone('no-training', 'it is not known to be a training that ends', 'the kind training, and its work');
   if (fleet === null || gpusPerReplica === null || gpusPerReplica <= 0)
-    return left('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
+    return leftAlone('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
   // What runs has begun, also where nobody says since when.
   return {
     one,
@@ -63,7 +71,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   if (isLeft(training)) return training;
   const { gpus, hasStarted } = training;
   const { startGpus, fullGpus, metric, worthFrom, signalMinutes } = given;
-  const atSize = left('at-size', `it has ${gpus} GPUs`, `another size than ${hasStarted ? fullGpus : startGpus}`);
+  const atSize = leftAlone('at-size', `it has ${gpus} GPUs`, `another size than ${hasStarted ? fullGpus : startGpus}`);
   if (given.mode === 'full') {
     if (hasStarted) return keep(view, training);
     return gpus === fullGpus ? atSize : resize(view, training, fullGpus, 'it runs at full size from the start');
@@ -74,10 +82,10 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
       : resize(view, training, startGpus, `it shows on ${startGpus} GPUs first whether more are worth it`);
   if (gpus >= fullGpus) return atSize;
   if (one.job?.resizable !== true)
-    return left('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
+    return leftAlone('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
   const signal = windowBefore(one.metrics[metric], view.asOf, signalMinutes);
   if (!isEvery(signal, (value) => value >= worthFrom))
-    return left(
+    return leftAlone(
       'no-signal',
       signal === null
         ? `${metric} is not measured`
@@ -161,7 +169,7 @@ export const policy: Policy<Params> = {
   description:
     'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => made(judge(view, one, given))),
+  evaluate: (view, given) => view.workloads.flatMap((one) => proposalsOf(judge(view, one, given))),
   explain: (view, given) =>
     view.workloads.map((one) => explainTarget(one.workload, sawOf(one), judge(view, one, given))),
   examples: [

@@ -20,7 +20,7 @@ import { HOUR_MS } from '../core/time.js';
 import type { Rate } from '../core/money.js';
 import { recommendReservations, type OfferedTerm, type ReservationAdvice } from '../planning/commitment/recommend.js';
 import { AS_OF, exampleView, rate } from './estimating/examples.js';
-import { isLeft, left, explainTarget } from './estimating/explanations.js';
+import { isLeft, leftAlone, explainTarget } from './estimating/explanations.js';
 import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -75,17 +75,17 @@ function priced(series: DemandSeries, { terms, upfront }: Params): Priced | null
 
 function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[] | LeftAlone {
   if (series.term !== null && series.term !== 'on-demand')
-    return left('not-on-demand', `it is ${series.term} already`, 'use on demand');
+    return leftAlone('not-on-demand', `it is ${series.term} already`, 'use on demand');
   const days = Math.floor(series.gpus.length / 24);
   if (series.gpus.length < given.minimumHistoryDays * 24)
-    return left(
+    return leftAlone(
       'too-young',
       `it has been metered for ${days} days`,
       `${given.minimumHistoryDays} days (minimumHistoryDays)`,
     );
   const prices = priced(series, given);
   if (prices === null)
-    return left(
+    return leftAlone(
       'no-offer',
       series.onDemand === null
         ? 'nobody knows what it costs on demand'
@@ -104,7 +104,7 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
   });
   return proposals.length > 0
     ? proposals
-    : left(
+    : leftAlone(
         'not-steady',
         'no GPU more is used for so much of the time that a commitment would pay',
         'use that is steadier, or a lower price of a term',

@@ -19,7 +19,15 @@ import type {
 } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
-import { isLeft, left, explainTarget, made, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
+import {
+  isLeft,
+  leftAlone,
+  explainTarget,
+  proposalsOf,
+  PROTECTED,
+  sawOf,
+  type Judged,
+} from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import { evidenceOf, gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
@@ -62,11 +70,15 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | Left
   const prices = spotPrices(view, one);
   if (!mayTouch(one)) return PROTECTED;
   if (term !== 'spot' && term !== 'on-demand')
-    return left('other-term', `it runs ${term ?? 'under a term that nobody knows'}`, 'a term of spot or on-demand');
+    return leftAlone(
+      'other-term',
+      `it runs ${term ?? 'under a term that nobody knows'}`,
+      'a term of spot or on-demand',
+    );
   if (fleet === null || gpusPerReplica === null)
-    return left('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
+    return leftAlone('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
   if (prices === null)
-    return left(
+    return leftAlone(
       'no-price',
       'no price of its GPUs is known on spot and on demand at its place',
       'both prices of its provider, SKU and region (bursar prices)',
@@ -88,7 +100,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const { job: own } = one;
   if (isLeft(found)) return found;
   if (own !== null && own.workLeftHours !== null && own.workLeftHours <= 0)
-    return left('no-work', 'its work is done', 'work that is left');
+    return leftAlone('no-work', 'its work is done', 'work that is left');
   const word = own === null ? null : byDeadline(view, one, own, found);
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot')
@@ -97,23 +109,27 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const mayRisk = word !== null || own === null || own.deadline === null;
   const mayBe = one.interruptible === true && one.spotIsFixed !== true;
   if (wish === found.term || (wish !== 'spot' && found.term === 'on-demand'))
-    return left(
+    return leftAlone(
       'stays',
       `${found.term} is where it should be now: ${sawMarket(found)}`,
       found.term === 'spot' ? 'that spot is gone, or its deadline needs it' : onceStable(given),
     );
   if (wish !== 'spot')
-    return left(
+    return leftAlone(
       'waits',
       `spot is not known to be there, and not known to be gone: ${sawMarket(found)}`,
       onceStable(given),
     );
   if (!mayBe)
     return one.spotIsFixed === true
-      ? left('fixed', 'it is one machine, which no cloud here turns into spot', 'a group that mixes spot')
-      : left('not-interruptible', 'nobody says that it may be interrupted', "its owner's word that it may");
+      ? leftAlone('fixed', 'it is one machine, which no cloud here turns into spot', 'a group that mixes spot')
+      : leftAlone('not-interruptible', 'nobody says that it may be interrupted', "its owner's word that it may");
   if (!mayRisk)
-    return left('deadline', 'it has a deadline of which too little is known to plan for it', 'its work left in hours');
+    return leftAlone(
+      'deadline',
+      'it has a deadline of which too little is known to plan for it',
+      'its work left in hours',
+    );
   return toSpot(view, found);
 }
 
@@ -160,7 +176,11 @@ function toSpot(view: PolicyView, found: Case): Judged {
   const { target, gpus, prices, record, restartHours } = found;
   const saving = record === null ? null : spotSaving(prices, record, restartHours);
   if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0))
-    return left('no-saving', `spot would save nothing: ${sawMarket(found)}`, 'a lower price, or a steadier market');
+    return leftAlone(
+      'no-saving',
+      `spot would save nothing: ${sawMarket(found)}`,
+      'a lower price, or a steadier market',
+    );
   return {
     action: 'MoveToSpot',
     target,
@@ -239,7 +259,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
     record: recordOf(view, market, given.historyDays),
     restartHours: given.restartHours,
   });
-  return made(judged);
+  return proposalsOf(judged);
 }
 
 const TICKS_PER_HOUR = 6;
@@ -295,7 +315,7 @@ export const policy: Policy<Params> = {
     'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
   evaluate: (view, given) => [
-    ...view.workloads.flatMap((one) => [...replacements(one), ...made(judge(view, one, given))]),
+    ...view.workloads.flatMap((one) => [...replacements(one), ...proposalsOf(judge(view, one, given))]),
     ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : []),
   ],
   explain: (view, given) =>

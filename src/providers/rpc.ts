@@ -201,7 +201,7 @@ export class Sent {
   constructor(private readonly openedAt: number) {}
 
   /** Applies an effect once per token: one that was taken is not sent again. */
-  async once(token: string, now: number, apply: () => Promise<EffectOutcome>): Promise<EffectOutcome> {
+  async applyOnce(token: string, now: number, apply: () => Promise<EffectOutcome>): Promise<EffectOutcome> {
     const before = this.taken.get(token);
     if (before !== undefined) return before;
     remember(this.at, token, now);

@@ -154,10 +154,13 @@ const MARGIN = 1.1;
 
 function scalingPlot(report: BacktestReport): Plot {
   const panels = report.cells.map((cell): CurvesPanel => {
-    const of = (name: string) => ({ x: numberOf(cell, name, 'costRatio'), y: numberOf(cell, name, 'unservedShare') });
+    const pointOf = (name: string) => ({
+      x: numberOf(cell, name, 'costRatio'),
+      y: numberOf(cell, name, 'unservedShare'),
+    });
     const points = (names: readonly string[]) =>
       names.flatMap((name) => {
-        const { x, y } = of(name);
+        const { x, y } = pointOf(name);
         return x === null || y === null ? [] : [{ x, y, label: name }];
       });
     const names = policyNames([cell]);
@@ -199,9 +202,12 @@ function scalingPlot(report: BacktestReport): Plot {
 function throughputPlot(report: BacktestReport): Plot {
   const rows = rowsOf(report);
   const panel = (title: string, axis: Axis, measure: string, reference: RowsPanel['reference']): RowsPanel => {
-    const of = (name: string) => rows.map((row) => numberOf(row, name, measure));
-    const known = policyNames(rows).filter((name) => name !== OPTIMUM && of(name).some((value) => value !== null));
-    const values = (name: string) => of(name).map((value) => (axis.isLogarithmic === true ? positive(value) : value));
+    const valuesOf = (name: string) => rows.map((row) => numberOf(row, name, measure));
+    const known = policyNames(rows).filter(
+      (name) => name !== OPTIMUM && valuesOf(name).some((value) => value !== null),
+    );
+    const values = (name: string) =>
+      valuesOf(name).map((value) => (axis.isLogarithmic === true ? positive(value) : value));
     return {
       kind: 'rows',
       title,

@@ -109,7 +109,7 @@ async function budgets(
   const states = (await stores.budgets.states(organisation, asOf)).filter(
     ({ team }) => teams === null || teams.includes(team),
   );
-  const of = (value: (state: (typeof states)[number]['state']) => string | number | null): Sample[] =>
+  const samplesOf = (value: (state: (typeof states)[number]['state']) => string | number | null): Sample[] =>
     states.map(({ budget, team, state }): Sample => [{ budget, team, currency: state.currency }, value(state)]);
   const ratio = (part: string | null | undefined, planned: string | null): number | null =>
     part === null || part === undefined || planned === null || Number(planned) === 0
@@ -118,37 +118,37 @@ async function budgets(
   gauge(
     'bursar_budget_planned',
     'Planned amount of the running period.',
-    of(({ planned }) => planned),
+    samplesOf(({ planned }) => planned),
   );
   gauge(
     'bursar_budget_spent',
     'Spent in the running period.',
-    of(({ spent }) => spent),
+    samplesOf(({ spent }) => spent),
   );
   gauge(
     'bursar_budget_committed',
     'Owed or reserved in the running period, not yet spent.',
-    of(({ committed }) => committed),
+    samplesOf(({ committed }) => committed),
   );
   gauge(
     'bursar_budget_spent_ratio',
     'Spent over planned.',
-    of(({ spent, planned }) => ratio(spent, planned)),
+    samplesOf(({ spent, planned }) => ratio(spent, planned)),
   );
   gauge(
     'bursar_budget_forecast',
     "Forecast of the period's end.",
-    of(({ forecast }) => forecast?.mean ?? null),
+    samplesOf(({ forecast }) => forecast?.mean ?? null),
   );
   gauge(
     'bursar_budget_forecast_ratio',
     "Forecast of the period's end over planned.",
-    of(({ forecast, planned }) => ratio(forecast?.mean, planned)),
+    samplesOf(({ forecast, planned }) => ratio(forecast?.mean, planned)),
   );
   gauge(
     'bursar_budget_exhaustion_timestamp_seconds',
     'When the budget runs out as things go; absent where it does not.',
-    of(({ exhaustionAt }) => (exhaustionAt === null ? null : Date.parse(exhaustionAt) / 1000)),
+    samplesOf(({ exhaustionAt }) => (exhaustionAt === null ? null : Date.parse(exhaustionAt) / 1000)),
   );
 }
 

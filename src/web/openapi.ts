@@ -61,7 +61,7 @@ class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
   /** The JSON Schema of what is sent (`input`) or answered (`output`). */
-  of(schema: ZodType, io: 'input' | 'output'): JsonObject {
+  schemaOf(schema: ZodType, io: 'input' | 'output'): JsonObject {
     const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' })).replaceAll(
       '"#/$defs/',
       '"#/components/schemas/',
@@ -83,11 +83,12 @@ export function openApiOf(
   fillings: Readonly<Record<string, ZodType>> = {},
 ): OpenApiDocument {
   const components = new Components();
-  const problem = components.of(problemSchema, 'output');
+  const problem = components.schemaOf(problemSchema, 'output');
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of endpoints)
     (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, problem);
-  for (const [name, schema] of Object.entries(fillings)) components.schemas[name] = components.of(schema, 'input');
+  for (const [name, schema] of Object.entries(fillings))
+    components.schemas[name] = components.schemaOf(schema, 'input');
   return {
     openapi: '3.1.0',
     info: { title: 'Bursar', version, description: DESCRIPTION },
@@ -105,7 +106,7 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
   const content: JsonObject =
     'media' in answer
       ? { [answer.media]: {} }
-      : { 'application/json': { schema: components.of(answer as ZodType, 'output') } };
+      : { 'application/json': { schema: components.schemaOf(answer as ZodType, 'output') } };
   const needs =
     access === 'open'
       ? []
@@ -150,9 +151,14 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
 
 function parametersOf({ inputs, writes }: DescribedEndpoint, components: Components): JsonObject[] {
   const path = [...inputs.path].map(
-    ([name, schema]): JsonObject => ({ name, in: 'path', required: true, schema: components.of(schema, 'input') }),
+    ([name, schema]): JsonObject => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: components.schemaOf(schema, 'input'),
+    }),
   );
-  const query = inputs.query === undefined ? {} : components.of(inputs.query, 'input');
+  const query = inputs.query === undefined ? {} : components.schemaOf(inputs.query, 'input');
   const required = (query['required'] ?? []) as readonly string[];
   const fields = Object.entries((query['properties'] ?? {}) as Record<string, JsonObject>).map(
     ([name, { description, ...schema }]): JsonObject => ({
@@ -180,7 +186,7 @@ function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Compone
       content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } },
     };
   if (inputs.body === undefined) return null;
-  const schema = components.of(inputs.body, 'input');
+  const schema = components.schemaOf(inputs.body, 'input');
   return {
     required: true,
     content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])),

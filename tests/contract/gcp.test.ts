@@ -179,7 +179,7 @@ describe('the fleet', () => {
     ];
     const labels = { Hostname: 'trainer-1' };
     const clues = cluesOf({ resource: 'trainer-1', namespace: null, pod: null, labels, gpuModel: null });
-    expect(new FleetJoin(all).of(clues).found?.seen.target).toBe(TRAINER);
+    expect(new FleetJoin(all).join(clues).found?.seen.target).toBe(TRAINER);
   });
 
   it('says of a group who sets its size: its autoscaler, or GKE', async () => {

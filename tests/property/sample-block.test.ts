@@ -147,7 +147,7 @@ it('keeps the newest of a minute, whatever the order in which blocks of it come'
         hours.addBlock('a', readSamples(builder.encode(1)), () => true);
       }
       const found = new Map<string, number>();
-      for (const device of hours.of('host-1'))
+      for (const device of hours.hoursOf('host-1'))
         device.seenAt.forEach((_, minute) => {
           const own = device.group(minute);
           if (own !== null) found.set(`${own.gpu} ${minute}`, device.value(placeOf('powerWatts'), minute));

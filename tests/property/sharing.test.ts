@@ -26,7 +26,7 @@ describe('a charge that is split by use', () => {
         fc.constantFrom(RATES, NO_RATES),
         (uses, days, charge, fx) => {
           const split = (all: readonly DirectUse[]) =>
-            splitShared(charge, { kind: 'use', of: null, rule: 0 }, new UseWeights(all, fx).of('USD', days));
+            splitShared(charge, { kind: 'use', of: null, rule: 0 }, new UseWeights(all, fx).weightsOf('USD', days));
           const shares = split(uses);
           expect(shares.reduce((sum, { nanos }) => sum + nanos, 0n)).toBe(charge);
           expect(split([...uses].reverse())).toEqual(shares);
@@ -41,10 +41,10 @@ describe('a charge that is split by use', () => {
         const within = uses.filter(({ day }) => day >= days.first && day < days.first + days.count);
         // A nano of a euro may be less than half a nano of a dollar.
         const paid = within.filter(({ nanos }) => nanos !== null && nanos > 1n);
-        const weights = new UseWeights(uses, fx).of('USD', days);
+        const weights = new UseWeights(uses, fx).weightsOf('USD', days);
         for (const { team } of paid) expect(weights.has(team)).toBe(true);
         const others = uses.filter((one) => !within.includes(one));
-        expect(new UseWeights([...within, ...others.slice(1)], fx).of('USD', days)).toEqual(weights);
+        expect(new UseWeights([...within, ...others.slice(1)], fx).weightsOf('USD', days)).toEqual(weights);
       }),
     );
   });

@@ -70,7 +70,7 @@ export async function takeSamples(
     samples.flatMap(({ at, gpu, migInstance }) => (migInstance === null ? [] : [`${at} ${gpu}`])),
   );
   const placed = samples.map((sample): PlacedSample => {
-    const { place } = placing.of(sample, sample.at);
+    const { place } = placing.placeOf(sample, sample.at);
     return {
       ...sample,
       ...place,
@@ -110,7 +110,12 @@ function measuredIn(samples: readonly PlacedSample[], placing: Placing): Measure
       all.filter(({ isPartitioned }) => !isPartitioned).map(({ gpu, migInstance }) => `${gpu} ${migInstance}`),
     );
     return [
-      { called: { resource, namespace, pod, labels, gpuModel }, gpus: gpus.size, seenAt: at, ...placing.of(first, at) },
+      {
+        called: { resource, namespace, pod, labels, gpuModel },
+        gpus: gpus.size,
+        seenAt: at,
+        ...placing.placeOf(first, at),
+      },
     ];
   });
 }
@@ -135,7 +140,7 @@ export async function rejoin(
   );
   const teams = new Set<string>();
   for (const { source, measured } of all) {
-    const { place, joined, from } = placing.of(measured.called, measured.seenAt);
+    const { place, joined, from } = placing.placeOf(measured.called, measured.seenAt);
     // What was known stays as it was; of what was not the reason may be another now.
     if (joined.found === null ? measured.place.target !== null : isDeepStrictEqual(place, measured.place)) continue;
     await stores.measured.save(tx, organisation, source, [{ ...measured, place, joined }]);
@@ -177,12 +182,12 @@ class Placing {
    * What was measured before its machine was started is of another that had its name or address; where nobody says when
    * it was started, what was measured before it was first seen may be.
    */
-  of(called: Called, at: number): Placed {
+  placeOf(called: Called, at: number): Placed {
     const { resource, namespace, pod, labels, gpuModel } = called;
     const key = JSON.stringify([resource, namespace, pod, labels, gpuModel]);
     let found = this.known.get(key);
     if (found === undefined) {
-      const joined = this.join.of(cluesOf(called));
+      const joined = this.join.join(cluesOf(called));
       found = { now: this.place(called, joined), before: this.place(called, BEFORE_ITS_START) };
       this.known.set(key, found);
     }
@@ -194,13 +199,14 @@ class Placing {
     const { labels } = called;
     const label = (...names: string[]): string | null =>
       names.map((name) => labels[name]).find((value) => value !== undefined) ?? null;
-    const of = <Value>(read: (seen: Candidate['seen']) => Value | null): Value | null =>
+    const fromFound = <Value>(read: (seen: Candidate['seen']) => Value | null): Value | null =>
       (found === null ? null : read(found.seen)) ?? (machine === null ? null : read(machine.seen));
-    const sku = of((seen) => seen.sku) ?? label('sku', 'instance_type', 'label_node_kubernetes_io_instance_type');
-    const provider = of((seen) => seen.provider) ?? label('provider');
+    const sku =
+      fromFound((seen) => seen.sku) ?? label('sku', 'instance_type', 'label_node_kubernetes_io_instance_type');
+    const provider = fromFound((seen) => seen.provider) ?? label('provider');
     const team = this.rules.teamOf({
       provider: provider ?? '',
-      account: of((seen) => seen.account),
+      account: fromFound((seen) => seen.account),
       subAccount: null,
       resource: called.resource,
       namespace: called.namespace,
@@ -221,8 +227,8 @@ class Placing {
         target: found?.seen.target ?? null,
         provider,
         sku,
-        region: of((seen) => seen.region) ?? label('region', 'label_topology_kubernetes_io_region'),
-        term: of((seen) => seen.term),
+        region: fromFound((seen) => seen.region) ?? label('region', 'label_topology_kubernetes_io_region'),
+        term: fromFound((seen) => seen.term),
       },
     };
   }

@@ -46,7 +46,7 @@ export async function readHistory(
   );
   const since = recordedSince({ demand, resources: readings, workloads: running.workloads });
   const from = Math.min(to, Math.max(asked, hourOf(since ?? asked)));
-  const over = await budgets.over(db, organisation, new Set([team]));
+  const over = await budgets.budgetsOver(db, organisation, new Set([team]));
   const spent = await Promise.all(
     over.map(async (budget) => ({
       budget,

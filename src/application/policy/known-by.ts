@@ -51,7 +51,7 @@ export async function knownBy(
   const machines = await measured.candidates(db, organisation);
   const join = new FleetJoin(machines);
   const all = (await measured.list(db, organisation, now - MEASURED_MS, null)).map(
-    (one): JoinedResource => ({ ...one, joined: join.of(cluesOf(one.called)) }),
+    (one): JoinedResource => ({ ...one, joined: join.join(cluesOf(one.called)) }),
   );
   const [seen, ...others] = await fleet.allNamed(db, organisation, asked);
   if (seen !== undefined && others.length === 0) return ofTarget(seen, all, membersOf(seen, machines));

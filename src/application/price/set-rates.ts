@@ -39,7 +39,7 @@ export async function setFx(
     await enqueuePricing(stores, tx, organisation, { from });
     // Shares by use are weighted in one currency, and credits are taken in theirs.
     await enqueueUrgent(tx, organisation, [
-      ...(await stores.shares.from(tx, organisation, from)),
+      ...(await stores.shares.itemsFrom(tx, organisation, from)),
       ...((await stores.credits.some(tx, organisation)) ? [CREDIT_ITEM] : []),
     ]);
     // What a bill states in another currency is converted where a budget is evaluated.

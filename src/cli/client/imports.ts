@@ -62,7 +62,7 @@ export class ImportClient {
   /** All files of a call are one delivery: all of it is imported, or nothing. */
   async usage(request: FilesToImport): Promise<readonly ImportedFile[]> {
     const { isLocal } = this.parts;
-    return this.taken(request, () => {
+    return this.takeAndWait(request, () => {
       if (isLocal) return this.open<ImportedFile>('/v1/local/imports', request);
       return request.paths.length > 1 ? this.sendTogether(request) : this.send<ImportedFile>('/v1/imports', request);
     });
@@ -70,7 +70,7 @@ export class ImportClient {
 
   async prices(request: FilesToImport): Promise<readonly PricesCount[]> {
     const { isLocal } = this.parts;
-    const lists = await this.taken(request, () =>
+    const lists = await this.takeAndWait(request, () =>
       isLocal
         ? this.open<ImportedPrices>('/v1/local/prices', request)
         : this.send<ImportedPrices>('/v1/prices', request),
@@ -109,7 +109,7 @@ export class ImportClient {
     return this.parts.api.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
   }
 
-  private async taken<T>({ wait, dryRun }: FilesToImport, take: () => Promise<T>): Promise<T> {
+  private async takeAndWait<T>({ wait, dryRun }: FilesToImport, take: () => Promise<T>): Promise<T> {
     const { progress } = this.parts;
     const files = await take()
       .catch((error: unknown) => {

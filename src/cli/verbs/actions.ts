@@ -95,7 +95,7 @@ Examples:
     )
     .action(async (id: string, { underStop }: { underStop: boolean }) => {
       const action = await (await session.client()).actions.rollback(id, underStop);
-      if (action.state === 'refused' || action.state === 'failed') session.found();
+      if (action.state === 'refused' || action.state === 'failed') session.reportFinding();
       session.print({ action }, () => storyText(action));
     });
 }
@@ -107,7 +107,8 @@ const isObstructed = (recommendation: Decision['recommendation']): boolean =>
   (recommendation?.obstacles ?? []).some((one) => !isLeftToPeople(one));
 
 function printDecision(session: Session, { recommendation, action }: Decision, status: 'approved' | 'rejected'): void {
-  if (status === 'approved' && (action === null ? isObstructed(recommendation) : isUndone(action))) session.found();
+  if (status === 'approved' && (action === null ? isObstructed(recommendation) : isUndone(action)))
+    session.reportFinding();
   session.print({ recommendation, action }, () =>
     [
       ...(recommendation === null

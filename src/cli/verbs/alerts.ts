@@ -59,7 +59,8 @@ export function addAlerts(program: Command, session: Session): void {
     .action(async () => {
       const alert = await (await session.client()).alerts.test();
       session.print({ alert }, () => storyText(alert));
-      if (alert.deliveries.length === 0 || alert.deliveries.some(({ state }) => state !== 'sent')) session.found();
+      if (alert.deliveries.length === 0 || alert.deliveries.some(({ state }) => state !== 'sent'))
+        session.reportFinding();
     });
 }
 

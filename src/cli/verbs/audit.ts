@@ -69,7 +69,7 @@ export function addAudit(program: Command, session: Session): void {
         );
         return `${check.entries} entries; ${check.holds ? 'all as they were written.' : 'NOT as they were written.'}${end}\n${problems.join('')}`;
       });
-      if (!check.holds) session.found();
+      if (!check.holds) session.reportFinding();
     });
 
   audit

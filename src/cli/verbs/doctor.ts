@@ -34,7 +34,7 @@ Example:
       const { examine } = await import('../doctor/examine.js');
       const report = await examine(session, wait);
       const isWell = report.findings.every(({ status }) => status !== 'wrong');
-      if (!isWell) session.found();
+      if (!isWell) session.reportFinding();
       session.print({ ok: isWell, ...report }, () => textOf(report));
     });
 }

@@ -69,7 +69,7 @@ Examples:
     .action(async (file: string) => {
       const value = await readStructured(file, session.context.parseYaml);
       const checked = await (await session.client()).policies.validate(value);
-      if (!checked.valid) session.found();
+      if (!checked.valid) session.reportFinding();
       session.print(checked, () =>
         checked.valid ? `${printable(file)} is a valid policy document.\n` : problemsText(file, checked.problems),
       );

@@ -148,7 +148,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
   const { quotes } = await session.client();
   const quote = await quotes.quote({ request, team: team ?? null, tags, placement: placementOf(flags) });
   if ('unpriced' in quote) {
-    session.found();
+    session.reportFinding();
     return session.print(quote, () => noQuoteText(quote));
   }
   const reservation =

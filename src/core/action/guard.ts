@@ -74,7 +74,7 @@ export type Verdict =
   | { readonly allowed: false; readonly reasons: readonly GuardReason[] };
 
 /** What forbids for good, and what forbids for now. */
-const against = (code: string, message: string): GuardReason => ({ code, message, passing: false });
+const refusal = (code: string, message: string): GuardReason => ({ code, message, passing: false });
 const wait = (code: string, message: string): GuardReason => ({ code, message, passing: true });
 
 const minutes = (ms: number): string => `${Math.ceil(ms / MINUTE_MS)} minute(s)`;
@@ -102,15 +102,15 @@ export const isRetryable = (reasons: readonly GuardReason[]): boolean =>
 
 function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardReason[] {
   const found: GuardReason[] = [];
-  if (action.approvedBy === null) found.push(against('not-approved', 'nobody has approved it'));
-  if (action.mode === 'observe') found.push(against('mode', 'its policy document only observes'));
-  if (now >= action.expiresAt) found.push(against('expired', 'what it was proposed for is over'));
+  if (action.approvedBy === null) found.push(refusal('not-approved', 'nobody has approved it'));
+  if (action.mode === 'observe') found.push(refusal('mode', 'its policy document only observes'));
+  if (now >= action.expiresAt) found.push(refusal('expired', 'what it was proposed for is over'));
   if (!isApprovedByPolicy(action) || action.rollbackOf !== null) return found;
   if (stillEnforces !== true)
-    found.push(against('mode', `the policy document ${action.document ?? '(none)'} does not enforce here any more`));
+    found.push(refusal('mode', `the policy document ${action.document ?? '(none)'} does not enforce here any more`));
   if (gate.kind === 'none')
     found.push(
-      against(
+      refusal(
         'no-backtest',
         `nobody has backtested ${action.policy ?? 'the policy'} with these parameters on the history of ${action.team}`,
       ),
@@ -121,17 +121,17 @@ function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardR
 function aboutStops({ action, stops }: GuardFacts): GuardReason[] {
   if (action.rollbackOf !== null && action.underStop) return [];
   return stops.map(({ scope, name }) =>
-    against('stopped', `the kill switch is on ${scope === 'all' ? 'for everything' : `for the ${scope} ${name}`}`),
+    refusal('stopped', `the kill switch is on ${scope === 'all' ? 'for everything' : `for the ${scope} ${name}`}`),
   );
 }
 
 function aboutConnection({ action, connection }: GuardFacts): GuardReason[] {
-  if (connection === null) return [against('no-connection', `there is no connection ${action.connection}`)];
+  if (connection === null) return [refusal('no-connection', `there is no connection ${action.connection}`)];
   return [
-    ...(connection.canAct ? [] : [against('cannot-act', `${action.connection} has no credentials for acting`)]),
+    ...(connection.canAct ? [] : [refusal('cannot-act', `${action.connection} has no credentials for acting`)]),
     ...(connection.canRead || action.effect.kind === 'purchase'
       ? []
-      : [against('cannot-read', `${action.connection} cannot read a target before acting on it`)]),
+      : [refusal('cannot-read', `${action.connection} cannot read a target before acting on it`)]),
   ];
 }
 
@@ -140,10 +140,10 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
   if (action.effect.kind !== 'purchase' && now - seenAt > team.readingSeconds * 1000)
     found.push(wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`));
   if (action.rollbackOf !== null || action.effect.kind === 'purchase') return found;
-  if (action.evidenceAt === null) found.push(against('no-evidence', 'nothing says how old its evidence is'));
+  if (action.evidenceAt === null) found.push(refusal('no-evidence', 'nothing says how old its evidence is'));
   else if (now - action.evidenceAt > team.evidenceMinutes * MINUTE_MS)
     found.push(
-      against(
+      refusal(
         'evidence-stale',
         `its newest evidence is ${minutes(now - action.evidenceAt)} old, more than ${team.evidenceMinutes} minutes`,
       ),
@@ -155,12 +155,12 @@ function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
   // What the cloud has taken away is replaced by another like it: nothing of it is left to harm.
   if (seen !== null && action.effect.kind === 'replace' && isTakenByCloud(seen)) return [];
   if (seen === null || seen.state === 'gone')
-    return [against('target-gone', `${action.connection} says that ${action.target} is not there`)];
+    return [refusal('target-gone', `${action.connection} says that ${action.target} is not there`)];
   if (seen.state === 'unknown')
     return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
-    return [against('already-so', `${action.target} already is as it should become`)];
-  return obstaclesOf(action.effect, seen).map(({ code, message }) => against(code, message));
+    return [refusal('already-so', `${action.target} already is as it should become`)];
+  return obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
 }
 
 /** What holds every action but a rollback to its pace and off what is not to be touched. */
@@ -208,8 +208,8 @@ export function standingReasons(facts: StandingFacts): Reason[] {
       ? []
       : [
           carriesOut.length === 0
-            ? against('cannot-act', `${connection} has no credentials for acting`)
-            : against('missing-effect', `${connection} cannot carry out ${effect.kind}`),
+            ? refusal('cannot-act', `${connection} has no credentials for acting`)
+            : refusal('missing-effect', `${connection} cannot carry out ${effect.kind}`),
         ];
   return [
     ...cannot,
@@ -225,7 +225,7 @@ type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits'> & Pick<Acti
 
 function aboutProtection({ target, seen, isProtected, limits }: Sheltered): GuardReason[] {
   const found: GuardReason[] =
-    isProtected === true ? [against('protected', `the owner of ${target} forbids to touch it`)] : [];
+    isProtected === true ? [refusal('protected', `the owner of ${target} forbids to touch it`)] : [];
   const labels = new Set(
     [limits.organisation, limits.team]
       .flatMap(({ protectedLabels }) => Object.entries(protectedLabels))
@@ -237,7 +237,7 @@ function aboutProtection({ target, seen, isProtected, limits }: Sheltered): Guar
   );
   return [
     ...found,
-    ...[...labels].map((name) => against('protected-label', `${target} carries the label ${name}, which protects it`)),
+    ...[...labels].map((name) => refusal('protected-label', `${target} carries the label ${name}, which protects it`)),
   ];
 }
 
@@ -247,13 +247,13 @@ function aboutFloor({ target, effect, seen, limits: { team } }: Sheltered): Guar
   const least = Math.max(team.minReplicas, seen.replicas?.min ?? 0);
   const found: GuardReason[] =
     left < least && left < (seen.replicas?.desired ?? Infinity)
-      ? [against('floor', `${left} replicas are fewer than the ${least} that ${target} keeps`)]
+      ? [refusal('floor', `${left} replicas are fewer than the ${least} that ${target} keeps`)]
       : [];
   if (team.minGpus === 0 || left >= (seen.replicas?.desired ?? 0)) return found;
   if (seen.gpus === null)
-    return [...found, against('floor', `nobody knows whether ${target} keeps ${team.minGpus} GPUs`)];
+    return [...found, refusal('floor', `nobody knows whether ${target} keeps ${team.minGpus} GPUs`)];
   return left * seen.gpus < team.minGpus
-    ? [...found, against('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${target} keeps`)]
+    ? [...found, refusal('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${target} keeps`)]
     : found;
 }
 
@@ -269,14 +269,14 @@ function aboutHour(
   const found: GuardReason[] = [];
   if (actions + 1 > actionsPerHour)
     found.push(
-      (actionsPerHour < 1 ? against : wait)(
+      (actionsPerHour < 1 ? refusal : wait)(
         'actions-per-hour',
         `${whose} has had ${actions} action(s) within an hour; ${actionsPerHour} are allowed`,
       ),
     );
   if (reach.gpus !== null && gpus + reach.gpus > gpusPerHour) {
     found.push(
-      (reach.gpus > gpusPerHour ? against : wait)(
+      (reach.gpus > gpusPerHour ? refusal : wait)(
         'gpus-per-hour',
         `${reach.gpus} GPUs besides the ${gpus} that ${whose} has had changed within an hour are more than ${gpusPerHour}`,
       ),
@@ -287,14 +287,14 @@ function aboutHour(
 
 function aboutReach(reach: Reach | null, { gpusPerAction, replicasPerAction }: Limits): GuardReason[] {
   if (reach === null || reach.gpus === null)
-    return [against('reach-unknown', 'nobody knows how many GPUs it would change')];
+    return [refusal('reach-unknown', 'nobody knows how many GPUs it would change')];
   return [
     ...(reach.gpus > gpusPerAction
-      ? [against('gpus-per-action', `it would change ${reach.gpus} GPUs; ${gpusPerAction} are allowed at once`)]
+      ? [refusal('gpus-per-action', `it would change ${reach.gpus} GPUs; ${gpusPerAction} are allowed at once`)]
       : []),
     ...(reach.replicas > replicasPerAction
       ? [
-          against(
+          refusal(
             'replicas-per-action',
             `it would change ${reach.replicas} replicas; ${replicasPerAction} are allowed at once`,
           ),
@@ -308,10 +308,10 @@ function aboutChanges({ action, seen, takesBack, liveOnTarget }: GuardFacts): Gu
   const found: GuardReason[] =
     liveOnTarget === null ? [] : [wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`)];
   if (takesBack === null)
-    return [...found, against('nothing-to-take-back', 'the action that it takes back is not known')];
+    return [...found, refusal('nothing-to-take-back', 'the action that it takes back is not known')];
   if (takesBack.wasConfirmed && progressOf(takesBack.effect, seen) === 'waiting')
     found.push(
-      against('changed-since', `${action.target} is not as the action left it: somebody has changed it since`),
+      refusal('changed-since', `${action.target} is not as the action left it: somebody has changed it since`),
     );
   return found;
 }
@@ -326,21 +326,21 @@ function aboutPurchase({ action, limits, recent }: GuardFacts): GuardReason[] {
     const limit = limits[scope].purchasesPerMonth;
     if (limit === null)
       return [
-        against(
+        refusal(
           'purchase-needs-approval',
           `no purchases without approval are allowed to ${scope === 'team' ? action.team : 'the organisation'}`,
         ),
       ];
     if (limit.currency !== effect.currency)
       return [
-        against('purchase-currency', `the limit of purchases is in ${limit.currency}, the offer in ${effect.currency}`),
+        refusal('purchase-currency', `the limit of purchases is in ${limit.currency}, the offer in ${effect.currency}`),
       ];
     const left = (amountNanos(limit.amount) ?? 0n) - recent[scope].purchasedNanos;
     const text = (nanos: bigint): string => `${formatMoney({ nanos, currency: limit.currency })} ${limit.currency}`;
     return effect.mostNanos <= left
       ? []
       : [
-          against(
+          refusal(
             'purchase-limit',
             `it commits to ${text(effect.mostNanos)}; of the month's ${text(amountNanos(limit.amount) ?? 0n)} only ${text(left > 0n ? left : 0n)} are left`,
           ),

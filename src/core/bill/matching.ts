@@ -171,15 +171,15 @@ export class SkuNames {
   }
 
   /** The meter's name of what a bill's line is about; null where it cannot be told. */
-  of({ provider, sku, gpuModel }: CellKey): Named | null {
+  match({ provider, sku, gpuModel }: CellKey): Named | null {
     if (sku !== null && this.metered.has(text(provider, `sku:${sku}`))) return { name: `sku:${sku}`, by: 'sku' };
     const isSignificant = sku !== null && this.isSignificant(provider, sku);
     const linked = isSignificant || sku === null ? undefined : this.links.get(text(provider, sku));
-    if (linked !== undefined) return only(linked, 'resource');
+    if (linked !== undefined) return onlyOneOf(linked, 'resource');
     const model = gpuModel ?? (sku === null ? null : (this.modelOfSku(provider, sku) ?? null));
     const named = [...((model === null ? undefined : this.byModel.get(text(provider, model))) ?? [])];
     // Another SKU that both sides could have named is another SKU; a meter that names models only may mean it.
-    return only(new Set(isSignificant ? named.filter((name) => name.startsWith('model:')) : named), 'gpu-model');
+    return onlyOneOf(new Set(isSignificant ? named.filter((name) => name.startsWith('model:')) : named), 'gpu-model');
   }
 }
 
@@ -191,7 +191,7 @@ function add(map: Map<string, Set<string>>, key: string, value: string): void {
   map.set(key, (map.get(key) ?? new Set<string>()).add(value));
 }
 
-function only(names: ReadonlySet<string>, by: MatchedBy): Named | null {
+function onlyOneOf(names: ReadonlySet<string>, by: MatchedBy): Named | null {
   const [name, other] = names;
   return name === undefined || other !== undefined ? null : { name, by };
 }
@@ -256,7 +256,7 @@ export function matchCells(accrued: readonly AccruedCell[], billed: readonly Bil
   }
   for (const cell of billed) {
     const { provider, currency } = cell;
-    const named = names.of(cell);
+    const named = names.match(cell);
     const own = node(
       'billed',
       named === null ? [provider, currency, 'unknown', cell.sku, cell.gpuModel, ''] : [provider, currency, named.name],

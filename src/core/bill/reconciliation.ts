@@ -242,13 +242,13 @@ function isAwaited(
 
 function byTeam({ accrued, billed }: Reconciliation): Map<string, { accrued: AccruedCell[]; billed: BilledCell[] }> {
   const teams = new Map<string, { accrued: AccruedCell[]; billed: BilledCell[] }>();
-  const of = (team: string) => {
+  const sumsOf = (team: string) => {
     const found = teams.get(team) ?? { accrued: [], billed: [] };
     teams.set(team, found);
     return found;
   };
-  for (const cell of accrued) of(cell.team).accrued.push(cell);
-  for (const cell of billed) of(cell.team).billed.push(cell);
+  for (const cell of accrued) sumsOf(cell.team).accrued.push(cell);
+  for (const cell of billed) sumsOf(cell.team).billed.push(cell);
   return teams;
 }
 
@@ -395,7 +395,7 @@ function reasonsOf(
   const unknownName =
     whole.by === null &&
     whole.billed.some(
-      (cell) => names.of(cell) === null && (cell.sku === null || !names.isSignificant(cell.provider, cell.sku)),
+      (cell) => names.match(cell) === null && (cell.sku === null || !names.isSignificant(cell.provider, cell.sku)),
     );
   if (accrued.length === 0) {
     reasons.push('only-billed');

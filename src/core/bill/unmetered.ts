@@ -51,7 +51,11 @@ export class SetAside {
   }
 
   /** What sets a line aside, day by day. */
-  *of({ dimension, hour, until }: Pick<ResourceLine, 'dimension' | 'hour' | 'until'>): Generator<[number, string]> {
+  *metersOf({
+    dimension,
+    hour,
+    until,
+  }: Pick<ResourceLine, 'dimension' | 'hour' | 'until'>): Generator<[number, string]> {
     const days = this.meters.get(dimension);
     const first = dayOf(hour);
     if (days === undefined) return;
@@ -103,7 +107,7 @@ export class MeteredResources {
   }
 
   /** Undefined: nothing is known of that day; null among them: some of its usage names none. */
-  on(meter: string, day: number): ReadonlySet<string | null> | undefined {
+  metersOn(meter: string, day: number): ReadonlySet<string | null> | undefined {
     return this.days.get(`${day} ${meter}`);
   }
 }
@@ -117,11 +121,12 @@ export function unmeteredLines(
   // Both sides call machines alike where one name at least is on both.
   const alike = new Set<string>();
   for (const line of lines)
-    for (const [day, meter] of aside.of(line)) if (metered.on(meter, day)?.has(line.resource)) alike.add(meter);
+    for (const [day, meter] of aside.metersOf(line))
+      if (metered.metersOn(meter, day)?.has(line.resource)) alike.add(meter);
   const counted = new Map<string, UnmeteredLine>();
   for (const { resource, ...line } of lines) {
-    const isUnmetered = [...aside.of(line)].every(([day, meter]) => {
-      const resources = metered.on(meter, day);
+    const isUnmetered = [...aside.metersOf(line)].every(([day, meter]) => {
+      const resources = metered.metersOn(meter, day);
       return resources !== undefined && alike.has(meter) && !resources.has(null) && !resources.has(resource);
     });
     if (!isUnmetered) continue;

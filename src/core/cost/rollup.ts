@@ -293,7 +293,7 @@ export function isLinear(
 }
 
 /** Whole units of `total` that lie before `part` of `whole`: floors whose differences sum to the total exactly. */
-function before(total: bigint, part: number, whole: number): bigint {
+function shareBefore(total: bigint, part: number, whole: number): bigint {
   return whole === 0 ? 0n : (total * BigInt(part)) / BigInt(whole);
 }
 
@@ -318,7 +318,8 @@ export function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
     const bytes =
       network === null
         ? null
-        : (last ? network : before(network, until - start, end - start)) - before(network, at - start, end - start);
+        : (last ? network : shareBefore(network, until - start, end - start)) -
+          shareBefore(network, at - start, end - start);
     yield { hour, durationMs: until - at, networkBytes: bytes, last };
     at = until;
   } while (at < end);

@@ -147,7 +147,7 @@ export function share(costs: readonly DayCost[], sharing: Sharing): DayCost[] {
     const assignment = sharing.assignmentOf(cost.team);
     if (assignment === null) return [];
     const span = { first: parseDay(cost.day) ?? 0, count: sharing.daysOf(cost.dimension) };
-    const weights = use.of(cost.currency, span);
+    const weights = use.weightsOf(cost.currency, span);
     const parts = new Map<string, Open>();
     const add = (team: string, more: Partial<Open>): void =>
       void parts.set(team, { ...(parts.get(team) ?? { accrued: null, actual: null, unpriced: 0n }), ...more });

@@ -42,7 +42,7 @@ export class UseWeights {
   }
 
   /** Each team's weight in a charge of a currency over some days: above zero, in one unit for all. */
-  of(currency: string, { first, count }: DaySpan): ReadonlyMap<string, bigint> {
+  weightsOf(currency: string, { first, count }: DaySpan): ReadonlyMap<string, bigint> {
     const key = `${currency} ${first} ${count}`;
     const known = this.known.get(key);
     if (known !== undefined) return known;

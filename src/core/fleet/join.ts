@@ -165,7 +165,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
   }
 
   /** The target that a reading is of. */
-  of(clues: Clues): Joined<One> {
+  join(clues: Clues): Joined<One> {
     const key = JSON.stringify(clues);
     const known = this.known.get(key) ?? this.find(clues);
     this.known.set(key, known);

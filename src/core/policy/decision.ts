@@ -117,7 +117,7 @@ export function decide(
   const all = candidatesOf(view, documents, policies);
   const observed = all.filter(({ document }) => document.mode === 'observe');
   const { winners, losers } = withoutMembers(view, resolve(all.filter(({ document }) => document.mode !== 'observe')));
-  const of = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({
+  const decisionOf = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({
     recommendation: recommendationOf(view, candidate.policy, candidate.proposal, {
       document: candidate.document.name,
       mode: candidate.document.mode,
@@ -128,13 +128,13 @@ export function decide(
   const made = winners
     .filter(({ proposal }) => proposal.action !== 'Keep' || losers.has(subjectOf(proposal)))
     .map((winner) =>
-      of(
+      decisionOf(
         winner,
         (losers.get(subjectOf(winner.proposal)) ?? []).map((loser) => displaced(view, winner, loser)),
         'open',
       ),
     );
-  return unique([...made, ...observed.map((candidate) => of(candidate, [], 'observed'))]);
+  return unique([...made, ...observed.map((candidate) => decisionOf(candidate, [], 'observed'))]);
 }
 
 /** Actions that change nothing of what runs. */

@@ -256,8 +256,8 @@ export class PriceBook {
   timelinesOf(usage: Omit<PriceQuery, 'component'>): Readonly<Record<Component, PriceTimeline>> {
     let timelines = this.byUsage.get(usage);
     if (timelines === undefined) {
-      const of = (component: Component): PriceTimeline => this.timeline({ ...usage, component });
-      timelines = { gpu: of('gpu'), storage: of('storage'), network: of('network') };
+      const timelineOf = (component: Component): PriceTimeline => this.timeline({ ...usage, component });
+      timelines = { gpu: timelineOf('gpu'), storage: timelineOf('storage'), network: timelineOf('network') };
       this.byUsage.set(usage, timelines);
     }
     return timelines;

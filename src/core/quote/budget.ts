@@ -159,7 +159,7 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
     leavesOut: detail.quote.interval.leavesOut,
     money: (nanos) => `${money(nanos)} ${budget.currency}`,
   });
-  const after = (before: bigint, lowBefore: bigint, spend: CostRange): BudgetVerdict['left'] => ({
+  const leftAfter = (before: bigint, lowBefore: bigint, spend: CostRange): BudgetVerdict['left'] => ({
     before: money(before),
     after: money(before - spend.expected),
     afterLow: money(lowBefore - spend.high),
@@ -178,8 +178,8 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
     reserved: money(reserved),
     cost: cost === null ? null : { expected: money(cost.expected), low: money(cost.low), high: money(cost.high) },
     costLater: cost === null || whole === null ? null : money(whole.expected - cost.expected),
-    left: left === null || cost === null ? null : after(left, left, cost),
-    leftOnForecast: onForecast === null || cost === null ? null : after(onForecast.mean, onForecast.low, cost),
+    left: left === null || cost === null ? null : leftAfter(left, left, cost),
+    leftOnForecast: onForecast === null || cost === null ? null : leftAfter(onForecast.mean, onForecast.low, cost),
   };
   return {
     facts,

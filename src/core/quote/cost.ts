@@ -9,7 +9,7 @@ import { modelCost, QUANTITY_SCALE, type ModelPart } from '../cost/cost.js';
 import { divideHalfEven, type Rate, type Ratio } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
 import { GPU_PARTS } from '../usage.js';
-import { through, type Exchange } from './exchange.js';
+import { converted, type Exchange } from './exchange.js';
 import type { StorageNetwork } from './storage-network.js';
 
 /** One way in which a run may go: how long it is billed, and at what rate on average. */
@@ -61,7 +61,7 @@ export class RunCosts {
     const gpu: ModelPart = {
       quantity: gpuParts * within,
       quantityScale: QUANTITY_SCALE.gpu,
-      rate: through(rate, exchange),
+      rate: converted(rate, exchange),
     };
     const held = storage && {
       quantity: storage.quantity * within,

@@ -22,7 +22,7 @@ export function exchangeTo(currency: string | null, from: string, fx: FxTable, a
 }
 
 /** A rate in the currency that it is exchanged into. */
-export const through = (rate: Rate, { currency, ratio }: Exchange): Rate => ({
+export const converted = (rate: Rate, { currency, ratio }: Exchange): Rate => ({
   ...rate,
   nanos: rate.nanos * ratio.numerator,
   quantity: rate.quantity * ratio.denominator,

@@ -11,7 +11,7 @@ import type { Rate } from '../money.js';
 import type { Price } from '../price/price.js';
 import { compareRates, type PriceBook, type UnpricedReason } from '../price/price-book.js';
 import { BYTES_PER_GIB } from '../usage.js';
-import { exchangeTo, through } from './exchange.js';
+import { exchangeTo, converted } from './exchange.js';
 
 /** GiB held and sent; absent, null or 0: none. */
 export interface StorageNetworkAsked {
@@ -94,7 +94,7 @@ function rateOf(
   if (found.stale) return { unpriced: 'withdrawn', component };
   if (found.assumed.includes('region')) return { unpriced: 'no-region', component };
   const exchange = exchangeTo(currency, found.price.rate.currency, fx, at);
-  return exchange === null ? { unpriced: 'no-fx-rate', component } : through(found.price.rate, exchange);
+  return exchange === null ? { unpriced: 'no-fx-rate', component } : converted(found.price.rate, exchange);
 }
 
 type StorageRate = Omit<PricedStorage, 'quantity'>;

@@ -97,19 +97,19 @@ function counted(reasons: readonly string[]): { reason: string; count: number }[
 }
 
 function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
-  const of = (state: SavingFacts['state']): SavingFacts[] => entries.filter((entry) => entry.state === state);
+  const entriesIn = (state: SavingFacts['state']): SavingFacts[] => entries.filter((entry) => entry.state === state);
   const proven = entries.filter(({ state }) => state === 'measured' || state === 'verified');
   return {
     estimated: {
-      count: of('estimated').length,
-      monthly: amountsOf(of('estimated'), ({ estimatedMonthly }) => estimatedMonthly),
-      unknown: of('estimated').filter(({ estimatedMonthly }) => estimatedMonthly === null).length,
+      count: entriesIn('estimated').length,
+      monthly: amountsOf(entriesIn('estimated'), ({ estimatedMonthly }) => estimatedMonthly),
+      unknown: entriesIn('estimated').filter(({ estimatedMonthly }) => estimatedMonthly === null).length,
     },
     measured: amountsOf(proven, ({ month }) => month.measured),
     verified: amountsOf(proven, ({ month }) => month.verified),
     unverifiable: {
-      count: of('unverifiable').length,
-      reasons: counted(of('unverifiable').map(({ reason }) => reason ?? 'unknown')),
+      count: entriesIn('unverifiable').length,
+      reasons: counted(entriesIn('unverifiable').map(({ reason }) => reason ?? 'unknown')),
     },
     actions: entries.map(
       ({

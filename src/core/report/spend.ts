@@ -102,7 +102,7 @@ export function spendOf({
 }: Pick<ReportFacts, 'spend' | 'before' | 'days' | 'period' | 'zone'>): ReportSpend {
   const [now, old] = [spend.cells, before.cells];
   const sum = sumOf(now);
-  const by = (nameOf: (cell: MonthCell) => string | null): SpendLine[] => linesBy(nameOf, now, old, sum.amount);
+  const linesOf = (nameOf: (cell: MonthCell) => string | null): SpendLine[] => linesBy(nameOf, now, old, sum.amount);
   const first = dayLabel(period.start, zone);
   return {
     total: textOrNull(sum.amount),
@@ -112,10 +112,10 @@ export function spendOf({
     unpricedGpuHours: gpuHoursText(sum.unpriced),
     unconverted: byCurrency(spend.unconverted),
     setAside: byCurrency(spend.setAside ?? new Map()),
-    byProvider: by(({ provider }) => provider),
-    byGpuModel: by(({ gpuModel }) => gpuModel),
-    byTerm: by(({ term }) => term),
-    byTeam: by(({ team }) => team),
+    byProvider: linesOf(({ provider }) => provider),
+    byGpuModel: linesOf(({ gpuModel }) => gpuModel),
+    byTerm: linesOf(({ term }) => term),
+    byTeam: linesOf(({ team }) => team),
     byDay: days.filter(({ day }) => day >= first).map(({ day, amount }) => ({ day, amount: amountText(amount) })),
   };
 }

@@ -333,9 +333,9 @@ function heldBy(
 function splitBySpot(piece: Piece, spotRatio: number): Piece[] {
   const parts = piece.record.gpuParts ?? 0;
   const spot = Math.round(parts * spotRatio);
-  const of = (term: 'spot' | 'on-demand', gpuParts: number): Piece[] =>
+  const pieceOf = (term: 'spot' | 'on-demand', gpuParts: number): Piece[] =>
     gpuParts === 0 ? [] : [{ ...piece, record: { ...piece.record, term, gpuParts } }];
-  return [...of('spot', spot), ...of('on-demand', parts - spot)];
+  return [...pieceOf('spot', spot), ...pieceOf('on-demand', parts - spot)];
 }
 
 /** When each resource ran, however many records say so. */

@@ -22,7 +22,7 @@ import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import type { Interval } from '../../core/time.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
-import { BillRow, shown } from './bill.js';
+import { BillRow, quotedText } from './bill.js';
 import { CsvTokenizer } from './csv.js';
 import { Memo } from './memo.js';
 import { decimalOf } from './numbers.js';
@@ -160,7 +160,7 @@ class AzureReader {
     const chargeType = row.requiredKey(columns.chargeType, 'ChargeType');
     const category = CATEGORIES[chargeType.toLowerCase()];
     if (category === undefined && chargeType !== '')
-      row.problem(row.named(columns.chargeType, 'ChargeType'), `${shown(chargeType)} is not a charge type`);
+      row.problem(row.named(columns.chargeType, 'ChargeType'), `${quotedText(chargeType)} is not a charge type`);
     const pricing = cells.repeated(columns.pricing).toLowerCase();
     const nature = natureOfLine(chargeType, pricing, cost);
     if (nature !== null && nature !== this.nature) throw this.otherNature(cells.line, chargeType, nature);
@@ -175,7 +175,7 @@ class AzureReader {
       resource: row.resource(columns.resource, 'ResourceId'),
       namespace: null,
       service: row.key(columns.service, 'MeterCategory'),
-      sku: this.machines.of(cells.repeated(columns.additional)).size ?? row.key(columns.meter, 'MeterId'),
+      sku: this.machines.valueOf(cells.repeated(columns.additional)).size ?? row.key(columns.meter, 'MeterId'),
       region: row.key(columns.region, 'ResourceLocation'),
       term: termOf(pricing, cells.repeated(columns.months)),
       gpuModel: null,
@@ -213,7 +213,7 @@ class AzureReader {
     if (!(turned >= period.start && turned < period.end)) return;
     this.row.problem(
       this.row.named(this.columns.date, 'Date'),
-      `${shown(text)} is outside of the billing period with the month first, as Azure writes it, and within it with ` +
+      `${quotedText(text)} is outside of the billing period with the month first, as Azure writes it, and within it with ` +
         'the day first: a spreadsheet may have changed the dates; import the file as it was exported',
     );
   }
@@ -237,7 +237,7 @@ class AzureReader {
   private otherNature(line: number, chargeType: string, nature: Nature): Error {
     const named = nature === 'amortised' ? 'azure-amortised' : 'azure-ea';
     return invalid(
-      `${this.file}: line ${line}, ChargeType: ${shown(chargeType)} with this cost is a line of an export of ${nature} cost; import the file with --format ${named}`,
+      `${this.file}: line ${line}, ChargeType: ${quotedText(chargeType)} with this cost is a line of an export of ${nature} cost; import the file with --format ${named}`,
     );
   }
 }

@@ -39,7 +39,7 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 };
 
 /** Shows a field in a message, cut short. */
-export function shown(text: string): string {
+export function quotedText(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text);
 }
 
@@ -111,20 +111,20 @@ export class BillRow {
 
   provider(column: number, name: string): string {
     const text = this.requiredKey(column, name);
-    return this.providers.of(text);
+    return this.providers.valueOf(text);
   }
 
   /** Epoch milliseconds; NaN where there is a problem. */
   instant(column: number, name: string): number {
     const text = this.cells.repeated(column);
-    const instant = this.instants.of(text);
+    const instant = this.instants.valueOf(text);
     if (Number.isNaN(instant))
       this.problem(
         this.named(column, name),
-        text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`,
+        text === '' ? 'the value is missing' : `${quotedText(text)} is not a date and time`,
       );
     else if (instant < EARLIEST || instant > LATEST)
-      this.problem(this.named(column, name), `${shown(text)} is not in the years 2000 to 2099`);
+      this.problem(this.named(column, name), `${quotedText(text)} is not in the years 2000 to 2099`);
     return instant;
   }
 
@@ -158,21 +158,21 @@ export class BillRow {
   /** ISO 4217. */
   currency(column: number, name: string): string {
     const text = this.cells.repeated(column);
-    if (!this.currencies.of(text))
+    if (!this.currencies.valueOf(text))
       this.problem(
         this.named(column, name),
-        text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`,
+        text === '' ? 'the value is missing' : `${quotedText(text)} is not a currency code`,
       );
     return text;
   }
 
   category(column: number, name: string): ChargeCategory {
     const text = this.cells.repeated(column);
-    const category = this.categories.of(text);
+    const category = this.categories.valueOf(text);
     if (category === null)
       this.problem(
         this.named(column, name),
-        text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`,
+        text === '' ? 'the value is missing' : `${quotedText(text)} is not a charge category`,
       );
     return category ?? 'Usage';
   }
@@ -180,8 +180,8 @@ export class BillRow {
   tags(column: number, name: string): Tags | null {
     const text = this.cells.repeated(column);
     if (text === '') return null;
-    const tags = this.tagTexts.of(text);
-    if (tags === 'bad') this.problem(this.named(column, name), `${shown(text)} is not a JSON object of tags`);
+    const tags = this.tagTexts.valueOf(text);
+    if (tags === 'bad') this.problem(this.named(column, name), `${quotedText(text)} is not a JSON object of tags`);
     return typeof tags === 'string' ? null : tags;
   }
 

@@ -22,7 +22,12 @@ export class ByteMemo {
   private arena = Buffer.alloc(1 << 12);
 
   /** The text of block[start, end): a known one, or what `decode` makes of it. */
-  of(block: Buffer, start: number, end: number, decode: (block: Buffer, start: number, end: number) => string): string {
+  decoded(
+    block: Buffer,
+    start: number,
+    end: number,
+    decode: (block: Buffer, start: number, end: number) => string,
+  ): string {
     const hash = hashOf(block, start, end);
     const mask = this.slots.length - 1;
     for (let probe = 0; probe < MOST_PROBES; probe++) {

@@ -12,7 +12,7 @@ import type { Cells, Header } from './table.js';
 export class PlainCells implements Cells {
   private cells: Cells | null = null;
 
-  over(cells: Cells): this {
+  reading(cells: Cells): this {
     this.cells = cells;
     return this;
   }

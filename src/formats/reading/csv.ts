@@ -125,7 +125,7 @@ export class CsvTokenizer {
     if (start === end) return '';
     const escaped = this.kinds[column] === ESCAPED;
     const memo = (this.memos[2 * column + (escaped ? 1 : 0)] ??= new ByteMemo());
-    return memo.of(this.block, start, end, escaped ? this.decodeEscaped : this.decode);
+    return memo.decoded(this.block, start, end, escaped ? this.decodeEscaped : this.decode);
   }
 
   /** The field's bytes for `read(block, start, end)`, before any un-escaping: for numbers, which hold no quotes. */

@@ -60,7 +60,7 @@ export async function* readJsonRecords(input: Input, read: ValueReader): AsyncGe
   else if (RECORDS.test(text)) yield* readElements(input, batches, RECORDS);
   else if (firstLineIsWhole(text, input.head.length >= HEAD_BYTES)) yield* readLines(input, batches);
   else yield* readObject(input, batches);
-  yield* batches.rest();
+  yield* batches.remainingBatch();
 }
 
 function firstLineIsWhole(text: string, headIsFull: boolean): boolean {
@@ -118,10 +118,10 @@ class Batches {
   }
 
   *full(): Generator<RecordBatch> {
-    if (this.batch.records.length + this.batch.rejects.length >= BATCH_ROWS) yield* this.rest();
+    if (this.batch.records.length + this.batch.rejects.length >= BATCH_ROWS) yield* this.remainingBatch();
   }
 
-  *rest(): Generator<RecordBatch> {
+  *remainingBatch(): Generator<RecordBatch> {
     if (this.batch.records.length + this.batch.rejects.length === 0) return;
     yield this.batch;
     this.batch = { records: [], rejects: [] };

@@ -14,7 +14,7 @@ export class Memo<T> {
 
   constructor(private readonly compute: (text: string) => T) {}
 
-  of(text: string): T {
+  valueOf(text: string): T {
     if (text === this.lastText) return this.lastValue as T;
     let value = this.values.get(text);
     if (value === undefined) {

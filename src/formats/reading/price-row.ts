@@ -9,7 +9,7 @@ import { rateOf } from '../../core/money.js';
 import type { Input, PriceFormat } from '../../core/ports.js';
 import type { Price, PriceEvent, Upfront } from '../../core/price/price.js';
 import type { Term } from '../../core/usage.js';
-import { shown } from './bill.js';
+import { quotedText } from './bill.js';
 import { decimalOf } from './numbers.js';
 import { readCsvTable, type Cells, type Header, type RowReader } from './table.js';
 
@@ -88,7 +88,7 @@ export class PriceRow {
     if (text === '') return null;
     const price = decimalOf(text.replace(/^\$\s*/, ''));
     if (price !== undefined && price.unscaled > 0n) return price;
-    this.problem(name, `${shown(text)} is not a price`);
+    this.problem(name, `${quotedText(text)} is not a price`);
     return null;
   }
 
@@ -101,14 +101,14 @@ export class PriceRow {
   gpus(column: number, name: string): number {
     const text = this.text(column, name);
     const gpus = Number(text);
-    if (text !== '' && !(gpus > 0 && gpus <= 1000)) this.problem(name, `${shown(text)} is not a number of GPUs`);
+    if (text !== '' && !(gpus > 0 && gpus <= 1000)) this.problem(name, `${quotedText(text)} is not a number of GPUs`);
     return gpus;
   }
 
   instant(column: number, name: string, parse: (text: string) => number): number {
     const text = this.text(column, name);
     const instant = parse(text);
-    if (text !== '' && Number.isNaN(instant)) this.problem(name, `${shown(text)} is not a date`);
+    if (text !== '' && Number.isNaN(instant)) this.problem(name, `${quotedText(text)} is not a date`);
     return instant;
   }
 }

@@ -299,7 +299,7 @@ export function readFields(
   // Each field by a name that is written here: of records that all have one shape that is many times faster.
   const { gpus, gpuMilli, migProfile, storageGib, networkGib, networkBytes } = value;
   const model = reader.key('gpuModel', value['gpuModel']);
-  const gpuModel = model === null ? null : models.of(model);
+  const gpuModel = model === null ? null : models.valueOf(model);
   const tags = reader.tags('tags', value['tags']);
   const labels = reader.tags('labels', value['labels']);
   const start = reader.instant('start', value['start']);
@@ -309,7 +309,7 @@ export function readFields(
   const provider = reader.requiredKey('provider', value['provider']);
   const record: UsageRecord = {
     id: id === null ? reader.requiredKey('id', value['id']) : enclosedId(reader, value['id'], id),
-    provider: providers.of(provider),
+    provider: providers.valueOf(provider),
     account: reader.key('account', value['account']),
     subAccount: reader.key('subAccount', value['subAccount']),
     resource: reader.text('resource', value['resource'], MOST_RESOURCE_CHARACTERS, WRONG.resource),

@@ -52,7 +52,7 @@ function eventsOf(facts: SpotSeries, points: readonly Point[]): PriceEvent[] {
     events.push(instancePrice({ ...facts, term: 'spot', price: start.price, effectiveFrom: start.at, effectiveTo }));
   };
   for (const point of points) {
-    if (start !== null && same(start.price, point.price)) continue;
+    if (start !== null && areEqual(start.price, point.price)) continue;
     close(point.at);
     start = point;
   }
@@ -61,6 +61,6 @@ function eventsOf(facts: SpotSeries, points: readonly Point[]): PriceEvent[] {
   return events;
 }
 
-function same(a: Decimal | null, b: Decimal | null): boolean {
+function areEqual(a: Decimal | null, b: Decimal | null): boolean {
   return a === null || b === null ? a === b : compareDecimal(a, b) === 0;
 }

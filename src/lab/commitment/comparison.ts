@@ -152,13 +152,13 @@ function score(
   outcomes: readonly Outcome[],
   members: readonly number[],
 ): (PolicyResult & { readonly worstRatio: number | null })[] {
-  const of = (name: string): Float64Array => outcomes.find((outcome) => outcome.name === name)!.costs;
-  const over = (costs: Float64Array): number => members.reduce((total, index) => total + costs[index]!, 0);
-  const [baseline, best] = [of('none'), of('clairvoyant')];
+  const costsOf = (name: string): Float64Array => outcomes.find((outcome) => outcome.name === name)!.costs;
+  const totalOf = (costs: Float64Array): number => members.reduce((total, index) => total + costs[index]!, 0);
+  const [baseline, best] = [costsOf('none'), costsOf('clairvoyant')];
   return outcomes.map(({ name, reading, costs }) => ({
     name,
-    meanCost: members.length === 0 ? 0 : over(costs) / members.length,
-    meanShare: pooledShare({ baseline: over(baseline), policy: over(costs), optimum: over(best) }),
+    meanCost: members.length === 0 ? 0 : totalOf(costs) / members.length,
+    meanShare: pooledShare({ baseline: totalOf(baseline), policy: totalOf(costs), optimum: totalOf(best) }),
     worstRatio: ratioOfWorst(costs, best, members),
     reading,
   }));

@@ -165,7 +165,7 @@ class PacedRun {
 
 /** The readings of every opponent with a pace, by the name under which their best is reported. */
 export function pacedOpponents(problem: RegionsProblem): ReadonlyMap<string, readonly RegionsPolicy[]> {
-  const of = (name: string, order: (fileOrder: boolean) => () => ZoneOrder, waits = false): RegionsPolicy[] =>
+  const orderings = (name: string, order: (fileOrder: boolean) => () => ZoneOrder, waits = false): RegionsPolicy[] =>
     READINGS.map((reading) => paced(problem, { name, order: order(reading.fileOrder), reading, waits }));
   const zones = [...problem.names.keys()];
   const oneZone = zones.flatMap((zone) =>
@@ -174,10 +174,10 @@ export function pacedOpponents(problem: RegionsProblem): ReadonlyMap<string, rea
     ),
   );
   return new Map([
-    ['uniform-progress-all', of('uniform-progress-all', (fileOrder) => cheapestFirst(problem, fileOrder))],
+    ['uniform-progress-all', orderings('uniform-progress-all', (fileOrder) => cheapestFirst(problem, fileOrder))],
     ['uniform-progress-best-zone', oneZone],
-    ['round-robin', of('round-robin', (fileOrder) => roundRobin(problem, fileOrder))],
-    ['greedy', of('greedy', (fileOrder) => cheapestFirst(problem, fileOrder), true)],
+    ['round-robin', orderings('round-robin', (fileOrder) => roundRobin(problem, fileOrder))],
+    ['greedy', orderings('greedy', (fileOrder) => cheapestFirst(problem, fileOrder), true)],
     ['on-demand', [onDemandOnly(problem)]],
   ]);
 }

@@ -60,12 +60,12 @@ export async function post(
       text: await shortText(response),
     };
   } catch (error) {
-    return lost(error);
+    return errorOutcome(error);
   }
 }
 
 /** What an error of a request means. */
-export function lost(error: unknown): Exclude<Posted, { readonly kind: 'answered' }> {
+export function errorOutcome(error: unknown): Exclude<Posted, { readonly kind: 'answered' }> {
   const code = codeOf(error);
   if (BEFORE_SENDING.has(code)) return { kind: 'not-sent', detail: `no connection (${code})` };
   return {

@@ -5,7 +5,7 @@
  * Never says more than Slack's own code. What is not known to be harmless counts as unknown, and is asked for.
  */
 import type { SendOutcome } from '../../core/alert/channel.js';
-import { lost } from '../sending/post.js';
+import { errorOutcome } from '../sending/post.js';
 
 /** Where Slack names no pause. */
 export const REST_OF_ANSWERS = 30_000;
@@ -33,7 +33,7 @@ export function outcomeOfError(error: unknown, restMs: number): SendOutcome {
   if (code === 'slack_webapi_http_error') return { kind: 'unknown', detail: `status ${numberOf(error, 'statusCode')}` };
   // A 429 whose pause the client cannot read is a plain error.
   if (error instanceof Error && error.message.startsWith('Retry header')) return { kind: 'busy', waitMs: restMs };
-  return lost(error);
+  return errorOutcome(error);
 }
 
 function platformOutcome(code: string, restMs: number): SendOutcome {

@@ -116,7 +116,7 @@ function speedsOf(
   return (gpus) => {
     // What is measured is measured on whole GPUs.
     if (!Number.isInteger(own) || !Number.isInteger(gpus)) return null;
-    const [now, then] = [paces.of(runs, gpuModel, own), paces.of(runs, gpuModel, gpus)];
+    const [now, then] = [paces.paceOf(runs, gpuModel, own), paces.paceOf(runs, gpuModel, gpus)];
     return now === null || then === null ? null : then.samplesPerSecond / now.samplesPerSecond;
   };
 }

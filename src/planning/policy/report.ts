@@ -180,7 +180,7 @@ function cell(
 ): BacktestCell {
   const count = cases.all - cases.unknown.length;
   const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
-  const of = (who: string, whole: number, more: Measures = {}): PolicyResult =>
+  const resultOf = (who: string, whole: number, more: Measures = {}): PolicyResult =>
     count === 0
       ? { name: who, meanCost: null, meanShare: null, cost: null, saved: null, ...more }
       : {
@@ -201,10 +201,12 @@ function cell(
     count: cases.all,
     ...(cases.unknown.length === 0 ? {} : { unknown: cases.unknown }),
     policies: [
-      of('none', baseline, without),
-      ...published.map((one) => of(one.name, one.cost, served(one))),
-      of('bursar', cost, measures),
-      ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
+      resultOf('none', baseline, without),
+      ...published.map((one) => resultOf(one.name, one.cost, served(one))),
+      resultOf('bursar', cost, measures),
+      ...alternatives
+        .filter((one) => one.name === 'clairvoyant')
+        .map((one) => resultOf(one.name, one.cost, served(one))),
     ],
     ...(count === 0 ? {} : { series: steps.series(paid) }),
   };

@@ -150,17 +150,17 @@ export class ReplayedWorkload {
   private speedOn(model: string): number | null {
     const { runs, gpuModel: own, gpusPerReplica } = this.facts;
     const stated = this.facts.performance;
-    const of = (gpuModel: string | null): number | null => {
+    const speedOf = (gpuModel: string | null): number | null => {
       const known = stated.find((one) => one.gpuModel === gpuModel)?.unitsPerMinute;
       if (known !== undefined || stated.length > 0) return known ?? null;
       if (gpuModel === null || runs === undefined || gpusPerReplica === null || !Number.isInteger(gpusPerReplica))
         return null;
       return (
-        pacesOf(this.history.measurements ?? NOTHING, this.history.team).of(runs, gpuModel, gpusPerReplica)
+        pacesOf(this.history.measurements ?? NOTHING, this.history.team).paceOf(runs, gpuModel, gpusPerReplica)
           ?.samplesPerSecond ?? null
       );
     };
-    const [before, after] = [of(own), of(model)];
+    const [before, after] = [speedOf(own), speedOf(model)];
     return before === null || after === null || before <= 0 ? null : after / before;
   }
 

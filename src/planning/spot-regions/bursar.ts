@@ -294,16 +294,16 @@ function rulesOf(problem: RegionsProblem, beliefs: readonly ZoneBelief[], view: 
     const effective = (zone: number, region: number): number =>
       effectivePrice(problem, beliefs[zone], view, { zone, region, slackPrice: times * cheapest });
     const fromHere = zones.map((zone) => effective(zone, view.region));
-    const by = (zone: number): number => fromHere[zone] ?? Infinity;
+    const priceFrom = (zone: number): number => fromHere[zone] ?? Infinity;
     const all = zones.filter(
       (zone) => effectivePrice(problem, beliefs[zone], view, { zone, region: view.region }) < cheapest,
     );
-    all.sort((a, b) => by(a) - by(b));
+    all.sort((a, b) => priceFrom(a) - priceFrom(b));
     const better = zones.map((held) => {
       const region = problem.regionOf[held] ?? 0;
       return all.filter((zone) => zone !== held && effective(zone, region) < view.spotPrice(held));
     });
-    const orders = CAPS.map((cap) => all.filter((zone) => by(zone) <= cap * by(all[0] ?? 0)));
+    const orders = CAPS.map((cap) => all.filter((zone) => priceFrom(zone) <= cap * priceFrom(all[0] ?? 0)));
     const unlike = orders.filter((order, i) => i === 0 || order.length > (orders[i - 1]?.length ?? 0));
     return unlike.flatMap((order) => paces.map((pace): Rule => ({ pace, order, late: all, better, onDemandFrom })));
   });

@@ -54,7 +54,7 @@ export class Paces {
   }
 
   /** Null: the team has measured nothing of the model, or nobody anything on such a GPU. */
-  of(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
+  paceOf(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
     const name = JSON.stringify([run.model, run.batch, run.precision, run.optimizer, run.size, gpu, gpuCount]);
     let pace = this.known.get(name);
     if (pace === undefined) this.known.set(name, (pace = this.find(run, gpu, gpuCount)));
@@ -149,13 +149,13 @@ export function relativeSpeeds(
   reference: string,
   gpuCount: number,
 ): Record<string, number> | null {
-  const base = paces.of(run, reference, gpuCount);
+  const base = paces.paceOf(run, reference, gpuCount);
   if (base === null) return null;
   const over = base.isMeasured ? base.samplesPerSecond : base.high;
   return Object.fromEntries(
     paces.kinds().flatMap((gpu): [string, number][] => {
       if (gpu === reference) return [[gpu, 1]];
-      const pace = paces.fits(run, gpu) === false ? null : paces.of(run, gpu, gpuCount);
+      const pace = paces.fits(run, gpu) === false ? null : paces.paceOf(run, gpu, gpuCount);
       return pace === null ? [] : [[gpu, (pace.isMeasured ? pace.samplesPerSecond : pace.low) / over]];
     }),
   );

@@ -7,16 +7,16 @@ import type { LeftAlone, TargetExplanation, Proposal, WorkloadView } from '../..
 /** What a policy makes of one thing. */
 export type Judged = Proposal | LeftAlone;
 
-export const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
+export const leftAlone = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
 export const isLeft = (judged: object): judged is LeftAlone => 'toAct' in judged;
-export const made = (judged: Judged): Proposal[] => (isLeft(judged) ? [] : [judged]);
+export const proposalsOf = (judged: Judged): Proposal[] => (isLeft(judged) ? [] : [judged]);
 export const explainTarget = (target: string, saw: readonly string[], judged: object): TargetExplanation => ({
   target,
   saw,
   leftAlone: isLeft(judged) ? judged : null,
 });
 
-export const PROTECTED = left('protected', 'its owner protects it', 'that the protection is taken away');
+export const PROTECTED = leftAlone('protected', 'its owner protects it', 'that the protection is taken away');
 
 /** What is known of a workload, in the words of all policies. */
 export function sawOf(one: WorkloadView): string[] {

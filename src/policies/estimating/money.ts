@@ -40,12 +40,12 @@ export function monthly(hourlyNanos: number): SavingsEstimate {
 
 /** The same with the ends of its interval. The ends are put around the mean where rounding or skew has them inside. */
 export function monthlyBetween(mean: number, low: number, high: number): SavingsEstimate {
-  const of = (nanos: number): bigint => BigInt(Math.round(nanos * HOURS_PER_MONTH));
-  return { mean: of(mean), low: of(Math.min(low, mean)), high: of(Math.max(high, mean)) };
+  const perMonth = (nanos: number): bigint => BigInt(Math.round(nanos * HOURS_PER_MONTH));
+  return { mean: perMonth(mean), low: perMonth(Math.min(low, mean)), high: perMonth(Math.max(high, mean)) };
 }
 
 /** A saving that happens once, such as that of one job: the month that has it has it whole. */
-export function once(nanos: number): SavingsEstimate {
+export function oneTime(nanos: number): SavingsEstimate {
   const mean = BigInt(Math.round(nanos));
   return { mean, low: mean, high: mean };
 }

@@ -22,7 +22,7 @@ export function performanceOf({ measurements, team }: PolicyView, one: WorkloadV
     return stated;
   const paces = pacesOf(measurements, team);
   return paces.kinds().flatMap((gpuModel): ModelPerformance[] => {
-    const pace = paces.of(runs, gpuModel, gpusPerReplica);
+    const pace = paces.paceOf(runs, gpuModel, gpusPerReplica);
     if (pace === null) return [];
     const end = pace.isMeasured ? pace.samplesPerSecond : gpuModel === own ? pace.high : pace.low;
     return [

@@ -89,9 +89,13 @@ export interface HourlySaving {
  */
 export function spotSaving({ onDemand, spot }: SpotPrices, record: SpotRecord, restartHours: number): HourlySaving {
   const lost = record.interruptionsPerHour * restartHours * (onDemand + spot);
-  const of = (share: number): number => share * (onDemand - spot) - lost;
+  const savingAt = (share: number): number => share * (onDemand - spot) - lost;
   const { dailyShares, share } = record;
   const variance = dailyShares.reduce((sum, one) => sum + (one - share) ** 2, 0) / Math.max(1, dailyShares.length - 1);
   const spread = dailyShares.length > 1 ? EIGHTY_PERCENT * Math.sqrt(variance / dailyShares.length) : share;
-  return { mean: of(share), low: of(Math.max(0, share - spread)), high: of(Math.min(1, share + spread)) };
+  return {
+    mean: savingAt(share),
+    low: savingAt(Math.max(0, share - spread)),
+    high: savingAt(Math.min(1, share + spread)),
+  };
 }

@@ -139,7 +139,7 @@ export async function applyEffect(
   const request = requestFor(effect, target, token);
   if (request === null) return refused('unsupported', `Alibaba Cloud has no ${effect.kind} for ${effect.target}`);
   const { service, action, params, detail } = request;
-  return sent.once(token, now, () =>
+  return sent.applyOnce(token, now, () =>
     acting(CLOUD, permissionOf(service, action), detail, async () => {
       const answer = ANSWER.safeParse(await client.call(service, action, target.region, params, 'act'));
       return answer.data?.RequestId ?? null;

@@ -73,7 +73,7 @@ export async function* readBill(
     for (const day of daysOf(month, now())) {
       for await (const { account, items } of pagesOf(client, home, month, day)) {
         const specs = items.flatMap((item) => specOf(ITEM.safeParse(item).data) ?? []);
-        const known = await orLacking(partial, 'GPUs of instance types', () => types.of(home, specs), NO_TYPES);
+        const known = await orLacking(partial, 'GPUs of instance types', () => types.gpusOf(home, specs), NO_TYPES);
         yield lines.batch(items, account, (spec) => known.get(spec)?.model ?? null);
       }
     }

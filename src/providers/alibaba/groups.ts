@@ -262,7 +262,7 @@ async function asTargets(
   const machines = groups.map((group) =>
     machinesOf(group, configurations.get(group.ActiveScalingConfigurationId ?? '')),
   );
-  const known = await types.of(
+  const known = await types.gpusOf(
     region,
     machines.flatMap((one) => one.types),
   );

@@ -90,7 +90,7 @@ export async function instancesAsTargets(
   region: string,
   found: readonly Instance[],
 ): Promise<FleetTarget[]> {
-  const known = await types.of(
+  const known = await types.gpusOf(
     region,
     found.flatMap(({ InstanceType }) => InstanceType ?? []),
   );
@@ -109,7 +109,7 @@ function instanceAsTarget(
   one: Instance,
   region: string,
   account: string | null,
-  known: Awaited<ReturnType<InstanceTypes['of']>>,
+  known: Awaited<ReturnType<InstanceTypes['gpusOf']>>,
 ): FleetTarget {
   const sku = one.InstanceType ?? null;
   const { model, gpus } = known.get(sku ?? '') ?? gpusOf(sku ?? '', one.GPUAmount, one.GPUSpec);

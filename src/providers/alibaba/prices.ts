@@ -93,7 +93,7 @@ async function* eachType<Item>(
     const used = fleet.targets.flatMap(({ target, sku }) =>
       sku !== null && parseTarget(target)?.region === region ? [sku] : [],
     );
-    const known = await types.of(region, [...used, ...instanceTypes]);
+    const known = await types.gpusOf(region, [...used, ...instanceTypes]);
     const sold = [...known].filter(([, { gpus }]) => gpus !== 0);
     const parts = new Map(sold.map(([sku, gpus]) => [`${region}: ${sku}`, { region, sku, gpus }]));
     yield* eachPart([...parts.keys()], from, partial, async function* (part, own) {

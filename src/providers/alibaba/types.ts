@@ -54,7 +54,7 @@ export class InstanceTypes {
   constructor(private readonly client: AlibabaClient) {}
 
   /** The GPUs of the types that ECS describes. @throws Failure */
-  async of(region: string, types: Iterable<string>): Promise<ReadonlyMap<string, TypeGpus>> {
+  async gpusOf(region: string, types: Iterable<string>): Promise<ReadonlyMap<string, TypeGpus>> {
     const wanted = [...new Set(types)];
     const missing = wanted.filter((type) => !this.known.has(type));
     for (let at = 0; at < missing.length; at += MOST_TYPES) {

@@ -90,7 +90,7 @@ export class Effects {
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     if (effect.kind === 'purchase') return purchaseOutcome(this.clients, effect, token);
     const seen = await readTarget(this.clients, this.types, effect.target);
-    const outcome = effect.kind === 'replace' ? await this.replaced(effect, token, seen) : shown(effect, seen);
+    const outcome = effect.kind === 'replace' ? await this.replaced(effect, token, seen) : outcomeShownBy(effect, seen);
     if (outcome.kind === 'unknown') return outcome;
     if (outcome.kind !== 'absent') {
       this.pending.delete(token);
@@ -246,7 +246,7 @@ export class Effects {
 }
 
 /** What the target's state tells of an absolute effect. */
-function shown(effect: Effect, seen: FleetTarget | null): EffectOutcome {
+function outcomeShownBy(effect: Effect, seen: FleetTarget | null): EffectOutcome {
   const underway =
     (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting');
   const held = holds(effect, seen);

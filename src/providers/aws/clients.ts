@@ -67,7 +67,7 @@ class ServiceClients<Client extends { destroy(): void }> {
     private readonly configFor: (region: string, use: Use) => ClientConfig,
   ) {}
 
-  of(region: string, use: Use): Client {
+  clientFor(region: string, use: Use): Client {
     const key = `${use} ${region}`;
     const client = this.made.get(key) ?? this.make(this.configFor(region, use));
     this.made.set(key, client);
@@ -112,27 +112,27 @@ export class Clients {
   }
 
   ec2(region: string, use: Use = 'read'): EC2Client {
-    return this.ec2s.of(region, use);
+    return this.ec2s.clientFor(region, use);
   }
 
   autoScaling(region: string, use: Use = 'read'): AutoScalingClient {
-    return this.autoScalings.of(region, use);
+    return this.autoScalings.clientFor(region, use);
   }
 
   cloudWatch(region: string): CloudWatchClient {
-    return this.cloudWatches.of(region, 'read');
+    return this.cloudWatches.clientFor(region, 'read');
   }
 
   pricing(): PricingClient {
-    return this.pricings.of(pricingRegion(this.firstRegion), 'read');
+    return this.pricings.clientFor(pricingRegion(this.firstRegion), 'read');
   }
 
   costExplorer(): CostExplorerClient {
-    return this.costExplorers.of(homeRegion(this.firstRegion), 'read');
+    return this.costExplorers.clientFor(homeRegion(this.firstRegion), 'read');
   }
 
   savingsPlans(use: Use = 'read'): SavingsplansClient {
-    return this.savingsPlansClients.of(homeRegion(this.firstRegion), use);
+    return this.savingsPlansClients.clientFor(homeRegion(this.firstRegion), use);
   }
 
   destroy(): void {

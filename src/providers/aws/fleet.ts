@@ -82,6 +82,6 @@ export async function readTarget(clients: Clients, types: InstanceTypes, target:
   const [one] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [named.id] }] });
   if (one === undefined) return null;
   const type = one.instance.InstanceType;
-  const gpus = type === undefined ? undefined : (await types.of(region, [type])).get(type);
+  const gpus = type === undefined ? undefined : (await types.gpusOf(region, [type])).get(type);
   return instanceAsTarget(one, region, gpus, clients.settings.account);
 }

@@ -69,7 +69,7 @@ export class InstanceTypes {
   constructor(private readonly clients: Clients) {}
 
   /** The GPUs of types that are there in the region; null for one without a GPU. */
-  async of(region: string, types: Iterable<string>): Promise<ReadonlyMap<string, TypeGpus | null>> {
+  async gpusOf(region: string, types: Iterable<string>): Promise<ReadonlyMap<string, TypeGpus | null>> {
     const wanted = [...new Set(types)];
     const missing = wanted.filter((type) => !this.known.has(`${region} ${type}`));
     for (let at = 0; at < missing.length; at += MOST_TYPES) {

@@ -81,7 +81,7 @@ async function groupsAsTargets(
     const launch = await launchOf(group);
     withTypes.push({ group, launch, names: typesOf(group, launch) });
   }
-  const gpus = await types.of(
+  const gpus = await types.gpusOf(
     region,
     withTypes.flatMap(({ names }) => names),
   );

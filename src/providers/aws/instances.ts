@@ -59,7 +59,7 @@ export async function gpuInstances(
     Filters: [{ Name: 'instance-state-name', Values: states }],
     MaxResults: 1000,
   });
-  const gpus = await types.of(
+  const gpus = await types.gpusOf(
     region,
     found.flatMap(({ instance }) => instance.InstanceType ?? []),
   );

@@ -197,7 +197,7 @@ export class Permissions {
         Filters: [{ Name: 'instance-state-name', Values: ['running', 'stopped'] }],
         MaxResults: 1000,
       });
-      const gpus = await this.types.of(
+      const gpus = await this.types.gpusOf(
         this.region,
         all.flatMap(({ instance }) => instance.InstanceType ?? []),
       );

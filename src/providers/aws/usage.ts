@@ -91,7 +91,7 @@ async function withGpus(
   region: string,
   instances: readonly OwnedInstance[],
 ): Promise<OwnedInstance[]> {
-  const gpus = await types.of(
+  const gpus = await types.gpusOf(
     region,
     instances.flatMap(({ instance }) => instance.InstanceType ?? []),
   );

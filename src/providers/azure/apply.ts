@@ -137,7 +137,7 @@ export async function applyEffect(
   if (request === null) return refused('unsupported', `${CLOUD} has no ${effect.kind} for ${effect.target}`);
   if ('kind' in request) return request;
   const { operation, values, body, detail, follows } = request;
-  return sent.once(token, now, async () => {
+  return sent.applyOnce(token, now, async () => {
     let failed: Failed | null = null;
     const outcome = await acting(CLOUD, operation.permission, detail, async () => {
       const answer = await client.act(operation, values, body, follows);

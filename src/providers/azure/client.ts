@@ -125,7 +125,7 @@ export class AzureClient {
     follows: boolean,
   ): Promise<{ readonly reference: string | null; readonly failed: Failed | null }> {
     const sent = { ...this.requestOf(operation, values, {}), body: body === null ? null : JSON.stringify(body) };
-    const answer = await this.once(sent, 'act');
+    const answer = await this.sendOnce(sent, 'act');
     return {
       reference: answer.headers.get('x-ms-request-id'),
       failed: follows ? await this.follow(answer.headers) : null,
@@ -141,7 +141,7 @@ export class AzureClient {
     for (let left = FOLLOW_MS; left > 0 && this.clock.now() < until; left -= Math.max(1, seconds) * 1000) {
       await pause(Math.min(seconds, FOLLOW_SECONDS) * 1000);
       try {
-        const answer = await this.once({ url: new URL(link), method: 'GET', body: null }, 'act');
+        const answer = await this.sendOnce({ url: new URL(link), method: 'GET', body: null }, 'act');
         const progress = PROGRESS.safeParse(jsonOf(answer.text)).data;
         if (progress === undefined || progress.status === 'Succeeded') return null;
         if (progress.status === 'Failed' || progress.status === 'Canceled')
@@ -170,7 +170,7 @@ export class AzureClient {
   private async patiently(sent: Sent, use: Use | null): Promise<unknown> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return jsonOf((await this.once(sent, use)).text);
+        return jsonOf((await this.sendOnce(sent, use)).text);
       } catch (error) {
         if (!(error instanceof CallError) || attempt >= READ_ATTEMPTS || !MAY_PASS.has(error.meaning.kind)) throw error;
         const seconds = error instanceof Delayed ? error.seconds : 0.2 * attempt;
@@ -181,7 +181,7 @@ export class AzureClient {
   }
 
   /** @param use null: without a token @throws CallError, or Failure denied without credentials */
-  private async once({ url, method, body }: Sent, use: Use | null): Promise<Answered> {
+  private async sendOnce({ url, method, body }: Sent, use: Use | null): Promise<Answered> {
     const tokens = use === null ? null : this.tokensFor(use);
     const answer = await exchange({
       url,

@@ -104,7 +104,7 @@ export class Sizes {
   ) {}
 
   /** The GPU sizes of a region, with those that the subscription may not have. @throws Failure */
-  async of(subscriptionId: string, region: string): Promise<SizeTable> {
+  async tableOf(subscriptionId: string, region: string): Promise<SizeTable> {
     const key = `${subscriptionId} ${region}`;
     const held = this.known.get(key);
     if (held !== undefined && this.clock.now() - held.at < DAY_MS) return held.table;
@@ -126,18 +126,18 @@ export class Sizes {
     const { subscriptions } = this.client.settings;
     for (const one of subscriptions.slice(0, -1)) {
       const table = await unlessFailed(
-        () => this.of(one, region),
+        () => this.tableOf(one, region),
         () => undefined,
       );
       if (table !== null) return table;
     }
-    return this.of(subscriptions.at(-1) ?? '', region);
+    return this.tableOf(subscriptions.at(-1) ?? '', region);
   }
 
   /** The same, or what names alone tell. @param lacks is told what could not be read */
   async orNames(subscriptionId: string, region: string, lacks: (what: string) => void): Promise<SizeTable> {
     const table = await unlessFailed(
-      () => this.of(subscriptionId, region),
+      () => this.tableOf(subscriptionId, region),
       (message) => lacks(`the sizes of ${region} could not be read: ${message}`),
     );
     return table ?? this.known.get(`${subscriptionId} ${region}`)?.table ?? new Map<string, Size>();

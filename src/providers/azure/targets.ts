@@ -97,10 +97,10 @@ const POWER: Readonly<Record<string, readonly [RunState, BillingState]>> = {
 };
 
 export function powerOf(statuses: Statuses | null | undefined, provisioningState: string | null | undefined): Power {
-  const of = (kind: string) => statuses?.find(({ code }) => code?.toLowerCase().startsWith(`${kind}/`) === true);
-  const at = Date.parse(of('provisioningstate')?.time ?? '');
+  const statusOf = (kind: string) => statuses?.find(({ code }) => code?.toLowerCase().startsWith(`${kind}/`) === true);
+  const at = Date.parse(statusOf('provisioningstate')?.time ?? '');
   const since = Number.isNaN(at) ? null : at;
-  const word = of('powerstate')?.code?.split('/')[1]?.toLowerCase() ?? '';
+  const word = statusOf('powerstate')?.code?.split('/')[1]?.toLowerCase() ?? '';
   if (provisioningState?.toLowerCase() === 'deleting') return { state: 'stopping', billing: 'unknown', since };
   const [state, billing] = POWER[word] ?? ['unknown', 'unknown'];
   if (state === 'unknown' && provisioningState?.toLowerCase() === 'creating')

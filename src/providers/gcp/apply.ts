@@ -84,7 +84,7 @@ export class Effects {
     const request =
       target.kind === 'instance' ? await this.onInstance(effect, target, seen) : await this.onGroup(effect, target);
     if (isOutcome(request)) return request;
-    const outcome = await this.sent.once(token, this.clock.now(), () => this.send(request, target, token));
+    const outcome = await this.sent.applyOnce(token, this.clock.now(), () => this.send(request, target, token));
     return outcome;
   }
 

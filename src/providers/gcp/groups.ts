@@ -41,7 +41,7 @@ export class Templates {
   constructor(private readonly client: GoogleClient) {}
 
   /** Null: it is gone. @throws Failure */
-  async of(project: string, address: string): Promise<Template | null> {
+  async templateAt(project: string, address: string): Promise<Template | null> {
     const kept = this.known.get(address);
     if (kept !== undefined) return kept;
     const path = { project: partOf(address, 'projects') ?? project, instanceTemplate: lastOf(address) };
@@ -108,7 +108,7 @@ async function makesOf({ templates }: GroupReader, group: Group, project: string
   const addresses = [...new Set(versions.some((one) => one !== '') ? versions : [group.instanceTemplate ?? ''])];
   const found: (Make | null)[] = [];
   for (const address of addresses.filter((one) => one !== '')) {
-    const properties = (await templates.of(project, address))?.properties ?? null;
+    const properties = (await templates.templateAt(project, address))?.properties ?? null;
     found.push(properties === null ? null : { properties, type: lastOf(properties.machineType ?? '') });
   }
   return found;
@@ -119,7 +119,7 @@ async function groupAsTarget(reader: GroupReader, group: Group, project: string,
   const makes = await makesOf(reader, group, project);
   // A type is asked for in a zone: of a regional group, in the first that it spreads over.
   const zone = isZone(place) ? place : lastOf(group.distributionPolicy?.zones?.[0]?.zone ?? '');
-  const known = await reader.types.of(
+  const known = await reader.types.gpusOf(
     project,
     makes.flatMap((make) => (make === null || zone === '' ? [] : [{ name: make.type, zone }])),
     lacks,

@@ -31,7 +31,7 @@ export async function gpuInstances(
   lacks: Lacks,
 ): Promise<FleetTarget[]> {
   const found = await readInstances(client, project, lacks);
-  const known = await types.of(project, found.map(typeOf), lacks);
+  const known = await types.gpusOf(project, found.map(typeOf), lacks);
   return found
     .map((one) => instanceAsTarget(one, project, client.settings.account, known.get(typeOf(one).name)))
     .filter(({ gpus }) => gpus !== 0);
@@ -61,7 +61,7 @@ export async function readInstance(
 ): Promise<FleetTarget | null> {
   const one = await findInstance(client, project, zone, id);
   if (one === null) return null;
-  const known = await types.of(project, [typeOf(one)], () => undefined);
+  const known = await types.gpusOf(project, [typeOf(one)], () => undefined);
   return instanceAsTarget(one, project, client.settings.account, known.get(typeOf(one).name));
 }
 

@@ -120,7 +120,7 @@ async function withAttached(
     const at = typeOf(one);
     return cards === undefined || others.length > 0 || !takesCards(at.name) ? [] : [{ ...at, cards }];
   });
-  const known = await types.of(project, put, lacks);
+  const known = await types.gpusOf(project, put, lacks);
   return put.flatMap(({ name, zone, cards }): Machine[] => {
     const type = known.get(name);
     return type === undefined ? [] : [{ region: regionOf(zone), sku: skuOf(name, [cards]), type, cards }];
@@ -176,12 +176,12 @@ function rateOfMachine({ region, type, cards }: Machine, usage: Usage, prices: P
   const disks = BigInt(type.bundledLocalSsds?.partitionCount ?? 0);
   /** Each with how many units of it an hour takes, in parts of `WHOLE`. */
   const parts: readonly (readonly [UnitPrice | null, bigint])[] = [
-    [prices.of(region, usage, 'cpu', label), BigInt(type.guestCpus) * WHOLE],
-    [prices.of(region, usage, 'ram', label), (BigInt(type.memoryMb) * WHOLE) / MIB_PER_GIB],
+    [prices.priceOf(region, usage, 'cpu', label), BigInt(type.guestCpus) * WHOLE],
+    [prices.priceOf(region, usage, 'ram', label), (BigInt(type.memoryMb) * WHOLE) / MIB_PER_GIB],
     [cardPrice(prices, region, usage, cards), (BigInt(eighths) * WHOLE) / EIGHTHS],
     ...(disks === 0n
       ? []
-      : [[prices.of(region, usage, 'ssd', ''), (disks * GIB_OF_SSD * WHOLE) / HOURS_PER_MONTH] as const]),
+      : [[prices.priceOf(region, usage, 'ssd', ''), (disks * GIB_OF_SSD * WHOLE) / HOURS_PER_MONTH] as const]),
   ];
   let nanos = 0n;
   const currencies = new Set<string>();

@@ -101,7 +101,7 @@ export class PartPrices {
     }
   }
 
-  of(region: string, usage: Usage, kind: Kind, label: string): UnitPrice | null {
+  priceOf(region: string, usage: Usage, kind: Kind, label: string): UnitPrice | null {
     return this.prices.get(keyOf(region, usage, kind, label)) ?? null;
   }
 }
@@ -169,6 +169,6 @@ const CARDS: Readonly<Record<string, readonly string[]>> = {
 
 /** The price of one card; null: the catalogue has none, or two. */
 export function cardPrice(prices: PartPrices, region: string, usage: Usage, { type }: Cards): UnitPrice | null {
-  const found = (CARDS[type] ?? []).flatMap((label) => prices.of(region, usage, 'gpu', label) ?? []);
+  const found = (CARDS[type] ?? []).flatMap((label) => prices.priceOf(region, usage, 'gpu', label) ?? []);
   return found.length === 1 ? (found[0] ?? null) : null;
 }

@@ -105,7 +105,7 @@ export class MachineTypes {
    * @param lacks is told of one that Google did not answer for
    * @throws Failure denied where none may be asked for
    */
-  async of(
+  async gpusOf(
     project: string,
     wanted: Iterable<{ readonly name: string; readonly zone: string }>,
     lacks: Lacks,

@@ -142,7 +142,7 @@ async function apply<Client>(
   if (id === null) throw invalid(`${effect.target} names no machine of ${title}`);
   const change = cloud.changes[effect.kind];
   if (change === undefined) return refused('unsupported', `${title} has no ${effect.kind} for ${effect.target}`);
-  return sent.once(token, now, () =>
+  return sent.applyOnce(token, now, () =>
     acting(title, change.permission, change.detail, () => change.send(client, id, token)),
   );
 }

@@ -125,7 +125,7 @@ export async function applyEffect(
   const request = await requestFor(client, effect, target);
   if (request === null) return refused('unsupported', `Tencent Cloud has no ${effect.kind} for ${effect.target}`);
   const { service, action, params, detail } = request;
-  return sent.once(token, now, () =>
+  return sent.applyOnce(token, now, () =>
     acting(CLOUD, permissionOf(service, action), detail, async () => {
       const answer = ANSWER.safeParse(await client.call(service, action, target.region, params, 'act'));
       return answer.data?.RequestId ?? null;

@@ -227,7 +227,7 @@ async function groupsAsTargets(
 ): Promise<FleetTarget[]> {
   const configurations = await readConfigurations(client, region, groups);
   const machines = groups.map(({ LaunchConfigurationId }) => configurations.get(LaunchConfigurationId ?? ''));
-  const known = await types.of(region, machines.flatMap(typesOf), now);
+  const known = await types.gpusOf(region, machines.flatMap(typesOf), now);
   return groups.map((group, at) => asTarget(group, machines[at], region, client.settings.account, known));
 }
 

@@ -84,7 +84,7 @@ export class InstanceTypes {
   constructor(private readonly client: TencentClient) {}
 
   /** @throws Failure */
-  async of(region: string, types: readonly string[], now: number): Promise<ReadonlyMap<string, TypeGpus>> {
+  async gpusOf(region: string, types: readonly string[], now: number): Promise<ReadonlyMap<string, TypeGpus>> {
     const kept = this.known.get(region);
     const stale = kept === undefined || (now - kept.at >= HOUR_MS && types.some((type) => !kept.types.has(type)));
     if (!stale || types.length === 0) return kept?.types ?? new Map();

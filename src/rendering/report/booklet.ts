@@ -19,12 +19,12 @@ export async function bookletOf(
   { texts, format, charts, sections, title, leads }: Written,
   madeAt: string,
 ): Promise<Uint8Array> {
-  const sheet = new Sheet({ title: `${texts.of('title')}: ${title}`, language: format.reader.locale, madeAt });
-  sheet.paragraph(texts.of('title'), { size: 22, bold: true });
+  const sheet = new Sheet({ title: `${texts.text('title')}: ${title}`, language: format.reader.locale, madeAt });
+  sheet.paragraph(texts.text('title'), { size: 22, bold: true });
   sheet.paragraph(title, { size: 13, bold: true }, 4);
   for (const lead of leads) sheet.paragraph(lead, { size: 9, colour: SOFT });
   for (const section of sections) put(sheet, section, format, (name) => charts.svg(name));
-  return sheet.end((page, pages) => texts.of('page', { page, pages }));
+  return sheet.end((page, pages) => texts.text('page', { page, pages }));
 }
 
 function put(

@@ -34,10 +34,10 @@ export class Charts {
     const made = this.made(name);
     if (made === null) return null;
     const { height = SIZE.height, ...option } = made;
-    const title = this.texts.of(`chart.${name}` as TextKey);
+    const title = this.texts.text(`chart.${name}` as TextKey);
     return renderSvg(
       { textStyle: { fontSize: FONT_SIZE }, ...option },
-      { ...SIZE, height, title, description: `${title}. ${this.texts.of('chart.table')}` },
+      { ...SIZE, height, title, description: `${title}. ${this.texts.text('chart.table')}` },
     );
   }
 
@@ -47,7 +47,7 @@ export class Charts {
   }
 
   title(name: ChartName): string {
-    return this.texts.of(`chart.${name}` as TextKey);
+    return this.texts.text(`chart.${name}` as TextKey);
   }
 
   private made(name: ChartName): Made | null {
@@ -82,9 +82,9 @@ export class Charts {
       budgets.find((budget) => budget.team === team && budget.planned !== null && budget.currency === currency)
         ?.planned ?? null;
     const names = [
-      this.texts.of('chart.cumulative'),
-      this.texts.of('chart.daily'),
-      ...(planned === null ? [] : [this.texts.of('chart.planned')]),
+      this.texts.text('chart.cumulative'),
+      this.texts.text('chart.daily'),
+      ...(planned === null ? [] : [this.texts.text('chart.planned')]),
     ];
     return {
       grid: { left: 80, right: 24, top: 40, bottom: 40 },
@@ -135,16 +135,16 @@ export class Charts {
       const from = level;
       level += change;
       return {
-        label: this.texts.of(`effect.${effect}`),
+        label: this.texts.text(`effect.${effect}`),
         low: Math.min(from, level),
         size: Math.abs(change),
         colour: change > 0 ? OKABE_ITO.orange : OKABE_ITO.bluishGreen,
       };
     });
     const all = [
-      { label: this.texts.of('effect.before'), low: 0, size: before, colour: OKABE_ITO.blue },
+      { label: this.texts.text('effect.before'), low: 0, size: before, colour: OKABE_ITO.blue },
       ...bars,
-      { label: this.texts.of('effect.after'), low: 0, size: after, colour: OKABE_ITO.blue },
+      { label: this.texts.text('effect.after'), low: 0, size: after, colour: OKABE_ITO.blue },
     ];
     return {
       grid: { left: 80, right: 24, top: 24, bottom: 64 },
@@ -176,7 +176,7 @@ export class Charts {
     const lines = spend.byGpuModel.filter(({ amount }) => amount !== null && number(amount) > 0).slice(0, MOST_BARS);
     if (lines.length === 0) return null;
     const label = (name: string | null): string =>
-      shortened(name === null ? this.texts.of('unknown') : printable(name), LABEL_PIXELS, FONT_SIZE);
+      shortened(name === null ? this.texts.text('unknown') : printable(name), LABEL_PIXELS, FONT_SIZE);
     return {
       height: 70 + 28 * lines.length,
       grid: { left: LABEL_PIXELS + 20, right: 40, top: 16, bottom: 40 },

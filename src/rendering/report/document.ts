@@ -89,10 +89,10 @@ class Writer {
 
   private section(id: string, tables: readonly Table[], over: Partial<Section> = {}): Section {
     const shown = tables.filter(({ rows }) => rows.length > 0);
-    const nothing = shown.length === 0 && (over.notes ?? []).length === 0 ? [this.texts.of('nothing')] : [];
+    const nothing = shown.length === 0 && (over.notes ?? []).length === 0 ? [this.texts.text('nothing')] : [];
     return {
       id,
-      title: this.texts.of(`section.${id}` as TextKey),
+      title: this.texts.text(`section.${id}` as TextKey),
       notes: [...(over.notes ?? []), ...nothing],
       charts: over.charts ?? [],
       tables: shown,
@@ -102,8 +102,8 @@ class Writer {
   private table(id: string, columns: readonly string[], heads: number, rows: readonly (readonly Cell[])[]): Table {
     return {
       id,
-      title: this.texts.of(`table.${id}` as TextKey),
-      columns: columns.map((column) => ({ id: column, title: this.texts.of(`column.${column}` as TextKey) })),
+      title: this.texts.text(`table.${id}` as TextKey),
+      columns: columns.map((column) => ({ id: column, title: this.texts.text(`column.${column}` as TextKey) })),
       heads,
       rows,
     };
@@ -115,7 +115,7 @@ class Writer {
       id,
       ['figure', 'value'],
       1,
-      rows.map(([key, cell]) => [text(this.texts.of(`figure.${key}` as TextKey)), cell]),
+      rows.map(([key, cell]) => [text(this.texts.text(`figure.${key}` as TextKey)), cell]),
     );
   }
 
@@ -189,7 +189,7 @@ class Writer {
         money(forecast?.mean ?? null, currency),
         money(forecast?.low ?? null, currency),
         money(forecast?.high ?? null, currency),
-        exhaustionAt === null ? text(this.texts.of('none')) : instant(exhaustionAt),
+        exhaustionAt === null ? text(this.texts.text('none')) : instant(exhaustionAt),
         hours(unpricedGpuHours),
         name(lacking.map((one) => [one.amount, one.currency].filter((part) => part !== null).join(' ')).join(', ')),
       ],
@@ -281,9 +281,9 @@ class Writer {
   private change(): Section {
     const { bridge, currency } = this.report;
     const steps = (known: ReportBridge): (readonly Cell[])[] => [
-      [text(this.texts.of('effect.before')), money(known.before, currency)],
-      ...EFFECTS.map((effect) => [text(this.texts.of(`effect.${effect}`)), money(known.effects[effect], currency)]),
-      [text(this.texts.of('effect.after')), money(known.after, currency)],
+      [text(this.texts.text('effect.before')), money(known.before, currency)],
+      ...EFFECTS.map((effect) => [text(this.texts.text(`effect.${effect}`)), money(known.effects[effect], currency)]),
+      [text(this.texts.text('effect.after')), money(known.after, currency)],
     ];
     const effects = (of: Readonly<Record<EffectName, string>>): Cell[] =>
       EFFECTS.map((effect) => money(of[effect], currency));
@@ -296,9 +296,9 @@ class Writer {
           columns: [
             ...['provider', 'sku', 'gpu', 'term', 'before', 'after'].map((id) => ({
               id,
-              title: this.texts.of(`column.${id}` as TextKey),
+              title: this.texts.text(`column.${id}` as TextKey),
             })),
-            ...EFFECTS.map((effect) => ({ id: effect, title: this.texts.of(`effect.${effect}`) })),
+            ...EFFECTS.map((effect) => ({ id: effect, title: this.texts.text(`effect.${effect}`) })),
           ],
           rows: [
             ...known.cells.map((cell) => [
@@ -314,7 +314,7 @@ class Writer {
               ? []
               : [
                   [
-                    text(this.texts.of('others', { count: known.rest.cells })),
+                    text(this.texts.text('others', { count: known.rest.cells })),
                     text(''),
                     text(''),
                     text(''),
@@ -327,7 +327,7 @@ class Writer {
         },
       ],
       'change',
-      { charts: ['bridge'], notes: [this.texts.of('note.change')] },
+      { charts: ['bridge'], notes: [this.texts.text('note.change')] },
     );
   }
 
@@ -384,7 +384,7 @@ class Writer {
           ]),
         ),
       ],
-      { notes: [this.texts.of('note.savings')] },
+      { notes: [this.texts.text('note.savings')] },
     );
   }
 
@@ -417,7 +417,7 @@ class Writer {
           ]),
         ),
       ],
-      { notes: [this.texts.of('note.refused')] },
+      { notes: [this.texts.text('note.refused')] },
     );
   }
 
@@ -456,7 +456,7 @@ class Writer {
         this.table('left-states', ['state', 'count', 'estimated', 'unknown'], 1, states),
         this.chances('left-chances', leftOnTable.chances),
       ],
-      { notes: [this.texts.of('note.left')] },
+      { notes: [this.texts.text('note.left')] },
     );
   }
 
@@ -490,7 +490,7 @@ class Writer {
         ),
       ],
       'optimum',
-      { notes: [this.texts.of('note.optimum')] },
+      { notes: [this.texts.text('note.optimum')] },
     );
   }
 
@@ -520,7 +520,7 @@ class Writer {
         ]),
       ],
       'utilisation',
-      { notes: [this.texts.of('note.utilisation')] },
+      { notes: [this.texts.text('note.utilisation')] },
     );
   }
 
@@ -552,16 +552,16 @@ class Writer {
       forecast,
       ({ from, mean, low, high, method, historyDays }) => [
         this.table('forecast', ['figure', 'value'], 1, [
-          [text(this.texts.of('column.period')), { kind: 'day', day: from }],
-          [text(this.texts.of('figure.mean')), money(mean, currency)],
-          [text(this.texts.of('figure.low')), money(low, currency)],
-          [text(this.texts.of('figure.high')), money(high, currency)],
-          [text(this.texts.of('figure.history')), count(historyDays)],
-          [text(this.texts.of('figure.method')), text(this.texts.code('method', method))],
+          [text(this.texts.text('column.period')), { kind: 'day', day: from }],
+          [text(this.texts.text('figure.mean')), money(mean, currency)],
+          [text(this.texts.text('figure.low')), money(low, currency)],
+          [text(this.texts.text('figure.high')), money(high, currency)],
+          [text(this.texts.text('figure.history')), count(historyDays)],
+          [text(this.texts.text('figure.method')), text(this.texts.code('method', method))],
         ]),
       ],
       'forecast',
-      { notes: [this.texts.of('note.forecast')] },
+      { notes: [this.texts.text('note.forecast')] },
     );
   }
 

@@ -92,7 +92,7 @@ export class Formatter {
     const plain = (text: string, isName = false): Shown => ({ text, exact: null, unit: null, isNumber: false, isName });
     const number = (exact: string | null, unit: string, text: (known: string) => string): Shown =>
       exact === null
-        ? { ...plain(this.texts.of('unknown')), unit, isNumber: true }
+        ? { ...plain(this.texts.text('unknown')), unit, isNumber: true }
         : { text: text(exact), exact, unit, isNumber: true, isName: false };
     switch (cell.kind) {
       case 'money':
@@ -107,10 +107,10 @@ export class Formatter {
         return { ...plain(this.day(cell.day)), exact: cell.day, unit: 'day' };
       case 'instant':
         return cell.at === null
-          ? plain(this.texts.of('unknown'))
+          ? plain(this.texts.text('unknown'))
           : { ...plain(this.instant(cell.at)), exact: cell.at, unit: 'time' };
       case 'name':
-        return cell.text === null ? plain(this.texts.of('unknown')) : plain(printable(cell.text), true);
+        return cell.text === null ? plain(this.texts.text('unknown')) : plain(printable(cell.text), true);
       case 'text':
         return plain(cell.text);
     }

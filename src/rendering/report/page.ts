@@ -48,10 +48,10 @@ export function pageOf({ title, leads, sections }: Page, texts: Texts, format: F
   return `<!doctype html>
 <html lang="${escapeHtml(format.reader.locale)}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>${escapeHtml(`${texts.of('title')}: ${title}`)}</title>
+<title>${escapeHtml(`${texts.text('title')}: ${title}`)}</title>
 <style>${STYLE}</style></head>
 <body><main>
-<header><h1>${escapeHtml(texts.of('title'))}</h1>
+<header><h1>${escapeHtml(texts.text('title'))}</h1>
 <p class="lead"><strong>${escapeHtml(title)}</strong></p>
 ${leads.map((lead) => `<p class="lead">${escapeHtml(lead)}</p>`).join('\n')}</header>
 ${body}

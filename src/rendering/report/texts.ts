@@ -267,7 +267,7 @@ export class Texts {
   constructor(readonly language: Language) {}
 
   /** The text, with what stands in braces filled in. */
-  of(key: TextKey, filled: Readonly<Record<string, string | number>> = {}): string {
+  text(key: TextKey, filled: Readonly<Record<string, string | number>> = {}): string {
     const [english, chinese] = TEXTS[key];
     return (this.language === 'zh' ? chinese : english).replace(/\{(\w+)\}/g, (whole, name: string) =>
       String(filled[name] ?? whole),
@@ -277,7 +277,7 @@ export class Texts {
   /** The word for a code of a group; the code itself where there is none. */
   code(group: 'state' | 'world' | 'act' | 'term' | 'effort' | 'method' | 'reason' | 'category', code: string): string {
     const key = `${group}.${code}`;
-    return Object.hasOwn(TEXTS, key) ? this.of(key as TextKey) : code;
+    return Object.hasOwn(TEXTS, key) ? this.text(key as TextKey) : code;
   }
 }
 

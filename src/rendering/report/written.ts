@@ -30,20 +30,20 @@ export function write(report: Report, reader: Reader): Written {
     format,
     charts: new Charts(report, texts, format),
     sections: documentOf(report, texts),
-    title: texts.of('for', { team: printable(report.teamName), month: format.month(report.month) }),
+    title: texts.text('for', { team: printable(report.teamName), month: format.month(report.month) }),
     leads: [
-      texts.of('zone', { zone, at: format.instant(madeAt) }),
+      texts.text('zone', { zone, at: format.instant(madeAt) }),
       ...(teams.length > 1
         ? [
-            texts.of('covers', {
+            texts.text('covers', {
               teams:
                 teams.length > MOST_TEAMS
-                  ? `${named}, ${texts.of('others', { count: teams.length - MOST_TEAMS })}`
+                  ? `${named}, ${texts.text('others', { count: teams.length - MOST_TEAMS })}`
                   : named,
             }),
           ]
         : []),
-      ...(isOver ? [] : [texts.of('open', { at: format.instant(asOf) })]),
+      ...(isOver ? [] : [texts.text('open', { at: format.instant(asOf) })]),
     ],
   };
 }

@@ -43,7 +43,7 @@ export class AlertPlaceStore {
   }
 
   /** Lets the place rest until an instant, epoch milliseconds: it asked for that. */
-  async rest(tx: Queryable, organisation: string, { channel, address }: Place, until: number): Promise<void> {
+  async pauseUntil(tx: Queryable, organisation: string, { channel, address }: Place, until: number): Promise<void> {
     await tx.query(
       `insert into alert_pace (organisation, channel, address, next_at) values ($1, $2, $3, $4)
        on conflict (organisation, channel, address) do update set next_at = greatest(alert_pace.next_at, excluded.next_at)`,

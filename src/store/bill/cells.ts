@@ -28,7 +28,12 @@ const MOST_CELLS = 100_000;
 
 export class BillCellStore {
   /** Null: it has to be worked out. */
-  async kept(db: Queryable, organisation: string, delivery: string, rulesVersion: number): Promise<BillSummary | null> {
+  async readKept(
+    db: Queryable,
+    organisation: string,
+    delivery: string,
+    rulesVersion: number,
+  ): Promise<BillSummary | null> {
     const [row] = await db.query<{ summary: SummaryJson }>(
       `select summary from bill_cells where organisation = $1 and delivery = $2 and rules_version = $3`,
       [organisation, delivery, rulesVersion],

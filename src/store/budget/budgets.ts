@@ -475,7 +475,7 @@ export class BudgetStore {
   }
 
   /** Budgets of the given teams and of every team above them. */
-  async over(db: Queryable, organisation: string, teams: ReadonlySet<string>): Promise<Budget[]> {
+  async budgetsOver(db: Queryable, organisation: string, teams: ReadonlySet<string>): Promise<Budget[]> {
     const rows = await db.query<{ spec: Budget }>(
       `with recursive above(id) as (
          select unnest($2::text[]) union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)

@@ -110,7 +110,7 @@ export class Apportioning {
     const key = dimensionKey(dimension);
     const { hour, until } = daysOf(record, record.charge);
     const id = ids.get(key);
-    const isAside = id !== undefined && !aside.of({ dimension: id, hour, until }).next().done;
+    const isAside = id !== undefined && !aside.metersOf({ dimension: id, hour, until }).next().done;
     if (isAside) lines.add(team, id, record);
     else this.addBilled(team, hour, key, record.charge.billed);
   }

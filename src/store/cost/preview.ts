@@ -86,13 +86,13 @@ export async function previewRules(
       fx,
     });
     const credits = readCredits(await stores.credits.specs(tx, organisation));
-    const of = (id: string): { provider: string; isMetered: boolean } | null => {
+    const sourceOf = (id: string): { provider: string; isMetered: boolean } | null => {
       const dimension = dimensions.get(id);
       return dimension === undefined
         ? null
         : { provider: dimension.provider, isMetered: dimension.kind === 'metered' && dimension.category !== 'Credit' };
     };
-    const taken = takeCredits(after, credits, of, fx);
+    const taken = takeCredits(after, credits, sourceOf, fx);
     return compared(before, sumsOf([...after, ...taken]));
   });
 }

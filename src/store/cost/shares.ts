@@ -54,7 +54,7 @@ export class ShareStore {
   }
 
   /** The sharing of every day with shared costs whose charges reach beyond a day, as what enqueues it. */
-  async from(tx: Transaction, organisation: string, day: string): Promise<WorkItem[]> {
+  async itemsFrom(tx: Transaction, organisation: string, day: string): Promise<WorkItem[]> {
     const rows = await tx.query<{ day: string }>(
       `select distinct c.day::text as day from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and c.team like 'shared:%' and c.shared_from = '' and c.day + d.days > $2::date`,
@@ -93,7 +93,7 @@ export class ShareStore {
     for (const row of shared) {
       // No rule splits it any more: until its lines are allocated anew it is nobody's.
       const assignment = assignmentOf(row.team) ?? NOBODY;
-      for (const [team, share] of sharesOf(row, assignment, use.of(row.currency, { first, count: row.days }))) {
+      for (const [team, share] of sharesOf(row, assignment, use.weightsOf(row.currency, { first, count: row.days }))) {
         teams.add(team);
         rows.push(
           `${copyText(organisation)}\t${copyText(team)}\t${day}\t${row.dimension}\t${copyText(row.currency)}\t${copyText(row.team)}\t0\t\\N\t${share.unpriced}\t${row.lines}\t${BASES.map((basis) => copyText(share[basis] ?? null)).join('\t')}\n`,

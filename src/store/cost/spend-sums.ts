@@ -349,7 +349,7 @@ class Sides {
   readonly list: Side[] = [];
   private readonly byKey = new Map<string, Side>();
 
-  of(key: string, values: () => readonly (string | null)[]): Side {
+  sideOf(key: string, values: () => readonly (string | null)[]): Side {
     const known = this.byKey.get(key);
     if (known !== undefined) return known;
     const made = { number: this.list.length, values: values() };
@@ -387,7 +387,7 @@ class Adding {
   private readonly days = new Sides();
   private readonly dimensionsById = new Map<string, Side>();
   private readonly daysByList = new Map<string, readonly Day[]>();
-  private readonly allDays = this.days.of('', () => []);
+  private readonly allDays = this.days.sideOf('', () => []);
   /** By the numbers of team, dimension and day. */
   private readonly byNumbers: Sum[][][] = [];
   private readonly sums: Sum[] = [];
@@ -478,7 +478,7 @@ class Adding {
     const values = this.groupBy.map((key) =>
       key === 'team' ? team : key === 'sharedFrom' && sharedFrom !== '' ? sharedFrom : null,
     );
-    return this.teams.of(JSON.stringify([...values, currency]), () => [...values, currency]);
+    return this.teams.sideOf(JSON.stringify([...values, currency]), () => [...values, currency]);
   }
 
   /** One side for all dimensions that agree in what is grouped by. */
@@ -487,7 +487,7 @@ class Adding {
     if (found !== undefined) return found;
     const dimension = this.known.get(id);
     const values = this.groupBy.map((key) => (isOfDimension(key) ? (dimension?.[key] ?? null) : null));
-    const side = this.dimensions.of(JSON.stringify(values), () => values);
+    const side = this.dimensions.sideOf(JSON.stringify(values), () => values);
     this.dimensionsById.set(id, side);
     return side;
   }
@@ -506,7 +506,11 @@ class Adding {
     const day = formatInstant(Number(text) * DAY_MS).slice(0, 10);
     const month = day.slice(0, 7);
     const values = this.groupBy.map((key) => (key === 'day' ? day : key === 'month' ? month : null));
-    return { side: this.days.of(this.apart || this.groupBy.includes('day') ? day : month, () => values), day, text };
+    return {
+      side: this.days.sideOf(this.apart || this.groupBy.includes('day') ? day : month, () => values),
+      day,
+      text,
+    };
   }
 }
 

@@ -99,7 +99,7 @@ export class SampleGroups {
   /** So that one that was looked for is not compared again. */
   private readonly same = new Map<SampleGroup, SampleGroup>();
 
-  of(group: SampleGroup): SampleGroup {
+  shared(group: SampleGroup): SampleGroup {
     let same = this.same.get(group);
     if (same !== undefined) return same;
     if (this.same.size >= MOST_FOUND) this.same.clear();
@@ -134,7 +134,7 @@ export class DeviceHours {
   /** Adds what a block holds, as far as `includes` lets it pass. */
   addBlock(source: string, columns: SampleColumns, includes: (group: SampleGroup, seenAt: number) => boolean): void {
     const { groups, groupOf, seenAt, values, faults } = columns;
-    const own = groups.map((group) => this.known.of(group));
+    const own = groups.map((group) => this.known.shared(group));
     let sample = 0;
     const valueOf = (measure: number): number =>
       this.wanted?.has(measure) === false ? Number.NaN : (values[measure]?.[sample] ?? Number.NaN);
@@ -147,7 +147,7 @@ export class DeviceHours {
   }
 
   add(source: string, { group, seenAt, values, fault }: SampleEntry): void {
-    const own = this.known.of(group);
+    const own = this.known.shared(group);
     const valueOf = (measure: number): number =>
       this.wanted?.has(measure) === false ? Number.NaN : (values[measure] ?? Number.NaN);
     this.device(source, own, hourOf(seenAt)).put(own, seenAt, valueOf, fault);
@@ -159,7 +159,7 @@ export class DeviceHours {
       for (let minute = 0; minute < MINUTES_PER_HOUR; minute += 1) {
         const group = other.group(minute);
         if (group === null) continue;
-        const own = this.known.of(group);
+        const own = this.known.shared(group);
         const device = this.device(other.source, own, other.hour);
         device.put(own, other.seenAt[minute] ?? 0, (measure) => other.value(measure, minute), other.fault(minute));
       }
@@ -172,7 +172,7 @@ export class DeviceHours {
   }
 
   /** The device hours of a resource, of all sources; the hours of a device in the order of time. */
-  of(resource: string): DeviceHour[] {
+  hoursOf(resource: string): DeviceHour[] {
     return [...(this.resources.get(resource)?.values() ?? [])].sort((a, b) => a.hour - b.hour);
   }
 

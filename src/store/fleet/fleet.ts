@@ -322,7 +322,7 @@ export class FleetStore implements TargetFinder {
   }
 
   /** Those of the named targets that are kept, gone ones too. @param names connection and target of each */
-  async those(
+  async getMany(
     db: Queryable,
     organisation: string,
     names: readonly { readonly connection: string; readonly target: string }[],

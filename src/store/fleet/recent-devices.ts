@@ -54,7 +54,7 @@ export class RecentDevices {
     for (const hour of this.read.keys()) if (hour < this.from) this.read.delete(hour);
     const wide = await wideEntries(db, this.organisation, [first, last], 'source = $4', [this.source]);
     for (const { entry } of wide) this.hours.add(this.source, entry);
-    return this.hours.names.flatMap((resource) => recentOf(this.hours.of(resource), first, last));
+    return this.hours.names.flatMap((resource) => recentOf(this.hours.hoursOf(resource), first, last));
   }
 
   private clear(): void {

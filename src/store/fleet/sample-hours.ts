@@ -64,7 +64,7 @@ export async function addRecent(
     const key = `${hour}\0${group.team}`;
     let stretch = stretches.get(key);
     if (stretch === undefined) stretches.set(key, (stretch = { team: group.team, hour, entries: [] }));
-    stretch.entries.push({ ...entry, group: known.of(group) });
+    stretch.entries.push({ ...entry, group: known.shared(group) });
   }
   const blocks = [...stretches.values()].flatMap(blocksOf);
   for (let first = 0; first < blocks.length; first += BLOCKS_PER_STATEMENT) {
@@ -305,7 +305,7 @@ async function replaceHours(
     pending = [];
   };
   for (const resource of hours.names) {
-    pending.push(...packedRows(resource, hours.of(resource)));
+    pending.push(...packedRows(resource, hours.hoursOf(resource)));
     if (pending.length >= ROWS_PER_STATEMENT) await write();
   }
   await write();
@@ -381,16 +381,16 @@ export async function placeHours(
   for (const { payload } of rows) hours.addBlock(source, readSamples(payload), () => true);
   const placed = new SampleGroups();
   const changed = new Set<number>();
-  for (const device of hours.of(resource)) {
+  for (const device of hours.hoursOf(resource)) {
     for (let minute = 0; minute < MINUTES_PER_HOUR; minute += 1) {
       const group = device.group(minute);
       if (group === null || device.hour + minute * MINUTE_MS < since || isAt(group, place)) continue;
-      device.hold(minute, placed.of({ ...group, ...place }));
+      device.hold(minute, placed.shared({ ...group, ...place }));
       changed.add(device.hour);
     }
   }
   const anew = new DeviceHours();
-  anew.merge(hours.of(resource).filter(({ hour }) => changed.has(hour)));
+  anew.merge(hours.hoursOf(resource).filter(({ hour }) => changed.has(hour)));
   const old = rows.filter(({ hour }) => changed.has(hour.getTime())).map(({ id }) => id);
   await replaceHours(tx, organisation, source, old, anew);
 }

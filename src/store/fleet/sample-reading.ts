@@ -70,8 +70,8 @@ export async function* samplesByResource(
     );
     for (const { source, entry } of wide) hours.add(source, entry);
     for (const resource of own) {
-      hours.merge(recent.of(resource));
-      yield { resource, samples: minutesOf(hours.of(resource), filter, (group) => teams.has(group.team)) };
+      hours.merge(recent.hoursOf(resource));
+      yield { resource, samples: minutesOf(hours.hoursOf(resource), filter, (group) => teams.has(group.team)) };
     }
   }
 }
@@ -95,10 +95,10 @@ export async function samplesOfWorkloads(
     workloads,
   ]);
   for (const { source, entry } of wide) hours.add(source, entry);
-  for (const resource of recent.names) hours.merge(recent.of(resource));
+  for (const resource of recent.names) hours.merge(recent.hoursOf(resource));
   const own = new Set(workloads);
   return hours.names.flatMap((resource) =>
-    minutesOf(hours.of(resource), filter, ({ workload }) => workload !== null && own.has(workload)),
+    minutesOf(hours.hoursOf(resource), filter, ({ workload }) => workload !== null && own.has(workload)),
   );
 }
 

@@ -269,7 +269,7 @@ export class ViewStore {
     const names = rows.flatMap(({ connection, target }) =>
       connection === null || target === null ? [] : [{ connection, target }],
     );
-    const seen = await this.fleet.those(db, organisation, names);
+    const seen = await this.fleet.getMany(db, organisation, names);
     const covered = names.length === 0 ? [] : await this.covered(db, organisation, asOf);
     return new Map(
       rows.flatMap(({ resource, connection, target }): [string, MachineView][] => {
@@ -298,7 +298,7 @@ export class ViewStore {
     team: string,
     asOf: number,
   ): Promise<PolicyView['budgets'][number][]> {
-    const budgets = await this.budgets.over(db, organisation, new Set([team]));
+    const budgets = await this.budgets.budgetsOver(db, organisation, new Set([team]));
     if (budgets.length === 0) return [];
     const rows = await db.query<{ budget: string; start: Date; until: Date; state: BudgetStateJson }>(
       `select distinct on (budget) budget, period_start as start, period_end as until, state from budget_state

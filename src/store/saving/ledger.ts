@@ -288,16 +288,16 @@ function totalsOf(rows: readonly TotalRow[]): SavingTotals {
     }
     return [...byCurrency].map(([currency, nanos]) => ({ currency, amount: formatMoney({ nanos, currency }) }));
   };
-  const of = (state: LedgerState): TotalRow[] => rows.filter((row) => row.state === state);
-  const count = (state: LedgerState): number => of(state).reduce((sum, row) => sum + row.count, 0);
-  const proven = [...of('measured'), ...of('verified')];
+  const rowsIn = (state: LedgerState): TotalRow[] => rows.filter((row) => row.state === state);
+  const count = (state: LedgerState): number => rowsIn(state).reduce((sum, row) => sum + row.count, 0);
+  const proven = [...rowsIn('measured'), ...rowsIn('verified')];
   return {
-    estimated: { count: count('estimated'), monthly: sums(of('estimated'), ({ monthly }) => monthly) },
+    estimated: { count: count('estimated'), monthly: sums(rowsIn('estimated'), ({ monthly }) => monthly) },
     measured: { count: count('measured'), saved: sums(proven, ({ measured }) => measured) },
     verified: { count: count('verified'), saved: sums(proven, ({ verified }) => verified) },
     unverifiable: {
       count: count('unverifiable'),
-      reasons: of('unverifiable').map(({ reason, count: n }) => ({ reason: reason ?? '', count: n })),
+      reasons: rowsIn('unverifiable').map(({ reason, count: n }) => ({ reason: reason ?? '', count: n })),
     },
   };
 }

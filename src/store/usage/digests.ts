@@ -197,7 +197,7 @@ export class WantedIds {
   }
 
   /** Those that a row of digests holds, their words as texts. */
-  in(digests: Buffer): string[] {
+  idsIn(digests: Buffer): string[] {
     const found = new Set<string>();
     for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
       const own = this.byFirst.get(digests.readUInt32LE(at));

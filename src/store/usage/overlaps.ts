@@ -92,7 +92,7 @@ export class OverlapWatch {
   private size = 0;
 
   /** The newest intervals of a resource. */
-  of(organisation: string, provider: string, resource: string): Newest {
+  newestOf(organisation: string, provider: string, resource: string): Newest {
     let newest = this.heldOf(organisation, provider).get(resource);
     if (newest === undefined) {
       if (this.size >= MOST_RESOURCES) this.forget();
@@ -145,7 +145,7 @@ export class OverlapsOfImport {
     const place = group.index % KEPT_GROUPS;
     let newest = this.groups[place] === group ? this.newest[place] : undefined;
     if (newest === undefined) {
-      newest = this.watch.of(this.organisation, provider, resource);
+      newest = this.watch.newestOf(this.organisation, provider, resource);
       this.groups[place] = group;
       this.newest[place] = newest;
     }

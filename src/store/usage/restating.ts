@@ -93,7 +93,7 @@ export class Restating {
       }
       const counted = before.find(({ aside }) => !aside);
       const isLater = counted === undefined || compareVersions(record.version, counted.record.version) > 0;
-      const left = isLater ? misfit(record, corrected.of(record.id)) : null;
+      const left = isLater ? misfit(record, corrected.correctedBy(record.id)) : null;
       if (left !== null) {
         result.refused.push({
           record,

@@ -11,7 +11,7 @@ type Part = { readonly payload: Buffer } | { readonly rejects: RecordBatch['reje
 export class Spool {
   private constructor(private readonly parts: readonly Part[]) {}
 
-  static async of(batches: AsyncIterable<RecordBatch>): Promise<Spool> {
+  static async from(batches: AsyncIterable<RecordBatch>): Promise<Spool> {
     const parts: Part[] = [];
     // Only which records belong together matters here, not whose they are.
     const grouping = new Grouping(() => '', []);

@@ -74,7 +74,7 @@ export async function placesOf(
   const near = new Set<string>();
   const all = new WantedIds([...open.values()]);
   for (const { delivery, hour, digests } of rows) {
-    const keys = all.in(digests);
+    const keys = all.idsIn(digests);
     found(delivery, hour, keys);
     for (const key of keys) near.add(key);
   }
@@ -90,7 +90,7 @@ export async function placesOf(
     [far[0]?.from ?? 0n, far[0]?.to ?? 0n],
   );
   for await (const { delivery, hour, digests } of digestRows(tx, organisation, source, from, to))
-    found(delivery, hour, wanted.in(digests));
+    found(delivery, hour, wanted.idsIn(digests));
   return places;
 }
 

@@ -210,7 +210,7 @@ class Undoing {
     );
     const keys = new Map(own.map(({ key }) => [keyText(key), key]));
     for (;;) {
-      const { left, changed } = await this.without(delivery, keys);
+      const { left, changed } = await this.readWithout(delivery, keys);
       const again = [...left.values()].filter(({ aside }) => aside);
       const named = again.flatMap(({ record: { corrects } }) => corrects ?? []);
       const unread = named.filter((id) => !keys.has(keyOf(id)));
@@ -223,7 +223,7 @@ class Undoing {
   }
 
   /** What counts of some ids and of their corrections without a delivery, and the ids of which it counts now. */
-  private async without(
+  private async readWithout(
     delivery: string,
     keys: ReadonlyMap<string, Buffer>,
   ): Promise<{ readonly left: Map<string, Statement>; readonly changed: Set<string> }> {
@@ -284,7 +284,7 @@ const keyOf = (id: string): string => wordsKey(idWords(id));
 function checkCorrections(left: readonly Statement[], changed: ReadonlySet<string>, named: readonly string[]): void {
   const corrected = new Corrected(left.map(({ record }) => record));
   for (const id of new Set([...changed, ...named])) {
-    const corrections = corrected.of(id);
+    const corrections = corrected.correctedBy(id);
     if (corrections.length === 0) continue;
     const record = corrected.get(id);
     if (record === undefined && changed.has(id))

@@ -101,7 +101,7 @@ export class MeasurementStore {
     by: string,
     now: number,
   ): Promise<void> {
-    const of = <T>(read: (one: NewMeasurement) => T): T[] => taken.map(read);
+    const column = <T>(read: (one: NewMeasurement) => T): T[] => taken.map(read);
     await tx.query(
       `insert into throughput_measurement (organisation, team, made_by, made_at, model, gpu_model, gpu_count, batch, samples_per_second, family, params, size, optimizer, "precision", nodes, peak_memory_gib, measured_at)
        select $1, $2, $3, $4, m.* from unnest($5::text[], $6::text[], $7::int[], $8::float8[], $9::float8[], $10::text[], $11::float8[], $12::float8[], $13::text[], $14::text[], $15::int[], $16::float8[], $17::timestamptz[]) as m`,
@@ -110,19 +110,19 @@ export class MeasurementStore {
         team,
         by,
         formatInstant(now),
-        of(({ model }) => model),
-        of(({ gpu }) => modelOf(gpu) ?? gpu),
-        of(({ gpuCount }) => gpuCount),
-        of(({ batch }) => batch),
-        of(({ samplesPerSecond }) => samplesPerSecond),
-        of(({ family }) => family),
-        of(({ params }) => params),
-        of(({ size }) => size),
-        of(({ optimizer }) => optimizer),
-        of(({ precision }) => precision),
-        of(({ nodes }) => nodes),
-        of(({ peakMemoryGib }) => peakMemoryGib),
-        of(({ measuredAt }) => formatInstant(measuredAt)),
+        column(({ model }) => model),
+        column(({ gpu }) => modelOf(gpu) ?? gpu),
+        column(({ gpuCount }) => gpuCount),
+        column(({ batch }) => batch),
+        column(({ samplesPerSecond }) => samplesPerSecond),
+        column(({ family }) => family),
+        column(({ params }) => params),
+        column(({ size }) => size),
+        column(({ optimizer }) => optimizer),
+        column(({ precision }) => precision),
+        column(({ nodes }) => nodes),
+        column(({ peakMemoryGib }) => peakMemoryGib),
+        column(({ measuredAt }) => formatInstant(measuredAt)),
       ],
     );
   }

@@ -297,7 +297,7 @@ export class QuotesController {
         budgets:
           answer.budgets === null
             ? null
-            : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => shown(one, caller)) },
+            : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => visible(one, caller)) },
       };
     throw new Unquoted(answer);
   }
@@ -364,7 +364,7 @@ const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion =
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as PlacementQuestion;
 
 /** The verdict of a budget above the key's teams counts; its amounts are not for this key. */
-function shown(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
+function visible(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
   if (sees(principal, one.team)) return one;
   const reasons = one.reasons.length === 0 ? [] : ['the budget is of a team that this key does not see'];
   return {

@@ -189,7 +189,7 @@ function checked(place: string | null, form: RegExp): string | null {
 }
 
 /** Without its place in the list. */
-function shown<T extends { readonly place: string }>(placed: T): Omit<T, 'place'> {
+function withoutPlace<T extends { readonly place: string }>(placed: T): Omit<T, 'place'> {
   const { place: _, ...item } = placed;
   return item;
 }
@@ -218,7 +218,7 @@ export class ReconciliationController {
       (after, limit) => variances.list(organisation, filter, checked(after, PLACE), limit),
     );
     return {
-      items: page.items.map(shown),
+      items: page.items.map(withoutPlace),
       nextCursor: page.nextCursor,
       totals: await variances.totals(organisation, filter),
     };
@@ -265,7 +265,7 @@ export class ReconciliationController {
       ({ place }) => place,
       (after, limit) => stores.learnedRates.list(stores.db, principal.organisation, checked(after, RATE_PLACE), limit),
     );
-    return { items: page.items.map(shown), nextCursor: page.nextCursor };
+    return { items: page.items.map(withoutPlace), nextCursor: page.nextCursor };
   }
 
   @Endpoint('POST /v1/reconciliation/rates/:id/withdraw', {

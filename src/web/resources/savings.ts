@@ -111,7 +111,7 @@ const detailSchema = z
   .meta({ id: 'SavingDetail' });
 
 type Shown<T extends StoredSaving> = Omit<T, 'place'>;
-function shown<T extends StoredSaving>(stored: T): Shown<T> {
+function withoutPlace<T extends StoredSaving>(stored: T): Shown<T> {
   const { place: _, ...saving } = stored;
   return saving;
 }
@@ -141,7 +141,7 @@ export class SavingsController {
       (after, limit) => savingLedger.list(organisation, filter, checked(after, PLACE), limit),
     );
     return {
-      items: page.items.map(shown),
+      items: page.items.map(withoutPlace),
       nextCursor: page.nextCursor,
       totals: await savingLedger.totals(organisation, filter),
     };
@@ -166,7 +166,7 @@ export class SavingsController {
       ({ hour }) => hour,
       (after, limit) => savingLedger.hoursWithLines(organisation, saving.team, action, checked(after, HOUR), limit),
     );
-    return { ...shown(saving), ledger };
+    return { ...withoutPlace(saving), ledger };
   }
 }
 

@@ -79,6 +79,8 @@ it('joins a reading of a node of AKS to the machine under it', () => {
   };
   expect(node.seen.knownAs).toContain('s-1:mc_ml:aks-gpu-vmss:0');
   const reading = { resource: 'aks-gpu-vmss000000', namespace: null, pod: null, gpuModel: 'T4' };
-  const joined = new FleetJoin([machine, node]).of(cluesOf({ ...reading, labels: { Hostname: 'aks-gpu-vmss000000' } }));
+  const joined = new FleetJoin([machine, node]).join(
+    cluesOf({ ...reading, labels: { Hostname: 'aks-gpu-vmss000000' } }),
+  );
   expect(joined.found).toBe(machine);
 });

@@ -35,7 +35,7 @@ const called = (over: Partial<Called> = {}, labels: Record<string, string> = {})
   labels,
 });
 const joined = (targets: readonly Candidate[], one: Called): string => {
-  const result = new FleetJoin(targets).of(cluesOf(one));
+  const result = new FleetJoin(targets).join(cluesOf(one));
   return result.found === null ? result.because : `${result.found.connection} ${result.found.seen.target}`;
 };
 const stock = { Hostname: 'ip-10-0-1-23', instance: '10.0.1.23:9400', job: 'dcgm', gpu: '0' };
@@ -109,7 +109,7 @@ describe('one machine', () => {
     ['another network', called({}, { ...stock, vpc_id: 'vpc-foreign' }), 'is in the network vpc-a, not in vpc-foreign'],
     ['another account', called({}, { ...stock, account_id: '2' }), 'is of the account 1, not of 2'],
   ])('is not found by its name and address where the reading says %s', (_, one, why) => {
-    const result = new FleetJoin(all).of(cluesOf(one));
+    const result = new FleetJoin(all).join(cluesOf(one));
     expect(result).toMatchObject({ found: null, because: 'contradictory' });
     expect('detail' in result ? result.detail : '').toContain(why);
     const byId = { ...one, labels: { ...one.labels, instance_id: 'i-0a' } };
@@ -130,7 +130,7 @@ describe('one machine', () => {
 describe('the same private address in two networks', () => {
   const twins = [machine('i-0a'), machine('i-0b', { network: 'vpc-b', region: 'us-east-1', gpuModel: 'A100-40GB' })];
   it('is none of the two, and says which they are and what would tell', () => {
-    const result = new FleetJoin(twins).of(cluesOf(called({}, stock)));
+    const result = new FleetJoin(twins).join(cluesOf(called({}, stock)));
     expect(result).toMatchObject({ found: null, because: 'ambiguous' });
     expect('detail' in result ? result.detail : '').toMatch(
       /ip-10-0-1-23, 10\.0\.1\.23 could be instance\/us-east-1\/i-0a of aws, instance\/us-east-1\/i-0b of aws: .*VPC/,
@@ -180,7 +180,7 @@ describe('Kubernetes', () => {
   });
   it('gives a pod’s reading to its workload, never to the machine under it', () => {
     expect(joined([workload('kubernetes'), node, machine('i-0a')], pod)).toBe('kubernetes deployment/ml/trainer');
-    const result = new FleetJoin([node, machine('i-0a')]).of(cluesOf(pod));
+    const result = new FleetJoin([node, machine('i-0a')]).join(cluesOf(pod));
     expect(result).toMatchObject({
       found: null,
       because: 'unknown-pod',

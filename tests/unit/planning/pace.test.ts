@@ -46,7 +46,7 @@ describe('the pace of a run', () => {
       ],
       'red',
     );
-    expect(paces.of(run({ batch: 32 }), 'A100-80GB', 1)).toEqual({
+    expect(paces.paceOf(run({ batch: 32 }), 'A100-80GB', 1)).toEqual({
       samplesPerSecond: 100,
       low: 90,
       high: 110,
@@ -54,8 +54,8 @@ describe('the pace of a run', () => {
       rows: 2,
     });
     // FP32 said in another way is the same; what is not said is as it was measured last.
-    expect(paces.of(run({ precision: 'bfloat16' }), 'T4', 1)).toMatchObject({ isMeasured: false });
-    expect(paces.of(run({ batch: 32 }), 'T4', 1)).toMatchObject({ samplesPerSecond: 20, isMeasured: true });
+    expect(paces.paceOf(run({ precision: 'bfloat16' }), 'T4', 1)).toMatchObject({ isMeasured: false });
+    expect(paces.paceOf(run({ batch: 32 }), 'T4', 1)).toMatchObject({ samplesPerSecond: 20, isMeasured: true });
     expect(paces.kinds()).toEqual(['A100-80GB', 'T4']);
   });
 
@@ -64,7 +64,7 @@ describe('the pace of a run', () => {
       [row({}), row({ gpuCount: 2, samplesPerSecond: 195 }), row({ gpuCount: 4, samplesPerSecond: 370 })],
       'red',
     );
-    const eight = paces.of(run(), 'A100-80GB', 8)!;
+    const eight = paces.paceOf(run(), 'A100-80GB', 8)!;
     expect(eight.isMeasured).toBe(false);
     expect(eight.rows).toBe(3);
     expect(eight.samplesPerSecond).toBeGreaterThan(450);
@@ -75,9 +75,9 @@ describe('the pace of a run', () => {
 
   it('is not known of a model that the team has not measured, nor on GPUs on which nobody measured anything', () => {
     const paces = new Paces([row({}), row({ team: 'blue', model: 'theirs' })], 'red');
-    expect(paces.of(run({ model: 'theirs' }), 'A100-80GB', 1)).toBeNull();
-    expect(paces.of(run(), 'H100', 1)).toBeNull();
-    expect(new Paces([], 'red').of(run(), 'A100-80GB', 1)).toBeNull();
+    expect(paces.paceOf(run({ model: 'theirs' }), 'A100-80GB', 1)).toBeNull();
+    expect(paces.paceOf(run(), 'H100', 1)).toBeNull();
+    expect(new Paces([], 'red').paceOf(run(), 'A100-80GB', 1)).toBeNull();
   });
 
   it('learns of other GPUs from models that were measured on both', () => {
@@ -93,7 +93,7 @@ describe('the pace of a run', () => {
         row({ model, team: 'blue', batch, gpu: 'T4', samplesPerSecond: slow }),
       ]),
     );
-    const pace = new Paces([...rows, row({ samplesPerSecond: 100 })], 'red').of(run(), 'T4', 1)!;
+    const pace = new Paces([...rows, row({ samplesPerSecond: 100 })], 'red').paceOf(run(), 'T4', 1)!;
     expect(pace.isMeasured).toBe(false);
     expect(pace.samplesPerSecond).toBeGreaterThan(18);
     expect(pace.samplesPerSecond).toBeLessThan(34);
@@ -115,7 +115,7 @@ describe('the pace of a run', () => {
       for (const { batch, precision, optimizer, size, gpu, gpuCount, samplesPerSecond } of own.filter(
         (one) => !known.includes(one),
       )) {
-        const pace = paces.of({ model, batch, precision, optimizer, size }, gpu, gpuCount)!;
+        const pace = paces.paceOf({ model, batch, precision, optimizer, size }, gpu, gpuCount)!;
         errors.push(Math.abs(pace.samplesPerSecond / samplesPerSecond - 1));
       }
     }
@@ -158,7 +158,7 @@ describe('the pace of a run', () => {
     const speeds = relativeSpeeds(paces, run({ batch: 32 }), 'A100-80GB', 1)!;
     expect(Object.keys(speeds)).toEqual(['A100-80GB', 'H100', 'L40S']);
     expect([speeds['A100-80GB'], speeds['H100']]).toEqual([1, 2.5]);
-    expect(speeds['L40S']).toBe(paces.of(run({ batch: 32 }), 'L40S', 1)!.low / 100);
+    expect(speeds['L40S']).toBe(paces.paceOf(run({ batch: 32 }), 'L40S', 1)!.low / 100);
     expect(relativeSpeeds(paces, run({ model: 'unknown' }), 'A100-80GB', 1)).toBeNull();
   });
 
@@ -189,6 +189,6 @@ describe('the pace of a run', () => {
   it('is worked out once for the same list', () => {
     const rows = [row({})];
     expect(pacesOf(rows, 'red')).toBe(pacesOf(rows, 'red'));
-    expect(pacesOf(rows, 'blue').of(run(), 'A100-80GB', 1)).toBeNull();
+    expect(pacesOf(rows, 'blue').paceOf(run(), 'A100-80GB', 1)).toBeNull();
   });
 });

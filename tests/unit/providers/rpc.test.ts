@@ -74,7 +74,7 @@ it('a token that was taken is not sent again, and one of an earlier process is y
   const sent = new Sent(1_000_000);
   let calls = 0;
   const apply = () => Promise.resolve({ kind: 'taken', reference: String((calls += 1)), detail: '' } as const);
-  expect(await sent.once('t', 1_000_000, apply)).toEqual(await sent.once('t', 1_000_001, apply));
+  expect(await sent.applyOnce('t', 1_000_000, apply)).toEqual(await sent.applyOnce('t', 1_000_001, apply));
   expect(calls).toBe(1);
   expect(sent.unseen('earlier', 1_059_999)).toMatchObject({ kind: 'unknown' });
   expect(sent.unseen('earlier', 1_060_000)).toEqual({ kind: 'absent' });

@@ -255,9 +255,9 @@ describe('the words', () => {
     const [english, chinese] = [new Texts('en'), new Texts('zh')];
     for (const key of TEXT_KEYS) {
       const blanks = [english, chinese].map((texts) =>
-        [...texts.of(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort(),
+        [...texts.text(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort(),
       );
-      expect({ key, blanks: blanks[1], isSame: english.of(key) === chinese.of(key) }).toEqual({
+      expect({ key, blanks: blanks[1], isSame: english.text(key) === chinese.text(key) }).toEqual({
         key,
         blanks: blanks[0],
         isSame: false,
