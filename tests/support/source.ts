@@ -12,9 +12,12 @@ export interface SourceFile {
 }
 
 /** Every TypeScript file (.ts, .tsx) under a folder of the repository, sorted by name. */
-export function sourceFiles(folder: string, root = ROOT): SourceFile[] {
+export const sourceFiles = (folder: string, root = ROOT): SourceFile[] => textFiles(folder, /\.tsx?$/, root);
+
+/** Every file under a folder of the repository whose name ends so, sorted by name. */
+export function textFiles(folder: string, ending: RegExp, root = ROOT): SourceFile[] {
   return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name))
+    .filter((name) => ending.test(name))
     .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
     .sort()
     .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }));
