@@ -1,6 +1,6 @@
 /**
- * The composition root: opens the database, makes the stores, the line and the doors, and hands the parts to those who
- * know them only by their ports. The only file, beside main.ts, that may import every room.
+ * The composition root: opens the database, makes the stores, the line and the entry points, and hands the parts to
+ * those who know them only by their ports. The only file, beside main.ts, that may import every room.
  */
 import type { Clock } from './core/time.js';
 import { WatchedParts } from './core/watched.js';
@@ -47,7 +47,7 @@ import type { ExampleCompany } from './example/welcome.js';
 
 export type Role = 'all' | 'api' | 'worker';
 
-/** Everything but the doors. */
+/** Everything but the entry points. */
 export interface Bursar {
   readonly organisation: string;
   readonly databaseUrl: string;
@@ -250,8 +250,8 @@ export async function openQueue(
 
 @Module({})
 export class AppModule {
-  /** The doors of a role: the API, the tick and the workers, or both. */
-  static of(
+  /** The entry points of a role: the API, the tick and the workers, or both. */
+  static forRole(
     bursar: Bursar,
     config: Config,
     clock: Clock,

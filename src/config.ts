@@ -43,7 +43,7 @@ const schema = z.object({
     .max(1000)
     .default(10)
     .describe(
-      'Connections to the database that one process has at most, besides the one it listens on, the one it says on that it is alive, and those of the queue',
+      'Connections to the database that one process has at most, apart from the one it listens on, the one it says on that it is alive, and those of the queue',
     ),
   BURSAR_DATABASE_STATEMENT_SECONDS: z.coerce
     .number({ error: 'is not a number' })
@@ -98,7 +98,7 @@ const schema = z.object({
     .min(0.1)
     .max(3600)
     .default(5)
-    .describe('Seconds between two looks at the clock: what is due is then handed out'),
+    .describe('Seconds between two checks of the clock: what is due is then handed out'),
   BURSAR_CONCURRENCY: z.coerce
     .number({ error: 'is not a number' })
     .int()
@@ -165,19 +165,19 @@ const schema = z.object({
     .min(5)
     .max(3600)
     .default(60)
-    .describe('Seconds between two looks at what runs at a provider'),
+    .describe('Seconds between two readings of what runs at a provider'),
   BURSAR_COLLECT_USAGE_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(60)
     .max(86_400)
     .default(300)
-    .describe("Seconds between two looks at a provider's metered usage"),
+    .describe("Seconds between two readings of a provider's metered usage"),
   BURSAR_COLLECT_PRICES_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(300)
     .max(604_800)
     .default(86_400)
-    .describe("Seconds between two looks at a provider's prices"),
+    .describe("Seconds between two readings of a provider's prices"),
   BURSAR_ADMISSION_TLS_CERT: z
     .string()
     .min(1)

@@ -1,6 +1,6 @@
 /**
- * The process door: reads the environment and hands everything to the command line, of which serving is one verb. Never
- * decides anything about money.
+ * The entry point of the process: reads the environment and hands everything to the command line, of which serving is
+ * one verb. Never decides anything about money.
  *
  * What a verb does not need is not loaded: help and the verbs of a remote API start without a database, without Nest
  * and without a cloud's SDK.

@@ -57,7 +57,7 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
     }
     const queue = await openQueue(bursar, config, role, failed);
     try {
-      const module = AppModule.of(bursar, config, clock, role, queue, failed);
+      const module = AppModule.forRole(bursar, config, clock, role, queue, failed);
       const started = await (role === 'worker' ? startWorker(module, config, log) : startApi(module, config, log));
       await lock?.setUrl(started.address ?? `process ${process.pid}`);
       say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);
@@ -75,7 +75,7 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
 
 type Started = { address: string | null; close(): Promise<void> };
 
-async function startApi(module: ReturnType<typeof AppModule.of>, config: Config, log: ProcessLog): Promise<Started> {
+async function startApi(module: ReturnType<typeof AppModule.forRole>, config: Config, log: ProcessLog): Promise<Started> {
   const app = await createWebApp(module, { logger: log, trustedProxies: config.trustedProxies });
   try {
     const address = await listen(app, config);
@@ -96,7 +96,7 @@ async function startApi(module: ReturnType<typeof AppModule.of>, config: Config,
 
 /** Works; where a port is set for it, it answers probes and Prometheus there. */
 async function startWorker(
-  module: ReturnType<typeof AppModule.of>,
+  module: ReturnType<typeof AppModule.forRole>,
   { host, healthPort: port }: Config,
   log: ProcessLog,
 ): Promise<Started> {

@@ -22,7 +22,7 @@ export const ROLES_OF_SERVE: readonly Role[] = ['all', 'api', 'worker'];
 /** Told after each portion of the line's work: the stage, the keys done, and how many waited. */
 export type DrainProgress = (stage: string, done: number, waiting: number) => void;
 
-/** What a verb needs of this machine's database besides that it can be reached. */
+/** What a verb needs of this machine's database apart from that it can be reached. */
 export interface Need {
   /** Whether the schema is brought up to date first; false: the verb says itself what has not run. */
   readonly migrate: boolean;

@@ -1,7 +1,7 @@
 /**
  * One run of the command line: what a verb prints, where it finds Bursar, and the exit code that it earns.
  *
- * Standard output gets the answer and nothing else; with --json that is one JSON document. Everything besides goes to
+ * Standard output gets the answer and nothing else; with --json that is one JSON document. Everything else goes to
  * standard error. The database is opened when a verb asks for it, once, and closed at the end.
  */
 import { userInfo } from 'node:os';

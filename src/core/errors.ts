@@ -1,5 +1,5 @@
 /**
- * Failures that a caller can act on. One class, five kinds; each kind is one HTTP status at the door.
+ * Failures that a caller can act on. One class, five kinds; each kind is one HTTP status of the API.
  *
  * Expected outcomes (an unpriced line, a rejected row) are values, never failures. A broken invariant is an
  * ordinary Error: it is a bug and is not retried. Only `unavailable` is retried.

@@ -6,6 +6,6 @@ export interface Evidence {
   readonly what: string;
   readonly from: string;
   readonly to: string;
-  /** Seconds between the newest evidence and the look. */
+  /** Seconds between the newest evidence and the evaluation. */
   readonly ageSeconds: number;
 }

@@ -130,7 +130,7 @@ export interface ImportedPrices {
   readonly rejects: readonly Reject[];
 }
 
-/** Takes files and batches in; made by app.module from the formats and handed to the doors. */
+/** Takes files and batches in; made by app.module from the formats and handed to the entry points. */
 export interface Importer {
   /**
    * Imports files as one delivery, in one transaction.
@@ -221,7 +221,7 @@ export interface ProviderConnection {
   readonly usageOf?: 'storage-and-traffic';
   /**
    * Metered usage within [from, to), as records with ids that are the same whenever it is asked again.
-   * @param meteredTo the `to` of the last look whose records were kept, null where there was none: what can only be
+   * @param meteredTo the `to` of the last reading whose records were kept, null where there was none: what can only be
    * told
    *   of the present is metered once, from there on
    */

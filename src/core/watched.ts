@@ -3,7 +3,7 @@
  * and the metrics, are told which of them fails. Keeps nothing of what succeeds.
  */
 
-/** A part that has failed at its last look, and at how many before it without a break. */
+/** A part that has failed at its last reading, and at how many before it without a break. */
 export interface FailingPart {
   readonly name: string;
   /** Epoch milliseconds of the first of these failures. */

@@ -48,7 +48,7 @@ export interface StoryRequest {
 }
 
 const BY = 'example';
-/** After the approvals: what they set off, and the looks by which the cloud shows it. */
+/** After the approvals: what they set off, and the readings by which the cloud shows it. */
 const LATER_MINUTES = [5, 15, 30];
 
 /** Plays everything that is left of it; the clock shows the present again afterwards. */

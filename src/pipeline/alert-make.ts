@@ -1,10 +1,10 @@
 /**
- * alert.make: looks at what has happened since the last look, keeps what is worth telling, once, and intends to send it
- * where the routes say.
+ * alert.make: looks at what has happened since the last check, keeps what is worth telling, once, and intends to send
+ * it where the routes say.
  * alert.escalate (alert): when nobody has answered in time, intends to send it to the next ones too.
  *
  * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark,
- * the alerts and the intents of a look are there together or not at all.
+ * the alerts and the intents of a check are there together or not at all.
  */
 import { endOf, needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
 import {
@@ -136,7 +136,7 @@ function nextStep(alert: Alert, route: AlertRoute | null): WorkItem[] {
   return at === null ? [] : [{ stage: ESCALATE, partition: alert.team ?? 'all', key: alert.id, notBefore: at }];
 }
 
-/** Between two looks at an alert that is muted. */
+/** Between two checks of an alert that is muted. */
 const MUTED_MS = HOUR_MS;
 
 export function escalateStage(stores: Needs, channels: Channels): Stage {
@@ -177,7 +177,7 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
   };
 }
 
-/** Between two looks for news. */
+/** Between two checks for news. */
 const POLL_MS = 5000;
 
 /**

@@ -2,8 +2,8 @@
  * price.collect of a connection: its price list, its commitments on sale, and what it says of spot become prices,
  * offers and readings.
  *
- * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a look does
- * not list is not withdrawn:
+ * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a reading
+ * does not list is not withdrawn:
  * only the provider's own word withdraws.
  */
 import type { CommitmentOffer } from '../core/price/commitment-offer.js';

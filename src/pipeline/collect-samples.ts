@@ -20,13 +20,13 @@ import { collectingKey } from './collecting.js';
 import { apartStage, type Stage } from './stage.js';
 
 const HOUR_MS = 3_600_000;
-/** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next look. */
+/** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next reading. */
 const FIRST_READ_MS = 24 * HOUR_MS;
 const MOST_AT_ONCE_MS = 6 * HOUR_MS;
 /** Samples that are written together. */
 const BATCH = 20_000;
 
-/** Between two looks at a source that is read, and at the open findings of one whose evidence is pushed. */
+/** Between two readings of a source that is read, and at the open findings of one whose evidence is pushed. */
 const SAMPLING_MS = 15_000;
 const PUSHED_MS = 60_000;
 /** While a machine may be lost: a replacement has to be under way within half a minute of the first sign. */
@@ -49,7 +49,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
       const notBefore = read?.isBehind === true ? now : now + pauseMs;
       const isEnqueuedAgain = connection !== undefined || isReadElsewhere || stillOpen;
       return [
-        // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
+        // New evidence is looked at; the tick's pause between two evaluations of a team keeps that to one a minute.
         ...(read === null || read.isBehind ? [] : recommendationItems(read.teams)),
         ...lost,
         ...(isEnqueuedAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
@@ -165,7 +165,7 @@ async function settleHealth(
   const doubtful = devices.flatMap((device) =>
     device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : [],
   );
-  // Whoever runs the machine is asked now, not at the next look by the calendar.
+  // Whoever runs the machine is asked now, not at the next reading by the calendar.
   const asked =
     doubtful.length === 0
       ? []

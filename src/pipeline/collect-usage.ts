@@ -2,9 +2,9 @@
  * usage.collect of a connection: metered usage since the watermark and the bill of the months at hand become usage in
  * the store.
  *
- * Each look begins before the watermark, so that late records are found; what came before is known by its id and
- * changes nothing. A bill is asked for whole months, and the newest one replaces what it stated before. All of a look
- * is there or nothing, its watermark with it.
+ * Each reading begins before the watermark, so that late records are found; what came before is known by its id and
+ * changes nothing. A bill is asked for whole months, and the newest one replaces what it stated before. All of a
+ * reading is there or nothing, its watermark with it.
  */
 import { RecordedRead } from '../core/partial-read.js';
 import type { ProviderConnection } from '../core/ports.js';
@@ -19,7 +19,7 @@ import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** How far back a connection is asked first. */
 const FIRST_MS = 14 * DAY_MS;
-/** Late records are looked for so far back at every look, and so much farther at the first look of a day. */
+/** Late records are looked for so far back at every reading, and so much farther at the first reading of a day. */
 const OVERLAP_MS = 3 * HOUR_MS;
 const DAILY_OVERLAP_MS = 3 * DAY_MS;
 /** A month's bill is still being changed so long after its end. */
@@ -51,7 +51,7 @@ async function collectUsage(stores: Needed, connection: ProviderConnection, call
   return saveOf(stores, 'usage', call, await Spool.from(connection.usage(from, now, to, partial)), partial);
 }
 
-/** On a whole hour, so that no record is cut by where a look begins. */
+/** On a whole hour, so that no record is cut by where a reading begins. */
 function usageFrom(before: number | null, now: number): number {
   if (before === null) return dayOf(now - FIRST_MS);
   return hourOf(before - (dayOf(before) === dayOf(now) ? OVERLAP_MS : DAILY_OVERLAP_MS));

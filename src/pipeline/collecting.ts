@@ -12,7 +12,7 @@ import type { Stores } from '../store/stores.js';
 import { enqueue, type WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 
-/** Seconds between two looks. */
+/** Seconds between two readings. */
 export interface CollectingIntervals {
   readonly fleet: number;
   readonly usage: number;

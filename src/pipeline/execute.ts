@@ -31,7 +31,7 @@ export type Connections = ReadonlyMap<string, ProviderConnection>;
 /** The line signs what it does itself. */
 export const LINE = 'line';
 
-/** Between two looks at what forbids an action only for now. */
+/** Between two evaluations of what forbids an action only for now. */
 const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
@@ -41,7 +41,7 @@ export function executeStage(stores: Stores, policies: readonly Policy[], connec
   });
 }
 
-/** Between two looks of a process that has not the connection of an action. */
+/** Between two evaluations of a process that has not the connection of an action. */
 const ELSEWHERE_MS = 5000;
 
 /** A target as it was read (null: it is not there), and since when that is known. */

@@ -18,7 +18,7 @@ import type { Stage } from './stage.js';
 
 type Needed = Pick<Stores, 'actions' | 'safety'>;
 
-/** Between two looks at what stands in its way. */
+/** Between two evaluations of what stands in its way. */
 const WAIT_MS = MINUTE_MS;
 
 export function followStage(stores: Needed): Stage {

@@ -15,7 +15,7 @@ import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/
 import type { MeteredDay } from '../store/bill/counting.js';
 import type { Transaction } from '../store/database.js';
 
-/** Days that one call prices at most, besides those that it was asked for. */
+/** Days that one call prices at most, apart from those that it was asked for. */
 const MOST_FOLLOWING = 60;
 
 type Hours = readonly HourOfDimension[];

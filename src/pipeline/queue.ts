@@ -41,8 +41,8 @@ const POSTGRES_CONNECTIONS = 4;
 export const QUEUE_CONNECTIONS = 2 * POSTGRES_CONNECTIONS;
 
 /**
- * How BullMQ finds the jobs of a worker that has died (docs.bullmq.io, "Stalled Jobs"): its lock runs out, and a look
- * by any other worker, one each interval for all of them, puts back what has none. A look only notes the job at first,
+ * How BullMQ finds the jobs of a worker that has died (docs.bullmq.io, "Stalled Jobs"): its lock runs out, and a check
+ * by any other worker, one each interval for all of them, puts back what has none. A check only notes the job at first,
  * so the third one at the latest finds it; three looks and their jitter fit into the time that is set. A job that was
  * put back too often only leaves the queue: what is due is handed out again.
  */

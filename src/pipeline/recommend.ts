@@ -94,7 +94,8 @@ export function asking(
 }
 
 /**
- * The next look that time alone brings, where a policy names one: kept by the work table, so that a restart keeps it.
+ * The next evaluation that time alone brings, where a policy names one: kept by the work table, so that a restart keeps
+ * it.
  */
 function nextEvaluation(team: string, own: ReturnType<typeof asking>, view: PolicyView, now: number): WorkItem[] {
   const instants = own.flatMap(

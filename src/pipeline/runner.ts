@@ -27,7 +27,7 @@ export const leaseMsOf = (stallSeconds: number): number => stallSeconds * 400;
 /** A lease is renewed so often before it would run out. */
 const RENEWALS = 5;
 
-/** Between two looks at keys that another process holds. */
+/** Between two checks of keys that another process holds. */
 const OTHERS_PAUSE_MS = 50;
 
 /** Work goes on until there is none. */
@@ -226,7 +226,7 @@ const runOf = ({ organisation, stage, partition }: Partition, { length: keys }: 
   keys,
 });
 
-/** The doors of the database, the providers and the channels say so themselves. */
+/** The clients of the database, the providers and the channels say so themselves. */
 const isRetryable = (error: unknown): boolean => error instanceof Failure && error.kind === 'unavailable';
 
 function reasonOf(error: unknown): string {

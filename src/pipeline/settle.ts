@@ -1,5 +1,5 @@
 /**
- * What a look at a team means for its actions: recommendations in mode approve become proposals, in mode enforce
+ * What an evaluation of a team means for its actions: recommendations in mode approve become proposals, in mode enforce
  * approved actions; what nobody proposes any more is withdrawn where nobody has begun it, and taken back where its
  * policy holds only while it proposes.
  *
@@ -37,16 +37,16 @@ export interface Evaluation {
   readonly team: string;
   readonly now: number;
   readonly view: PolicyView;
-  /** Proposed by this look, without what is only observed. */
+  /** Proposed by this evaluation, without what is only observed. */
   readonly recommendations: readonly Recommendation[];
-  /** Not proposed by this look, which could not see whether to: what was made of these stays as it is. */
+  /** Not proposed by this evaluation, which could not see whether to: what was made of these stays as it is. */
   readonly standing: readonly string[];
   /** Those that hold: none is paused. */
   readonly documents: readonly StoredPolicy[];
   readonly policies: readonly Policy[];
 }
 
-/** Brings a team's actions in line with a look. Returns what the steps enqueue. */
+/** Brings a team's actions in line with an evaluation. Returns what the steps enqueue. */
 export async function settleActions(stores: Stores, tx: Transaction, evaluation: Evaluation): Promise<WorkItem[]> {
   const { organisation, team, recommendations } = evaluation;
   const wanted = recommendations.filter(({ mode }) => mode === 'approve' || mode === 'enforce');
@@ -167,7 +167,8 @@ class Settling {
   }
 
   /**
-   * What keeps a policy, not a person, from approving now: then there is no action yet, and the next look asks again.
+   * What keeps a policy, not a person, from approving now: then there is no action yet, and the next evaluation asks
+   * again.
    */
   private async hindrance({
     connection,

@@ -110,7 +110,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     );
   }
 
-  /** One part of a look; its failure is its own. */
+  /** One part of a check; its failure is its own. */
   private async part(name: string, now: number, run: () => Promise<void>): Promise<void> {
     try {
       await run();

@@ -2,8 +2,8 @@
  * The whole answer to a quote: its cost and how sure it is, whether the team's budgets hold it, and where the workload
  * would be cheapest.
  *
- * Puts the parts together and decides nothing: each part says itself what it does not know. Both doors answer by it, so
- * that they answer alike.
+ * Puts the parts together and decides nothing: each part says itself what it does not know. Every entry point answers
+ * by it, so that they answer alike.
  */
 import { judgeBudgets, overall, type BudgetFacts, type BudgetVerdict, type Verdict } from '../core/quote/budget.js';
 import type { NoQuote } from '../core/quote/close.js';

@@ -323,7 +323,7 @@ export type Membership = ReadonlyMap<string, string>;
  * and nothing is done to one that its group would undo.
  */
 export class Members {
-  /** By machine: what was told last, for a look at which the service of groups does not answer. */
+  /** By machine: what was told last, for a reading at which the service of groups does not answer. */
   private readonly last = new Map<string, string>();
 
   /** @param ask asks the cloud for the groups of machines of a region, by their ids */

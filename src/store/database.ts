@@ -1,5 +1,5 @@
 /**
- * The door to PostgreSQL: opens a pool, runs transactions and COPY, listens; migrating.ts changes the schema.
+ * The access to PostgreSQL: opens a pool, runs transactions and COPY, listens; migrating.ts changes the schema.
  *
  * Knows no domain. The classes beside it hold the SQL; nothing outside this room sees a connection. The invariant:
  * whoever holds a connection never asks for a second one, so that nobody waits for a connection which only they could
@@ -207,7 +207,8 @@ export class Database implements Queryable {
 
   /**
    * Whether the server has room for what this process may open. @throws Failure invalid naming the setting
-   * @param besides connections that the process opens besides the pool: it listens, and the queue has its own
+   * @param otherConnections connections that the process opens apart from the pool: it listens, and the queue has its
+   * own
    */
   async checkRoom(otherConnections: number): Promise<void> {
     const wanted = this.pool.options.max + 1 + otherConnections;

@@ -1,5 +1,5 @@
 /**
- * What an error of the database means: the one rule by which the door (database.ts) decides.
+ * What an error of the database means: the one rule by which database.ts decides.
  *
  * An error of a statement carries PostgreSQL's SQLSTATE. Whatever else the client library throws says that the
  * connection is gone or silent. What may pass becomes a Failure of kind `unavailable`, which the line tries again later

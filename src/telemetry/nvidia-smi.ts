@@ -105,7 +105,7 @@ class SmiConnection implements TelemetryConnection {
     private readonly clock: Clock,
   ) {}
 
-  /** One reading a minute; the minute of `from` is read again as a whole, so that its means are of all its looks. */
+  /** One reading a minute; the minute of `from` is read again as a whole, so that its means are of all its readings. */
   async *read(from: number, to: number): AsyncIterable<TelemetryReading> {
     const start = Math.floor(from / MINUTE_MS) * MINUTE_MS;
     const now = Math.max(to, this.clock.now());

@@ -45,8 +45,8 @@ export interface EndpointOptions {
   /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later. */
   readonly status?: 202;
   /**
-   * Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes any,
-   * as the bytes that came, for requests that are signed over them.
+   * Media types that are taken apart from JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes
+   * any, as the bytes that came, for requests that are signed over them.
    */
   readonly takes?: 'upload' | 'bytes' | readonly string[];
   /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */

@@ -29,7 +29,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
   private readonly waiting = new Map<string, Waiting<Ask, W>[]>();
 
   /**
-   * @param turns shared with whoever else waits for these locks
+   * @param mutex shared with whoever else waits for these locks
    * @param work does all that were asked of an organisation, in order, and says what became of each
    */
   constructor(

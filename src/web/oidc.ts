@@ -87,7 +87,7 @@ export class OidcClient {
    * Asks the provider again about somebody; null where it says no: the account is closed, or the session there is over.
    * @throws Failure unavailable where it gives no answer
    */
-  async again(refreshToken: string, subject: string): Promise<Vouched | null> {
+  async refresh(refreshToken: string, subject: string): Promise<Vouched | null> {
     const configuration = await this.configuration();
     try {
       const tokens = await client.refreshTokenGrant(configuration, refreshToken);

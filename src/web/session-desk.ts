@@ -55,12 +55,12 @@ export class SessionDesk {
     const sealed = await stores.sessions.claimCheck(text, now);
     if (sealed === 'asked') return inTheMeantime;
     const token = sealed === null ? null : unseal(sealed, text);
-    if (token === null) return this.over(text, principal, 'the provider gave nothing to be asked again with');
+    if (token === null) return this.endSession(text, principal, 'the provider gave nothing to be asked again with');
     try {
-      const vouched = await oidc.again(token, principal.id);
-      if (vouched === null) return await this.over(text, principal, 'the provider says no');
+      const vouched = await oidc.refresh(token, principal.id);
+      if (vouched === null) return await this.endSession(text, principal, 'the provider says no');
       const { user, refreshToken } = vouched;
-      if (typeof user === 'string') return await this.over(text, principal, user);
+      if (typeof user === 'string') return await this.endSession(text, principal, user);
       // What an ID token tells of the name, an answer to a refresh token may leave out.
       const named = user.name === user.id ? { ...user, name: principal.name } : user;
       const next = refreshToken === null ? null : seal(refreshToken, text);
@@ -73,7 +73,7 @@ export class SessionDesk {
     }
   }
 
-  private async over(text: string, { organisation, id, name }: Principal, why: string): Promise<null> {
+  private async endSession(text: string, { organisation, id, name }: Principal, why: string): Promise<null> {
     const { stores } = this.parts;
     await stores.db.transaction(async (tx) => {
       const whose = actorText({ kind: 'user', id, name });

@@ -1,8 +1,8 @@
 /**
- * A second door with TLS for the admission webhook: an API server calls webhooks over https only.
+ * A second listener with TLS for the admission webhook: an API server calls webhooks over https only.
  *
  * It leads to the same application and to `/admission/` alone: everything else is behind whoever puts TLS in front of
- * the first door. Reads certificate and key once; a renewed certificate is taken by a new start.
+ * the first listener. Reads certificate and key once; a renewed certificate is taken by a new start.
  */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { invalid, unavailable } from '../core/errors.js';
 
-export interface TlsDoor {
+export interface TlsListener {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -20,12 +20,12 @@ export interface TlsDoor {
 }
 
 /**
- * Opens the door of an application that listens already.
+ * Opens the TLS listener of an application that listens already.
  * @throws Failure invalid where the certificate or the key cannot be used, unavailable where the port is taken
  */
 export async function listenTls(
   app: NestFastifyApplication,
-  { host, port, certFile, keyFile }: TlsDoor,
+  { host, port, certFile, keyFile }: TlsListener,
 ): Promise<{ readonly address: string; close(): Promise<void> }> {
   const fastify = app.getHttpAdapter().getInstance();
   let server: Server;

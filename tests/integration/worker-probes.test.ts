@@ -24,7 +24,7 @@ it('answers whether it is live and ready, and its metrics, and nothing else', as
   const bursar = await compose(databaseUrl, clock);
   const queue = await openQueue(bursar, config, 'worker', () => undefined);
   const app = await createWebApp(
-    AppModule.of(bursar, config, clock, 'worker', queue, () => undefined),
+    AppModule.forRole(bursar, config, clock, 'worker', queue, () => undefined),
     { logger: false },
   );
   afterAll(async () => {

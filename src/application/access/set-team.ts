@@ -1,6 +1,7 @@
 /**
  * Setting a team or taking it away, with all that follows from it: in another place of the tree it counts in other
- * budgets, in another currency its usage is accrued anew. Both doors do it here, so that they do the same.
+ * budgets, in another currency its usage is accrued anew. Every entry point (API, command line, Slack) does it here, so
+ * that all do the same.
  *
  * Never touches spend: what a removed team spent stays under its id.
  */

@@ -1,6 +1,6 @@
 /**
  * Making actions of recommendations: which connection, which effect, or why nothing carries it out. Used by the line
- * and by both doors, so that they do the same.
+ * and by every entry point, so that all do the same.
  *
  * It never approves and never asks a provider. The invariant: one open action per recommendation, whatever is asked for
  * how often.

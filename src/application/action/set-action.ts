@@ -1,8 +1,8 @@
 /**
- * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Both doors do it
- * here, so that they do the same; whoever calls has checked the right for the team and writes the audit.
+ * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Every entry point does it
+ * here, so that all do the same; whoever calls has checked the right for the team and writes the audit.
  *
- * Nothing here asks a provider: an approval enqueues its work, whose guard has the last word.
+ * Nothing here asks a provider: an approval enqueues the action, and the guard has the last word.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, type Action } from '../../core/action/action.js';

@@ -1,6 +1,6 @@
 /**
- * Setting and lifting the kill switch, for both doors. What it holds back is the guard's and the statement's that asks
- * a provider (safety.ts).
+ * Setting and lifting the kill switch, for every entry point. What it holds back is the guard's and the statement's
+ * that asks a provider (safety.ts).
  *
  * What was approved before a stop is refused by it, there and then, and does not come back when it is lifted: nobody
  * needs to have looked in between. What a worker has in hand meanwhile meets the guard and the asking statement.

@@ -1,4 +1,4 @@
-/** An alert as both doors show it, and where it went. Nothing in it is a secret. */
+/** An alert as every entry point shows it, and where it went. Nothing in it is a secret. */
 import type { Alert, News } from '../../core/alert/alert.js';
 import { ENGLISH } from '../../core/alert/texts.js';
 import { formatInstant } from '../../core/time.js';

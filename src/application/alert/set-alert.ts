@@ -1,6 +1,6 @@
 /**
- * What people decide about alerts besides where they go: taking one on, muting some for a while. For both doors, so
- * that they do the same.
+ * What people decide about alerts apart from where they go: taking one on, muting some for a while. for every entry
+ * point, so that they do the same.
  */
 import type { Alert } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';

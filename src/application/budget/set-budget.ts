@@ -1,6 +1,6 @@
 /**
  * Setting a budget, with all that follows from it: the tags that it filters by are kept apart from now on, and the line
- * evaluates it. Both doors do it here, so that they do the same.
+ * evaluates it. Every entry point (API, command line, Slack) does it here, so that all do the same.
  */
 import type { Budget } from '../../core/budget/budget.js';
 import { periodLabel } from '../../store/budget/budgets.js';

@@ -1,7 +1,7 @@
 /**
  * Why something is proposed or left alone: for one machine, workload, group, team or budget every policy document that
  * looks at it, what it saw, what was missing, what would make it act, and what has become of what it proposed. Both
- * doors answer with it. It reads only.
+ * entry points answer with it. It reads only.
  *
  * The policies are asked with the same view that recommendations are made of, so that it says what they do. The
  * invariant: it never answers without a reason; where no document holds, that is the reason.

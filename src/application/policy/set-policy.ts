@@ -1,6 +1,6 @@
 /**
  * Applying, pausing and resuming a policy document, with all that follows from it: the line looks at the teams again.
- * Both doors do it here, so that they do the same.
+ * Every entry point (API, command line, Slack) does it here, so that all do the same.
  */
 import { conflict } from '../../core/errors.js';
 import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';

@@ -1,7 +1,7 @@
 /**
  * Setting what metered usage is priced with: exchange rates, the peak schedule, and which statements of prices are
- * taken back. The line then prices anew what they may change. Both doors do it here, so that they do the same. A bill's
- * own amounts stay as they are.
+ * taken back. The line then prices anew what they may change. Every entry point (API, command line, Slack) does it
+ * here, so that all do the same. A bill's own amounts stay as they are.
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';

@@ -1,5 +1,5 @@
 /**
- * Giving, renewing and ending leases, for both doors.
+ * Giving, renewing and ending leases, for every entry point.
  *
  * Ending a lease says that it holds nothing any more; it stops no machine. What a lease holds is looked up in the fleet
  * where its giver does not say.

@@ -9,7 +9,7 @@ import type { Method, Transport } from './transport.js';
 export type QueryValue = string | number | boolean | null | undefined;
 export type QueryParameters = Readonly<Record<string, QueryValue | readonly string[]>>;
 
-/** What is sent besides the query: a JSON value, or the bytes of a file. */
+/** What is sent apart from the query: a JSON value, or the bytes of a file. */
 export interface Sent {
   readonly query?: QueryParameters;
   readonly json?: unknown;

@@ -45,7 +45,7 @@ export const UP_TO_EVALUATION: readonly string[] = [
 /** So long without any change is waited, and so long in all. */
 const PATIENCE_MILLISECONDS = 120_000;
 const MOST_MILLISECONDS = 600_000;
-/** Between two looks, at this machine's database and at a server. */
+/** Between two checks, at this machine's database and at a server. */
 const LOCAL_POLL_MILLISECONDS = 250;
 const POLL_MILLISECONDS = 500;
 
@@ -66,7 +66,7 @@ export class Line {
     return (this.parts.local?.leaves ?? []).length > 0;
   }
 
-  /** Whether a process lives that works on the database besides this one. */
+  /** Whether a process lives that works on the database apart from this one. */
   async isServed(): Promise<boolean> {
     return this.parts.local === null || this.parts.local.isServed();
   }

@@ -132,7 +132,7 @@ function judged({ kind, version, migrated, evictionPolicy }: QueueFacts): Findin
   return attend(
     'queue',
     `${detail} and evicts keys when its memory is full (${evictionPolicy})`,
-    'set maxmemory-policy to noeviction: an evicted job waits for the next look at the clock',
+    'set maxmemory-policy to noeviction: an evicted job waits for the next tick of the clock',
   );
 }
 

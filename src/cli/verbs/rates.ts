@@ -1,4 +1,4 @@
-/** bursar fx, bursar peak, bursar credits: what metered usage is priced with besides the price lists. */
+/** bursar fx, bursar peak, bursar credits: what metered usage is priced with apart from the price lists. */
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { PeakRule } from '../../core/price/peak.js';

@@ -376,7 +376,7 @@ export function newestEvidence({ evidence }: Pick<Recommendation, 'evidence'>): 
 /** What somebody decided about a recommendation, and what has happened since. */
 export interface Decided {
   readonly status: 'approved' | 'rejected';
-  /** Whether a look did not propose it any more. */
+  /** Whether an evaluation did not propose it any more. */
   readonly hasLapsed: boolean;
   /** Its newest action: whether it is over, and since when; null: there was none. */
   readonly action: { readonly endedAt: number | null } | null;
@@ -403,9 +403,9 @@ export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
  * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
  * replicas is one with the first evidence after the action, and the cooldown paces it. A decision that
- * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: a look did not
- * propose it, and a later one does; after a rejection half an hour later at the earliest. A look that saw nothing, as
- * readings were missing, lets nothing pass.
+ * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: an evaluation did
+ * not propose it, and a later one does; after a rejection half an hour later at the earliest. An evaluation that saw
+ * nothing, as readings were missing, lets nothing pass.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
   const { status, hasLapsed, action, decidedAt, asksForOther: isOther } = decided;

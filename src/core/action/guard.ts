@@ -1,5 +1,5 @@
 /**
- * The guard: the last look before an action is intended. All facts in, and out comes either leave to act or every
+ * The guard: the last check before an action is intended. All facts in, and out comes either leave to act or every
  * reason against it.
  *
  * Pure, and it forbids where it does not know: a target that cannot be read, GPUs that nobody has counted or evidence
@@ -278,7 +278,7 @@ function aboutHour(
     found.push(
       (reach.gpus > gpusPerHour ? refusal : wait)(
         'gpus-per-hour',
-        `${reach.gpus} GPUs besides the ${gpus} that ${whose} has had changed within an hour are more than ${gpusPerHour}`,
+        `${reach.gpus} GPUs apart from the ${gpus} that ${whose} has had changed within an hour are more than ${gpusPerHour}`,
       ),
     );
   }

@@ -24,7 +24,7 @@ export interface Limits {
   readonly actionsPerHour: number;
   readonly gpusPerHour: number;
   /**
-   * What a group, a workload or a pool keeps, besides the smallest size that it has itself. A single instance has no
+   * What a group, a workload or a pool keeps, apart from the smallest size that it has itself. A single instance has no
    * size.
    */
   readonly minReplicas: number;

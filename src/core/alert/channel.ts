@@ -1,6 +1,6 @@
 /**
- * The shape of a channel, by which people are told: what it is sent, what it says became of it, and what it can do
- * besides.
+ * The shape of a channel, by which people are told: what it is sent, what it says became of it, and what else it
+ * can do.
  *
  * As with the other parts (ports.ts), the line knows channels by these types alone. The invariant: a message that was
  * told is never told again, and one of which nobody knows is asked for or left, as the channel says of itself.

@@ -64,7 +64,7 @@ export function surchargesOf(usage: PriceKey, linked: readonly Linked[], { book 
   });
 }
 
-/** What priceFromRecords may be told besides the records. */
+/** What priceFromRecords may be told apart from the records. */
 export interface RecordPricing {
   /** A piece of the hour, where only that is to be priced. */
   readonly within?: Interval;
@@ -72,7 +72,9 @@ export interface RecordPricing {
   readonly surcharges?: readonly Surcharge[];
 }
 
-/** Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends. */
+/**
+ * Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends.
+ */
 export function priceFromRecords(
   team: string,
   usage: PriceKey,

@@ -2,9 +2,9 @@
  * Folds usage records into sums per (team, hour, dimension): what pricing and reading work on afterwards.
  *
  * A metered record is split at UTC hours so that its pieces sum to it exactly. A bill's line is not split: its amounts
- * belong to the hour in which its charge period starts, or, of whole days, to the first of its civil dates. Sums do not depend on the order of the records.
- * This file never prices, and never drops a record: what it cannot place is `unallocated` by the rules that it is
- * given.
+ * belong to the hour in which its charge period starts, or, of whole days, to the first of its civil dates. Sums do not
+ * depend on the order of the records. This file never prices, and never drops a record: what it cannot place is
+ * `unallocated` by the rules that it is given.
  */
 import { addDecimal, type Decimal } from '../decimal.js';
 import type { ChargeCategory, Term, UsageRecord } from '../usage.js';
@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 /** Above this a sum of part-milliseconds moves into a bigint, far below where numbers stop being exact. */
 const SPILL = 2 ** 52;
 
-/** What a sum is kept apart by, besides team and hour. */
+/** What a sum is kept apart by, apart from team and hour. */
 export interface Dimension {
   readonly kind: 'metered' | 'billed';
   readonly provider: string;
@@ -81,7 +81,7 @@ function groupKey(r: UsageRecord): string {
   return `${r.provider}\u0001${r.account}\u0001${r.subAccount}\u0001${r.resource}\u0001${r.namespace}\u0001${r.service}\u0001${r.sku}\u0001${r.region}\u0001${r.term}\u0001${r.gpuModel}\u0001${charge}\u0001${tagText(r.tags)}`;
 }
 
-/** What a line of a bill is besides its words, as one number: two lines of one group have the same. */
+/** What a line of a bill says apart from its words, as one number: two lines of one group have the same. */
 function natureOf({ charge }: UsageRecord, dating: Dating | null): number {
   if (charge === null || dating === null) return 0;
   return (

@@ -1,6 +1,6 @@
 /**
- * Runs: which metered records follow each other without a gap, so that a seller's increment and minimum are counted once
- * for each run and not for each record of it.
+ * Runs: which metered records follow each other without a gap, so that a seller's increment and minimum are counted
+ * once for each run and not for each record of it.
  *
  * A run is the records of one resource and one dimension (provider, account, SKU, region, term, ...) each of which
  * begins at the instant at which the one before it ends. Of several that end at one instant the one with as many GPUs
@@ -25,7 +25,7 @@ type Terms = Pick<Price, 'incrementSeconds' | 'minimumSeconds'>;
 /** Names a record among those of its dimension. */
 export const recordKey = ({ id, start, end }: UsageRecord): string => `${start}|${end}|${id}`;
 
-/** What runs: the resource, or where none is named all that the record says of itself besides its dimension. */
+/** What runs: the resource, or where none is named all that the record says of itself apart from its dimension. */
 function runnerOf({ resource, namespace, tags }: UsageRecord): string {
   if (resource !== null) return resource;
   const named = Object.entries(tags ?? {}).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
@@ -102,7 +102,9 @@ export interface CarriedRun {
   /** The record that reaches midnight. */
   readonly record: string;
   readonly beforeMs: number;
-  /** The seller would add something if nothing but the record followed, or the next day's record is no whole increment. */
+  /**
+   * The seller would add something if nothing but the record followed, or the next day's record is no whole increment.
+   */
   readonly matters: boolean;
   /** Whether a record goes on at midnight, as the day before knew it. */
   readonly continues: boolean;

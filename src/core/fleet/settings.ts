@@ -42,7 +42,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   return found;
 }
 
-/** What happens besides, or may undo an effect later. */
+/** What else happens, or may undo an effect later. */
 export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const found = (seen.managedBy ?? []).map(
     (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may put back what is changed here` }),

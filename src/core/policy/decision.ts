@@ -5,7 +5,7 @@
  * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
- * `observed`. A group and one of its machines are never both changed. This is the one door between policies and people:
+ * `observed`. A group and one of its machines are never both changed. This is the only way from policies to people:
  * no saving beyond the spend passes it (claim.ts).
  */
 import { calibrationKey } from './calibration.js';

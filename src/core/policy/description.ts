@@ -1,6 +1,6 @@
 /**
- * A policy as doors show it: its parameters as JSON Schema, made of the schema that validates them. Makes the form and
- * the documentation.
+ * A policy as the API and the command line show it: its parameters as JSON Schema, made of the schema that validates
+ * them. Makes the form and the documentation.
  */
 import type { Policy } from './policy.js';
 

@@ -1,5 +1,5 @@
 /**
- * What a run takes besides GPUs: storage that it holds for as long as it is billed, and traffic that leaves over it.
+ * What a run takes apart from GPUs: storage that it holds for as long as it is billed, and traffic that leaves over it.
  *
  * Never free for want of a price: what has none, or only one of another region or one that is listed no more, is a
  * reason, and the run has no quote. Storage is sold under SKUs of its own: the one that is asked for, else the

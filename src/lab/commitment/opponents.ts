@@ -14,7 +14,7 @@ export interface LookBackReading {
    * `whole`: nothing is recommended before the window is full. `partial`: from one day on, what there is stands for it.
    */
   readonly start: 'whole' | 'partial';
-  /** Hours between two looks: AWS and Azure refresh their recommendations daily. */
+  /** Hours between two evaluations: AWS and Azure refresh their recommendations daily. */
   readonly everyHours: number;
 }
 

@@ -38,7 +38,7 @@ const SAFE_PART = SPAN_STARTS.map((start, span) => {
   return (start + FALSE_STOP_MINUTES - from) / (to - from);
 });
 
-/** Scratch of one look: by span, the chance that it is the last, and that of lasting to its start. */
+/** Scratch of one evaluation: by span, the chance that it is the last, and that of lasting to its start. */
 const ends = new Float64Array(SPANS);
 const lasts = new Float64Array(SPANS + 1);
 

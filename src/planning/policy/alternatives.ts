@@ -102,7 +102,7 @@ const demandOf = (history: RecordedHistory, index: number, from: number): Int32A
 
 /**
  * The vendors' rule (lab/commitment/opponents.ts says which), with the recorded past before the window to look
- * back on; a look a day.
+ * back on; an evaluation a day.
  */
 function lookBack(history: RecordedHistory, index: number, term: CommitmentTerm, days: number): Int32Array {
   const start = Math.min(history.from, history.demand[index]?.from ?? history.from);

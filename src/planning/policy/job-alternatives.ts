@@ -71,7 +71,7 @@ const isRisky = ({ mayMove, deadline, slots }: JobCase): boolean =>
   deadline !== null &&
   slots.some(({ from, spot, isVerified }) => from < deadline && isVerified && spot !== null);
 
-/** The rules of planning/spot, in milliseconds; no slot of a job that has a market is longer than a look. */
+/** The rules of planning/spot, in milliseconds; no slot of a job that has a market is longer than an evaluation. */
 function bySpotRule(
   { since, deadline, first, restartMs }: JobCase,
   make: (problem: SpotProblem) => SpotPolicy,

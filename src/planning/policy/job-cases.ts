@@ -199,7 +199,7 @@ function pricesOver(
 
 const placeOf = ({ provider, sku, region }: WorkloadView): string => [provider, sku, region].join('\u0001');
 
-/** [from, to) of one hour, cut at each look and where the recorded availability turns; null: nobody looked. */
+/** [from, to) of one hour, cut at each evaluation and where the recorded availability turns; null: nobody looked. */
 function stretchesOf(
   market: SpotMarket | null,
   from: number,

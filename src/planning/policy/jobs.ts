@@ -152,7 +152,7 @@ export class ReplayedJob {
     return true;
   }
 
-  /** Runs it up to an instant of a look. */
+  /** Runs it up to an instant of an evaluation. */
   runUntil(instant: number): void {
     const { job, run } = this;
     if (job === null || run === null) return;

@@ -29,7 +29,7 @@ import { CostSteps, finished, type Steps } from './steps.js';
 import { ReplayedWorkload, type WorkloadBill } from './workloads.js';
 
 export interface ReplaySettings {
-  /** Hours between two looks. */
+  /** Hours between two evaluations. */
   readonly stepHours: number;
   /** Minutes until a stopped resource works again. */
   readonly restartMinutes: number;
@@ -85,7 +85,7 @@ export interface ReplayRun {
   };
 }
 
-/** Days between the looks of policies that decide over weeks; all others look every hour. */
+/** Days between the evaluations of policies that decide over weeks; all others look every hour. */
 const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
 
 /**

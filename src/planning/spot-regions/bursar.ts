@@ -2,10 +2,10 @@
  * Bursar's own policy for a job under a deadline over many zones: it rolls rules out over futures drawn from what is
  * believed, and does what was cheapest on average.
  *
- * At each look it asks what the job would cost if it stayed, waited or took on-demand now and the best of a family of
- * rules (rules.ts) ran the rest; then, zone by zone, what a launch that succeeds would save. Zones that would save are
- * tried, best first; launches that fail are free, and what they show is believed at once. It never probes: a launch
- * that is worth its restart tells the same for nothing.
+ * At each evaluation it asks what the job would cost if it stayed, waited or took on-demand now and the best of a
+ * family of rules (rules.ts) ran the rest; then, zone by zone, what a launch that succeeds would save. Zones that would
+ * save are tried, best first; launches that fail are free, and what they show is believed at once. It never probes: a
+ * launch that is worth its restart tells the same for nothing.
  *
  * It learns from readings before the job and from what it holds and tries, never from what lies ahead. The invariant is
  * `keepsDeadline`: a choice that could cost the deadline is never made, whatever the model believes.
@@ -34,7 +34,7 @@ const CAPS: readonly number[] = [1.25, 2, Infinity];
 /** Futures on which all rules run, and how many of the rules go on to the rest and to evaluating launches. */
 const HEAT_SAMPLES = 12;
 const FINALISTS = 3;
-/** Time between two looks while nothing happens, on spot and without. */
+/** Time between two evaluations while nothing happens, on spot and without. */
 const SPOT_REPLAN_SECONDS = 1800;
 const REPLAN_SECONDS = 600;
 /** What leaving spot for other spot must save, as a share of a restart at the new zone's price. */
@@ -102,7 +102,7 @@ class Planner {
     this.plannedAt = view.tick;
   }
 
-  /** Tries what the look names, and falls back in the light of what failed. */
+  /** Tries what the evaluation names, and falls back in the light of what failed. */
   private tried(view: RegionsView): Place {
     let failed = 0;
     const { tries } = this.choice;
@@ -116,7 +116,7 @@ class Planner {
         return launch;
       }
       failed += 1;
-      // What was absent just now and comes back is a new spell, which the next look evaluates as such.
+      // What was absent just now and comes back is a new spell, which the next evaluation counts as such.
       this.choice = { ...this.choice, tries: this.choice.tries.filter((other) => other !== zone) };
     }
     const held: Place = { mode: view.mode, zone: view.zone };

@@ -35,7 +35,7 @@ export interface Standing {
   readonly region: number;
 }
 
-/** What stays the same over all futures of a look. */
+/** What stays the same over all futures of an evaluation. */
 export interface RolloutTerms {
   readonly problem: RegionsProblem;
   /** Per unit of time, by zone. */

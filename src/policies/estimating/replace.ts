@@ -51,7 +51,7 @@ function replacement(
       what: `${gpu}: ${evidence.what} (${title})`,
     })),
   };
-  // A spare that runs is no spare any more: the next look replaces what is lost.
+  // A spare that runs is no spare any more: the next evaluation replaces what is lost.
   if (spare !== null) {
     return {
       ...common,

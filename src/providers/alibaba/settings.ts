@@ -13,7 +13,7 @@ export const PREFIX = 'BURSAR_ALIBABA_';
 export interface AlibabaSettings {
   readonly regions: readonly string[];
   readonly account: string | null;
-  /** Types that are priced besides those of the fleet. */
+  /** Types that are priced apart from those of the fleet. */
   readonly instanceTypes: readonly string[];
   /** Longest wait for an answer; of a request that acts, the outcome is then not known. */
   readonly timeoutSeconds: number;
@@ -40,7 +40,7 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting(
     'INSTANCE_TYPES',
     'read',
-    'Instance types to price besides those of the fleet, such as `ecs.gn7i-c16g1.4xlarge`',
+    'Instance types to price apart from those of the fleet, such as `ecs.gn7i-c16g1.4xlarge`',
   ),
   setting('ENDPOINT_ECS', 'read', 'Address in place of `https://ecs.{region}.aliyuncs.com`'),
   setting(

@@ -1,8 +1,8 @@
 /**
- * What AWS meters besides machines: the hours of volumes, and what GPU instances send.
+ * What AWS meters apart from machines: the hours of volumes, and what GPU instances send.
  *
- * The invariant: an hour is metered once, in the first look after it is over (and after CloudWatch has it), by what is
- * there then. A look within an hour that was looked at before asks AWS nothing.
+ * The invariant: an hour is metered once, in the first reading after it is over (and after CloudWatch has it), by what
+ * is there then. A reading within an hour that was looked at before asks AWS nothing.
  */
 import { eachPart, orLacking, type PartialRead } from '../../core/partial-read.js';
 import { HOUR_MS, hourOf, MINUTE_MS, type Interval } from '../../core/time.js';
@@ -23,7 +23,7 @@ export const USAGE_PERMISSIONS: readonly string[] = [
 /** Data points of basic monitoring are of five minutes, and come some minutes late. */
 const TRAFFIC_SETTLES_MS = 15 * MINUTE_MS;
 
-/** What is asked for; `meteredTo` is up to when a look was kept before, null where none was. */
+/** What is asked for; `meteredTo` is up to when a reading was kept before, null where none was. */
 export interface Asked {
   readonly from: number;
   readonly to: number;
@@ -79,7 +79,7 @@ async function* usageOf(
 const EMPTY: Interval = { start: 0, end: 0 };
 const isEmpty = ({ start, end }: Interval): boolean => start >= end;
 
-/** Whole hours of [from, to) that were over `lateMs` ago, but not yet at the look before. */
+/** Whole hours of [from, to) that were over `lateMs` ago, but not yet at the reading before. */
 function hoursBetween({ from, to, meteredTo }: Asked, lateMs: number): Interval {
   const first = from === hourOf(from) ? from : hourOf(from) + HOUR_MS;
   const start = meteredTo === null ? first : Math.max(first, hourOf(meteredTo - lateMs));

@@ -4,7 +4,7 @@
  * A volume is billed from its creation until it is deleted, attached or not, whether its machine runs or is stopped.
  * The invariant: only whole hours of volumes that are still there are metered, each once, so that the meter is at most
  * an hour short and never long. What a modification changed counts from its start; before it the volume was what AWS
- * says that it was (of the latest modification, the only one that AWS states). What is charged besides the size
+ * says that it was (of the latest modification, the only one that AWS states). What is charged apart from the size
  * (provisioned IOPS and throughput, requests of magnetic volumes) is in no unit of the cost model: it is metered as
  * usage without a quantity, so that it has no price and is named where totals say what they lack. Sources: Amazon EC2
  * API Reference, DescribeVolumes and DescribeVolumesModifications; Amazon EBS User Guide, "Amazon EBS volume types"
@@ -143,7 +143,7 @@ export function storageSku(type: string): string {
 
 const suffixOf = (type: string): string => (type === 'io1' ? 'piops' : type);
 
-/** SKUs of what is charged for a volume besides its size. */
+/** SKUs of what is charged for a volume apart from its size. */
 export function performanceSkus({ type, iops, throughput }: VolumeShape): string[] {
   switch (type) {
     case 'gp3':

@@ -122,7 +122,7 @@ export function workloadTarget(
   // What a claim will hold is known when it is allocated, to a pod.
   const gpus = podGpus(pod ?? {}, units, null);
   const desired = spec?.replicas ?? 1;
-  // The API leaves out a count of 0; before the controller's first look none is known.
+  // The API leaves out a count of 0; before the controller's first reading none is known.
   const ready = status?.observedGeneration === undefined ? null : (status.readyReplicas ?? 0);
   const left = podsLeft ?? ((status?.replicas ?? 0) > 0 || !isObserved(workload) || null);
   return {

@@ -3,8 +3,8 @@
  *
  * A GPU is held from the instant at which the scheduler bound the pod to a node (its condition PodScheduled), whether
  * it computes or not, until the pod has ended or is gone. Only what can be shown is metered: a pod that was deleted
- * between two looks is metered up to about a minute before the earlier one. The invariant: a record is one pod's one
- * minute, named by both, and says the same at every look.
+ * between two readings is metered up to about a minute before the earlier one. The invariant: a record is one pod's one
+ * minute, named by both, and says the same at every reading.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
@@ -48,7 +48,7 @@ export interface Meter {
 /**
  * Records of the minutes that end within (from, to] and are over by `now`, all in epoch milliseconds; the first may
  * begin before `from` where that is no whole minute, so that windows one after the other leave no gap. The newest
- * minute of what runs comes with the next look: a look begins before the end of the one before it.
+ * minute of what runs comes with the next reading: a reading begins before the end of the one before it.
  */
 export async function* podUsage(
   cluster: Cluster,

@@ -3,8 +3,8 @@
  *
  * A session's text is told once, to the browser; only its SHA-256 is stored, and its id is the beginning of that. A
  * session that was opened with a key has the role and teams that the key has now, and ends when the key is revoked. One
- * of an identity provider's user has what the rules of now make of what the provider said last. It says who calls, never
- * what they may do. Which sessions there are, and ending them, is in session-list.ts.
+ * of an identity provider's user has what the rules of now make of what the provider said last. It says who calls,
+ * never what they may do. Which sessions there are, and ending them, is in session-list.ts.
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../database.js';
@@ -38,7 +38,7 @@ export interface SessionUser extends Standing {
   readonly claimed?: Claimed;
 }
 
-/** What is known of a sign-in besides who it is. */
+/** What is known of a sign-in apart from who it is. */
 export interface SignInFacts {
   readonly address?: string | null;
   readonly agent?: string | null;

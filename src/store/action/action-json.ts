@@ -1,6 +1,6 @@
 /**
- * An action as both doors show it: instants as ISO 8601, amounts as decimal strings. Nothing is left out and nothing is
- * a secret.
+ * An action as every entry point shows it: instants as ISO 8601, amounts as decimal strings. Nothing is left out and
+ * nothing is a secret.
  */
 import { effectToJson, type Action, type EffectJson } from '../../core/action/action.js';
 import { formatInstant } from '../../core/time.js';

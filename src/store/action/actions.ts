@@ -367,7 +367,7 @@ export class ActionStore {
     return rows.map(({ subject, ...row }) => ({ action: actionOf(row), subject }));
   }
 
-  /** Whether a team has an action that a look may change: one that policies may revoke or take back. */
+  /** Whether a team has an action that an evaluation may change: one that policies may revoke or take back. */
   async concerns(db: Queryable, organisation: string, team: string): Promise<boolean> {
     const [row] = await db.query(
       `select 1 from action where organisation = $1 and team = $2 and state in ('proposed', 'approved', 'applied', 'confirmed', 'measured') and policy is not null limit 1`,

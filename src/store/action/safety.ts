@@ -139,7 +139,7 @@ export class SafetyStore {
       : (await this.limits(db, organisation, team)).team;
   }
 
-  /** What the guard needs to know of an action besides the provider's word. */
+  /** What the guard needs to know of an action apart from the provider's word. */
   async facts(
     tx: Transaction,
     organisation: string,
@@ -224,7 +224,7 @@ export class SafetyStore {
     };
   }
 
-  /** The live action on a target besides some; null: there is none. */
+  /** The live action on a target apart from some; null: there is none. */
   async liveOn(
     db: Queryable,
     organisation: string,

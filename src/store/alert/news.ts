@@ -1,8 +1,8 @@
 /**
- * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings,
+ * What has happened since the last check and may be worth telling: thresholds, steps of actions, health findings,
  * anomalies, differing bills, reports.
  *
- * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late
+ * Reads only, but for its own mark. A check reaches back a little before the last one, so that what was committed late
  * is found; what is kept already is left out before anything more is read about it: looks come every few seconds, and a
  * turn of the month brings a report for every team.
  */
@@ -50,7 +50,7 @@ import type { Stores } from '../stores.js';
 
 type Needs = Pick<Stores, 'alerts' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices'>;
 
-/** What a first look tells of. */
+/** What a first check tells of. */
 const FIRST_MS = 7 * DAY_MS;
 /** No transaction that writes news takes longer. */
 const OVERLAP_MS = 15 * MINUTE_MS;
@@ -64,7 +64,7 @@ export interface Happened {
   readonly passed: readonly BudgetNews[];
 }
 
-/** From when on a look tells, in epoch milliseconds. */
+/** From when on a check tells, in epoch milliseconds. */
 export async function newsSince(db: Queryable, organisation: string, now: number): Promise<number> {
   const [row] = await db.query<{ at: Date | null }>(`select at from alert_mark where organisation = $1 and name = $2`, [
     organisation,
@@ -104,7 +104,7 @@ export async function connectedSince(
   return new Map(rows.map(({ name, at }) => [name.slice('channel:'.length), at.getTime()]));
 }
 
-/** Whether a look would find anything that may be new. Cheap: it is asked every few seconds. */
+/** Whether a check would find anything that may be new. Cheap: it is asked every few seconds. */
 export async function hasNews(db: Queryable, organisation: string, now: number): Promise<boolean> {
   const since = formatInstant(await newsSince(db, organisation, now));
   const [row] = await db.query<{ any: boolean }>(
@@ -117,7 +117,7 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
   return row?.any ?? false;
 }
 
-/** Everything since the last look that is not kept yet. */
+/** Everything since the last check that is not kept yet. */
 export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
   const since = formatInstant(await newsSince(tx, organisation, now));
   const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
@@ -159,7 +159,10 @@ async function unkept<Row>(
   return rows.filter((row) => !known.has(identity(row)));
 }
 
-/** A budget that somebody has just set is weighed first: its state, and what it crossed, may be of one of that name before. */
+/**
+ * A budget that somebody has just set is evaluated first: its state, and what it crossed, may be of one of that name
+ * before.
+ */
 async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<BudgetNews[]> {
   const all = await db.query<{
     team: string;
@@ -222,7 +225,7 @@ const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingR
   nextStep: null,
 });
 
-/** Whether the threshold is reached still, as the budget was weighed last. */
+/** Whether the threshold is reached still, as the budget was evaluated last. */
 export function stillHolds({ threshold, planned, spent, forecast }: BudgetNews): boolean {
   const nanos = (text: string): bigint => nanosOf(parseDecimal(text) ?? ZERO) ?? 0n;
   return holdsStill(threshold, {

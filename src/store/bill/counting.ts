@@ -25,7 +25,7 @@ import { enqueue, type WorkItem } from '../work.js';
 import { aboutOf, reconcileItem } from './reconciliation.js';
 import { isSameBill } from './same-bill.js';
 
-/** One key: every bill of an organisation is looked at, and the next look is when the next of them settles. */
+/** One key: every bill of an organisation is looked at, and the next check is when the next of them settles. */
 export const SETTLE = { stage: 'bill.settle', partition: 'bills', key: 'bills' } as const;
 
 export interface TeamDay {

@@ -1,6 +1,6 @@
 /**
  * Whether what a bill has just brought may still be set aside: metered usage of its time waits to be priced. Until it
- * is, the bill's lines count although a meter stands for them, and a budget would be weighed on money that `actual`
+ * is, the bill's lines count although a meter stands for them, and a budget would be evaluated on money that `actual`
  * does not have a moment later. Reads only.
  */
 import { DAY_MS, formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
@@ -8,7 +8,7 @@ import type { Queryable } from '../database.js';
 import { aboutOf } from '../bill/reconciliation.js';
 
 /**
- * No budget waits longer for a bill: a line that is never done must not keep it from being weighed. What is counted
+ * No budget waits longer for a bill: a line that is never done must not keep it from being evaluated. What is counted
  * then is what `costs` says too.
  */
 export const MOST_HELD_MS = 5 * MINUTE_MS;

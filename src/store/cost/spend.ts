@@ -40,7 +40,7 @@ export interface UnstatedCost extends CurrencyCost {
   readonly lines: number;
 }
 
-/** What is in no total, besides GPU-hours without a price. */
+/** What is in no total, apart from GPU-hours without a price. */
 export interface Lacking {
   /** Billed amounts of which the bill does not state what the basis asks for. */
   readonly unstated: readonly UnstatedCost[];

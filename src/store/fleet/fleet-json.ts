@@ -1,6 +1,6 @@
 /**
- * What runs, and how well that is known, as both doors show it: instants as ISO 8601, ages in seconds. What is not
- * known is null.
+ * What runs, and how well that is known, as every entry point shows it: instants as ISO 8601, ages in seconds. What is
+ * not known is null.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';

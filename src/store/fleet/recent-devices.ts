@@ -1,6 +1,6 @@
 /**
  * What health looks at: the last hour of every device of a source, held in memory and brought up to date by what was
- * saved since the last look.
+ * saved since the last reading.
  *
  * It is a copy that the database can make again at any time: a process that starts reads an hour once, one that goes on
  * reads only blocks that it has not read. Blocks are told by their numbers, of which one that was given out early may

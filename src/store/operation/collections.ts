@@ -1,8 +1,8 @@
 /**
  * What is collected from each connection: up to when, and when to look next.
  *
- * A look is due once per interval, however many processes ask. The watermark moves only in the transaction that keeps
- * what was collected, so a crash collects again and skips nothing. A part that could not be read keeps its own
+ * A reading is due once per interval, however many processes ask. The watermark moves only in the transaction that
+ * keeps what was collected, so a crash collects again and skips nothing. A part that could not be read keeps its own
  * watermark, and is asked for again sooner.
  */
 import type { LackingPart } from '../../core/partial-read.js';

@@ -36,7 +36,7 @@ export interface TeamEvaluation {
   readonly problem: string | null;
 }
 
-/** What a look has not made again. */
+/** What an evaluation has not made again. */
 export type Lapsing = Pick<StoredRecommendation, 'id' | 'policy' | 'target' | 'status'>;
 
 interface Row {
@@ -60,7 +60,7 @@ const UNDONE = `(select max(b.ended_at) from action a
 export class RecommendationStore {
   constructor(private readonly db: Queryable) {}
 
-  /** A team's recommendations of some policies that a look which makes only these would let lapse. */
+  /** A team's recommendations of some policies that an evaluation which makes only these would let lapse. */
   async lapsing(
     tx: Transaction,
     organisation: string,

@@ -72,7 +72,7 @@ class RolledBack extends Error {}
 /** Another process is at work on the source. */
 class SourceTaken extends Error {}
 
-/** How long an import waits for those of its source before it, and between two looks for one of another process. */
+/** How long an import waits for those of its source before it, and between two checks for one of another process. */
 const PATIENCE_MS = 120_000;
 const POLL_MS = 50;
 

@@ -4,7 +4,7 @@
  * nothing is dropped.
  *
  * Remembers the newest intervals of each resource, in bounded memory; what came long before, or through another
- * process, is found by a look into what is stored.
+ * process, is found by a reading into what is stored.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Group } from '../../core/cost/rollup.js';

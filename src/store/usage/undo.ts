@@ -1,5 +1,6 @@
 /**
- * Takes an import back, whole: everything that its call brought, bills and metered usage alike. Both doors do it here.
+ * Takes an import back, whole: everything that its call brought, bills and metered usage alike. Every entry point does
+ * it here.
  *
  * What is left is what would be there if the call had never been: bills that it replaced come back, and of records
  * that it stated again the latest other statement counts. A record that a later import only repeated belongs to the

@@ -1,5 +1,5 @@
 /**
- * What is known of what teams run, besides metered hours and samples: workloads with their replicas and jobs, their
+ * What is known of what teams run, apart from metered hours and samples: workloads with their replicas and jobs, their
  * metrics minute by minute, leases, and where spot could be had. Whoever collects writes it here; policies see it
  * through views.ts.
  *

@@ -37,7 +37,7 @@ export function wordOf(text: string | null | undefined): string | null {
     : trimmed;
 }
 
-/** What one look at one card said; all as it was written. */
+/** What one reading of one card said; all as it was written. */
 export interface SmiRow {
   /** Epoch milliseconds; null: the output does not say when. */
   readonly at: number | null;

@@ -1,6 +1,6 @@
 /**
  * From looks at cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of the
- * minute's looks, temperature and faults the worst, counts and memory the last. A look that measured nothing adds
+ * minute's looks, temperature and faults the worst, counts and memory the last. A reading that measured nothing adds
  * nothing to a mean.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';

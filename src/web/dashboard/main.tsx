@@ -1,4 +1,4 @@
-/** The dashboard's door: who is signed in, which page is open, and the frame around it. */
+/** The dashboard's entry point: who is signed in, which page is open, and the frame around it. */
 import { render, type JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';

@@ -23,7 +23,7 @@ export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.E
   const [end, setEnd] = useState<End | null>(null);
   useEffect(() => {
     const source = new EventSource('/v1/work/progress');
-    const over = (how: End): void => {
+    const finish = (how: End): void => {
       source.close();
       setEnd(how);
       onDone();
@@ -33,9 +33,9 @@ export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.E
       setLoad(next);
       setMost((old) => Math.max(old, next.waiting));
     });
-    source.addEventListener('done', () => over('done'));
-    source.addEventListener('slow', () => over('slow'));
-    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && over('lost'));
+    source.addEventListener('done', () => finish('done'));
+    source.addEventListener('slow', () => finish('slow'));
+    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && finish('lost'));
     return () => source.close();
   }, []);
   const waiting = load?.waiting ?? null;

@@ -22,7 +22,7 @@ const CONTENT_POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-/** Nothing is behind them that needs a caller: no look into the database. */
+/** Nothing is behind them that needs a caller: no check into the database. */
 const OPEN = { access: 'open', checksKey: true } as const;
 const YEAR_SECONDS = 31_536_000;
 

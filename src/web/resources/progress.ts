@@ -13,7 +13,7 @@ import { InjectParts, type WebParts } from '../parts.js';
 const POLL_MILLISECONDS = 500;
 /** Then the stream ends with `slow`, and whoever is still there asks again. */
 const MOST_POLLS = 1200;
-/** An upload enqueues its work before it answers; a look in between two stages may find nothing for a moment. */
+/** An upload enqueues its work before it answers; a check in between two stages may find nothing for a moment. */
 const QUIET_POLLS = 2;
 const MOST_STREAMS = 200;
 

@@ -523,7 +523,7 @@ export const ENGLISH = {
   // Recommendations and actions.
   'recommendations.lead': 'Of all teams that you may see, by the low end of what each would save',
   'recommendations.all': 'All recommendations',
-  'recommendations.missing': '{id} is not among these: it may have been decided, or replaced by a newer look.',
+  'recommendations.missing': '{id} is not among these: it may have been decided, or replaced by a newer evaluation.',
   'recommendations.empty':
     'Nothing is recommended now. Recommendations are made from metered use, prices and samples of utilisation: <a>import some</a>, or <policies>see which policies hold</policies>.',
   'recommendations.none': 'No recommendation is {status}.',
@@ -546,7 +546,7 @@ export const ENGLISH = {
     'The policy {policy} (version {version}) can be run over the recorded history of the team.',
   'recommendations.instead': 'What it was preferred to',
   'recommendations.other': '{action} {target} ({document}), by {because}; it would save {amount} per month',
-  'evidence.line': '{from} to {to}; {age} old at the look',
+  'evidence.line': '{from} to {to}; {age} old at the evaluation',
   'evidence.made': 'Made',
   'evidence.until': 'Holds until',
   'evidence.decided': 'Decided by',
