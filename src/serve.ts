@@ -75,7 +75,11 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
 
 type Started = { address: string | null; close(): Promise<void> };
 
-async function startApi(module: ReturnType<typeof AppModule.forRole>, config: Config, log: ProcessLog): Promise<Started> {
+async function startApi(
+  module: ReturnType<typeof AppModule.forRole>,
+  config: Config,
+  log: ProcessLog,
+): Promise<Started> {
   const app = await createWebApp(module, { logger: log, trustedProxies: config.trustedProxies });
   try {
     const address = await listen(app, config);

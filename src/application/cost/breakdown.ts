@@ -103,13 +103,13 @@ export async function costBreakdown(
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = compares ? spanBefore(span) : null;
   const { fx } = await stores.prices.book(stores.db, organisation);
-  const of = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
+  const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx);
   const [now, old, daily, dailyBefore, anomalies] = await Promise.all([
-    of(span, groupBy),
-    before === null ? null : of(before, groupBy),
-    of(span, ['day', first]),
-    before === null ? null : of(before, ['day']),
+    groupsOf(span, groupBy),
+    before === null ? null : groupsOf(before, groupBy),
+    groupsOf(span, ['day', first]),
+    before === null ? null : groupsOf(before, ['day']),
     stores.anomalies.within(organisation, question.teams, span.from, span.to),
   ]);
   const days = daysOfSpan(span);

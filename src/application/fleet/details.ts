@@ -21,7 +21,7 @@ type Needed = Pick<Stores, 'db' | 'fleet' | 'organisations' | 'prices' | 'recomm
 /** Readings so far back say how the GPUs fare. */
 export const WINDOW_HOURS = 6;
 const MOST_TARGETS = 5000;
-const MOST_BESIDE = 5000;
+const MOST_OTHERS = 5000;
 
 /** Why something of a target is not known. */
 export type NotKnown = 'no-price' | 'no-gpus' | 'not-measured' | 'not-billed';
@@ -79,8 +79,8 @@ export async function fleetDetails(
   const [prices, minutes, recommendations, actions] = await Promise.all([
     stores.prices.book(db, organisation),
     minutesOfTeams(db, organisation, seenTeams, asOf - WINDOW_HOURS * HOUR_MS, asOf),
-    stores.recommendations.list(organisation, { status: 'open', teams }, null, MOST_BESIDE),
-    stores.actions.list(organisation, { teams }, null, MOST_BESIDE),
+    stores.recommendations.list(organisation, { status: 'open', teams }, null, MOST_OTHERS),
+    stores.actions.list(organisation, { teams }, null, MOST_OTHERS),
   ]);
   const measured = new Map(minutes.map((one) => [keyOf(one.newest.connection, one.newest.resource), one]));
   const lasts = new Map(

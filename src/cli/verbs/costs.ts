@@ -156,7 +156,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }
 
-/** What is in no total, besides GPU-hours without a price. */
+/** What is in no total, apart from GPU-hours without a price. */
 function lackingTexts(
   { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice }: CostsAnswer['lacking'],
   basis: string,

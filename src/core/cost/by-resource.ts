@@ -50,7 +50,7 @@ export class ResourceWeights {
     cell.set(record.resource, weight);
   }
 
-  of(team: string, dimension: string): ReadonlyMap<string | null, Weight> {
+  weightsOf(team: string, dimension: string): ReadonlyMap<string | null, Weight> {
     return this.cells.get(keyOf(team, dimension)) ?? new Map();
   }
 }
@@ -70,7 +70,7 @@ export function costsByResource(sums: readonly ResourceSum[], weights: ResourceW
     }
   };
   for (const { team, dimension, currency, cost } of sums) {
-    const own = [...weights.of(team, dimension)].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1));
+    const own = [...weights.weightsOf(team, dimension)].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1));
     const shares =
       own.length === 0 || cost === null
         ? null

@@ -112,16 +112,16 @@ export function breakdownOf(
   for (const [currency, all] of [...ofCurrency].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const total = summed(all.flatMap((pair) => (pair.now === null ? [] : [pair.now])));
     const inOrder = all.toSorted(bySize);
-    const told = (pair: Pick<Pair, 'now' | 'before'>): Omit<BreakdownRow, 'names'> =>
+    const changeOf = (pair: Pick<Pair, 'now' | 'before'>): Omit<BreakdownRow, 'names'> =>
       rowOf(currency, pair, before !== null, total.cost);
-    rows.push(...inOrder.slice(0, most).map((pair) => ({ names: pair.names, ...told(pair) })));
+    rows.push(...inOrder.slice(0, most).map((pair) => ({ names: pair.names, ...changeOf(pair) })));
     const others = inOrder.slice(most);
     if (others.length === 0) continue;
     const side = (name: 'now' | 'before'): GroupSum | null => {
       const sums = others.flatMap((pair) => pair[name] ?? []);
       return sums.length === 0 ? null : { names: [], currency, ...summed(sums) };
     };
-    rest.push({ groups: others.length, ...told({ now: side('now'), before: side('before') }) });
+    rest.push({ groups: others.length, ...changeOf({ now: side('now'), before: side('before') }) });
   }
   return { rows, rest };
 }

@@ -132,7 +132,7 @@ export class BillRow {
   amount(column: number, name: string): Decimal | null {
     const amount = this.cells.decimal(column);
     if (amount === undefined)
-      this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
+      this.problem(this.named(column, name), `${quotedText(this.cells.text(column))} is not a decimal`);
     return this.within(amount ?? null, column, name);
   }
 
@@ -141,7 +141,7 @@ export class BillRow {
     if (amount === null || (amount.unscaled < MOST_AMOUNT && amount.unscaled > -MOST_AMOUNT)) return amount;
     const most = MOST_AMOUNT * tenTo(amount.scale);
     if (amount.unscaled < most && amount.unscaled > -most) return amount;
-    const text = shown(this.cells.text(column));
+    const text = quotedText(this.cells.text(column));
     this.problem(this.named(column, name), `${text} has more than ${MOST_DIGITS} digits before the point`);
     return null;
   }
@@ -151,7 +151,7 @@ export class BillRow {
     const amount = this.cells.decimal(column);
     if (amount === null) this.problem(this.named(column, name), 'the value is missing');
     if (amount === undefined)
-      this.problem(this.named(column, name), `${shown(this.cells.text(column))} is not a decimal`);
+      this.problem(this.named(column, name), `${quotedText(this.cells.text(column))} is not a decimal`);
     return this.within(amount ?? null, column, name);
   }
 

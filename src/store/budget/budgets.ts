@@ -133,8 +133,8 @@ export interface BudgetSpend {
   readonly setAside: readonly CurrencyAmount[];
 }
 
-/** What is in none of a state's amounts, besides GPU-hours without a price. */
-export type Beside = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
+/** What is in none of a state's amounts, apart from GPU-hours without a price. */
+export type Lacking = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
   readonly setAside?: readonly CurrencyAmount[];
   readonly unnamed?: readonly UnnamedAmount[];
 };
@@ -271,7 +271,7 @@ export class BudgetStore {
     tx: Queryable,
     organisation: string,
     state: BudgetState,
-    beside: Beside,
+    lacking: Lacking,
     now: number,
     reserved = 0n,
   ): Promise<void> {
@@ -283,7 +283,7 @@ export class BudgetStore {
         state.budget,
         formatInstant(state.period.start),
         formatInstant(state.period.end),
-        JSON.stringify(stateJson(state, beside, reserved)),
+        JSON.stringify(stateJson(state, lacking, reserved)),
         formatInstant(now),
       ],
     );
@@ -551,7 +551,7 @@ const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale:
 
 function stateJson(
   state: BudgetState,
-  { unconverted, unstated, setAside = [], unnamed = [] }: Beside,
+  { unconverted, unstated, setAside = [], unnamed = [] }: Lacking,
   reserved: bigint,
 ): BudgetStateJson {
   const { forecast } = state;

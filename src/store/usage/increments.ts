@@ -24,7 +24,7 @@ const nameOf = ({ id, account, start, end }: UsageRecord): string | null =>
 
 /**
  * @param prefix of the scopes of its period
- * @param besides scopes that are delivered anew: what they had goes
+ * @param replaced scopes that are delivered anew: what they had goes
  * @param together deliveries of the same call and period
  */
 export async function sharedLines(
@@ -32,7 +32,7 @@ export async function sharedLines(
   organisation: string,
   source: string,
   own: { readonly delivery: string; readonly digest: Buffer; readonly prefix: string },
-  besides: readonly string[],
+  replaced: readonly string[],
   together: readonly string[],
 ): Promise<SharedLines[]> {
   const others = await db.query<{ delivery: string; scope: string | null; records: string }>(
@@ -44,7 +44,7 @@ export async function sharedLines(
            and b.first_start < o.last_end and b.last_end > o.first_start
          where o.organisation = $1 and o.source = $2 and o.delivery = $3 and b.delivery = v.id)
      order by v.id`,
-    [organisation, source, own.delivery, own.digest, own.prefix, besides, together],
+    [organisation, source, own.delivery, own.digest, own.prefix, replaced, together],
   );
   if (others.length === 0) return [];
   const names = new Set<string>();

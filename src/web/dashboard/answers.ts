@@ -452,7 +452,7 @@ export interface AlertStory extends Alert {
 /** Amounts, a currency each. */
 type Sums = readonly { readonly currency: string; readonly cost: string }[];
 
-/** What is in no total, besides GPU-hours without a price. */
+/** What is in no total, apart from GPU-hours without a price. */
 export interface CostLacking {
   readonly unstated: readonly { readonly currency: string; readonly cost: string; readonly lines: number }[];
   readonly unbilled: Sums;

@@ -97,7 +97,7 @@ export const billSchema = z
   })
   .meta({ id: 'Bill' });
 
-/** What is in no total, besides GPU-hours without a price. */
+/** What is in no total, apart from GPU-hours without a price. */
 export const lackingSchema = z
   .strictObject({
     unstated: z
@@ -126,7 +126,7 @@ export const lackingSchema = z
       )
       .describe('On actual and accrued: storage, traffic and what has no quantity, without a price'),
   })
-  .describe('What is in no total, besides GPU-hours without a price');
+  .describe('What is in no total, apart from GPU-hours without a price');
 
 const answerSchema = z
   .strictObject({

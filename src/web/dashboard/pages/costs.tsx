@@ -123,9 +123,9 @@ const less = (one: string, other: string): string =>
   formatDecimal(addDecimal(parseDecimal(one) ?? ZERO, negateDecimal(parseDecimal(other) ?? ZERO)));
 
 function InCurrency({ answer, question, currency }: Part): JSX.Element {
-  const of = (span: CostBreakdown['now'] | null): string | null =>
+  const totalOf = (span: CostBreakdown['now'] | null): string | null =>
     span === null ? null : (span.totals.find((one) => one.currency === currency)?.cost ?? '0');
-  const [now, before] = [of(answer.now), of(answer.before)];
+  const [now, before] = [totalOf(answer.now), totalOf(answer.before)];
   const change = now === null || before === null ? null : less(now, before);
   const [key = 'team'] = answer.groupBy;
   const [series, marks] = useMemo(
