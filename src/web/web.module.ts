@@ -18,6 +18,7 @@ import { BudgetsController } from './resources/budgets.js';
 import { CommitmentsController } from './resources/commitments.js';
 import { CostBreakdownController } from './resources/cost-breakdown.js';
 import { CostViewsController } from './resources/cost-views.js';
+import { ConfigurationController } from './resources/configuration.js';
 import { CostsController } from './resources/costs.js';
 import { DashboardController } from './resources/dashboard.js';
 import { DeliveriesController } from './resources/deliveries.js';
@@ -87,6 +88,7 @@ export const CONTROLLERS: readonly Type[] = [
   ReportsController,
   SafetyController,
   PoliciesController,
+  ConfigurationController,
   BacktestsController,
   KeysController,
   RolesController,

@@ -56,6 +56,7 @@ describe('the OpenAPI document', async () => {
           '/v1/throughput-predictions',
           '/v1/rules/preview',
           '/v1/policies/validate',
+          '/v1/configuration/plan',
           '/admission/v1/reviews',
           '/admission/v1/reviews/{key}',
           '/session',

@@ -47,7 +47,7 @@ const routeSchema = z.strictObject({
     .max(10)
     .default([]),
 });
-const routesSchema = z
+export const routesSchema = z
   .strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that fits an alert holds for it') })
   .meta({ id: 'AlertRoutes' });
 const storedSchema = z

@@ -78,7 +78,7 @@ const settable = {
     .default([]),
 };
 
-const bodySchema = z.strictObject(settable).meta({ id: 'BudgetSettings' });
+export const budgetSettings = z.strictObject(settable).meta({ id: 'BudgetSettings' });
 const budgetSchema = z.strictObject({ id: z.string(), ...settable }).meta({ id: 'Budget' });
 
 export const budgetStateFields = z.strictObject({
@@ -164,7 +164,7 @@ const periodState = z
   })
   .meta({ id: 'BudgetPeriod' });
 
-type Settings = z.infer<typeof bodySchema>;
+type Settings = z.infer<typeof budgetSettings>;
 type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['crossings'] };
 
 @Controller()
@@ -234,7 +234,7 @@ export class BudgetsController {
   async save(
     @Calling() caller: Caller,
     @PathInput('id', budgetId) id: string,
-    @JsonBody(bodySchema) body: Settings,
+    @JsonBody(budgetSettings) body: Settings,
   ): Promise<Budget> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;

@@ -19,7 +19,7 @@ const ruleSchema = z
     factor: z.string().describe('A decimal above 0, at most 100: 1.15'),
   })
   .meta({ id: 'PeakRule', description: 'The first rule that holds wins; where none does the factor is 1' });
-const scheduleSchema = z.strictObject({ rules: z.array(ruleSchema).max(1000) }).meta({ id: 'PeakSchedule' });
+export const scheduleSchema = z.strictObject({ rules: z.array(ruleSchema).max(1000) }).meta({ id: 'PeakSchedule' });
 
 interface Schedule {
   readonly rules: readonly PeakRule[];

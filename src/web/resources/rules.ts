@@ -39,7 +39,7 @@ const ruleSchema = z
   .union([z.strictObject({ match, team: teamId }), z.strictObject({ match, split })])
   .meta({ id: 'AllocationRule', description: 'The first rule that matches wins; what none takes is unallocated' });
 
-const rulesSchema = z.array(ruleSchema).max(10_000);
+export const rulesSchema = z.array(ruleSchema).max(10_000);
 const setSchema = z
   .strictObject({ version: z.int().describe('0: no rules yet'), rules: rulesSchema })
   .meta({ id: 'RuleSet' });

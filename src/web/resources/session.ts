@@ -237,10 +237,13 @@ export class SessionController {
   private shown(principal: Principal | null): Session {
     const oidc = this.settings.oidc !== null;
     if (principal === null) return { signedIn: null, oidc };
-    const { isUser, scopes, teams, ...rest } = principal;
+    const { id, name, role, organisation, isUser, scopes, teams } = principal;
     return {
       signedIn: {
-        ...rest,
+        id,
+        name,
+        role,
+        organisation,
         kind: isUser === true ? 'user' : 'key',
         scopes: [...scopes],
         teams: teams === null ? null : [...teams],

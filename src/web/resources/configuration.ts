@@ -1,0 +1,217 @@
+/**
+ * /v1/configuration: what is set for an organisation as one document (teams, rules, peak, limits, budgets, policies,
+ * alert routes); what another one would change; and making it hold, all of it or nothing.
+ *
+ * The schemas are those of the single routes. A plan is of one state: it is refused where that is no longer there.
+ */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import {
+  plannedChanges,
+  readConfiguration,
+  revisionOf,
+  setConfiguration,
+} from '../../application/configuration/set-configuration.js';
+import { readLimits } from '../../core/action/limits.js';
+import { checkRoutes, type AlertRoutes } from '../../core/alert/routes.js';
+import { checkBudget, type Budget } from '../../core/budget/budget.js';
+import { SECTIONS, type Change, type Sections } from '../../core/changes.js';
+import { problemsOfRules } from '../../core/cost/allocation.js';
+import { Failure, invalid, type Problem } from '../../core/errors.js';
+import { checkPolicyDocument } from '../../core/policy/document.js';
+import type { Policy } from '../../core/policy/policy.js';
+import { compilePeak } from '../../core/price/peak.js';
+import { actorOf, Calling, type Caller } from '../caller.js';
+import { Endpoint, JsonBody } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+import { routesSchema } from './alert-settings.js';
+import { budgetId, budgetSettings } from './budgets.js';
+import { scheduleSchema } from './peak.js';
+import { rulesSchema } from './rules.js';
+import { currency, teamId, zone } from './teams.js';
+
+const loose = z.record(z.string(), z.unknown());
+const teamSettings = z.strictObject({
+  name: z.string().min(1).max(200).optional().describe('Its id where absent'),
+  parent: teamId.nullable().default(null),
+  zone: zone.default('UTC'),
+  currency: currency.default('USD'),
+});
+const configurationSchema = z
+  .strictObject({
+    teams: z.record(teamId, teamSettings).optional().describe('By id'),
+    rules: rulesSchema.optional(),
+    peak: scheduleSchema.shape.rules.optional(),
+    limits: z.record(z.string().min(1).max(200), loose).optional().describe("By team; * for the organisation's own"),
+    budgets: z.record(budgetId, budgetSettings).optional().describe('By id'),
+    policies: z.record(z.string().min(1).max(100), loose).optional().describe('By name'),
+    routes: routesSchema.shape.routes.optional(),
+  })
+  .meta({ id: 'Configuration', description: 'A section that is absent is left alone' });
+const storedSchema = z
+  .strictObject({
+    revision: z.string().describe('Of this state: another state has another one'),
+    configuration: z.record(z.string(), z.unknown()).describe('As Configuration, every section there'),
+  })
+  .meta({ id: 'StoredConfiguration' });
+const planRequest = z
+  .strictObject({
+    configuration: configurationSchema,
+    prune: z.boolean().default(false).describe('Whether what a section does not name is removed'),
+  })
+  .meta({ id: 'ConfigurationPlanRequest' });
+const setRequest = planRequest
+  .extend({
+    replaces: z.string().describe('The revision that the plan was made of: refused where another one holds'),
+    override: z.string().min(1).max(1000).nullable().default(null).describe('Why policies may enforce untested'),
+  })
+  .meta({ id: 'ConfigurationChange' });
+const planSchema = z
+  .strictObject({
+    revision: z.string().describe('Of the state that the changes are to; after a change of the new state'),
+    changes: z.array(
+      z.strictObject({
+        section: z.enum(SECTIONS),
+        id: z.string().nullable().describe('Null: the section as a whole'),
+        kind: z.enum(['add', 'change', 'remove']).describe('A policy that is removed is paused'),
+        before: z.unknown().describe('Null where there was none'),
+        after: z.unknown(),
+      }),
+    ),
+  })
+  .meta({ id: 'ConfigurationPlan' });
+
+interface Plan {
+  readonly revision: string;
+  readonly changes: readonly Change[];
+}
+
+@Controller()
+export class ConfigurationController {
+  private readonly policies: readonly Policy[];
+
+  constructor(@InjectParts() private readonly parts: WebParts) {
+    this.policies = parts.policies ?? [];
+  }
+
+  @Endpoint('GET /v1/configuration', {
+    summary: 'Get what is set, as one document',
+    access: 'read',
+    allTeams: true,
+    answer: storedSchema,
+  })
+  async get(@Calling() { principal }: Caller): Promise<{ revision: string; configuration: Sections }> {
+    const { stores } = this.parts;
+    const configuration = await readConfiguration(stores, stores.db, principal.organisation, this.policies);
+    return { revision: revisionOf(configuration), configuration };
+  }
+
+  @Endpoint('POST /v1/configuration/plan', {
+    summary: 'What a configuration would change',
+    description: 'Names every problem. Writes nothing.',
+    access: 'read',
+    allTeams: true,
+    answer: planSchema,
+    mostBodyBytes: 16 << 20,
+  })
+  async plan(
+    @Calling() { principal }: Caller,
+    @JsonBody(planRequest) { configuration, prune }: z.infer<typeof planRequest>,
+  ): Promise<Plan> {
+    const { stores } = this.parts;
+    const now = await readConfiguration(stores, stores.db, principal.organisation, this.policies);
+    return { revision: revisionOf(now), changes: plannedChanges(now, this.checked(configuration, now), prune) };
+  }
+
+  @Endpoint('PUT /v1/configuration', {
+    summary: 'Make a configuration hold',
+    description: 'All of it or nothing. Every change has its own entry in the audit.',
+    access: 'admin',
+    allTeams: true,
+    writes: true,
+    answer: planSchema,
+    mostBodyBytes: 16 << 20,
+  })
+  async save(
+    @Calling() caller: Caller,
+    @JsonBody(setRequest) { configuration, ...request }: z.infer<typeof setRequest>,
+  ): Promise<Plan> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'configuration.apply', async (tx) => {
+      const before = await readConfiguration(stores, tx, organisation, this.policies);
+      const wanted = this.checked(configuration, before);
+      const changes = await setConfiguration(
+        stores,
+        tx,
+        organisation,
+        this.policies,
+        { wanted, ...request },
+        actorOf(caller),
+        clock.now(),
+      );
+      const after = await readConfiguration(stores, tx, organisation, this.policies);
+      const detail = { replaces: request.replaces, prune: request.prune, changes: changes.length };
+      return { body: { revision: revisionOf(after), changes }, target: 'configuration', detail };
+    });
+  }
+
+  /** With defaults filled in. @throws Failure invalid naming every problem of all sections */
+  private checked(configuration: z.infer<typeof configurationSchema>, now: Sections): Sections {
+    const problems: Problem[] = [];
+    const wanted = { ...configuration } as Record<string, unknown>;
+    const { teams, budgets, limits, policies, rules, peak, routes } = configuration;
+    if (teams !== undefined) wanted['teams'] = mapped(teams, (team, id) => ({ ...team, name: team.name ?? id }));
+    problems.push(...parentProblems(teams ?? {}, now));
+    if (rules !== undefined) problems.push(...problemsOfRules(rules));
+    problems.push(...caught('', () => peak !== undefined && compilePeak(peak), /^rules/, 'peak'));
+    problems.push(...caught('', () => routes !== undefined && checkRoutes({ routes } as AlertRoutes)));
+    if (limits !== undefined)
+      for (const [team, document] of Object.entries(limits))
+        problems.push(...caught(`limits/${team}/`, () => readLimits(document)));
+    for (const [id, settings] of Object.entries(budgets ?? {}))
+      problems.push(...caught(`budgets/${id}/`, () => checkBudget({ id, ...settings } as Budget)));
+    if (policies !== undefined)
+      wanted['policies'] = mapped(policies, ({ paused = false, ...settings }, name) => {
+        const read = checkPolicyDocument({ ...settings, name }, this.policies);
+        if (typeof paused !== 'boolean')
+          problems.push({ path: `policies/${name}/paused`, message: 'is neither true nor false' });
+        problems.push(
+          ...read.problems.map(({ path, message }) => ({ path: `policies/${name}/${path ?? ''}`, message })),
+        );
+        const { name: _, ...document } = read.document ?? { name };
+        return { ...document, paused };
+      });
+    if (problems.length > 0)
+      throw invalid(
+        `the configuration has ${problems.length} problem(s)`,
+        problems.map(({ path, message }) => ({ path: `configuration/${path ?? ''}`.replace(/\/$/, ''), message })),
+      );
+    return wanted as Sections;
+  }
+}
+
+const mapped = <T, U>(things: Readonly<Record<string, T>>, each: (thing: T, id: string) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(things).map(([id, thing]) => [id, each(thing, id)]));
+
+/** The problems of what throws them, each where it stands in the document. */
+function caught(prefix: string, check: () => unknown, from = /^/, to = ''): Problem[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'invalid') throw error;
+    if (error.problems.length === 0) return [{ path: prefix, message: error.message }];
+    return error.problems.map(({ path, message }) => ({ path: prefix + (path ?? '').replace(from, to), message }));
+  }
+}
+
+function parentProblems(teams: Readonly<Record<string, { readonly parent: string | null }>>, now: Sections): Problem[] {
+  const known = new Set([...Object.keys(teams), ...Object.keys(now.teams ?? {})]);
+  return Object.entries(teams).flatMap(([id, { parent }]) =>
+    parent === null || known.has(parent)
+      ? []
+      : [{ path: `teams/${id}/parent`, message: `names ${parent}, which is no team` }],
+  );
+}
