@@ -43,10 +43,14 @@ function schemaHtml(schema: Json | undefined): string {
       )}</pre>`;
 }
 
+const exampleHtml = (example: Json | undefined): string =>
+  example === undefined ? '' : `<p>Example</p><pre>${escape(JSON.stringify(example, null, 2))}</pre>`;
+
 function contentHtml(content: JsonObject | undefined): string {
   return Object.entries(content ?? {})
     .map(
-      ([media, described]) => `<p><code>${escape(media)}</code></p>${schemaHtml((described as JsonObject)['schema'])}`,
+      ([media, described]) =>
+        `<p><code>${escape(media)}</code></p>${schemaHtml((described as JsonObject)['schema'])}${exampleHtml((described as JsonObject)['example'])}`,
     )
     .join('');
 }

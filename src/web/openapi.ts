@@ -4,6 +4,7 @@
 import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
+import { withExample } from './openapi-examples.js';
 import { problemSchema } from './problem.js';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -23,6 +24,7 @@ export interface Operation {
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly JsonObject[];
   readonly security: readonly JsonObject[];
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
   readonly components: {
@@ -92,13 +94,36 @@ export function openApiOf(
   return {
     openapi: '3.1.0',
     info: { title: 'Bursar', version, description: DESCRIPTION },
+    servers: [{ url: '/', description: 'The server that answers this document' }],
     security: [{ key: [] }],
-    paths,
+    paths: exemplified(paths, components.schemas),
     components: {
       schemas: components.schemas,
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key' } },
     },
   };
+}
+
+/** With an example of every request and answer. */
+function exemplified(
+  paths: OpenApiDocument['paths'],
+  schemas: Readonly<Record<string, JsonObject>>,
+): OpenApiDocument['paths'] {
+  const operation = ({ requestBody, responses, ...rest }: Operation): Operation => ({
+    ...rest,
+    ...(requestBody === undefined ? {} : { requestBody: shown(requestBody) }),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, one]) => [status, status.startsWith('2') ? shown(one) : one]),
+    ),
+  });
+  const shown = (one: JsonObject): JsonObject =>
+    one['content'] === undefined ? one : { ...one, content: withExample(one['content'] as JsonObject, schemas) };
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, operation(one)])),
+    ]),
+  );
 }
 
 function operationOf(endpoint: DescribedEndpoint, components: Components, problem: JsonObject): Operation {

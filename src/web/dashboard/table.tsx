@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { csvOf } from './csv.js';
+import { csvOf } from '../../core/csv.js';
 import { save } from './download.js';
 import { say } from './language.js';
 

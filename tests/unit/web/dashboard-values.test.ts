@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { encodingFor } from '../../../src/web/assets.js';
-import { csvOf } from '../../../src/web/dashboard/csv.js';
+import { csvOf } from '../../../src/core/csv.js';
 import { standing } from '../../../src/web/dashboard/standing.js';
 import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { claimOf, userOf, type OidcSettings } from '../../../src/web/sign-in.js';

@@ -9,5 +9,6 @@ function cell(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export const csvOf = (rows: readonly (readonly string[])[]): string =>
-  rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+/** @param end of each row: RFC 4180's, or what the tools of a terminal expect */
+export const csvOf = (rows: readonly (readonly string[])[], end: '\r\n' | '\n' = '\r\n'): string =>
+  rows.map((row) => `${row.map(cell).join(',')}${end}`).join('');
