@@ -10,7 +10,10 @@ import { EXAMPLE_ACCOUNT, EXAMPLE_CONNECTION, RECORDED_ACCOUNT } from '../../src
 import { welcome } from '../../src/example/welcome.js';
 import * as openbPods from '../../src/formats/openb-pods.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { run } from '../../src/cli/program.js';
 import { freshDatabase } from '../support/database.js';
+import { expectRecorded, shapeOf } from '../support/documents.js';
+import { localOfComposed } from '../support/local.js';
 
 const NOW = parseInstant('2026-11-18T14:37:00Z') ?? 0;
 const HOUR = '2026-11-18T14:00:00Z';
@@ -125,5 +128,36 @@ describe('the example', async () => {
     } finally {
       await again.close();
     }
+  });
+
+  it('is told by the command line in documents of the recorded shape', { timeout: 60_000 }, async () => {
+    const here: Record<string, unknown> = {};
+    const ask = async <T>(...argv: readonly string[]): Promise<T> => {
+      const out: string[] = [];
+      const code = await run([...argv, '--json'], {
+        environment: {},
+        clock,
+        stdout: { write: (text) => out.push(text) },
+        stderr: { write: () => true },
+        serve: async () => undefined,
+        connect: async () => localOfComposed(bursar, clock),
+        remote: null,
+      });
+      const document = JSON.parse(out.join('')) as T;
+      here[argv.slice(0, 2).join(' ')] = { code, document: shapeOf(document) };
+      return document;
+    };
+    const { actions } = await ask<{ actions: { id: string; state: string }[] }>('actions');
+    for (const words of ['fleet', 'recommend', 'savings', 'budgets', 'policies', 'alerts', 'admissions', 'leases'])
+      await ask(words);
+    const done = actions.find(({ state }) => state === 'succeeded') ?? actions[0];
+    here['actions show'] = null;
+    await ask('actions', 'show', done?.id ?? '');
+    await ask('savings', done?.id ?? '').finally(() => {
+      here['savings of one'] = here[`savings ${done?.id}`];
+      delete here[`savings ${done?.id}`];
+    });
+    await ask('explain', 'research');
+    await expectRecorded('cli-documents-example.json', { here });
   });
 });
