@@ -8,6 +8,7 @@
 import { createRequire } from 'node:module';
 import type { Examination } from './cli/context.js';
 import { run } from './cli/program.js';
+import { withSignIn } from './cli/servers.js';
 import { typed } from './cli/usage-error.js';
 import { wallClock } from './clock.js';
 import { parseConfig, SETTING_NAMES, type Config } from './config.js';
@@ -15,10 +16,25 @@ import { Failure, type Problem } from './core/errors.js';
 import type { LogLevel, ProcessLog } from './log.js';
 import { startTracing, TRACING_SETTINGS } from './tracing.js';
 
+/**
+ * With the key of a server that somebody has signed in to. Where that cannot be read nothing is done: the verb would go
+ * to this machine's database instead.
+ */
+function signedIn(): Readonly<Record<string, string | undefined>> {
+  try {
+    return withSignIn(process.env);
+  } catch (error) {
+    process.stderr.write(`bursar: ${error instanceof Failure ? error.message : 'the sign-in cannot be read'}\n`);
+    process.exit(1);
+  }
+}
+
+const given = signedIn();
+
 /** The configuration, or what is wrong with it: that is said by the verb that needs it. */
 function readConfig(): { readonly config: Config | null; readonly problems: readonly Problem[] } {
   try {
-    return { config: parseConfig(process.env), problems: [] };
+    return { config: parseConfig(given), problems: [] };
   } catch (error) {
     if (error instanceof Failure) return { config: null, problems: error.problems };
     throw error;
@@ -27,7 +43,7 @@ function readConfig(): { readonly config: Config | null; readonly problems: read
 
 const found = readConfig();
 /** With what stands in files that it names. */
-const environment = found.config?.environment ?? process.env;
+const environment = found.config?.environment ?? given;
 
 /** Whatever a room says by Nest's Logger comes here, and never to standard output. */
 async function openLog(level: LogLevel = found.config?.logLevel ?? 'log'): Promise<ProcessLog> {
@@ -60,21 +76,24 @@ const tracing = await startTracing(process.env);
 process.exitCode = await run(process.argv.slice(2), {
   environment,
   clock: wallClock,
+  stdin: process.stdin,
   stdout: process.stdout,
   stderr,
   async connect(need) {
-    const config = parseConfig(process.env);
+    const config = parseConfig(given);
     // What a request changes is the verb's own answer: the log has what went wrong.
     const log = await openLog(config.logLevel === 'log' ? 'warn' : config.logLevel);
     return (await import('./local.js')).connect(config, need, (text) => log.say(text));
   },
   async serve(role) {
-    const config = typed(() => parseConfig(process.env));
+    const config = typed(() => parseConfig(given));
     const log = await openLog();
     await (await import('./serve.js')).serve(config, role, log);
   },
   examination,
   remote: found.config?.remote ?? null,
+  ...(process.stdin.isTTY && { ask: async (question: string) => (await import('./cli/secret.js')).ask(question) }),
+  readSecret: async (prompt) => (await import('./cli/secret.js')).readSecret(prompt),
   parseYaml: (text) => (require('yaml') as { parse(text: string): unknown }).parse(text),
   plotter: { plot: async (...drawn) => (await import('./rendering/plotter.js')).plotter.plot(...drawn) },
   reports: async () => (await import('./rendering/reports.js')).renderers,

@@ -14,6 +14,8 @@ import type { Transport } from './client/transport.js';
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
+  /** Of a terminal: how many characters a line has. */
+  readonly columns?: number;
 }
 
 export type Role = 'all' | 'api' | 'worker';
@@ -86,6 +88,16 @@ export interface CliContext {
   readonly examination?: Examination;
   /** Set: the verbs that the API has go through it. */
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
+  /** Waits between two answers of --watch; false: it is to end. Absent: until the process is interrupted. */
+  readonly pause?: (seconds: number) => Promise<boolean>;
+  /** Absent: nothing comes in. */
+  readonly stdin?: AsyncIterable<string | Uint8Array>;
+  /** Asks a person a question; absent: nobody is there. */
+  readonly ask?: (question: string) => Promise<string>;
+  /** Asks for a secret, unseen; absent: nobody can be asked. */
+  readonly readSecret?: (prompt: string) => Promise<string>;
+  /** Shows a page; false: nothing can. Absent: by the machine's own browser. */
+  readonly openBrowser?: (url: string) => Promise<boolean>;
   /** Parses YAML; absent: only JSON is read. */
   readonly parseYaml?: (text: string) => unknown;
   /** Draws backtests; absent: there are no pictures. */

@@ -10,12 +10,14 @@ import path from 'node:path';
 import { Command } from 'commander';
 import type { CliContext } from './context.js';
 import { documentOf, textOf, failureTextOf } from './failures.js';
+import { addListing, verbOf } from './listing.js';
 import { Session } from './session.js';
 import { addActions } from './verbs/actions.js';
 import { addAdmissions } from './verbs/admissions.js';
 import { addAlerts, addMutes } from './verbs/alerts.js';
 import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
+import { addConfiguration } from './verbs/configuration.js';
 import { addCosts } from './verbs/costs.js';
 import { addDoctor } from './verbs/doctor.js';
 import { addExplain } from './verbs/explain.js';
@@ -28,14 +30,19 @@ import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
 import { addBills } from './verbs/bills.js';
 import { addReconcile } from './verbs/reconcile.js';
+import { addReservations } from './verbs/reservations.js';
 import { addReport } from './verbs/report.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addSavings } from './verbs/savings.js';
 import { addSessions } from './verbs/sessions.js';
 import { addServe } from './verbs/serve.js';
+import { addMcp } from './verbs/mcp.js';
 import { addLeases } from './verbs/leases.js';
 import { addTeams } from './verbs/teams.js';
+import { addCompletion } from './verbs/completion.js';
+import { addOpen } from './verbs/open.js';
+import { addSignIn } from './verbs/sign-in.js';
 import { addThroughput } from './verbs/throughput.js';
 
 export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './context.js';
@@ -43,7 +50,7 @@ export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './con
 const EPILOGUE = `
 Every verb explains itself: bursar help import
 Verbs work on this machine's database (DATABASE_URL, or the embedded one in BURSAR_DATA_DIR). With BURSAR_URL and
-BURSAR_API_KEY those that the API has go through it.
+BURSAR_API_KEY, or after bursar login, those that the API has go to that server.
 Exit codes: 0 done, 1 the work found a failure, 2 wrong use.`;
 
 /**
@@ -54,7 +61,8 @@ Exit codes: 0 done, 1 the work found a failure, 2 wrong use.`;
 export async function run(argv: readonly string[], context: CliContext): Promise<number> {
   const session = new Session(context);
   try {
-    await programOf(session).parseAsync([...argv], { from: 'user' });
+    do await programOf(session).parseAsync([...argv], { from: 'user' });
+    while (await session.isToRepeat());
     return session.exitCode;
   } catch (error) {
     const failure = failureTextOf(error);
@@ -89,6 +97,7 @@ export function programOf(session: Session): Command {
     addImports,
     addCosts,
     addQuote,
+    addReservations,
     addBudgets,
     addRecommendations,
     addActions,
@@ -110,11 +119,47 @@ export function programOf(session: Session): Command {
     addSessions,
     addAudit,
     addPolicies,
+    addConfiguration,
     addReport,
     addBacktests,
+    addSignIn,
+    addOpen,
+    addCompletion,
+    addMcp,
   ])
     add(program, session);
+  addListing(program, (listing) => (session.listing = listing));
+  group(program);
   return program;
+}
+
+/** The verbs by what people come for; each verb stands in one group. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Spend and budgets:': ['costs', 'budgets', 'quote', 'reservations', 'report', 'reconcile', 'commitments', 'credits'],
+  'What runs:': ['fleet', 'health', 'anomalies', 'leases', 'admissions', 'throughput'],
+  'Recommendations and actions:': [
+    'recommend',
+    'explain',
+    'approve',
+    'reject',
+    'actions',
+    'rollback',
+    'savings',
+    'policies',
+    'limits',
+    'stop-all',
+    'backtest',
+  ],
+  'Alerts:': ['alerts', 'mutes'],
+  'Bills, usage and prices:': ['import', 'imports', 'rejects', 'deliveries', 'prices', 'fx', 'peak'],
+  'Budgets as code:': ['diff', 'apply', 'export'],
+  'Teams and access:': ['teams', 'rules', 'keys', 'roles', 'sessions', 'audit'],
+  'Running Bursar:': ['serve', 'migrate', 'doctor', 'login', 'logout', 'whoami', 'open', 'completion', 'mcp'],
+};
+
+function group(program: Command): void {
+  for (const [heading, names] of Object.entries(GROUPS))
+    for (const name of names) verbOf(program, name).helpGroup(heading);
 }
 
 /** Of the package that this file belongs to: src/cli and dist/src/cli lie at different depths. */

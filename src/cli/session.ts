@@ -7,19 +7,25 @@
 import { userInfo } from 'node:os';
 import { principalText } from '../core/actor.js';
 import { Failure } from '../core/errors.js';
+import { formatInstant } from '../core/time.js';
 import { Api } from './client/api.js';
 import { Client } from './client/client.js';
 import { HttpTransport } from './client/http.js';
 import { WHOLE, type CliContext, type LocalBursar, type Need } from './context.js';
 import { Progress } from './progress.js';
-import { grouped } from './table.js';
+import { NO_LISTING, untilInterrupted, type Listing } from './listing.js';
+import { screenOf } from './screen.js';
+import { drawnOn, grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
 export class Session {
   /** Prints one JSON document instead of text for people. */
   json = false;
   exitCode = 0;
+  /** How a list is shown. */
+  listing: Listing = NO_LISTING;
   private printed = false;
+  private asked: Promise<Client> | null = null;
   private opened: Promise<LocalBursar> | null = null;
 
   constructor(readonly context: CliContext) {}
@@ -36,7 +42,12 @@ export class Session {
   }
 
   /** A client of the API that the environment names, else of the API in this process, on this machine's database. */
-  async client(): Promise<Client> {
+  client(): Promise<Client> {
+    this.asked ??= this.open();
+    return this.asked;
+  }
+
+  private async open(): Promise<Client> {
     const { remote, clock, stderr } = this.context;
     const progress = new Progress(stderr, clock);
     const parts = { clock, progress, note: (text: string): void => this.note(text) };
@@ -50,8 +61,35 @@ export class Session {
   print(document: unknown, text: () => string): void {
     if (this.printed) throw new Error('broken invariant: a verb prints one answer');
     this.printed = true;
-    const lines = this.json ? `${JSON.stringify(document, null, 2)}\n` : text();
-    if (lines !== '') this.context.stdout.write(lines);
+    if (this.json) this.context.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+    else this.show(text);
+  }
+
+  /** Tables fit the terminal; as CSV they are the answer, and what stands beside them is not. */
+  private show(text: () => string): void {
+    const { stdout, stderr, environment, clock } = this.context;
+    const { wide, csv, watch } = this.listing;
+    const screen = screenOf(stdout, environment, { wide, csv });
+    const lines = drawnOn(screen, text);
+    if (screen.csv !== null) {
+      stdout.write(screen.csv.join('\n'));
+      if (lines.trim() !== '') stderr.write(`${lines.trim()}\n`);
+      return;
+    }
+    const head = watch === null ? '' : `Every ${watch} s, now ${formatInstant(clock.now())}\n\n`;
+    // Control Sequences (ECMA-48): erase the display, go to its first line.
+    const clear = watch !== null && stdout.isTTY === true ? '\u001b[2J\u001b[H' : '';
+    if (lines !== '') stdout.write(clear + head + lines);
+  }
+
+  /** With --watch: waits, and says whether the answer is to be given again. */
+  async isToRepeat(): Promise<boolean> {
+    const { watch } = this.listing;
+    if (watch === null) return false;
+    if (!(await (this.context.pause ?? untilInterrupted)(watch))) return false;
+    this.printed = false;
+    if (this.context.stdout.isTTY !== true) this.context.stdout.write('\n');
+    return true;
   }
 
   /** With --json a failure is the one document, where the verb has not printed its own. */

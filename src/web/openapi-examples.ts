@@ -4,7 +4,9 @@
  *
  * Pure. The invariant, held by a test: an example is valid by its own schema.
  */
-import type { Json, JsonObject } from './openapi.js';
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
 
 /** Words by the names of fields, where the schema takes them. */
 const BY_NAME: Readonly<Record<string, string>> = {

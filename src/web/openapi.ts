@@ -4,11 +4,10 @@
 import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
-import { withExample } from './openapi-examples.js';
+import { withExample, type Json, type JsonObject } from './openapi-examples.js';
 import { problemSchema } from './problem.js';
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-export type JsonObject = { readonly [key: string]: Json };
+export type { Json, JsonObject } from './openapi-examples.js';
 
 export interface Operation {
   readonly operationId: string;

@@ -121,6 +121,7 @@ describe('bursar fleet', () => {
       'group/web   red   Fake Cloud  fake.t4x1    12  2 of 3    running  50.0% spot  90 s',
       'instance/a  red   Fake Cloud  fake.t4x1     1  -         running  spot        90 s',
       'instance/b  blue  Fake Cloud  fake.t4x1     -  -         running  spot        90 s',
+      'GPUs of machines and groups: 13, and those of 1 of which it is not known',
       '',
       'fake was read 90 s ago, in part: 3 targets; one region did not answer',
       '',

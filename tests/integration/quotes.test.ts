@@ -705,7 +705,7 @@ describe('the command line', async () => {
     expect(await stateOf(bursar, 'red')).toMatchObject({ committed: '30.000000000' });
     const told = await verb(...ask, '--memory', '60');
     expect(told.out).toMatch(
-      /From 20\.00 to 30\.00 USD: the run takes 2 to 3 h\n[^]*Budgets of red: at-risk\n[^]*red +at-risk +70\.00 +50\.00[^]*Cheapest places:\n[^]*1 x AWS p5\.48xlarge/,
+      /From 20\.00 to 30\.00 USD: the run takes 2 to 3 h\n[^]*Budgets of red: at-risk\n[^]*red +at-risk +70\.00 +50\.00[^]*Cheapest places:\n[^]*AWS +1 x p5\.48xlarge/,
     );
   });
 

@@ -44,10 +44,7 @@ describe('recommendations that one evaluation makes', async () => {
     new Map((await stores.recommendations.list('default', {}, null, 50)).map((one) => [one.id, one]));
 
   it('are kept with what each of them says, those that are only observed too', async () => {
-    await evaluate(
-      [made('a', { estimatedMonthlySavingsNanos: null }), made('b', { title: 'Stop b' })],
-      [made('c')],
-    );
+    await evaluate([made('a', { estimatedMonthlySavingsNanos: null }), made('b', { title: 'Stop b' })], [made('c')]);
     const all = await kept();
     expect(['a', 'b', 'c'].map((id) => [all.get(id)?.status, all.get(id)?.title, all.get(id)?.target])).toEqual([
       ['open', 'Stop it', 'instance/a'],

@@ -73,7 +73,10 @@ const ROOMS: Readonly<Record<string, Room>> = {
   'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
   // Opponents, optima, scorers and series of `bursar backtest`: no room of the product imports it.
   lab: { rooms: ['core', 'planning'], packages: [NODE] },
-  cli: { rooms: ['core', 'planning', 'lab', 'application', 'store'], packages: ['commander', NODE] },
+  cli: {
+    rooms: ['core', 'planning', 'lab', 'application', 'store'],
+    packages: ['commander', 'get-east-asian-width', 'yaml', NODE],
+  },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'application', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },

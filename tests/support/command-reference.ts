@@ -42,15 +42,19 @@ export function commandReference(): string {
     return printed();
   };
   const sections = (command: Command, name: string): string[] =>
-    command.commands.flatMap((verb) => {
-      const own = `${name} ${verb.name()}`;
-      const help = helpOf(verb)
-        .replace(GLOBAL, '')
-        .replace(HELP_LINE, '')
-        .replace(/\nOptions:\n(?=\n|$)/, '')
-        .trimEnd();
-      return [`## ${own}\n\n\`\`\`\n${help}\n\`\`\`\n`, ...sections(verb, own)];
-    });
+    command
+      .createHelp()
+      .visibleCommands(command)
+      .filter((verb) => verb.name() !== 'help')
+      .flatMap((verb) => {
+        const own = `${name} ${verb.name()}`;
+        const help = helpOf(verb)
+          .replace(GLOBAL, '')
+          .replace(HELP_LINE, '')
+          .replace(/\nOptions:\n(?=\n|$)/, '')
+          .trimEnd();
+        return [`## ${own}\n\n\`\`\`\n${help}\n\`\`\`\n`, ...sections(verb, own)];
+      });
   return [
     `# The command line\n\n${madeOf("the verbs' own help", 'tests/unit/docs/reference.test.ts')}\n`,
     `Every verb takes \`--json\` and then prints exactly one JSON document on standard output, failures included; everything else goes to standard error.\n`,

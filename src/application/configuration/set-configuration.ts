@@ -205,8 +205,8 @@ async function setPolicy(applying: Applying, name: string, wanted: PolicyState |
           by,
           now,
         );
-  const turned =
+  const pausing =
     (before?.paused ?? false) === paused ? null : await pausePolicy(stores, tx, organisation, name, paused, by, now);
-  const detail = applied?.detail ?? turned?.detail;
+  const detail = applied?.detail ?? pausing?.detail;
   return { verb: wanted === null ? 'policy.pause' : 'policy.apply', target: name, ...(detail && { detail }) };
 }

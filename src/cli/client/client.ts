@@ -28,6 +28,7 @@ import { AdmissionClient } from './admissions.js';
 import { AlertClient } from './alerts.js';
 import { at, type Api, type QueryParameters } from './api.js';
 import { BillClient } from './bills.js';
+import { ConfigurationClient } from './configuration.js';
 import { FleetClient } from './fleet.js';
 import { ImportClient } from './imports.js';
 import { Line, UP_TO_EVALUATION, type LineParts } from './line.js';
@@ -36,6 +37,7 @@ import { QuoteClient } from './quotes.js';
 import { ReconciliationClient } from './reconciliation.js';
 import { ReportClient } from './reports.js';
 import { SavingClient } from './savings.js';
+import { SignInClient } from './sign-in.js';
 import { ThroughputClient } from './throughput.js';
 
 /** A budget as it was set, with its newest evaluated period; nulls before the first evaluation. */
@@ -72,7 +74,10 @@ export class Client {
   readonly fleet: FleetClient;
   readonly admissions: AdmissionClient;
   readonly imports: ImportClient;
-  private readonly api: Api;
+  readonly signIn: SignInClient;
+  readonly configuration: ConfigurationClient;
+  /** For who asks what no method here does. */
+  readonly api: Api;
   private readonly line: Line;
 
   constructor(parts: LineParts) {
@@ -91,6 +96,8 @@ export class Client {
     this.fleet = new FleetClient(api);
     this.admissions = new AdmissionClient(api);
     this.quotes = new QuoteClient(api, wait);
+    this.configuration = new ConfigurationClient(api, wait);
+    this.signIn = new SignInClient(api);
     this.throughputs = new ThroughputClient(api);
     this.actions = new ActionClient(api, line, note);
     this.imports = new ImportClient({ api, bills: this.bills, progress, note, wait, isLocal: parts.local !== null });

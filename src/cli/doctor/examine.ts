@@ -5,18 +5,32 @@
  */
 import { Failure, type Problem } from '../../core/errors.js';
 import type { InstalledPart } from '../../core/installed.js';
+import { Api } from '../client/api.js';
+import { HttpTransport } from '../client/http.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 import { examineParts, type Permission } from './connections.js';
 import { attend, ok, wrong, type Finding } from './finding.js';
 import { disk, examineDatabase, redis } from './installation.js';
+import { examineServer } from './server.js';
 import { settingStates, unknownSettings, type SettingState } from './settings.js';
 
 export interface Report {
   readonly findings: readonly Finding[];
   readonly settings: readonly SettingState[];
   readonly permissions: readonly Permission[];
+}
+
+/** What can be told of a server from outside; this machine's database is not touched. */
+export async function examineRemote({ context }: Session, seconds: number): Promise<Report> {
+  const { remote, environment, examination } = context;
+  if (remote === null) throw new Error('broken invariant: no server is named');
+  const problems = wrongSettingsOf(examination?.problems() ?? []);
+  const names = ['BURSAR_URL', 'BURSAR_API_KEY'].filter((name) => environment[name]);
+  const settings = problems.length > 0 ? problems : [ok('configuration', `set: ${names.join(', ')}`)];
+  const api = new Api(new HttpTransport(remote));
+  return { findings: [...settings, ...(await examineServer(api, remote.url, seconds))], settings: [], permissions: [] };
 }
 
 /** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */
@@ -64,7 +78,7 @@ function configuration({ environment, remote, examination }: CliContext, setting
   return [
     remote === null
       ? ok('configuration', detail)
-      : attend('configuration', detail, 'BURSAR_URL is set: most verbs go there, while doctor looks at this machine'),
+      : attend('configuration', detail, 'most verbs go to BURSAR_URL, while doctor --local looks at this machine'),
   ];
 }
 

@@ -15,7 +15,7 @@ import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.j
 import type { BudgetView, Client } from '../client/client.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { grouped, percent, printable, shortAmount, table } from '../table.js';
+import { grouped, percent, printable, shortAmount, table, type DrawnCell, type Title } from '../table.js';
 import { typed } from '../usage-error.js';
 
 interface BudgetFlags extends BudgetFilters {
@@ -196,6 +196,26 @@ function tags(
   return [...(before ?? []), { key, value }];
 }
 
+/** From here on a budget is looked at. */
+const WARNS_FROM = 0.8;
+
+const usedCell = (ratio: number | null): DrawnCell => ({ text: percent(ratio), bar: ratio, warnsFrom: WARNS_FROM });
+
+const BUDGET_TITLES: readonly Title[] = [
+  'budget',
+  'team',
+  'period',
+  'planned',
+  'spent',
+  'used',
+  { title: 'forecast', rest: true },
+  { title: 'between', rest: true },
+  'runs out',
+  { title: 'unpriced GPU-hours', rest: true },
+  'currency',
+  { title: 'crossed', rest: true },
+];
+
 /** What is in none of a state's amounts. */
 function notesOf(name: string, state: BudgetStateJson | null): string[] {
   const note = (text: string): string => `${printable(name)}: ${text}, and is not counted\n`;
@@ -226,7 +246,7 @@ function periodsTable(periods: readonly BudgetPeriod[]): string {
     isOver ? 'over' : 'running',
     state.status === 'not-planned' ? 'not planned' : shortAmount(state.planned),
     shortAmount(state.spent),
-    percent(state.ratio),
+    usedCell(state.ratio),
     isOver ? null : shortAmount(state.forecast?.mean ?? null),
     shortAmount(state.unpricedGpuHours),
     state.currency,
@@ -245,7 +265,7 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
       : periodName({ start: Date.parse(periodStart), end: Date.parse(periodEnd) }, zone),
     state?.status === 'not-planned' ? 'not planned' : shortAmount(state?.planned ?? null),
     shortAmount(state?.spent ?? null),
-    percent(state?.ratio ?? null),
+    usedCell(state?.ratio ?? null),
     shortAmount(state?.forecast?.mean ?? null),
     state?.forecast ? `${shortAmount(state.forecast.low)} to ${shortAmount(state.forecast.high)}` : null,
     state?.exhaustionAt?.slice(0, 10),
@@ -254,23 +274,5 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
     [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' '),
   ]);
   const notes = budgets.flatMap(({ id, state }) => notesOf(id, state));
-  return (
-    table(
-      [
-        'budget',
-        'team',
-        'period',
-        'planned',
-        'spent',
-        'used',
-        'forecast',
-        'between',
-        'runs out',
-        'unpriced GPU-hours',
-        'currency',
-        'crossed',
-      ],
-      rows,
-    ) + notes.join('')
-  );
+  return table(BUDGET_TITLES, rows) + notes.join('');
 }

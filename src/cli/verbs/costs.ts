@@ -142,7 +142,7 @@ function bridgeText({ basis, now, before, bridges }: CostBridge): string {
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   const rows = spend.rows.map((row) => [
     ...groups.map((key) => row[key]),
-    shortAmount(row.cost),
+    { text: shortAmount(row.cost), bar: shareOf(row, spend) },
     row.currency,
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
@@ -174,6 +174,12 @@ function lackingTexts(
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
     ...withoutPrice.map(unpricedText),
   ];
+}
+
+/** Of the total in its currency; null where there is none to be a share of. */
+function shareOf({ cost, currency }: CostsAnswer['rows'][number], { totals, rows }: CostsAnswer): number | null {
+  const total = Number(totals.find((one) => one.currency === currency)?.cost ?? 0);
+  return rows.length < 2 || cost === null || total <= 0 ? null : Number(cost) / total;
 }
 
 /** Storage, traffic, and what has no quantity, without a price. */

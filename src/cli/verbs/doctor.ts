@@ -1,5 +1,6 @@
 /**
- * bursar doctor: whether this installation is well; each finding with its remedy. Local only, reads only.
+ * bursar doctor: whether this installation is well; each finding with its remedy. Reads only. Where the verbs go to a
+ * server it looks at that one from outside; this machine's database is then looked at with --local only.
  *
  * Settings are named, never shown. A finding that is wrong makes the exit code 1; one to attend to does not. What is
  * wrong in one place keeps nothing else from being looked at.
@@ -21,18 +22,21 @@ export function addDoctor(program: Command, session: Session): void {
         .argParser(count)
         .default(ANSWER_SECONDS),
     )
+    .option('--local', "this machine's installation, also where the verbs go to a server", false)
     .addHelpText(
       'after',
       `
+With BURSAR_URL or a sign-in the server is looked at: whether it answers and is ready, the key, and its line.
 Settings are named, never shown. Each cloud is asked for its machines, each source for its last minutes, and each channel
 whether it takes its settings; nothing is changed, and nobody is told anything. The exit code is 1 if something is wrong.
 
 Example:
   bursar doctor`,
     )
-    .action(async ({ wait }: { wait: number }) => {
-      const { examine } = await import('../doctor/examine.js');
-      const report = await examine(session, wait);
+    .action(async ({ wait, local }: { wait: number; local: boolean }) => {
+      const { examine, examineRemote } = await import('../doctor/examine.js');
+      const isHere = local || session.context.remote === null;
+      const report = await (isHere ? examine : examineRemote)(session, wait);
       const isWell = report.findings.every(({ status }) => status !== 'wrong');
       if (!isWell) session.reportFinding();
       session.print({ ok: isWell, ...report }, () => textOf(report));

@@ -7,9 +7,10 @@ import type { StoredAnomaly } from '../../store/alert/anomalies.js';
 import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../../store/fleet/health-findings.js';
 import type { EvidenceSource } from '../client/fleet.js';
+import { groupOf } from '../../core/fleet/membership.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
-import { percent, printable, table } from '../table.js';
+import { percent, printable, table, type Title } from '../table.js';
 
 interface FleetFlags {
   readonly team?: string;
@@ -27,7 +28,8 @@ export function addFleet(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-Targets have the names that policies and actions use. GPUs are those of all replicas that a group wants; its machines are listed too.
+Targets have the names that policies and actions use. GPUs are those of all replicas that a group wants; its machines
+stand below it, and are counted with it.
 A provider that does not answer leaves its targets as they were last seen, and they age; + marks what the readings since have lacked.
 
 Examples:
@@ -76,19 +78,70 @@ Examples:
     });
 }
 
-const TITLES = ['target', 'team', 'provider', 'sku', 'GPUs', 'replicas', 'state', 'term', 'seen ago'];
+const TITLES: readonly Title[] = [
+  'target',
+  'team',
+  { title: 'provider', rest: true },
+  'sku',
+  'GPUs',
+  { title: 'replicas', rest: true },
+  'state',
+  { title: 'term', rest: true },
+  { title: 'seen ago', rest: true },
+];
+
+interface Placed {
+  readonly one: FleetTargetJson;
+  /** A machine of the group above it. */
+  readonly isMember: boolean;
+}
+
+/** Each group's machines below it; a machine whose group is not listed stands by itself. */
+export function nested(targets: readonly FleetTargetJson[]): Placed[] {
+  const keyOf = ({ connection }: FleetTargetJson, target: string): string => `${connection}\n${target}`;
+  const known = new Set(targets.map((one) => keyOf(one, one.target)));
+  const members = new Map<string, FleetTargetJson[]>();
+  const above: FleetTargetJson[] = [];
+  for (const one of targets) {
+    const group = one.kind === 'instance' ? groupOf(one) : null;
+    const key = group === null ? '' : keyOf(one, group);
+    if (group !== null && known.has(key)) members.set(key, [...(members.get(key) ?? []), one]);
+    else above.push(one);
+  }
+  return above.flatMap((one) => [
+    { one, isMember: false },
+    ...(members.get(keyOf(one, one.target)) ?? []).map((member) => ({ one: member, isMember: true })),
+  ]);
+}
+
+const gpusOf = ({ gpus, replicas }: FleetTargetJson): number | null =>
+  gpus === null ? null : gpus * (replicas?.desired ?? 1);
+
+/** Machines and groups, each GPU once: workloads and node pools run on them. */
+function totalText(placed: readonly Placed[]): string {
+  const counted = placed
+    .filter(
+      ({ one, isMember }) => !isMember && (one.kind === 'instance' || one.kind === 'group') && one.state !== 'gone',
+    )
+    .map(({ one }) => gpusOf(one));
+  if (counted.length === 0) return '';
+  const unknown = counted.filter((gpus) => gpus === null).length;
+  const total = counted.reduce<number>((sum, gpus) => sum + (gpus ?? 0), 0);
+  return `GPUs of machines and groups: ${total}${unknown === 0 ? '' : `, and those of ${unknown} of which it is not known`}\n`;
+}
 
 function fleetText(
   targets: readonly FleetTargetJson[],
   coverage: readonly FleetCoverageJson[] | null,
   now: number,
 ): string {
-  const rows = targets.map((one) => [
-    one.target,
+  const placed = nested(targets);
+  const rows = placed.map(({ one, isMember }) => [
+    isMember ? { text: `└ ${one.target}`, csv: one.target } : one.target,
     one.team,
     one.provider,
     one.sku,
-    one.gpus === null ? null : one.gpus * (one.replicas?.desired ?? 1),
+    gpusOf(one),
     replicasText(one),
     one.state,
     one.term ?? shareText(one.spotRatio),
@@ -100,7 +153,7 @@ function fleetText(
       : coverage.length === 0
         ? '\nNo provider is connected here, or none was read yet.\n'
         : `\n${coverage.map((one) => coverageLine(one, now)).join('')}`;
-  return `${targets.length === 0 ? 'Nothing is known to run.\n' : table(TITLES, rows)}${known}`;
+  return `${targets.length === 0 ? 'Nothing is known to run.\n' : table(TITLES, rows) + totalText(placed)}${known}`;
 }
 
 /** `3 of 4` while one is still missing. */

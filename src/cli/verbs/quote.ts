@@ -1,19 +1,18 @@
 /**
- * bursar quote: what a run would cost, whether the team's budgets hold it, where it would be cheapest; and bursar
- * reservations: the budget that is held for runs to come. A quote without a price says why and exits 1; it never makes
- * one up.
+ * bursar quote: what a run would cost, whether the team's budgets hold it, where it would be cheapest. A quote without a
+ * price says why and exits 1; it never makes one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { BudgetVerdict } from '../../core/quote/budget.js';
 import type { NoQuote } from '../../core/quote/close.js';
 import { TERMS, type Term } from '../../core/usage.js';
-import type { Shortlist } from '../../planning/placement/shortlist.js';
+import type { PlacedPart, Shortlist } from '../../planning/placement/shortlist.js';
 import type { PlacementQuestion, QuoteAnswer } from '../../planning/quoting.js';
-import type { StoredReservation } from '../../store/budget/reservations.js';
 import { aboveZero, count, notNegative, pair } from '../flags.js';
 import type { Session } from '../session.js';
-import { printable, table } from '../table.js';
+import { printable, table, type Title } from '../table.js';
 import { WrongUse } from '../usage-error.js';
+import { reservationText } from './reservations.js';
 
 interface QuoteFlags {
   readonly provider: string;
@@ -101,7 +100,6 @@ Examples:
   bursar quote --provider aws --sku H100 --gpus 8 --hours 48 --hours-high 60 --team research --memory 80 --reserve`,
     )
     .action(async (flags: QuoteFlags) => answer(session, flags));
-  addReservations(program, session);
 }
 
 async function answer(session: Session, flags: QuoteFlags): Promise<void> {
@@ -245,11 +243,59 @@ function quoteText(quote: QuoteAnswer): string {
   ]
     .map((line) => `${printable(line)}\n`)
     .join('');
-  if (alternatives.length === 0) return lines;
-  return `${lines}\nInstead:\n${table(
-    ['term', 'upfront', 'region', 'cost', 'per GPU-hour'],
-    alternatives.map((a) => [a.term, a.upfront, a.region, a.cost, a.unitPrice]),
-  )}`;
+  return `${lines}\n${placesTable([
+    { provider, sku, gpus, region, term, upfront: null, unitPrice, cost, currency, isChosen: true, because: null },
+    ...alternatives.map((one) => ({ provider, sku, gpus, ...one, currency, isChosen: false, because: null })),
+  ])}`;
+}
+
+interface Place {
+  readonly provider: string;
+  readonly sku: string;
+  readonly gpus: number;
+  readonly region: string | null;
+  readonly term: string;
+  readonly upfront: string | null;
+  readonly unitPrice: string | null;
+  readonly cost: string;
+  readonly currency: string;
+  readonly isChosen: boolean;
+  /** Why it is not. */
+  readonly because: string | null;
+}
+
+const PLACE_TITLES: readonly Title[] = [
+  'provider',
+  'SKU',
+  'GPUs',
+  'region',
+  'term',
+  { title: 'upfront', rest: true },
+  { title: 'per GPU-hour', rest: true },
+  'cost',
+  'currency',
+  'chosen',
+];
+
+/** What was looked at, cheapest first, as a table of places; what is chosen has a mark. */
+function placesTable(places: readonly Place[]): string {
+  const isExplained = places.some(({ because }) => because !== null);
+  const rows = places
+    .toSorted((one, other) => Number(one.cost) - Number(other.cost))
+    .map((place) => [
+      place.provider,
+      place.sku,
+      place.gpus,
+      place.region,
+      place.term,
+      place.upfront,
+      place.unitPrice,
+      place.cost,
+      place.currency,
+      { text: place.isChosen ? '✔' : '', csv: place.isChosen ? 'yes' : 'no' },
+      ...(isExplained ? [place.because] : []),
+    ]);
+  return table([...PLACE_TITLES, ...(isExplained ? ['lost by'] : [])], rows);
 }
 
 function budgetsText({ budgets }: QuoteAnswer): string {
@@ -281,22 +327,29 @@ function budgetsText({ budgets }: QuoteAnswer): string {
 function placementsText(placements: Shortlist | null): string {
   if (placements === null) return '';
   const { best, runnersUp, more, refused, assumptions, currency } = placements;
-  const rows = [...(best === null ? [] : [{ ...best, lost: [] }]), ...runnersUp].map(({ parts, gpus, cost, lost }) => [
-    parts
-      .map(
-        ({ provider, sku, region, term, units }) =>
-          `${units} x ${provider} ${sku}${region === null ? '' : ` ${region}`} ${term}`,
-      )
-      .join(' + '),
-    gpus,
-    cost,
-    currency,
-    lost.map(({ message }) => message).join('; '),
-  ]);
+  const places = [...(best === null ? [] : [{ ...best, lost: [] }]), ...runnersUp].map(
+    ({ parts, gpus, cost, lost }, at): Place => {
+      const joined = (each: (part: PlacedPart) => string | null): string =>
+        [...new Set(parts.map((part) => each(part) ?? 'any'))].join(' + ');
+      return {
+        provider: joined((part) => part.provider),
+        sku: parts.map(({ sku, units }) => `${units} x ${sku}`).join(' + '),
+        gpus,
+        region: joined((part) => part.region),
+        term: joined((part) => part.term),
+        upfront: joined((part) => part.upfront),
+        unitPrice: null,
+        cost,
+        currency,
+        isChosen: best !== null && at === 0,
+        because: lost.length === 0 ? null : lost.map(({ message }) => message).join('; '),
+      };
+    },
+  );
   const placed =
-    rows.length === 0
+    places.length === 0
       ? '\nNothing can serve the workload.\n'
-      : `\nCheapest places:\n${table(['place', 'GPUs', 'cost', 'currency', 'lost by'], rows)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
+      : `\nCheapest places:\n${placesTable(places)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
   const granted = assumptions.map((text) => `${printable(`Taken for granted: ${text}`)}\n`).join('');
   return (
     placed +
@@ -313,64 +366,4 @@ function placementsText(placements: Shortlist | null): string {
 function noQuoteText({ message, close }: NoQuote): string {
   const near = close.length === 0 ? '' : `\nThese come close: ${close.join(', ')}`;
   return `${printable(`No quote: ${message}`)}${printable(near) === ' ' ? '' : near}\n`;
-}
-
-function reservationText({
-  id,
-  state,
-  amount,
-  currency,
-  team,
-  expiresAt,
-  holds,
-  tag: { key, value },
-}: StoredReservation): string {
-  const held = holds.map(({ budget, remaining, currency: of }) => `${budget} ${remaining} ${of}`).join(', ');
-  return [
-    `${id}: ${amount} ${currency} for team ${team}, ${state}, until ${expiresAt}`,
-    `Held: ${held}`,
-    `Launch it with the tag ${key}=${value}`,
-  ]
-    .map((line) => `${printable(line)}\n`)
-    .join('');
-}
-
-function addReservations(program: Command, session: Session): void {
-  const group = program
-    .command('reservations')
-    .description('List the budget that is held for runs to come; release a reservation.');
-  group
-    .command('list', { isDefault: true })
-    .description('List reservations, newest first')
-    .option('--team <team>', 'of this team only')
-    .option('--all', 'those that are over too')
-    .action(async ({ team, all }: { team?: string; all?: true }) => {
-      const reservations = await (await session.client()).quotes.reservations({
-        team: team ?? null,
-        active: all !== true,
-      });
-      session.print({ reservations }, () =>
-        reservations.length === 0
-          ? 'No budget is reserved.\n'
-          : table(
-              ['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
-              reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [
-                id,
-                of,
-                state,
-                amount,
-                currency,
-                expiresAt,
-                reason,
-              ]),
-            ),
-      );
-    });
-  group
-    .command('release <id>')
-    .description('Release a reservation')
-    .action(async (id: string) => {
-      const reservation = await (await session.client()).quotes.release(id);
-      session.print({ reservation }, () => reservationText(reservation));
-    });
 }

@@ -2,8 +2,9 @@
 import { Option, type Command } from 'commander';
 import { byLowEnd } from '../../core/policy/recommendation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
+import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Session } from '../session.js';
-import { printable, table } from '../table.js';
+import { printable, shortAmount, table, type Title } from '../table.js';
 
 export function addRecommendations(program: Command, session: Session): void {
   program
@@ -30,7 +31,7 @@ Example:
         recommendations.length === 0
           ? 'Nothing to recommend.\n'
           : `${table(
-              ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'of', 'currency', 'why'],
+              TITLES,
               recommendations
                 .toSorted(byLowEnd)
                 .map((r) => [
@@ -45,12 +46,39 @@ Example:
                   r.currency,
                   r.title,
                 ]),
-            )}${recommendations
+            )}${totalText(recommendations)}${recommendations
               .flatMap(notesOf)
               .map((line) => `${printable(line)}\n`)
               .join('')}`,
       );
     });
+}
+
+const TITLES: readonly Title[] = [
+  'id',
+  'team',
+  { title: 'action', rest: true },
+  'target',
+  'saves a month',
+  { title: 'from', rest: true },
+  { title: 'to', rest: true },
+  { title: 'of', rest: true },
+  'currency',
+  { title: 'why', rest: true },
+];
+
+/** What they save together, by currency, of those of which it is known. */
+function totalText(recommendations: readonly StoredRecommendation[]): string {
+  const sums = new Map<string, Decimal>();
+  let unknown = 0;
+  for (const { currency, estimatedMonthlySavings: saving } of recommendations) {
+    const amount = saving === null ? null : parseDecimal(saving);
+    if (amount === null || currency === null) unknown += 1;
+    else sums.set(currency, addDecimal(sums.get(currency) ?? ZERO, amount));
+  }
+  const known = [...sums].map(([currency, sum]) => `${shortAmount(formatDecimal(sum))} ${currency}`).join(' and ');
+  const lacking = unknown === 0 ? '' : `, and what ${unknown} would save is not known`;
+  return `Together, a month: ${known === '' ? 'nothing that is known' : known}${lacking}\n`;
 }
 
 /** What would be lost, and what stands in the way. */

@@ -8,12 +8,13 @@ import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { recordSchema } from '../../src/formats/bursar.js';
-import { recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
-import { describeApi } from '../../src/web/web.module.js';
-import { breaksBetween, unannounced, type Described, type Schema } from '../support/openapi-breaks.js';
-import { expectPage } from '../support/reference-page.js';
-import { ROOT } from '../support/source.js';
+import { recordSchema } from '../../../src/formats/bursar.js';
+import { recordSchema as eventSchema } from '../../../src/formats/cloudevents.js';
+import { describeApi } from '../../../src/web/web.module.js';
+import { pythonClient, typescriptClient } from '../../support/clients.js';
+import { breaksBetween, unannounced, type Described, type Schema } from '../../support/openapi-breaks.js';
+import { expectPage } from '../../support/reference-page.js';
+import { ROOT } from '../../support/source.js';
 
 const NAME = 'openapi.json';
 
@@ -27,6 +28,15 @@ it('breaks no caller without a word in the change log, and is recorded', async (
     expect(unannounced(breaks, changeLog)).toEqual([]);
   }
   await expectPage(NAME, `${JSON.stringify(now, null, 1)}\n`);
+});
+
+it.each([
+  ['typescript', 'bursar.ts', typescriptClient],
+  ['python', 'bursar.py', pythonClient],
+] as const)('is what the client in %s is made of', async (folder, file, make) => {
+  const document = JSON.parse(await readFile(path.join(ROOT, 'docs/reference', NAME), 'utf8')) as Described;
+  const text = make(document, await readFile(path.join(ROOT, 'clients', folder, 'runtime.txt'), 'utf8'));
+  await expectPage(path.join('../../clients', folder, file), text);
 });
 
 it('has an example of every request and answer, each valid by its own schema', () => {
@@ -46,7 +56,7 @@ it('has an example of every request and answer, each valid by its own schema', (
       if (!ajv.validate({ $ref: `api#${at}/schema` }, value.example)) problems.push(`${at}: ${ajv.errorsText()}`);
       return;
     }
-    if ('schema' in value && /json$/.test(at) && !at.includes('problem')) problems.push(`${at} has no example`);
+    if ('schema' in value && at.endsWith('json') && !at.includes('problem')) problems.push(`${at} has no example`);
     for (const [name, inner] of Object.entries(value))
       look(inner, `${at}/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`);
   };

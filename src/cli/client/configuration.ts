@@ -1,0 +1,47 @@
+/** What the verbs about budgets as code ask: what is set, what another document would change, and making it hold. */
+import type { Change, Sections } from '../../core/changes.js';
+import type { Api } from './api.js';
+
+export interface Plan {
+  /** Of the state that the changes are to. */
+  readonly revision: string;
+  readonly changes: readonly Change[];
+}
+
+/** As it was read: checked by the API. */
+export type Configuration = Readonly<Record<string, unknown>>;
+
+export class ConfigurationClient {
+  constructor(
+    private readonly api: Api,
+    private readonly wait: () => Promise<void>,
+  ) {}
+
+  async get(): Promise<Sections> {
+    return (await this.api.call<{ configuration: Sections }>('GET', '/v1/configuration')).configuration;
+  }
+
+  /** @throws Failure invalid naming every problem, by its path in the document */
+  plan(configuration: Configuration, prune: boolean): Promise<Plan> {
+    return this.api.call('POST', '/v1/configuration/plan', { json: { configuration, prune } });
+  }
+
+  /**
+   * All of it or nothing.
+   * @param replaces the revision of the plan
+   * @param override why policies may enforce without a backtest
+   */
+  async apply(
+    configuration: Configuration,
+    {
+      prune,
+      replaces,
+      override,
+    }: { readonly prune: boolean; readonly replaces: string; readonly override: string | null },
+  ): Promise<Plan> {
+    const json = { configuration, prune, replaces, override };
+    const applied = await this.api.call<Plan>('PUT', '/v1/configuration', { json });
+    await this.wait();
+    return applied;
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * A folder of YAML files as one configuration, and a configuration as such a folder.
+ *
+ * A file holds sections (teams, budgets, policies, limits by their names; rules, peak and routes as lists). Named things
+ * may be spread over files; a list stands in one. Whatever is wrong is said with the file and the line where it stands.
+ */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isMap, isNode, isSeq, LineCounter, parseDocument, stringify, type Document, type Node } from 'yaml';
+import { LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, type Sections } from '../core/changes.js';
+import { invalid, missing, type Problem } from '../core/errors.js';
+
+interface Source {
+  readonly file: string;
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+}
+
+export interface Folder {
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Where a path of the configuration stands: `budgets.yaml:12`; null where no file has it. */
+  placeOf(path: string): string | null;
+}
+
+/** @throws Failure missing where there is no file, invalid naming every problem of every file */
+export async function readFolder(folder: string): Promise<Folder> {
+  const sources = await Promise.all((await filesOf(folder)).map((file) => sourceOf(folder, file)));
+  const problems = sources.flatMap(({ file, document, lines }) =>
+    document.errors.map(
+      (error): Problem => ({
+        path: `${file}:${lines.linePos(error.pos[0]).line}`,
+        message: error.message.split('\n', 1)[0]?.replace(/ at line \d+.*$/, '') ?? 'is no YAML',
+      }),
+    ),
+  );
+  const configuration: Record<string, unknown> = {};
+  const from = new Map<string, Source>();
+  if (problems.length === 0) for (const source of sources) problems.push(...merge(source, configuration, from));
+  if (problems.length > 0) throw invalid(`${folder} has ${problems.length} problem(s)`, problems);
+  return { configuration, placeOf: (at) => placeIn(from, at) };
+}
+
+async function filesOf(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    throw missing(`${folder} cannot be read: ${error.code === 'ENOENT' ? 'there is no such folder' : error.message}`);
+  });
+  const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
+  if (files.length === 0) throw missing(`${folder} holds no file with the ending .yaml or .yml`);
+  return files;
+}
+
+async function sourceOf(folder: string, file: string): Promise<Source> {
+  const lines = new LineCounter();
+  const text = (await readFile(path.join(folder, file), 'utf8')).replace(/^\uFEFF/, '');
+  // An amount such as 12000.50 stays as it was written where it is quoted; aliases are bounded by the parser.
+  return { file, document: parseDocument(text, { lineCounter: lines, prettyErrors: true }), lines };
+}
+
+/** Adds what a file holds; what two files both hold is a problem. */
+function merge(source: Source, configuration: Record<string, unknown>, from: Map<string, Source>): Problem[] {
+  const { file, document } = source;
+  const content: unknown = document.toJS();
+  if (content === null || content === undefined) return [];
+  if (!isObject(content)) return [{ path: `${file}:1`, message: `is no object of sections: ${SECTIONS.join(', ')}` }];
+  const problems: Problem[] = [];
+  for (const [section, value] of Object.entries(content)) {
+    const wrong = (keys: readonly string[], message: string): void =>
+      void problems.push({ path: placeOf(source, keys), message: `${keys.join('/')} ${message}` });
+    if ((LISTED_SECTIONS as readonly string[]).includes(section)) {
+      if (!Array.isArray(value)) wrong([section], 'is not a list');
+      else if (from.has(section)) wrong([section], `stands in ${from.get(section)?.file} too: its order counts`);
+      else [configuration[section]] = [value, from.set(section, source)];
+    } else if ((NAMED_SECTIONS as readonly string[]).includes(section)) {
+      if (!isObject(value)) wrong([section], 'is not an object by names');
+      else
+        for (const [id, thing] of Object.entries(value)) {
+          const key = `${section}/${id}`;
+          if (from.has(key)) wrong([section, id], `stands in ${from.get(key)?.file} too`);
+          from.set(key, source);
+          configuration[section] = { ...(configuration[section] as object | undefined), [id]: amounts(thing) };
+        }
+      if (isObject(value) && configuration[section] === undefined) configuration[section] = {};
+    } else wrong([section], `is none of ${SECTIONS.join(', ')}`);
+  }
+  return problems;
+}
+
+/** Amounts may be written as numbers; the API takes them as text. */
+function amounts(thing: unknown): unknown {
+  if (!isObject(thing) || !isObject(thing['planned'])) return thing;
+  const { planned } = thing;
+  const text = (value: unknown): unknown => (typeof value === 'number' ? String(value) : value);
+  const of = planned['periods'];
+  return {
+    ...thing,
+    planned: {
+      ...planned,
+      ...('default' in planned ? { default: text(planned['default']) } : {}),
+      ...(isObject(of)
+        ? { periods: Object.fromEntries(Object.entries(of).map(([day, value]) => [day, text(value)])) }
+        : {}),
+    },
+  };
+}
+
+function placeIn(from: ReadonlyMap<string, Source>, at: string): string | null {
+  const steps = at.split('/');
+  // A name may hold a slash: the longest that a file has is meant.
+  for (let length = steps.length; length > 0; length -= 1) {
+    const source = from.get(steps.slice(0, length).join('/'));
+    if (source === undefined) continue;
+    const [section = '', ...name] = steps.slice(0, length);
+    return placeOf(source, [section, ...(name.length === 0 ? [] : [name.join('/')]), ...steps.slice(length)]);
+  }
+  return null;
+}
+
+/** As near to the place as the file goes: what is missing stands where it should be. */
+function placeOf({ file, document, lines }: Source, keys: readonly string[]): string {
+  let node: Node | null = document.contents;
+  let offset = node?.range?.[0] ?? 0;
+  for (const key of keys) {
+    if (isMap(node)) {
+      const pair: { key: unknown; value: unknown } | undefined = node.items.find(
+        ({ key: name }) => String(name) === key,
+      );
+      if (pair === undefined) break;
+      offset = (isNode(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
+      node = isNode(pair.value) ? pair.value : null;
+    } else if (isSeq(node)) {
+      const item: unknown = node.items[Number(key)];
+      if (!isNode(item)) break;
+      offset = item.range?.[0] ?? offset;
+      node = item;
+    } else break;
+  }
+  return `${file}:${lines.linePos(offset).line}`;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Writes a file of each section; returns their names. An empty section is written too: it says that there is none. */
+export async function writeFolder(folder: string, configuration: Sections): Promise<string[]> {
+  await mkdir(folder, { recursive: true });
+  const files: string[] = [];
+  for (const section of SECTIONS) {
+    const file = `${section}.yaml`;
+    const text = stringify({ [section]: configuration[section] ?? {} }, { lineWidth: 120 });
+    await writeFile(path.join(folder, file), text);
+    files.push(file);
+  }
+  return files;
+}

@@ -1,0 +1,85 @@
+/**
+ * What doctor asks of a server that the verbs go to: whether it lives and is ready, who we are to it, and how its line
+ * stands. By its open routes and the key; nothing of this machine's database is touched.
+ */
+import type { Api } from '../client/api.js';
+import { SignInClient } from '../client/sign-in.js';
+import { grouped } from '../table.js';
+import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
+
+interface Readiness {
+  readonly status: 'ready' | 'not-ready';
+  readonly database: boolean;
+  readonly migrated: boolean;
+  readonly failing: readonly { readonly name: string; readonly since: string; readonly failures: number }[];
+  readonly queueAgeSeconds: number | null;
+}
+
+const MOST_LAG_SECONDS = 600;
+
+/** One after the other: a server that is away is said once. */
+export async function examineServer(api: Api, url: string, seconds: number): Promise<Finding[]> {
+  try {
+    await within(seconds, api.call('GET', '/healthz', { isOpen: true }));
+  } catch (error) {
+    return [wrong('server', reasonOf(error), 'start the server, or correct BURSAR_URL (bursar login)')];
+  }
+  const [ready, key, line] = await Promise.all([
+    checked('readiness', () => readiness(api, seconds)),
+    checked('key', () => identity(api, seconds)),
+    checked('line', () => standing(api, seconds)),
+  ]);
+  return [ok('server', `${url} answers`), ...ready, ...key, ...line];
+}
+
+async function checked(check: string, examine: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await examine();
+  } catch (error) {
+    return [wrong(check, reasonOf(error), "look into the server's log")];
+  }
+}
+
+async function readiness(api: Api, seconds: number): Promise<Finding[]> {
+  // A server that is not ready says so with status 503 and the same document.
+  const { database, migrated, failing, queueAgeSeconds } = await within(
+    seconds,
+    api.call<Readiness>('GET', '/readyz', { isOpen: true, also: [503] }),
+  );
+  if (!database) return [wrong('database', 'the server does not reach its database', 'start the database')];
+  return [
+    migrated ? ok('schema', 'up to date') : wrong('schema', 'migrations have not run', 'bursar migrate, on the server'),
+    ...failing.map(({ name, since, failures }) =>
+      wrong('tick', `${name} has failed ${grouped(failures)} times since ${since}`, "the server's log has the reason"),
+    ),
+    queueAgeSeconds === null
+      ? ok('queue', 'nothing that is due waits')
+      : queueAgeSeconds <= MOST_LAG_SECONDS
+        ? ok('queue', `the oldest due work waits for ${Math.round(queueAgeSeconds)} s`)
+        : wrong('queue', `due work waits for ${grouped(Math.round(queueAgeSeconds))} s`, 'is a worker running?'),
+  ];
+}
+
+async function identity(api: Api, seconds: number): Promise<Finding[]> {
+  const who = await within(seconds, new SignInClient(api).whoAmI());
+  return who === null
+    ? [wrong('key', 'the server does not know the key', 'bursar login, or correct BURSAR_API_KEY')]
+    : [ok('key', `${who.name}, ${who.role ?? who.scopes.join(', ')}`)];
+}
+
+async function standing(api: Api, seconds: number): Promise<Finding[]> {
+  const metrics = await within(seconds, api.text('GET', '/metrics', { isOpen: true }));
+  const parked = [...metrics.matchAll(/^bursar_work_parked\{[^}]*\} (\d+)$/gm)].reduce(
+    (sum, [, n]) => sum + Number(n),
+    0,
+  );
+  return [
+    parked === 0
+      ? ok('line', 'nothing is parked because of an error')
+      : attend(
+          'line',
+          `${grouped(parked)} keys are parked because of an error`,
+          'bursar doctor --local, on the server, lists them',
+        ),
+  ];
+}

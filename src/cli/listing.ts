@@ -1,0 +1,111 @@
+/**
+ * How a list is shown: --wide, --csv and --watch of the verbs that only read. A verb that changes anything has none of
+ * them: what is watched is asked again and again.
+ */
+import { InvalidArgumentError, type Command } from 'commander';
+import { setTimeout as pause } from 'node:timers/promises';
+import { WrongUse } from './usage-error.js';
+
+export interface Listing {
+  readonly wide: boolean;
+  readonly csv: boolean;
+  /** Seconds between two answers; null: one answer. */
+  readonly watch: number | null;
+}
+
+export const NO_LISTING: Listing = { wide: false, csv: false, watch: null };
+
+/** Each by its words; what stands in them reads, whatever flags it is given. */
+export const LISTS: readonly string[] = [
+  'costs',
+  'budgets list',
+  'budgets history',
+  'reservations list',
+  'commitments',
+  'recommend',
+  'actions list',
+  'actions show',
+  'savings',
+  'policies list',
+  'fleet',
+  'health',
+  'anomalies',
+  'admissions',
+  'leases list',
+  'throughput list',
+  'alerts',
+  'mutes list',
+  'imports',
+  'rejects',
+  'prices list',
+  'teams list',
+  'rules list',
+  'fx list',
+  'peak show',
+  'credits show',
+  'limits show',
+  'keys list',
+  'sessions list',
+  'roles list',
+  'audit list',
+];
+
+/** Lists that another verb's flags could turn into a change: they are shown once. */
+export const LISTS_SHOWN_ONCE: readonly string[] = ['quote', 'reconcile', 'deliveries', 'rules preview'];
+
+const USUAL_SECONDS = 5;
+const NAMES = ['wide', 'csv', 'watch'] as const;
+
+/** Gives the lists their flags; `keep` hears of them before a verb begins. */
+export function addListing(program: Command, keep: (listing: Listing) => void): void {
+  for (const words of [...LISTS, ...LISTS_SHOWN_ONCE]) {
+    const verb = verbOf(program, words);
+    verb.option('--wide', 'every column, as wide as it is').option('--csv', 'CSV, with every digit');
+    if (LISTS.includes(words))
+      verb.option('--watch [seconds]', `again every so many seconds (${USUAL_SECONDS})`, seconds);
+  }
+  program.hook('preAction', (_, verb) => {
+    const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();
+    const { wide = false, csv = false, watch } = flags;
+    // What a verb hands on to the API is its own.
+    for (const name of NAMES) if (isListing(program, verb)) delete flags[name];
+    if (program.opts<{ json?: true }>().json === true && (csv || watch !== undefined))
+      throw new WrongUse('--json prints one document: it goes with neither --csv nor --watch');
+    if (csv && watch !== undefined) throw new WrongUse('--csv prints one table: it does not go with --watch');
+    keep({ wide, csv, watch: watch === undefined ? null : watch === true ? USUAL_SECONDS : watch });
+  });
+}
+
+const isListing = (program: Command, verb: Command): boolean =>
+  [...LISTS, ...LISTS_SHOWN_ONCE].some((words) => verbOf(program, words) === verb);
+
+/** @throws Error for words that no verb has: a name in the lists above is wrong */
+export function verbOf(program: Command, words: string): Command {
+  return words.split(' ').reduce((command, word) => {
+    const found = command.commands.find((one) => one.name() === word);
+    if (found === undefined) throw new Error(`broken invariant: there is no verb ${words}`);
+    return found;
+  }, program);
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 86_400)
+    throw new InvalidArgumentError('It is not a whole number of seconds from 1 to 86400.');
+  return value;
+}
+
+/** Waits; false where the process is told to end before. */
+export async function untilInterrupted(length: number): Promise<boolean> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+  try {
+    await pause(length * 1000, undefined, { signal: ending.signal });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+  }
+}

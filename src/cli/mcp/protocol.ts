@@ -1,0 +1,158 @@
+/**
+ * The Model Context Protocol over standard input and output, as far as a server of tools needs it (modelcontextprotocol.io,
+ * specification 2025-06-18: Base Protocol, Lifecycle, Transports/stdio, Server Features/Tools): JSON-RPC 2.0, one
+ * message a line.
+ *
+ * It knows no tool. Whatever a message holds is answered or passed over; nothing ends the server but the end of its input.
+ */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of its arguments: an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** What it found, as JSON; throws what it could not do, as a sentence for whoever asked. */
+  run(given: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
+
+export interface ServerParts {
+  readonly tools: readonly Tool[];
+  readonly version: string;
+  /** What the model is told of the server. */
+  readonly instructions: string;
+  /** A failure as what the model reads of it. */
+  readonly explain: (error: unknown) => string;
+}
+
+type Id = string | number;
+interface Message {
+  readonly id?: Id | undefined;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** The newest first. */
+const VERSIONS = ['2025-06-18', '2025-03-26', '2024-11-05'];
+const ERRORS = { parse: -32_700, request: -32_600, method: -32_601, params: -32_602 } as const;
+/** A line is held in memory as a whole. */
+const MOST_CHARACTERS = 8 << 20;
+
+class Refused extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Serves until the input ends, and then until every answer is given.
+ * @param say one line without its end
+ */
+export async function serveTools(
+  input: AsyncIterable<string | Uint8Array>,
+  say: (line: string) => void,
+  parts: ServerParts,
+): Promise<void> {
+  const answers = new Set<Promise<void>>();
+  for await (const line of linesOf(input)) {
+    if (line.trim() === '') continue;
+    const answer = answerTo(line, parts)
+      .then((reply) => void (reply !== null && say(JSON.stringify({ jsonrpc: '2.0', ...reply }))))
+      .finally(() => answers.delete(answer));
+    answers.add(answer);
+  }
+  await Promise.all(answers);
+}
+
+/** Null: nothing is to be answered. */
+async function answerTo(line: string, parts: ServerParts): Promise<Readonly<Record<string, unknown>> | null> {
+  let id: Id | null = null;
+  try {
+    const message = messageIn(line);
+    if (message === null) return null;
+    id = message.id ?? null;
+    const result = await resultOf(message, parts);
+    return message.id === undefined ? null : { id: message.id, result };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { id, error: { code: error.code, message: error.message } };
+  }
+}
+
+/** Null: an answer to something that was never asked. */
+function messageIn(line: string): Message | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new Refused(ERRORS.parse, 'this is not JSON');
+  }
+  if (!isObject(value) || value['jsonrpc'] !== '2.0')
+    throw new Refused(ERRORS.request, 'this is no message of JSON-RPC 2.0');
+  const { id, method, params = {} } = value;
+  if (typeof method !== 'string') {
+    if ('result' in value || 'error' in value) return null;
+    throw new Refused(ERRORS.request, 'the message has no method');
+  }
+  const isId = id === undefined || typeof id === 'string' || typeof id === 'number';
+  if (!isId || !isObject(params)) throw new Refused(ERRORS.request, 'the id or the params are of another type');
+  return { id, method, params };
+}
+
+async function resultOf({ method, params }: Message, parts: ServerParts): Promise<unknown> {
+  switch (method) {
+    case 'initialize': {
+      const asked = params['protocolVersion'];
+      return {
+        protocolVersion: VERSIONS.find((one) => one === asked) ?? VERSIONS[0],
+        capabilities: { tools: {} },
+        serverInfo: { name: 'bursar', version: parts.version },
+        instructions: parts.instructions,
+      };
+    }
+    case 'ping':
+      return {};
+    case 'tools/list':
+      return { tools: parts.tools.map(listed) };
+    case 'tools/call':
+      return called(params, parts);
+    default:
+      if (method.startsWith('notifications/')) return {};
+      throw new Refused(ERRORS.method, `there is no method ${method}`);
+  }
+}
+
+const listed = ({ name, description, inputSchema }: Tool): unknown => ({
+  name,
+  description,
+  inputSchema,
+  annotations: { readOnlyHint: true, openWorldHint: false },
+});
+
+async function called({ name, arguments: given = {} }: Message['params'], parts: ServerParts): Promise<unknown> {
+  const tool = parts.tools.find((one) => one.name === name);
+  if (tool === undefined) throw new Refused(ERRORS.params, `there is no tool ${String(name)}`);
+  if (!isObject(given)) throw new Refused(ERRORS.params, 'the arguments are no object');
+  try {
+    return { content: [{ type: 'text', text: JSON.stringify(await tool.run(given)) }] };
+  } catch (error) {
+    return { content: [{ type: 'text', text: parts.explain(error) }], isError: true };
+  }
+}
+
+async function* linesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    rest += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+    if (rest.length > MOST_CHARACTERS) throw new Error(`a message is longer than ${MOST_CHARACTERS} characters`);
+  }
+  yield rest;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

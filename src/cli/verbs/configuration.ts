@@ -1,0 +1,176 @@
+/**
+ * bursar diff, apply and export: budgets as code. A folder of YAML says what is to hold; the plan is shown first, and
+ * what is applied is what was shown, all of it or nothing.
+ */
+import type { Command } from 'commander';
+import { canonical, type Change, type Section } from '../../core/changes.js';
+import { Failure, invalid } from '../../core/errors.js';
+import { ApiFailure } from '../client/api.js';
+import type { Plan } from '../client/configuration.js';
+import type { Folder } from '../configuration-folder.js';
+import type { Session } from '../session.js';
+import { printable } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+
+interface PlanFlags {
+  readonly file: string;
+  readonly prune: boolean;
+}
+
+interface ApplyFlags extends PlanFlags {
+  readonly yes: boolean;
+  readonly withoutBacktest?: string;
+}
+
+export function addConfiguration(program: Command, session: Session): void {
+  program
+    .command('diff')
+    .description('Show what a folder of YAML would change: teams, rules, peak, limits, budgets, policies, routes.')
+    .requiredOption('-f, --file <folder>', 'the folder')
+    .option('--prune', 'also remove what a section of the folder does not name', false)
+    .addHelpText(
+      'after',
+      `
+A section that no file has is left alone. The exit code is 1 where there is something to change, 0 where there is
+nothing.
+
+Example:
+  bursar diff -f bursar/`,
+    )
+    .action(async ({ file, prune }: PlanFlags) => {
+      const folder = await read(file);
+      const plan = await planned(session, folder, prune);
+      if (plan.changes.length > 0) session.exitCode = 1;
+      session.print(plan, () => planText(plan));
+    });
+  addApply(program, session);
+  program
+    .command('export')
+    .description('Write what is set into a folder of YAML, a file of each section.')
+    .requiredOption('-f, --file <folder>', 'the folder; files of the same names are written over')
+    .addHelpText('after', '\nExample:\n  bursar export -f bursar/')
+    .action(async ({ file }: { file: string }) => {
+      const configuration = await (await session.client()).configuration.get();
+      const { writeFolder } = await import('../configuration-folder.js');
+      const files = await writeFolder(file, configuration);
+      session.print({ folder: file, files }, () => `${files.join(', ')} are written to ${printable(file)}.\n`);
+    });
+}
+
+function addApply(program: Command, session: Session): void {
+  program
+    .command('apply')
+    .description('Make a folder of YAML hold: the plan is shown first, then all of it is applied or nothing.')
+    .requiredOption('-f, --file <folder>', 'the folder')
+    .option('--prune', 'also remove what a section of the folder does not name', false)
+    .option('--yes', 'do not ask', false)
+    .option('--without-backtest <reason>', 'let policies enforce although nobody has backtested them; for the audit')
+    .addHelpText(
+      'after',
+      `
+What somebody changes between the plan and the apply is not written over: nothing is applied then. A policy document
+that is removed is paused, since actions refer to it.
+
+Examples:
+  bursar apply -f bursar/
+  bursar apply -f bursar/ --prune --yes`,
+    )
+    .action(async ({ file, prune, yes, withoutBacktest }: ApplyFlags) => {
+      const folder = await read(file);
+      const plan = await planned(session, folder, prune);
+      if (plan.changes.length === 0)
+        return session.print({ ...plan, applied: true }, () => 'Nothing is to be changed.\n');
+      if (!yes && !(await agreed(session, plan))) {
+        session.exitCode = 1;
+        return session.print({ ...plan, applied: false }, () => 'Nothing was applied.\n');
+      }
+      if (yes) session.context.stderr.write(planText(plan));
+      const override = withoutBacktest ?? null;
+      const { configuration } = await session.client();
+      const done = await configuration
+        .apply(folder.configuration, { prune, replaces: plan.revision, override })
+        .catch((error: unknown) => {
+          throw located(error, folder);
+        });
+      session.print(
+        { ...done, applied: true },
+        () =>
+          `Applied: ${countText(done.changes).replaceAll('to add', 'added').replaceAll('to change', 'changed').replaceAll('to remove', 'removed')}.\n`,
+      );
+    });
+}
+
+async function read(file: string): Promise<Folder> {
+  return (await import('../configuration-folder.js')).readFolder(file);
+}
+
+async function planned(session: Session, folder: Folder, prune: boolean): Promise<Plan> {
+  const { configuration } = await session.client();
+  return configuration.plan(folder.configuration, prune).catch((error: unknown) => {
+    throw located(error, folder);
+  });
+}
+
+/** The plan is shown where the question is asked: beside the answer. */
+async function agreed({ context, json }: Session, plan: Plan): Promise<boolean> {
+  if (context.ask === undefined || json)
+    throw new WrongUse('nobody can be asked here: look at bursar diff, then say --yes');
+  context.stderr.write(planText(plan));
+  return /^y(es)?$/i.test((await context.ask('Apply this? (yes or no) ')).trim());
+}
+
+/** A failure of the API with each problem at the file and line that it comes of. */
+function located(error: unknown, folder: Folder): unknown {
+  if (!(error instanceof ApiFailure)) return error;
+  const problems = error.problems.map(({ path, message }) => {
+    const own = path?.replace(/^configuration\/?/, '') ?? '';
+    const place = own === '' ? null : folder.placeOf(own);
+    return place === null ? { path, message } : { path: `${place}:`, message: `${own} ${message}` };
+  });
+  if (error.kind === 'invalid') return invalid(error.message, problems);
+  return new Failure(error.kind, error.message, problems);
+}
+
+const MARKS: Readonly<Record<Change['kind'], string>> = { add: '+', change: '~', remove: '-' };
+const NAMES: Readonly<Record<Section, string>> = {
+  teams: 'team',
+  rules: 'rules',
+  peak: 'peak',
+  limits: 'limits',
+  budgets: 'budget',
+  policies: 'policy',
+  routes: 'routes',
+};
+
+export function planText({ changes }: Plan): string {
+  if (changes.length === 0) return 'Nothing is to be changed.\n';
+  const lines = changes.flatMap((change) => [
+    `${MARKS[change.kind]} ${NAMES[change.section]}${change.id === null ? '' : ` ${change.id}`}${change.section === 'policies' && change.kind === 'remove' ? ' (is paused)' : ''}`,
+    ...detailOf(change).map((line) => `    ${line}`),
+  ]);
+  return `${lines.map(printable).join('\n')}\n\n${countText(changes)}\n`;
+}
+
+/** The fields that differ. */
+function detailOf({ kind, before, after }: Change): string[] {
+  if (kind === 'remove') return [];
+  const [old, wanted] = [fieldsOf(before), fieldsOf(after)];
+  return [...new Set([...Object.keys(old), ...Object.keys(wanted)])]
+    .filter((name) => canonical(old[name]) !== canonical(wanted[name]))
+    .map((name) => {
+      const [from, to] = [old[name], wanted[name]].map((value) => (value === undefined ? null : canonical(value)));
+      return from === null ? `+ ${name}: ${to}` : to === null ? `- ${name}: ${from}` : `~ ${name}: ${from} -> ${to}`;
+    });
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  value === null || value === undefined
+    ? {}
+    : Array.isArray(value)
+      ? Object.fromEntries(value.map((item, at) => [`[${at}]`, item as unknown]))
+      : (value as Readonly<Record<string, unknown>>);
+
+function countText(changes: readonly Change[]): string {
+  const count = (kind: Change['kind']): number => changes.filter((one) => one.kind === kind).length;
+  return `${count('add')} to add, ${count('change')} to change, ${count('remove')} to remove`;
+}

@@ -1,0 +1,65 @@
+/** bursar reservations: the budget that is held for runs to come. */
+import type { Command } from 'commander';
+import type { StoredReservation } from '../../store/budget/reservations.js';
+import type { Session } from '../session.js';
+import { printable, table } from '../table.js';
+
+export function reservationText({
+  id,
+  state,
+  amount,
+  currency,
+  team,
+  expiresAt,
+  holds,
+  tag: { key, value },
+}: StoredReservation): string {
+  const held = holds.map(({ budget, remaining, currency: of }) => `${budget} ${remaining} ${of}`).join(', ');
+  return [
+    `${id}: ${amount} ${currency} for team ${team}, ${state}, until ${expiresAt}`,
+    `Held: ${held}`,
+    `Launch it with the tag ${key}=${value}`,
+  ]
+    .map((line) => `${printable(line)}\n`)
+    .join('');
+}
+
+export function addReservations(program: Command, session: Session): void {
+  const group = program
+    .command('reservations')
+    .description('List the budget that is held for runs to come; release a reservation.');
+  group
+    .command('list', { isDefault: true })
+    .description('List reservations, newest first')
+    .option('--team <team>', 'of this team only')
+    .option('--all', 'those that are over too')
+    .action(async ({ team, all }: { team?: string; all?: true }) => {
+      const reservations = await (await session.client()).quotes.reservations({
+        team: team ?? null,
+        active: all !== true,
+      });
+      session.print({ reservations }, () =>
+        reservations.length === 0
+          ? 'No budget is reserved.\n'
+          : table(
+              ['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
+              reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [
+                id,
+                of,
+                state,
+                amount,
+                currency,
+                expiresAt,
+                reason,
+              ]),
+            ),
+      );
+    });
+  group
+    .command('release <id>')
+    .description('Release a reservation')
+    .action(async (id: string) => {
+      const reservation = await (await session.client()).quotes.release(id);
+      session.print({ reservation }, () => reservationText(reservation));
+    });
+}

@@ -1,0 +1,92 @@
+/**
+ * bursar login, logout and whoami: the server that the verbs go to, without a key in the environment. A key is checked
+ * before it is kept, is kept in a file of its own that nobody else may read, and is never printed.
+ */
+import { InvalidArgumentError, type Command } from 'commander';
+import { denied } from '../../core/errors.js';
+import { Api } from '../client/api.js';
+import { HttpTransport } from '../client/http.js';
+import { SignInClient, type SignedIn } from '../client/sign-in.js';
+import type { Session } from '../session.js';
+import { Servers } from '../servers.js';
+import { printable } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+export function addSignIn(program: Command, session: Session): void {
+  program
+    .command('login')
+    .description('Sign in to a server with a key: the verbs go to it from now on.')
+    .argument('<url>', 'of the server: https://bursar.example.com', address)
+    .addHelpText(
+      'after',
+      `
+The key is asked for and not shown; from a program it comes on standard input. It is checked, and kept in a file of the
+server that only you may read (below $XDG_CONFIG_HOME/bursar or ~/.config/bursar). An administrator makes keys: bursar
+keys create. A session of the dashboard's identity provider cannot be had here: it is the browser's own.
+BURSAR_URL, and DATABASE_URL or BURSAR_DATA_DIR for this machine's database, go before the server signed in to.
+
+Examples:
+  bursar login https://bursar.example.com
+  pass show bursar | bursar login https://bursar.example.com`,
+    )
+    .action(async (url: string) => login(session, url));
+
+  program
+    .command('logout')
+    .description('Forget the key of a server. The key itself goes on: bursar keys revoke ends it.')
+    .argument('[url]', 'of the server; the one that the verbs go to where absent', address)
+    .addHelpText('after', '\nExample:\n  bursar logout')
+    .action((given: string | undefined) => {
+      const servers = new Servers(session.context.environment);
+      const url = given ?? servers.current()?.url;
+      if (url === undefined) throw new WrongUse('nobody is signed in to a server here: bursar login URL');
+      const known = servers.forget(url);
+      session.print({ url, forgotten: known }, () =>
+        known ? `The key of ${url} is forgotten here.\n` : `There is no key of ${url} here.\n`,
+      );
+    });
+
+  program
+    .command('whoami')
+    .description('Say which server the verbs go to, and as whom.')
+    .addHelpText('after', '\nExample:\n  bursar whoami')
+    .action(async () => {
+      const signedIn = await (await session.client()).signIn.whoAmI();
+      const server = session.context.remote?.url ?? null;
+      if (signedIn === null) throw denied(`${server ?? 'the API'} does not know the key`);
+      session.print({ server, signedIn }, () => whoText(server, signedIn));
+    });
+}
+
+async function login(session: Session, url: string): Promise<void> {
+  const { context } = session;
+  if (context.readSecret === undefined) throw new WrongUse('there is nobody here to ask for a key');
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !LOOPBACK.test(hostname))
+    session.note(`Warning: ${url} is not https: whoever is between can read the key.`);
+  const apiKey = await context.readSecret(`Key of ${url} (not shown): `);
+  if (apiKey === '') throw new WrongUse('no key was given');
+  const api = new Api(new HttpTransport({ url, apiKey }));
+  const signedIn = await new SignInClient(api).whoAmI();
+  if (signedIn === null) throw denied(`${url} does not know the key: it is kept nowhere`);
+  const servers = new Servers(context.environment);
+  servers.save({ url, apiKey });
+  const setting = ['BURSAR_URL', 'DATABASE_URL', 'BURSAR_DATA_DIR'].find((name) => context.environment[name]);
+  if (setting !== undefined) session.note(`${setting} is set and goes before it.`);
+  session.print({ server: url, file: servers.fileOf(url), signedIn }, () => whoText(url, signedIn));
+}
+
+function whoText(server: string | null, { kind, name, role, scopes, teams, organisation }: SignedIn): string {
+  const who = `${kind} ${name}, ${role ?? `may ${scopes.join(', ')}`}`;
+  const of = teams === null ? 'all teams' : `teams ${teams.join(', ')}`;
+  return printable(`${server ?? "This machine's database"}: ${who}, ${of} of ${organisation}`) + '\n';
+}
+
+function address(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '')
+    throw new InvalidArgumentError('It is not an address such as https://bursar.example.com.');
+  return url.href.replace(/\/+$/, '');
+}

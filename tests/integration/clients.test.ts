@@ -1,0 +1,67 @@
+/**
+ * The clients that are made of the OpenAPI document (tests/unit/docs/openapi.test.ts holds them equal to it) work
+ * against the API. The types of the TypeScript one hold the dashboard's own types of answers.
+ */
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { Bursar, type Answer } from '../../clients/typescript/bursar.js';
+import type * as dashboard from '../../src/web/dashboard/answers.js';
+import { ROOT } from '../support/source.js';
+import { testApi } from '../support/web.js';
+
+/** Whether what the API answers is what the dashboard takes it for: else this does not compile. */
+type Is<Answered extends Own, Own> = [Answered, Own];
+export type Taken = [
+  Is<Answer<'GET /v1/teams'>['items'][number], dashboard.Team>,
+  Is<Answer<'GET /v1/overview'>, dashboard.Overview>,
+  Is<Answer<'GET /v1/costs'>['totals'], dashboard.Costs['totals']>,
+  Is<Answer<'GET /v1/explain'>, dashboard.Explained>,
+  Is<Answer<'GET /v1/leases'>['items'][number]['target'], dashboard.Lease['target']>,
+  Is<Answer<'GET /v1/savings'>['totals'], dashboard.SavingTotals>,
+  Is<Answer<'GET /v1/savings'>['items'][number], dashboard.Saving>,
+  Is<Answer<'GET /v1/policies'>['items'][number], dashboard.PolicyDocument>,
+  Is<Answer<'GET /v1/imports'>['items'][number], dashboard.StoredImport>,
+  Is<Answer<'GET /v1/rejects'>['items'][number], dashboard.Reject>,
+];
+
+describe('a client', async () => {
+  const api = await testApi();
+
+  it('in TypeScript asks, changes and says what was refused', async () => {
+    const bursar = new Bursar({ url: api.url, apiKey: api.admin });
+    const team = await bursar.call('PUT /v1/teams/{id}', { path: { id: 'a/b' }, body: { name: 'A' } });
+    expect(team).toMatchObject({ id: 'a/b', name: 'A', zone: 'UTC' });
+    const { items } = await bursar.call('GET /v1/teams', { query: { limit: 1 } });
+    expect(items.map(({ id }) => id)).toEqual(['a/b']);
+    const wrong = bursar.call('PUT /v1/teams/{id}', { path: { id: 'x' }, body: { zone: 'Mars' } });
+    await expect(wrong).rejects.toMatchObject({ status: 400, problems: [{ path: 'zone' }] });
+    const unknown = new Bursar({ url: `${api.url}/`, apiKey: 'no' }).call('GET /v1/teams', {});
+    await expect(unknown).rejects.toMatchObject({ name: 'BursarProblem', status: 401 });
+  });
+
+  it('in Python does the same', async () => {
+    const program = `
+import sys
+from bursar import Bursar, BursarProblem
+bursar = Bursar(sys.argv[1], sys.argv[2])
+print(bursar.teams_save("snake/case", {"name": "S"})["name"])
+print([team["id"] for team in bursar.teams_list(limit=10)["items"]])
+try:
+    bursar.teams_save("x", {"zone": "Mars"})
+except BursarProblem as problem:
+    print(problem.status, problem.problems[0]["path"])
+try:
+    Bursar(sys.argv[1], "no").teams_list()
+except BursarProblem as problem:
+    print(problem.status)
+`;
+    const { stdout } = await promisify(execFile)('python3', ['-c', program, api.url, api.admin], {
+      cwd: path.join(ROOT, 'clients/python'),
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
+    });
+    const lines = stdout.trim().split('\n');
+    expect([lines[0], lines[1], ...lines.slice(-2)]).toEqual(['S', "['a/b', 'snake/case']", '400 zone', '401']);
+  });
+});

@@ -1,0 +1,263 @@
+/**
+ * Budgets as code: a folder of YAML, its plan, and making it hold; what was exported differs in nothing; and the page
+ * about it, followed word for word.
+ */
+import * as fc from 'fast-check';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { stringify } from 'yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run } from '../../src/cli/program.js';
+import { localOf } from '../support/local.js';
+import { ROOT } from '../support/source.js';
+import { NOW, testApi, type TestApi } from '../support/web.js';
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'bursar-configuration-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const verb =
+  (api: TestApi) =>
+  async (argv: readonly string[], answer?: string): Promise<Ran> => {
+    const [out, err]: [string[], string[]] = [[], []];
+    // What the line would do is no matter of these tests.
+    const drain = async (): Promise<void> => void (await api.stores.db.query('delete from work'));
+    const code = await run(argv, {
+      environment: {},
+      clock: { now: () => NOW },
+      remote: null,
+      stdout: { write: (text) => out.push(text) },
+      stderr: { write: (text) => err.push(text) },
+      serve: async () => undefined,
+      connect: async () => localOf({ ...api, drain }, { now: () => NOW }),
+      ...(answer !== undefined && { ask: async () => answer }),
+    });
+    return { code, out: out.join(''), err: err.join('') };
+  };
+
+/** Writes files into a folder of the test's own. */
+async function files(name: string, contents: Readonly<Record<string, string>>): Promise<string> {
+  const at = path.join(folder, name);
+  await rm(at, { recursive: true, force: true });
+  await mkdir(at, { recursive: true });
+  for (const [file, text] of Object.entries(contents)) await writeFile(path.join(at, file), text);
+  return at;
+}
+
+describe('the page', async () => {
+  const api = await testApi();
+  it('is followed word for word', { timeout: 60_000 }, async () => {
+    const bursar = verb(api);
+    const text = await readFile(path.join(ROOT, 'docs/how-to/budgets-as-code.md'), 'utf8');
+    await files('wrong', {
+      'budgets.yaml':
+        'budgets:\n  b:\n    team: t\n    planned: {}\n    thresholds:\n    - kind: actual\n      ratio: much\n',
+      'policies.yaml': 'policies:\n  p: { policy: idle-stopp, teams: [t], mode: recommend }\n',
+    });
+    let [named, commands] = ['', 0];
+    // A block of YAML belongs to the file that was named last before it.
+    for (const [, before = '', language = '', body = ''] of text.matchAll(/([^]*?)^```(\w+)\n([^]*?)^```$/gm)) {
+      named = [...before.matchAll(/`bursar\/(\w+\.yaml)`/g)].at(-1)?.[1] ?? named;
+      if (language === 'yaml') await writeFile(path.join(folder, 'bursar', named), body);
+      if (language !== 'console') continue;
+      for (const [, line = '', expected = ''] of body.matchAll(/^\$ npx bursar (.*)\n((?:(?!\$ ).*\n)*)/gm)) {
+        commands += 1;
+        const argv = line.split(' ').map((word) => (/^(bursar|wrong)$/.test(word) ? path.join(folder, word) : word));
+        const { out, err } = await bursar(argv);
+        const said = (out === '' ? err : out).replaceAll(path.join(folder, 'bursar'), 'bursar');
+        // Of a policy's defaults and the lines of problems the page shows the beginning.
+        expect({ line, said: said.slice(0, expected.length) }).toEqual({ line, said: expected });
+      }
+    }
+    expect(commands).toBe(8);
+  });
+});
+
+describe('a configuration', async () => {
+  const api = await testApi();
+  const bursar = verb(api);
+  const TEAMS = 'teams:\n  child: { parent: top }\n  top: {}\n';
+
+  it('names every problem of every file, with its line', async () => {
+    const at = await files('bad', {
+      'a.yaml': 'teams:\n  x:\n    zone: Mars\n    parent: nobody\n',
+      'b.yaml': `budgets:
+  b:
+    team: x
+    planned: { default: "1" }
+    thresholds:
+      - { kind: actual, ratio: "-1" }
+limits:
+  x:
+    gpusPerAction: -3
+peak:
+  - { zone: UTC, factor: "1.1" }
+  - zone: Nowhere
+    factor: "2"
+`,
+    });
+    // The shapes are looked at first, then what they mean.
+    const first = await bursar(['diff', '-f', at]);
+    expect(first.code).toBe(1);
+    expect(first.err).toMatch(/a\.yaml:3: teams\/x\/zone is not an IANA time zone/);
+    await writeFile(path.join(at, 'a.yaml'), 'teams:\n  x:\n    zone: UTC\n    parent: nobody\n');
+    const { code, err, out } = await bursar(['apply', '-f', at, '--yes']);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    for (const place of [
+      'a.yaml:4: teams/x/parent',
+      'b.yaml:6: budgets/b/thresholds',
+      'b.yaml:9: limits/x/gpusPerAction',
+      'b.yaml:12: peak/1/zone',
+    ])
+      expect(err).toContain(place);
+    expect((await api.call('GET', '/v1/teams')).body).toMatchObject({ items: [] });
+  });
+
+  it('says where files cannot be read as one', async () => {
+    const at = await files('torn', {
+      'a.yaml': 'teams:\n  x: {}\nrules: []\n',
+      'b.yaml': 'teams:\n  x: {}\n\nrules: []\ncolour: red\n',
+    });
+    const { code, err } = await bursar(['diff', '-f', at]);
+    expect(code).toBe(1);
+    for (const place of [
+      'b.yaml:2 teams/x stands in a.yaml too',
+      'b.yaml:4 rules stands in a.yaml too',
+      'b.yaml:5 colour is none of',
+    ])
+      expect(err).toContain(place);
+    await writeFile(path.join(at, 'b.yaml'), 'teams:\n  y: {}\n  y: {}\n');
+    expect((await bursar(['diff', '-f', at])).err).toMatch(/b\.yaml:3 /);
+    expect((await bursar(['diff', '-f', path.join(folder, 'nowhere')])).err).toContain('there is no such folder');
+  });
+
+  it('is applied with parents first, after a yes, and not after a no', async () => {
+    const at = await files('order', { 'all.yaml': TEAMS });
+    const no = await bursar(['apply', '-f', at], 'no');
+    expect(no).toMatchObject({ code: 1, out: 'Nothing was applied.\n' });
+    expect(no.err).toContain('+ team child');
+    expect((await bursar(['apply', '-f', at])).code).toBe(2);
+    expect(await bursar(['apply', '-f', at], 'yes')).toMatchObject({
+      code: 0,
+      out: 'Applied: 2 added, 0 changed, 0 removed.\n',
+    });
+    const entries = (await api.call<{ items: { verb: string; target: string }[] }>('GET', '/v1/audit?limit=3')).body
+      .items;
+    expect(entries.map((one) => `${one.verb} ${one.target}`)).toEqual([
+      'configuration.apply configuration',
+      'team.save child',
+      'team.save top',
+    ]);
+  });
+
+  it('holds as a whole or not at all', async () => {
+    const at = await files('whole', {
+      'all.yaml': `${TEAMS}budgets:\n  fine: { team: top, planned: { default: 5 } }\npolicies:\n  act: { policy: idle-stop, teams: [top], mode: enforce }\n`,
+    });
+    const { code, err } = await bursar(['apply', '-f', at, '--yes']);
+    expect(code).toBe(1);
+    expect(err).toContain('has no backtest');
+    expect((await api.call('GET', '/v1/budgets')).body).toMatchObject({ items: [] });
+    expect((await bursar(['apply', '-f', at, '--yes', '--without-backtest', 'a drill'])).code).toBe(0);
+    // The guard asks the audit for the reason.
+    expect((await api.call('GET', '/v1/audit?limit=1&verb=policy.apply')).body).toMatchObject({
+      items: [{ target: 'act', detail: { override: 'a drill' } }],
+    });
+    expect((await api.call('GET', '/v1/budgets/fine')).body).toMatchObject({ planned: { default: '5' } });
+    await bursar(['policies', 'pause', 'act']);
+  });
+
+  it('is refused where somebody has changed something since the plan', async () => {
+    const body = { configuration: { teams: { late: {} } } };
+    const plan = (await api.call<{ revision: string }>('POST', '/v1/configuration/plan', { body })).body;
+    await api.call('PUT', '/v1/teams/meanwhile', { body: {} });
+    const asked = { body: { ...body, replaces: plan.revision } };
+    expect((await api.call('PUT', '/v1/configuration', asked)).status).toBe(409);
+    expect((await api.call('GET', '/v1/teams/late')).status).toBe(404);
+    const again = (await api.call<{ revision: string }>('POST', '/v1/configuration/plan', { body })).body;
+    expect((await api.call('PUT', '/v1/configuration', { body: { ...body, replaces: again.revision } })).status).toBe(
+      200,
+    );
+  });
+
+  it('removes only with --prune, only in sections that are there, children first; a policy is paused', async () => {
+    const at = await files('prune', { 'all.yaml': 'teams: {}\nbudgets: {}\npolicies: {}\n' });
+    expect((await bursar(['diff', '-f', at])).out).toBe('Nothing is to be changed.\n');
+    await bursar(['policies', 'resume', 'act']);
+    const only = await files('budgets', { 'all.yaml': 'budgets: {}\n' });
+    expect((await bursar(['diff', '-f', only, '--prune'])).out).toBe(
+      '- budget fine\n\n0 to add, 0 to change, 1 to remove\n',
+    );
+    const { out } = await bursar(['diff', '-f', at, '--prune']);
+    expect(out).toContain('- policy act (is paused)');
+    expect(await bursar(['apply', '-f', at, '--prune', '--yes'])).toMatchObject({ code: 0 });
+    expect((await api.call('GET', '/v1/teams')).body).toMatchObject({ items: [] });
+    expect((await api.call('GET', '/v1/policies/act')).body).toMatchObject({ paused: true });
+    expect((await bursar(['diff', '-f', at, '--prune'])).code).toBe(0);
+  });
+
+  it('needs the rights for it', async () => {
+    const key = await api.keyFor({ role: 'viewer' });
+    expect((await api.call('GET', '/v1/configuration', { key })).status).toBe(200);
+    const asked = { key, body: { configuration: {}, replaces: 'x' } };
+    expect((await api.call('PUT', '/v1/configuration', asked)).status).toBe(403);
+    const own = await api.keyFor({ role: 'viewer', teams: ['red'] });
+    expect((await api.call('GET', '/v1/configuration', { key: own })).status).toBe(403);
+  });
+
+  it('that is exported differs in nothing, whatever it was', { timeout: 120_000 }, async () => {
+    const id = fc.stringMatching(/^[a-z][a-z0-9 .:@_-]{0,12}[a-z0-9]$/);
+    const decimal = fc.integer({ min: 0, max: 10 ** 9 }).map((cents) => (cents / 100).toFixed(2));
+    const zone = fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Shanghai');
+    const currency = fc.constantFrom('USD', 'EUR', 'CNY');
+    const team = fc.record({ name: fc.constantFrom('研究', 'Red: "one"', 'yes', '007'), zone, currency });
+    const budget = fc.record({
+      zone,
+      currency,
+      period: fc.constantFrom('month', 'quarter', { start: '2026-10-05', lengthDays: 14 }),
+      planned: fc.record({ default: fc.option(decimal), periods: fc.constant({}) }),
+      includeCredits: fc.boolean(),
+      filters: fc.constantFrom({}, { provider: ['AWS'], tag: [{ key: 'a:b', value: '- x' }] }),
+      thresholds: fc.constantFrom([], [{ kind: 'actual', ratio: '0.8' }]),
+    });
+    const configuration = fc.record({
+      teams: fc.dictionary(id, team, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
+      budgets: fc.dictionary(id, budget, { maxKeys: 3, noNullPrototype: true }),
+      peak: fc.constantFrom([], [{ zone: 'UTC', factor: '1.10', from: '08:00', to: '20:00', days: ['mon'] }]),
+      limits: fc.constantFrom({}, { '*': { gpusPerHour: 9, protectedLabels: { keep: '*' } } }),
+      routes: fc.constantFrom([], [{ to: [{ channel: 'log' }], leastSeverity: 'warning' }]),
+      rules: fc.constantFrom([], [{ match: { namespace: 'ml-*' }, team: 'x' }]),
+      policies: fc.constantFrom({}, { night: { policy: 'idle-stop', teams: '*', mode: 'observe', priority: 3 } }),
+    });
+    // An amount of its own belongs to the first day of a period.
+    const plannedOf = ({ period, planned }: { period: unknown; planned: { default: string | null } }) => ({
+      ...planned,
+      periods: planned.default === null ? {} : { [typeof period === 'string' ? '2026-10-01' : '2026-10-05']: '5' },
+    });
+    await fc.assert(
+      fc.asyncProperty(configuration, async (one) => {
+        const [parent] = Object.keys(one.teams);
+        const budgets = Object.fromEntries(
+          Object.entries(one.budgets).map(([name, of]) => [name, { ...of, team: parent, planned: plannedOf(of) }]),
+        );
+        const at = await files('wanted', { 'all.yaml': stringify({ ...one, budgets }) });
+        const applied = await bursar(['apply', '-f', at, '--prune', '--yes']);
+        expect(applied.code, applied.err).toBe(0);
+        expect((await bursar(['diff', '-f', at, '--prune'])).out).toBe('Nothing is to be changed.\n');
+        const out = path.join(folder, 'exported');
+        await bursar(['export', '-f', out]);
+        expect((await bursar(['diff', '-f', out, '--prune'])).out).toBe('Nothing is to be changed.\n');
+      }),
+      { numRuns: 12 },
+    );
+  });
+});

@@ -1,0 +1,405 @@
+/** What the command line is on a terminal, in a pipe and as CSV; how it is watched, completed and signed in. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { LISTS, LISTS_SHOWN_ONCE } from '../../src/cli/listing.js';
+import { programOf, run, type CliContext } from '../../src/cli/program.js';
+import { screenOf, type Screen } from '../../src/cli/screen.js';
+import { Servers, withSignIn } from '../../src/cli/servers.js';
+import { Session } from '../../src/cli/session.js';
+import { drawnOn, shortAmount, table, widthOf, type Cell } from '../../src/cli/table.js';
+import { completionsOf } from '../../src/cli/verbs/completion.js';
+import { nested } from '../../src/cli/verbs/fleet.js';
+import { pageOf, PAGES } from '../../src/cli/verbs/open.js';
+import { unavailable } from '../../src/core/errors.js';
+import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
+import { ROUTES } from '../../src/web/dashboard/routes.js';
+
+const terminal = (columns: number, over: Partial<Screen> = {}): Screen => ({
+  columns,
+  isWide: false,
+  hasColour: false,
+  hasBars: false,
+  csv: null,
+  ...over,
+});
+
+const TITLES = ['id', 'team', { title: 'unpriced GPU-hours', rest: true }, 'spent', 'why'] as const;
+const ROWS: readonly (readonly Cell[])[] = [
+  ['act-0123456789abcdef', '研究团队', '12.50', '1,200.00', 'the machine was idle for three days and nobody came back'],
+  [
+    'act-fedcba9876543210',
+    'red',
+    '0',
+    '7.00',
+    '这台机器已经空闲了三天而且没有任何人回来使用它所以可以安全地把它停下来',
+  ],
+];
+
+describe('a table on a terminal', () => {
+  it.each([40, 60, 80, 120])(
+    'of %i columns has no wider line, and loses nothing of the columns that it shows',
+    (columns) => {
+      const text = drawnOn(terminal(columns), () => table(TITLES, ROWS));
+      for (const line of text.split('\n')) expect(widthOf(line), line).toBeLessThanOrEqual(columns);
+      const bare = text.replace(/\s+/g, '');
+      for (const row of ROWS) for (const at of [0, 1, 3]) expect(bare).toContain(String(row[at]).replace(/ /g, ''));
+    },
+  );
+
+  it('leaves a column out that is not needed, and says so; --wide shows all', () => {
+    const narrow = drawnOn(terminal(62), () => table(TITLES, ROWS));
+    expect(narrow).not.toContain('unpriced');
+    expect(narrow).toContain('(1 more column: --wide)');
+    expect(drawnOn(terminal(120), () => table(TITLES, ROWS))).toMatch(/unpriced/);
+    const wide = drawnOn({ ...terminal(0), columns: null, isWide: true }, () => table(TITLES, ROWS));
+    expect(wide).toContain('unpriced GPU-hours');
+    expect(wide.split('\n')).toHaveLength(5);
+  });
+
+  it('is a list of rows where it can be no table', () => {
+    const numbers = Array.from({ length: 12 }, (_, at) => `column${at}`);
+    const text = drawnOn(terminal(40), () => table(numbers, [numbers.map((_, at) => `${at}000.00`)]));
+    expect(text.split('\n')[0]).toBe('column0   0000.00');
+    expect(text.split('\n')).toHaveLength(13);
+  });
+
+  it('counts what people see as one character once, wide ones twice', () => {
+    expect([
+      widthOf('ab'),
+      widthOf('研究'),
+      widthOf('한글'),
+      widthOf('e\u0301'),
+      widthOf('🚀'),
+      widthOf('└ ✔'),
+    ]).toEqual([2, 4, 4, 1, 2, 3]);
+  });
+
+  it('has bars and colours only where the screen has them', () => {
+    const draw = (): string => table(['used', 'state'], [[{ text: '95.0%', bar: 0.95, warnsFrom: 0.8 }, 'failed']]);
+    expect(drawnOn(terminal(80), draw)).toBe(' used  state\n-----  ------\n95.0%  failed\n');
+    const drawn = drawnOn(terminal(80, { hasBars: true, hasColour: true }), draw);
+    expect(stripVTControlCharacters(drawn)).toContain('██████████ 95.0%  failed');
+    expect(drawn).toContain('\u001b[33m');
+    expect(drawn).toContain('\u001b[31mfailed');
+    const unknown = drawnOn(terminal(80, { hasBars: true }), () => table(['used'], [[{ text: null, bar: null }]]));
+    expect(unknown).toBe('used\n----\n-\n');
+  });
+});
+
+describe('the screen', () => {
+  const tty = { write: () => true, isTTY: true, columns: 100 };
+  const flags = { wide: false, csv: false };
+  it.each([
+    [{}, true, true],
+    [{ NO_COLOR: '1' }, false, true],
+    [{ NO_COLOR: '' }, true, true],
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }, true, true],
+    [{ FORCE_COLOR: '0' }, false, true],
+    [{ TERM: 'dumb' }, false, false],
+  ])('of a terminal with %j', (environment, hasColour, hasBars) => {
+    expect(screenOf(tty, environment, flags)).toMatchObject({ columns: 100, hasColour, hasBars });
+  });
+
+  it('of a pipe has no width, no bars, and colours only by force', () => {
+    const pipe = { write: () => true };
+    expect(screenOf(pipe, { COLUMNS: '40' }, flags)).toMatchObject({ columns: null, hasColour: false, hasBars: false });
+    expect(screenOf(pipe, { FORCE_COLOR: '1' }, flags)).toMatchObject({ hasColour: true, hasBars: false });
+  });
+});
+
+/** A server that knows one key. */
+let server: Server;
+let url = '';
+let home = '';
+const teams: { id: string; name: string }[] = [{ id: 'red', name: '=Red, "one"' }];
+beforeAll(async () => {
+  home = mkdtempSync(path.join(tmpdir(), 'bursar-terminal-'));
+  server = createServer((request, response) => {
+    const known = request.headers.authorization === 'Bearer bursar_good';
+    const signedIn = {
+      kind: 'key',
+      id: 'k',
+      name: 'ada',
+      role: 'viewer',
+      scopes: ['read'],
+      teams: null,
+      organisation: 'o',
+    };
+    const ready = { status: 'not-ready', database: true, migrated: false, failing: [], queueAgeSeconds: null };
+    const asked = (request.url ?? '').split('?')[0];
+    const [status, body] =
+      asked === '/session'
+        ? [200, { signedIn: known ? signedIn : null, oidc: false }]
+        : asked === '/readyz'
+          ? [503, ready]
+          : asked === '/healthz'
+            ? [200, { status: 'live' }]
+            : asked === '/metrics'
+              ? [200, 'bursar_work_parked{stage="cost.price"} 3\n']
+              : [200, { items: teams, nextCursor: null }];
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise<void>((resolve) => void server.close(() => resolve()));
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function bursar(argv: readonly string[], over: Partial<CliContext> = {}) {
+  const [out, err]: [string[], string[]] = [[], []];
+  const code = await run(argv, {
+    environment: { XDG_CONFIG_HOME: home },
+    clock: { now: () => 0 },
+    remote: { url, apiKey: 'bursar_good' },
+    stdout: { write: (text) => out.push(text) },
+    stderr: { write: (text) => err.push(text) },
+    connect: async () => {
+      throw unavailable('the database of this machine is not asked');
+    },
+    serve: async () => undefined,
+    ...over,
+  });
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+describe('a list', () => {
+  it('is CSV with --csv, in every digit, safe for a spreadsheet', async () => {
+    expect(await bursar(['teams', '--csv'])).toEqual({
+      code: 0,
+      out: 'team,name,parent,zone,currency,assigned by\nred,"\'=Red, ""one""",,,,\n',
+      err: '',
+    });
+    expect(drawnOn({ ...terminal(80), csv: [] }, () => shortAmount('1.23456'))).toBe('1.23456');
+  });
+
+  it('is shown again and again with --watch, until it is told to end', async () => {
+    const waits: number[] = [];
+    const pause = async (seconds: number): Promise<boolean> => (
+      waits.push(seconds), teams.push({ id: 'blue', name: 'B' }), waits.length < 2
+    );
+    const { code, out } = await bursar(['teams', '--watch', '7'], { pause });
+    teams.splice(1);
+    expect({ code, waits }).toEqual({ code: 0, waits: [7, 7] });
+    expect(out.split('Every 7 s')).toHaveLength(3);
+    expect(out.split('blue')).toHaveLength(2);
+  });
+
+  it.each([
+    [['teams', '--csv', '--json']],
+    [['teams', '--watch', '--json']],
+    [['teams', '--watch', '--csv']],
+    [['teams', '--watch', '0']],
+    [['approve', 'act-1', '--watch']],
+    [['deliveries', '--watch']],
+  ])('%j is wrong use', async (argv) => expect((await bursar(argv)).code).toBe(2));
+
+  it('hands none of its flags to the API', async () => {
+    const asked: string[] = [];
+    const note = (request: { url?: string | undefined }): void => void asked.push(request.url ?? '');
+    server.on('request', note);
+    await bursar(['audit', '--csv', '--actor', 'me']);
+    server.off('request', note);
+    expect(asked).toEqual(['/v1/audit?actor=me&limit=100']);
+  });
+
+  it('is either watched or shown once', () =>
+    expect(LISTS_SHOWN_ONCE.filter((one) => LISTS.includes(one))).toEqual([]));
+});
+
+describe('help', () => {
+  it('has every verb in a group', async () => {
+    const { out } = await bursar(['--help']);
+    const headings = out.split('\n').filter((line) => /^\S.*:$/.test(line));
+    expect(headings).toContain('Spend and budgets:');
+    expect(out).not.toMatch(/^Commands:\n(?! {2}help)/m);
+    expect(out).not.toContain('__complete');
+  });
+});
+
+describe('the fleet', () => {
+  const one = (target: string, kind: string, labels: Record<string, string> = {}, connection = 'c'): FleetTargetJson =>
+    ({ target, kind, labels, connection }) as unknown as FleetTargetJson;
+  it('has the machines of a group below it, of its own connection, and each target once', () => {
+    const tag = { 'aws:autoscaling:groupName': 'web' };
+    const all = [
+      one('instance/r/a', 'instance', tag),
+      one('asg/r/web', 'group'),
+      one('instance/r/b', 'instance', tag, 'elsewhere'),
+      one('instance/r/c', 'instance', { 'aws:autoscaling:groupName': 'gone' }),
+    ];
+    expect(nested(all).map(({ one: { target }, isMember }) => [target, isMember])).toEqual([
+      ['asg/r/web', false],
+      ['instance/r/a', true],
+      ['instance/r/b', false],
+      ['instance/r/c', false],
+    ]);
+  });
+});
+
+describe('signing in', () => {
+  afterEach(() => new Servers({ XDG_CONFIG_HOME: home }).forget(url));
+  const readSecret = async (): Promise<string> => 'bursar_good';
+
+  it('checks the key, keeps it in a file that only its owner reads, and never prints it', async () => {
+    const { code, out, err } = await bursar(['login', url], { readSecret, remote: null });
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('key ada, viewer, all teams of o');
+    const file = new Servers({ XDG_CONFIG_HOME: home }).fileOf(url);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(out + (await bursar(['login', url, '--json'], { readSecret, remote: null })).out).not.toContain(
+      'bursar_good',
+    );
+    expect(withSignIn({ XDG_CONFIG_HOME: home })).toMatchObject({ BURSAR_URL: url, BURSAR_API_KEY: 'bursar_good' });
+    expect(withSignIn({ XDG_CONFIG_HOME: home, BURSAR_URL: `${url}/` })).toMatchObject({
+      BURSAR_API_KEY: 'bursar_good',
+    });
+    for (const own of ['DATABASE_URL', 'BURSAR_DATA_DIR', 'BURSAR_API_KEY'])
+      expect(withSignIn({ XDG_CONFIG_HOME: home, [own]: 'x' })).not.toHaveProperty('BURSAR_URL');
+    expect(withSignIn({ XDG_CONFIG_HOME: home, BURSAR_URL: 'http://other' })).not.toHaveProperty('BURSAR_API_KEY');
+    expect(withSignIn({ XDG_CONFIG_HOME: home, BURSAR_URL: 'nonsense' })).not.toHaveProperty('BURSAR_API_KEY');
+    chmodSync(file, 0o644);
+    expect(() => withSignIn({ XDG_CONFIG_HOME: home })).toThrow('others may read');
+    writeFileSync(file, '{}');
+    await bursar(['login', url], { readSecret, remote: null });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps no key that the server does not know', async () => {
+    const { code, err } = await bursar(['login', url], { readSecret: async () => 'bursar_bad', remote: null });
+    expect({ code, err }).toEqual({ code: 1, err: `bursar: ${url} does not know the key: it is kept nowhere\n` });
+    expect(new Servers({ XDG_CONFIG_HOME: home }).all()).toEqual([]);
+    expect((await bursar(['login', 'ftp://x'], { readSecret })).code).toBe(2);
+    expect((await bursar(['login', url], { readSecret: async () => '' })).code).toBe(2);
+  });
+
+  it('ends with logout; whoami says as whom', async () => {
+    await bursar(['login', url], { readSecret, remote: null });
+    expect((await bursar(['logout'])).out).toBe(`The key of ${url} is forgotten here.\n`);
+    expect(withSignIn({ XDG_CONFIG_HOME: home })).not.toHaveProperty('BURSAR_URL');
+    expect((await bursar(['logout'])).code).toBe(2);
+    expect((await bursar(['whoami'])).out).toBe(`${url}: key ada, viewer, all teams of o\n`);
+    expect((await bursar(['whoami'], { remote: { url, apiKey: 'no' } })).code).toBe(1);
+  });
+});
+
+describe('doctor of a server', () => {
+  it('asks the server, and nothing of this machine', async () => {
+    const { code, out } = await bursar(['doctor', '--json']);
+    const { findings } = JSON.parse(out) as { findings: { check: string; status: string }[] };
+    expect(code).toBe(1);
+    expect(findings.map(({ check, status }) => `${check} ${status}`)).toEqual([
+      'configuration ok',
+      'server ok',
+      'schema wrong',
+      'queue ok',
+      'key ok',
+      'line attend',
+    ]);
+  });
+
+  it('that is away, or that does not know the key, is a finding', async () => {
+    const away = await bursar(['doctor'], { remote: { url: 'http://127.0.0.1:9', apiKey: 'k' } });
+    expect(away.out).toMatch(/server +wrong/);
+    expect((await bursar(['doctor'], { remote: { url, apiKey: 'k' } })).out).toMatch(/key +wrong/);
+  });
+
+  it('with --local looks at this machine', async () => {
+    expect((await bursar(['doctor', '--local'])).out).toContain('the database of this machine is not asked');
+  });
+});
+
+describe('open', () => {
+  it('shows the page of a thing that the dashboard has', async () => {
+    const opened: string[] = [];
+    const openBrowser = async (at: string): Promise<boolean> => (opened.push(at), true);
+    await bursar(['open', 'act-1'], { openBrowser });
+    await bursar(['open', 'budgets', 'a/b'], { openBrowser });
+    await bursar(['open', '--print'], { openBrowser });
+    expect(opened).toEqual([`${url}/#/actions/act-1`, `${url}/#/budgets/a%2Fb`]);
+    for (const page of PAGES) expect(ROUTES).toHaveProperty([page], true);
+    expect(pageOf('rec-1', undefined)).toBe('#/recommendations/rec-1');
+    expect((await bursar(['open', 'nothing'], { openBrowser })).code).toBe(2);
+  });
+
+  it('says where no browser is', async () =>
+    expect(await bursar(['open'], { openBrowser: async () => false })).toMatchObject({
+      code: 0,
+      err: 'No browser could be started here.\n',
+    }));
+});
+
+describe('completion', () => {
+  const program = programOf(
+    new Session({ stdout: { write: () => true }, stderr: { write: () => true } } as unknown as CliContext),
+  );
+  it.each([
+    [['bud'], ['budgets']],
+    [
+      ['budgets', 'h'],
+      ['history', 'help'],
+    ],
+    [['costs', '--basis', 'b'], []],
+    [
+      ['quote', '--term', 'res'],
+      ['reserved-1y', 'reserved-3y'],
+    ],
+    [
+      ['fleet', '--kind', ''],
+      ['instance', 'group', 'workload', 'node-pool', 'commitment'],
+    ],
+    [
+      ['--json', 'teams', '--w'],
+      ['--watch', '--wide'],
+    ],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
+    [['import', ''], []],
+  ])('of %j', (words, found) => expect(completionsOf(program, words)).toEqual(found));
+
+  /** A `bursar` on the PATH that answers as the program does, for one question. */
+  function shellWith(shell: string, script: string): { status: number | null; stdout: string; stderr: string } {
+    const folder = mkdtempSync(path.join(home, 'bin-'));
+    const answers = completionsOf(program, ['budgets', 'hi']).join('\\n');
+    const asked = '__complete -- budgets hi';
+    writeFileSync(path.join(folder, 'bursar'), `#!/bin/sh\n[ "$*" = "${asked}" ] && printf '${answers}\\n'\n`, {
+      mode: 0o755,
+    });
+    return spawnSync(shell, ['-c', script], {
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    });
+  }
+  const has = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
+  const scriptFor = async (shell: string): Promise<string> => (await bursar(['completion', shell])).out;
+
+  it.skipIf(!has('bash'))('works in bash', async () => {
+    const script = `${await scriptFor('bash')}\nCOMP_WORDS=(bursar budgets hi); COMP_CWORD=2; _bursar; echo "\${COMPREPLY[@]}"; complete -p bursar`;
+    expect(shellWith('bash', script)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^history\ncomplete .*_bursar bursar/) as string,
+    });
+  });
+  it.skipIf(!has('zsh'))('works in zsh', async () => {
+    const script = `compdef() { :; }\ncompadd() { shift; print -l -- \${(P)1}; }\n${await scriptFor('zsh')}\nwords=(bursar budgets hi); CURRENT=3; _bursar`;
+    expect(shellWith('zsh', script)).toMatchObject({ status: 0, stdout: 'history\n' });
+  });
+  it.skipIf(!has('fish'))('works in fish', async () => {
+    const script = `${await scriptFor('fish')}\ncomplete -C 'bursar budgets hi'`;
+    expect(shellWith('fish', script)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('history') as string,
+    });
+  });
+});
