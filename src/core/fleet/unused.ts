@@ -36,9 +36,10 @@ export function unusedCost(
   const read = minutes.filter(({ gpu }) => gpu !== null);
   const all = Math.max(minutesOfWindow, read.length);
   if (hourlyNanos === null || read.length === 0) return null;
-  const idle = read.filter(({ gpu, rps }) => (gpu ?? 1) < NOTHING_RATIO && (rps ?? 0) === 0).length;
-  // Readings are floats: a millionth is finer than they are.
-  const used = Math.round(1e6 * read.reduce((sum, { gpu }) => sum + Math.min(1, Math.max(0, gpu ?? 0)), 0));
+  const busy = read.filter(({ gpu, rps }) => (gpu ?? 1) >= NOTHING_RATIO || (rps ?? 0) > 0);
+  const idle = read.length - busy.length;
+  // Readings are floats: a millionth is finer than they are. An idle minute is idle at both ends.
+  const used = Math.round(1e6 * busy.reduce((sum, { gpu }) => sum + Math.min(1, Math.max(0, gpu ?? 0)), 0));
   const whole = BigInt(all) * 1_000_000n;
   return { low: (hourlyNanos * BigInt(idle)) / BigInt(all), high: (hourlyNanos * (whole - BigInt(used))) / whole };
 }

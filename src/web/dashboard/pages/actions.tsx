@@ -381,7 +381,7 @@ function Decisions({ story, again }: { readonly story: ActionStory; readonly aga
           )}
           <div class="buttons">
             <button class={asked === 'rollback' ? 'danger' : 'primary'} aria-disabled={task.isBusy}>
-              {say(`${asked}.do`)}
+              {asked === 'approve' ? say('approve.do') : asked === 'reject' ? say('reject.do') : say('rollback.do')}
             </button>
             <button type="button" onClick={() => setAsked(null)}>
               {say('leave')}
