@@ -379,15 +379,22 @@ describe("EC2's own word that a machine is not well", () => {
   const own = (minutes: number) => ({
     [`<instanceStatus>\n        ${passed}`]: `<instanceStatus>${failed(NOW - minutes * 60_000)}`,
   });
-  const event = (code: string, description: string) => ({
-    '<instanceState>': `<eventsSet><item><code>${code}</code><description>${description}</description></item></eventsSet><instanceState>`,
+  const event = (code: string, description: string, inMs = -1000) => ({
+    '<instanceState>':
+      `<eventsSet><item><code>${code}</code><description>${description}</description>` +
+      `<notBefore>${new Date(NOW + inMs).toISOString()}</notBefore></item></eventsSet><instanceState>`,
   });
 
   it.each([
     ['a host that fails its check', system, 'SystemStatus impaired'],
     ['an instance that fails its own as long as a boot may take', own(14), undefined],
     ['an instance that fails its own for longer', own(16), 'InstanceStatus impaired'],
-    ['a host that is to be retired', event('instance-retirement', 'degraded'), 'scheduled event instance-retirement'],
+    ['a host that is retired now', event('instance-retirement', 'degraded'), 'scheduled event instance-retirement'],
+    [
+      'a host that is to be retired: until then it may be rebooted',
+      event('instance-retirement', 'degraded', 1000),
+      undefined,
+    ],
     ['one that was, and was moved', event('instance-retirement', '[Completed] degraded'), undefined],
     ['a reboot of the host', event('system-reboot', 'maintenance'), undefined],
   ])('%s', async (_, replaced, unwell) => {

@@ -213,7 +213,7 @@ const HELD: Readonly<Record<string, string>> = {
 /** By which word of its own a cloud says that a machine that it calls running is not well: beside silent exporters. */
 const WELL: Readonly<Record<string, string>> = {
   alibaba: 'none is read: its system events (DescribeInstancesFullStatus) are not asked for.',
-  aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop.',
+  aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop from their time on.',
   azure: 'none is read: Resource Health and scheduled events are not asked for.',
   gcp: 'the status REPAIRING.',
   kubernetes: 'the condition Ready of a node.',

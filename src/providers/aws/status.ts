@@ -3,7 +3,8 @@
  *
  * A witness that knows nothing of what is scraped on a machine. The invariant: what a reboot looks like too says
  * nothing: the check of the instance (its operating system answers) counts only once it has failed for longer than a
- * machine takes to boot; the check of the system is of the host. Sources: Amazon EC2 User Guide, "Status checks for
+ * machine takes to boot; the check of the system is of the host; an event counts once its time has come, since a machine
+ * that is to be retired in two weeks may be rebooted until then. Sources: Amazon EC2 User Guide, "Status checks for
  * Amazon EC2 instances" and "Scheduled events for Amazon EC2 instances"; Amazon EC2 API Reference,
  * DescribeInstanceStatus (events that are over stay listed for a week, `[Completed]` or `[Canceled]` in their text).
  */
@@ -38,7 +39,11 @@ export async function unwellInstances(
 function unwellBecause({ SystemStatus, InstanceStatus: own, Events }: InstanceStatus, now: number): string | null {
   if (SystemStatus?.Status === 'impaired') return 'SystemStatus impaired';
   const event = Events?.find(
-    ({ Code, Description }) => ENDS.has(Code ?? '') && !/^\[(?:Completed|Canceled)\]/.test(Description ?? ''),
+    ({ Code, Description, NotBefore }) =>
+      ENDS.has(Code ?? '') &&
+      NotBefore !== undefined &&
+      NotBefore.getTime() <= now &&
+      !/^\[(?:Completed|Canceled)\]/.test(Description ?? ''),
   );
   if (event !== undefined) return `scheduled event ${event.Code}`;
   const since = (own?.Details ?? []).flatMap(({ Status, ImpairedSince }) =>

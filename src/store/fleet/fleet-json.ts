@@ -6,7 +6,7 @@ import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';
 import type { FleetCoverage, SeenTarget } from './fleet.js';
 
-export type FleetTargetJson = Omit<FleetTarget, 'revision' | 'launchedAt' | 'knownAs' | 'network'> & {
+export type FleetTargetJson = Omit<FleetTarget, 'revision' | 'launch' | 'launchedAt' | 'knownAs' | 'network'> & {
   readonly connection: string;
   readonly team: string;
   readonly launchedAt: string | null;
@@ -27,7 +27,7 @@ export type FleetCoverageJson = Omit<FleetCoverage, 'readAt' | 'completeAt'> & {
 
 /** @param now epoch milliseconds */
 export function fleetTargetJson({ connection, team, seen, seenAt, missed }: SeenTarget, now: number): FleetTargetJson {
-  const { revision: _revision, launchedAt, knownAs = [], network = null, ...shown } = seen;
+  const { revision: _revision, launch: _launch, launchedAt, knownAs = [], network = null, ...shown } = seen;
   return {
     connection,
     team,
