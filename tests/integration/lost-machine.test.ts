@@ -16,6 +16,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';
+import { fleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 import { testBursar } from '../support/bursar.js';
 import { instance, MemoryCloud } from '../support/memory-cloud.js';
 
@@ -488,6 +489,13 @@ describe('an exporter that answers and names no card any more', async () => {
       expect([await after(15, told), await after(30, told), await after(15, told)]).toEqual([[], [], ['gone']]);
     }
   });
+});
+
+it('how a machine was made is in no answer of the API', () => {
+  const seen = instance('host-1', { launch: { SubnetId: 'subnet-1' }, unwell: 'SystemStatus impaired' });
+  const known = { connection: 'aws', team: 'lab', seen, seenAt: START, firstSeenAt: START, missed: 0, goneAt: null };
+  expect(fleetTargetJson(known, START)).not.toHaveProperty('launch');
+  expect(fleetTargetJson(known, START)).toMatchObject({ unwell: 'SystemStatus impaired' });
 });
 
 it('what the cloud has taken is found, and is a workload, for an hour; what somebody ended is gone at once', async () => {
