@@ -42,6 +42,7 @@ import { PackedSamples1764000000044 } from './0044-packed-samples.js';
 import { Supplements1764000000047 } from './0047-supplements.js';
 import { LackingParts1764000000050 } from './0050-lacking-parts.js';
 import { WatchedSessions1764000000053 } from './0053-watched-sessions.js';
+import { Directory1764000000054 } from './0054-directory.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
 
 export const migrations = [
@@ -88,5 +89,6 @@ export const migrations = [
   Supplements1764000000047,
   LackingParts1764000000050,
   WatchedSessions1764000000053,
+  Directory1764000000054,
   CostViews1764000000057,
 ];

@@ -231,6 +231,17 @@ const schema = z.object({
     .min(1)
     .optional()
     .describe('The claim that lists teams, for those who are no admins; absent: all teams'),
+  BURSAR_SCIM: z
+    .enum(['off', 'users', 'groups'], { error: 'is none of off, users and groups' })
+    .default('off')
+    .describe(
+      'Whom SCIM must have told of to sign in at the identity provider: nobody (`off`), everybody (`users`), everybody, with the groups that SCIM tells of instead of the claim (`groups`). Whom it has called inactive is out in any case',
+    ),
+  BURSAR_SCIM_CLAIM: z
+    .string()
+    .min(1)
+    .default('sub')
+    .describe('The claim that says what SCIM calls externalId or userName: `sub`, `oid`, `preferred_username`'),
   BURSAR_SESSION_HOURS: z.coerce
     .number({ error: 'is not a number' })
     .min(0.25)
@@ -308,6 +319,8 @@ export interface Config {
       readonly rolesClaim: string;
       readonly roles: Roles;
       readonly teamsClaim: string | null;
+      readonly directory: 'off' | 'users' | 'groups';
+      readonly directoryClaim: string;
     } | null;
     /** How long sessions last, and when a provider is asked again. */
     readonly sessions: { readonly lifeMs: number; readonly idleMs: number; readonly checkMs: number };
@@ -469,6 +482,8 @@ function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
       rolesClaim: data.BURSAR_OIDC_ROLES_CLAIM,
       roles,
       teamsClaim: data.BURSAR_OIDC_TEAMS_CLAIM ?? null,
+      directory: data.BURSAR_SCIM,
+      directoryClaim: data.BURSAR_SCIM_CLAIM,
     },
   };
 }

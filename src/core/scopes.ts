@@ -5,7 +5,16 @@
  * admin are fixed sets; an organisation adds its own, whose names begin with `custom:`, so that no name is ever both.
  */
 
-export const SCOPES = ['usage:write', 'samples:write', 'admission', 'read', 'approve', 'configure', 'admin'] as const;
+export const SCOPES = [
+  'usage:write',
+  'samples:write',
+  'admission',
+  'read',
+  'approve',
+  'configure',
+  'scim',
+  'admin',
+] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** For the API's description and the command line's help. */
@@ -16,6 +25,7 @@ export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
   read: 'reads everything of its teams but keys and the audit',
   approve: 'decides about recommendations, actions and alerts, and presses the kill switch',
   configure: 'sets teams, budgets, rules, prices, policies, leases and reservations',
+  scim: "an identity provider's, which tells who has an account and is in which group",
   admin: 'manages keys, roles and sessions, reads the audit, sets limits, lifts the kill switch',
 };
 
@@ -26,7 +36,7 @@ export type Role = (typeof ROLES)[number];
 /** What each role may do. The admission webhook has always taken a key of any role. */
 export const ROLE_SCOPES: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ['admission', 'read'],
-  operator: SCOPES.filter((scope) => scope !== 'admin'),
+  operator: SCOPES.filter((scope) => scope !== 'admin' && scope !== 'scim'),
   admin: SCOPES,
 };
 

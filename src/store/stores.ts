@@ -49,6 +49,7 @@ import { SafetyStore } from './action/safety.js';
 import { SavingEvidence } from './saving/evidence.js';
 import { SavingLedger } from './saving/ledger.js';
 import { SavingStore } from './saving/savings.js';
+import { DirectoryStore } from './access/directory.js';
 import { SessionList } from './access/session-list.js';
 import { SessionStore } from './access/sessions.js';
 import { ShareStore } from './cost/shares.js';
@@ -112,6 +113,7 @@ export class Stores {
   readonly roles: RoleStore;
   readonly sessions: SessionStore;
   readonly sessionList: SessionList;
+  readonly directory: DirectoryStore;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
   readonly health: HealthStore;
@@ -150,6 +152,7 @@ export class Stores {
     this.roles = new RoleStore(db);
     this.sessions = new SessionStore(db);
     this.sessionList = new SessionList(db);
+    this.directory = new DirectoryStore(db);
     this.idempotency = new Idempotency(db);
     this.audit = new AuditStore(db);
     this.health = new HealthStore(db);

@@ -11,6 +11,7 @@ import {
   Get,
   HttpCode,
   Param,
+  Patch,
   Post,
   Put,
   Query,
@@ -22,7 +23,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ZodType } from 'zod';
 import type { Scope } from '../core/scopes.js';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Who may call: anybody, whoever is known, for what is their own, or whoever has this scope. */
 export type Access = 'open' | 'known' | Scope;
@@ -42,8 +43,8 @@ export interface EndpointOptions {
   /** Changes something: takes an Idempotency-Key. */
   readonly writes?: boolean;
   readonly answer: ZodType | { readonly media: string };
-  /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later. */
-  readonly status?: 202;
+  /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later; 204: it says nothing. */
+  readonly status?: 201 | 202 | 204;
   /**
    * Media types that are taken apart from JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes
    * any, as the bytes that came, for requests that are signed over them.
@@ -97,7 +98,7 @@ export interface DescribedEndpoint extends EndpointOptions {
 
 const ENDPOINT = 'bursar:endpoint';
 const INPUTS = 'bursar:inputs';
-const NEST = { GET: Get, POST: Post, PUT: Put, DELETE: Delete } as const;
+const NEST = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const;
 const MOST_BODY_BYTES = 1 << 20;
 const MOST_UNKNOWN_BYTES = 16 << 10;
 

@@ -8,8 +8,9 @@
  */
 import * as client from 'openid-client';
 import { unavailable } from '../core/errors.js';
+import type { Known } from '../store/access/directory.js';
 import type { SessionUser } from '../store/access/sessions.js';
-import { claimOf, userOf, type Claims, type NotLetIn, type OidcSettings } from './sign-in.js';
+import { claimOf, directoryNameOf, userOf, type Claims, type NotLetIn, type OidcSettings } from './sign-in.js';
 
 /** What the browser keeps from the start of a sign-in to its end. */
 export interface Attempt {
@@ -41,7 +42,11 @@ const TIMEOUT_SECONDS = 10;
 export class OidcClient {
   private found: Promise<client.Configuration> | null = null;
 
-  constructor(private readonly settings: OidcSettings) {}
+  /** @param directory what SCIM has told of somebody; absent: nobody asks it */
+  constructor(
+    private readonly settings: OidcSettings,
+    private readonly directory: ((name: string) => Promise<Known | null>) | null = null,
+  ) {}
 
   /**
    * Where to send the browser, and what it has to keep. @throws Failure unavailable where the provider cannot be
@@ -119,8 +124,11 @@ export class OidcClient {
     claims: Claims & { readonly sub: string },
   ): Promise<Vouched> {
     const { sid } = claims;
+    const all = await this.withUserInfo(configuration, tokens.access_token, claims);
+    const name = directoryNameOf(all, this.settings);
+    const known = name === null || this.directory === null ? undefined : await this.directory(name);
     return {
-      user: userOf(await this.withUserInfo(configuration, tokens.access_token, claims), this.settings),
+      user: userOf(all, this.settings, known),
       providerSession: typeof sid === 'string' && sid !== '' ? sid : null,
       refreshToken: tokens.refresh_token ?? null,
     };

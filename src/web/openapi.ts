@@ -158,7 +158,10 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
     parameters: parametersOf(endpoint, components),
     ...(body === null ? {} : { requestBody: body }),
     responses: {
-      [endpoint.status ?? 200]: { description: endpoint.status === 202 ? 'Taken: it is done later' : 'Done', content },
+      [endpoint.status ?? 200]: {
+        description: endpoint.status === 202 ? 'Taken: it is done later' : 'Done',
+        ...(endpoint.status === 204 ? {} : { content }),
+      },
       ...Object.fromEntries(
         statuses
           .sort((a, b) => a - b)

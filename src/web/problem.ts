@@ -17,6 +17,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, invalid, type FailureKind, type Problem } from '../core/errors.js';
 import { textProblems } from './json.js';
+import { SCIM_BASE, SCIM_MEDIA, scimError, ScimProblem, type ScimType } from './scim/problem.js';
 
 const STATUS: Readonly<Record<FailureKind, number>> = {
   invalid: 400,
@@ -134,6 +135,7 @@ export const validation = new Validation({
 /** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
 function knownFailure(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
   if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
+  if (error instanceof ScimProblem) return { status: error.status, detail: error.message, problems: [] };
   if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
   // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
   if (
@@ -181,6 +183,13 @@ export class ProblemFilter implements ExceptionFilter {
     if (status === 503) reply.header('retry-after', '5');
     const wait = error instanceof Refusal ? error.retryAfterSeconds : null;
     if (wait !== null) reply.header('retry-after', String(wait));
+    if (document.instance.startsWith(`${SCIM_BASE}/`)) {
+      const told = [document.detail, ...problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim())];
+      return void reply
+        .status(status)
+        .header('content-type', `${SCIM_MEDIA}; charset=utf-8`)
+        .send(scimError(status, told.join('; ').slice(0, 2000), scimTypeOf(error)));
+    }
     reply
       .status(status)
       .header('content-type', 'application/problem+json; charset=utf-8')
@@ -190,6 +199,12 @@ export class ProblemFilter implements ExceptionFilter {
   private log(request: FastifyRequest, error: unknown): void {
     this.logger.error(`${request.id} ${request.method} ${request.routeOptions.url ?? '(no route)'}: ${textOf(error)}`);
   }
+}
+
+function scimTypeOf(error: unknown): ScimType | null {
+  if (error instanceof ScimProblem) return error.scimType;
+  if (!(error instanceof Failure)) return null;
+  return error.kind === 'conflict' ? 'uniqueness' : error.kind === 'invalid' ? 'invalidValue' : null;
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

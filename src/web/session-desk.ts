@@ -9,7 +9,9 @@
 import { Logger } from '@nestjs/common';
 import { actorText } from '../core/actor.js';
 import { Failure } from '../core/errors.js';
+import { knownAs } from '../store/access/directory.js';
 import type { Principal } from '../store/access/keys.js';
+import { DEFAULT_ORGANISATION } from '../store/access/organisation.js';
 import { sessionId, type Found, type SessionRules } from '../store/access/sessions.js';
 import { OidcClient } from './oidc.js';
 import type { WebParts } from './parts.js';
@@ -31,7 +33,11 @@ export class SessionDesk {
   constructor(private readonly parts: Needs) {
     this.settings = parts.signIn ?? NO_SIGN_IN;
     this.rules = sessionRulesOf(this.settings);
-    this.oidc = this.settings.oidc === null ? null : new OidcClient(this.settings.oidc);
+    const { db } = parts.stores;
+    this.oidc =
+      this.settings.oidc === null
+        ? null
+        : new OidcClient(this.settings.oidc, (name) => knownAs(db, DEFAULT_ORGANISATION, name));
   }
 
   /** Null: the text is of no session, or of one that is over. */

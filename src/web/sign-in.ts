@@ -5,9 +5,12 @@
  * all teams.
  */
 import { CUSTOM_ROLE, ROLES } from '../core/scopes.js';
+import type { Known } from '../store/access/directory.js';
 import {
+  isOpen,
   SESSION_RULES,
   type Claimed,
+  type DirectoryUse,
   type SessionRules,
   type SessionUser,
   type Standing,
@@ -23,6 +26,10 @@ export interface OidcSettings {
   readonly rolesClaim: string;
   /** What the claim must hold for each role, the organisation's own too; `*`: anything, or nothing. */
   readonly roles: Readonly<Record<string, readonly string[]>>;
+  /** What the directory (SCIM) is asked; absent: off. */
+  readonly directory?: DirectoryUse;
+  /** The claim that says the externalId or the userName that somebody has there; absent: sub. */
+  readonly directoryClaim?: string;
   /** Name of the claim that lists teams; null: nobody is restricted to teams. Admins never are. */
   readonly teamsClaim: string | null;
 }
@@ -40,13 +47,21 @@ export const NO_SIGN_IN: SignInSettings = { publicUrl: null, oidc: null };
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Why somebody with a good account is not let in. */
-export type NotLetIn = 'no-role' | 'no-teams';
+export type NotLetIn = 'no-role' | 'no-teams' | 'closed';
 
-/** @param claims of a token that was verified */
-export function userOf(claims: Claims, settings: OidcSettings): SessionUser | NotLetIn {
-  const { rolesClaim, teamsClaim } = settings;
+/** The name by which the directory knows somebody; null: the claim is missing. */
+export const directoryNameOf = (claims: Claims, { directoryClaim = 'sub' }: OidcSettings): string | null =>
+  textsOf(claimOf(claims, directoryClaim))[0] ?? null;
+
+/**
+ * @param claims of a token that was verified
+ * @param known what the directory says; undefined: it was not asked, or the claim for it is missing
+ */
+export function userOf(claims: Claims, settings: OidcSettings, known?: Known | null): SessionUser | NotLetIn {
+  const { rolesClaim, teamsClaim, directory = 'off' } = settings;
+  if (!isOpen(known, directory)) return 'closed';
   const claimed: Claimed = {
-    groups: textsOf(claimOf(claims, rolesClaim)),
+    groups: directory === 'groups' ? (known?.groups ?? []) : textsOf(claimOf(claims, rolesClaim)),
     teams: teamsClaim === null ? [] : textsOf(claimOf(claims, teamsClaim)),
   };
   const standing = standingOf(claimed, settings);
@@ -56,7 +71,8 @@ export function userOf(claims: Claims, settings: OidcSettings): SessionUser | No
     [claims['name'], claims['preferred_username'], claims['email']].find(
       (one): one is string => typeof one === 'string' && one.trim() !== '',
     ) ?? id;
-  return { id, name: name.slice(0, 200), claimed, ...standing };
+  const directoryName = directoryNameOf(claims, settings);
+  return { id, name: name.slice(0, 200), claimed, ...(directoryName === null ? {} : { directoryName }), ...standing };
 }
 
 /** What groups and teams make of somebody by the settings of now. */
@@ -81,6 +97,7 @@ export function sessionRulesOf({ oidc, sessions }: SignInSettings): SessionRules
   if (oidc === null) return rules;
   return {
     ...rules,
+    ...(oidc.directory === undefined ? {} : { directory: oidc.directory }),
     standing: (claimed) => {
       const standing = standingOf(claimed, oidc);
       return typeof standing === 'string' ? null : standing;

@@ -49,6 +49,7 @@ import { RulesController } from './resources/rules.js';
 import { SafetyController } from './resources/safety.js';
 import { SamplesController } from './resources/samples.js';
 import { SavingsController } from './resources/savings.js';
+import { ScimController } from './resources/scim.js';
 import { SessionController } from './resources/session.js';
 import { SessionsController } from './resources/sessions.js';
 import { OverviewController } from './resources/overview.js';
@@ -93,6 +94,7 @@ export const CONTROLLERS: readonly Type[] = [
   KeysController,
   RolesController,
   SessionsController,
+  ScimController,
   AdmissionController,
   AdmissionsController,
   OperationsController,

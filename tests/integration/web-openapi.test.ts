@@ -47,7 +47,7 @@ describe('the OpenAPI document', async () => {
 
   it('protects everything below /v1, and writes take an Idempotency-Key', async () => {
     for (const endpoint of endpoints()) {
-      expect(endpoint.access === 'open', endpoint.path).toBe(!endpoint.path.startsWith('/v1/'));
+      expect(endpoint.access === 'open', endpoint.path).toBe(!/^\/(v1|scim\/v2)\//.test(endpoint.path));
       const reads =
         endpoint.method === 'GET' ||
         [

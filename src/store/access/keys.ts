@@ -144,6 +144,15 @@ export class KeyStore {
     return rows.map((row) => keyOf(row, custom));
   }
 
+  /** Ids of the keys that hold and that one of these answers for, whatever the case of the name. */
+  async ownedBy(tx: Queryable, organisation: string, owners: readonly string[]): Promise<string[]> {
+    const rows = await tx.query<{ id: string }>(
+      `select id from api_key where organisation = $1 and revoked_at is null and lower(owner) = any($2) order by id`,
+      [organisation, owners.map((one) => one.toLowerCase())],
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /**
    * Revokes a key; one that is revoked stays as it is. @param now epoch milliseconds
    * @throws Failure missing, or conflict for the last key that may make keys.
@@ -329,6 +338,8 @@ function problemsOf({ name, role, scopes, teams, expiresAt }: KeyRequest, now: n
   if (teams?.length === 0) problems.push({ path: 'teams', message: 'lists no team' });
   if (teams !== null && (role === 'admin' || scopes?.includes('admin') === true))
     problems.push({ path: 'teams', message: 'an admin is not restricted to teams' });
+  if (teams !== null && scopes?.includes('scim') === true && !scopes.includes('admin'))
+    problems.push({ path: 'teams', message: 'the directory concerns all teams: a key with scim is not restricted' });
   if ((expiresAt ?? Infinity) <= now) problems.push({ path: 'expiresAt', message: 'is over' });
   return problems;
 }

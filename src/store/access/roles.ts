@@ -2,8 +2,8 @@
  * Roles of an organisation's own: a name for a set of scopes. Who has a role has what it allows now: a change reaches
  * every key and session that has it within five seconds.
  *
- * Never holds the scope admin: who may make keys is seen by looking at the keys, and no change of a role can lock the
- * last administrator out.
+ * Never holds the scopes admin and scim: who may make keys, and who may say who people are, is seen by looking at the
+ * keys, and no change of a role can lock the last administrator out.
  */
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
 import { CUSTOM_ROLE, inOrder, ROLE_SCOPES, ROLES, SCOPES, type Scope } from '../../core/scopes.js';
@@ -72,10 +72,10 @@ export class RoleStore {
     const problems = scopeProblems(scopes);
     if (!CUSTOM_ROLE.test(name))
       problems.push({ path: 'name', message: 'is not custom: followed by small letters, digits and hyphens' });
-    if (scopes.includes('admin'))
+    for (const scope of ['admin', 'scim'].filter((one) => scopes.includes(one)))
       problems.push({
         path: 'scopes',
-        message: 'a role of your own cannot hold admin: only keys and the role admin do',
+        message: `a role of your own cannot hold ${scope}: only keys and the role admin do`,
       });
     if (problems.length > 0) throw invalid('the role has problems', problems);
     const [row] = await tx.query<Row>(

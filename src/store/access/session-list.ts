@@ -97,6 +97,20 @@ export class SessionList {
     return rows.map(({ id }) => id).sort();
   }
 
+  /** Ends all of a person, by subjects or by the names that the directory has for them. @returns their ids */
+  async endOfPerson(
+    tx: Queryable,
+    organisation: string,
+    { subjects, names }: { readonly subjects: readonly string[]; readonly names: readonly string[] },
+  ): Promise<string[]> {
+    const rows = await tx.query<{ id: string }>(
+      `delete from session s where s.organisation = $1 and s.user_id is not null
+         and (s.user_id = any($2) or lower(s.directory_name) = any($3)) returning ${ID} as id`,
+      [organisation, subjects, names.map((one) => one.toLowerCase())],
+    );
+    return rows.map(({ id }) => id).sort();
+  }
+
   /**
    * Ends what a logout token of the provider names (OpenID Connect Back-Channel Logout 1.0, section 2.7). Null: the
    * token was taken before. @param expiresAt epoch milliseconds until when the token holds

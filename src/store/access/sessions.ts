@@ -10,6 +10,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../database.js';
 import { inOrder, scopesOf } from '../../core/scopes.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
+import { knownAs, noteSubject, type Known } from './directory.js';
 import { teamsBelow, type Principal } from './keys.js';
 import { customScopes } from './roles.js';
 
@@ -36,7 +37,15 @@ export interface SessionUser extends Standing {
   readonly name: string;
   /** What role and teams were made of; absent: they stay as they are. */
   readonly claimed?: Claimed;
+  /** By which the directory knows them (SCIM); absent: it is not asked. */
+  readonly directoryName?: string;
 }
+
+/**
+ * What the directory (SCIM) is asked of whoever signs in: whether it says that they are gone (off), whether it knows
+ * them (users), and which groups they are in too (groups). Whoever it calls inactive is out in any case.
+ */
+export type DirectoryUse = 'off' | 'users' | 'groups';
 
 /** What is known of a sign-in apart from who it is. */
 export interface SignInFacts {
@@ -64,6 +73,8 @@ export interface SessionRules {
   readonly checkMs: number;
   /** What the claims make of somebody now; null: nothing any more. Absent: as it was when they signed in. */
   readonly standing?: (claimed: Claimed) => Standing | null;
+  /** Absent: off. */
+  readonly directory?: DirectoryUse;
 }
 
 /** A working day, a long break, an hour. */
@@ -95,6 +106,7 @@ interface Row {
   user_id: string | null;
   claimed_groups: string[] | null;
   claimed_teams: string[] | null;
+  directory_name: string | null;
   created_at: Date;
   expires_at: Date;
   seen_at: Date;
@@ -129,8 +141,9 @@ export class SessionStore {
     await tx.query(`delete from session where organisation = $1 and expires_at <= $2`, [organisation, new Date(now)]);
     await tx.query(
       `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, claimed_groups,
-         claimed_teams, created_at, last_seen_at, checked_at, expires_at, address, agent, provider_session, refresh)
-       values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$11,$11,$12,$13,$14,$15,$16)`,
+         claimed_teams, directory_name, created_at, last_seen_at, checked_at, expires_at, address, agent,
+         provider_session, refresh)
+       values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$12,$12,$13,$14,$15,$16,$17)`,
       [
         organisation,
         digestOf(text),
@@ -145,6 +158,7 @@ export class SessionStore {
         refresh === null ? null : refresh(text),
       ],
     );
+    if (user?.directoryName !== undefined) await noteSubject(tx, organisation, user.directoryName, user.id);
     return { text, expiresAt };
   }
 
@@ -161,7 +175,7 @@ export class SessionStore {
     this.cache.delete(name);
     const [row] = await this.db.query<Row>(
       `select s.organisation, s.key_id, s.user_id, coalesce(s.user_name, k.name) as name,
-         coalesce(s.role, k.role) as role, s.roles, k.scopes, s.claimed_groups, s.claimed_teams, s.created_at,
+         coalesce(s.role, k.role) as role, s.roles, k.scopes, s.claimed_groups, s.claimed_teams, s.directory_name, s.created_at,
          s.expires_at, coalesce(s.last_seen_at, s.created_at) as seen_at, coalesce(s.checked_at, s.created_at) as checked_at,
          case when s.key_id is null then s.teams else k.teams end as teams
        from session s left join api_key k on k.organisation = s.organisation and k.id = s.key_id
@@ -170,7 +184,9 @@ export class SessionStore {
       [digest, new Date(now)],
     );
     if (row === undefined || endOf(row, rules) <= now) return null;
-    const standing = standingOf(row, rules);
+    const { organisation, directory_name: known } = row;
+    const directory = known === null ? undefined : await knownAs(this.db, organisation, known);
+    const standing = standingOf(row, rules, directory);
     if (standing === null) return null;
     await this.noteUse(row, digest, now);
     const found = {
@@ -222,8 +238,8 @@ export class SessionStore {
     const digest = digestOf(text);
     const rows = await this.db.query(
       `update session set user_name = $2, role = $3, roles = $4, teams = $5, claimed_groups = $6, claimed_teams = $7,
-         refresh = coalesce($8, refresh), checked_at = $9, asking_until = null
-       where hash = $1 and user_id = $10 returning 1`,
+         directory_name = $8, refresh = coalesce($9, refresh), checked_at = $10, asking_until = null
+       where hash = $1 and user_id = $11 returning 1`,
       [digest, ...standingColumns(user), refresh, new Date(now), user.id],
     );
     this.cache.delete(digest.toString('hex'));
@@ -254,13 +270,23 @@ export const endOf = (
   { lifeMs, idleMs }: Pick<SessionRules, 'lifeMs' | 'idleMs'>,
 ): number => Math.min(row.expires_at.getTime(), row.created_at.getTime() + lifeMs, row.seen_at.getTime() + idleMs);
 
-function standingOf(row: Row, { standing }: SessionRules): Partial<Standing> | null {
-  const { role, roles, teams, claimed_groups: groups } = row;
+/** Whether the directory lets somebody in. @param known undefined: it is not asked; null: it never told of them */
+export const isOpen = (known: Known | null | undefined, use: DirectoryUse = 'off'): boolean =>
+  known === undefined ? use === 'off' : known === null ? use === 'off' : known.active;
+
+function standingOf(
+  row: Row,
+  { standing, directory = 'off' }: SessionRules,
+  known: Known | null | undefined,
+): Partial<Standing> | null {
+  const { role, roles, teams, claimed_groups: claimed } = row;
+  if (row.user_id !== null && !isOpen(known, directory)) return null;
+  const groups = directory === 'groups' ? (known?.groups ?? []) : claimed;
   if (groups !== null && standing !== undefined) return standing({ groups, teams: row.claimed_teams ?? [] });
   return { ...(role === null ? {} : { role }), ...(roles === null ? {} : { roles }), teams };
 }
 
-/** user_name, role, roles, teams, claimed_groups, claimed_teams. */
+/** user_name, role, roles, teams, claimed_groups, claimed_teams, directory_name. */
 const standingColumns = (user: SessionUser | null): readonly unknown[] => [
   user?.name ?? null,
   user?.role ?? null,
@@ -268,4 +294,5 @@ const standingColumns = (user: SessionUser | null): readonly unknown[] => [
   user?.teams ?? null,
   user?.claimed?.groups ?? null,
   user?.claimed?.teams ?? null,
+  user?.directoryName ?? null,
 ];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CUSTOM_ROLE, ROLES, SCOPES } from '../../core/scopes.js';
 import { formatInstant, parseInstant } from '../../core/time.js';
 import { MOST_OVERLAP_MS, type StoredKey } from '../../store/access/keys.js';
-import { Calling, type Caller } from '../caller.js';
+import { Calling, principalOf, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -27,7 +27,14 @@ const requestSchema = z
       ),
     scopes: z.array(z.enum(SCOPES)).min(1).nullish().describe('Instead of a role: these scopes and no others'),
     teams: z.array(teamId).min(1).max(1000).nullish().describe('Only these teams and those below them; absent: all'),
-    owner: z.string().min(1).max(200).nullish().describe('Who answers for it: a person or a group'),
+    owner: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe(
+        'Who answers for it: a person or a group; absent: whoever is signed in. Revoked when SCIM closes the account of this userName, externalId, address or user:<subject>',
+      ),
     expiresAt: z.iso.datetime().nullish().describe('It is refused from then on; absent: never'),
   })
   .meta({ id: 'KeyRequest' });
@@ -93,7 +100,9 @@ export class KeysController {
     @JsonBody(requestSchema) { expiresAt, ...body }: z.infer<typeof requestSchema>,
   ): Promise<Created> {
     const { stores, clock } = this.parts;
-    const request = { ...body, teams: body.teams ?? null, expiresAt: parseInstant(expiresAt ?? '') };
+    // Whoever makes a key answers for it, until they say who does.
+    const owner = body.owner ?? (caller.principal.isUser === true ? principalOf(caller.principal) : null);
+    const request = { ...body, owner, teams: body.teams ?? null, expiresAt: parseInstant(expiresAt ?? '') };
     return write<Created>(stores, caller, 'key.create', async (tx) => {
       const created = await stores.keys.create(tx, caller.principal.organisation, request, clock.now());
       const { text: _, ...detail } = created;

@@ -23,7 +23,7 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { Refusal } from '../problem.js';
 import { seal } from '../sealed.js';
 import { checkSameSite, isSecure, readCookie, setCookie } from '../session-cookie.js';
-import { NO_SIGN_IN, type SignInSettings } from '../sign-in.js';
+import { NO_SIGN_IN, type NotLetIn, type SignInSettings } from '../sign-in.js';
 
 const signInSchema = z.strictObject({ key: z.string().min(1).max(200).describe('An API key') }).meta({ id: 'SignIn' });
 const sessionSchema = z
@@ -187,7 +187,7 @@ export class SessionController {
     oidc: OidcClient,
     request: FastifyRequest,
     attempt: Attempt,
-  ): Promise<LetIn | 'no-role' | 'no-teams' | 'failed'> {
+  ): Promise<LetIn | NotLetIn | 'failed'> {
     try {
       const { user, ...rest } = await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
       return typeof user === 'string' ? user : { user, ...rest };

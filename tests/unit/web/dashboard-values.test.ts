@@ -98,6 +98,7 @@ describe('claims', () => {
       role: 'admin',
       teams: null,
       claimed: { groups: ['sre', 'finops'], teams: [] },
+      directoryName: 'u',
     });
     expect(userOf({ sub: 'u', email: 'a@b', groups: 'platform' }, settings)).toEqual({
       id: 'u',
@@ -105,6 +106,7 @@ describe('claims', () => {
       role: 'operator',
       teams: null,
       claimed: { groups: ['platform'], teams: [] },
+      directoryName: 'u',
     });
     expect([
       userOf({ sub: 'u', groups: ['sales'] }, settings),
@@ -151,6 +153,9 @@ describe('the settings of signing in', () => {
   it('are read, and are none without an issuer', () => {
     const given = { BURSAR_SESSION_HOURS: '8', BURSAR_SESSION_IDLE_MINUTES: '30', BURSAR_SESSION_CHECK_MINUTES: '15' };
     expect(read(given).sessions).toEqual({ lifeMs: 8 * 3_600_000, idleMs: 1_800_000, checkMs: 900_000 });
+    const scim = { BURSAR_SCIM: 'groups', BURSAR_SCIM_CLAIM: 'oid' };
+    expect(read(scim).oidc).toMatchObject({ directory: 'groups', directoryClaim: 'oid' });
+    expect(() => read({ BURSAR_SCIM: 'on' })).toThrow(/BURSAR_SCIM is none of off, users and groups/);
     expect(read({ BURSAR_PUBLIC_URL: 'https://b.example' })).toEqual({
       sessions: { lifeMs: 12 * 3_600_000, idleMs: 7_200_000, checkMs: 3_600_000 },
       publicUrl: 'https://b.example',
@@ -158,6 +163,8 @@ describe('the settings of signing in', () => {
         issuer: 'https://id.example',
         clientId: 'c',
         clientSecret: null,
+        directory: 'off',
+        directoryClaim: 'sub',
         scopes: 'openid profile email',
         rolesClaim: 'groups',
         roles: { admin: ['finops'], operator: ['sre', 'platform'] },

@@ -88,6 +88,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
     'bursar_…；首次启动时会显示一个，管理员可用 bursar keys create 创建更多。密钥用于换取十二小时的会话，不在此处保存。',
   'sign-in-problem.no-role': '您的账号没有可使用 Bursar 的角色，请联系其管理者。',
   'sign-in-problem.no-teams': '您的账号没有所属团队，而 Bursar 只向成员显示其团队。',
+  'sign-in-problem.closed': '您的组织尚未为您开通或已停用 Bursar 账号，请联系其管理者。',
   'sign-in-problem.over': '登录超时，或在另一个浏览器中开始：请重试。',
   'sign-in-problem.failed': '身份提供方未能确认您的身份：请重试。原因见 Bursar 的日志。',
   'progress.label': '流水线已完成的工作',

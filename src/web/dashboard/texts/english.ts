@@ -88,6 +88,8 @@ export const ENGLISH = {
     'bursar_…; the first start prints one, an admin makes others: bursar keys create. It is exchanged for a session of twelve hours and not kept here.',
   'sign-in-problem.no-role': 'Your account has none of the roles that may use Bursar. Ask whoever runs it.',
   'sign-in-problem.no-teams': 'Your account names no team, and Bursar shows people only their teams.',
+  'sign-in-problem.closed':
+    'Your organisation has not opened, or has closed, your account for Bursar. Ask whoever runs it.',
   'sign-in-problem.over': 'That took too long, or began in another browser: try again.',
   'sign-in-problem.failed':
     'The identity provider did not confirm who you are: try again. The log of Bursar has the reason.',

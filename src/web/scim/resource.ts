@@ -1,0 +1,160 @@
+/**
+ * Between SCIM's resources and what the directory keeps: which fields a request must have, and how a person or a group
+ * is shown (RFC 7643, sections 3 and 4).
+ *
+ * A password is neither kept nor given back. Names of attributes are compared without regard to case.
+ */
+import type {
+  DirectoryFilter,
+  DirectoryGroup,
+  DirectoryUser,
+  GroupFields,
+  UserFields,
+} from '../../store/access/directory.js';
+import { isObject, nameIn, type Resource } from './patch.js';
+import { parseFilter } from './path.js';
+import { ScimProblem } from './problem.js';
+import { GROUP_SCHEMA, USER_SCHEMA } from './schemas.js';
+
+/** Not among the attributes of a person: fields of their own, or not theirs to set. */
+const OWN = new Set(['schemas', 'id', 'meta', 'groups', 'username', 'externalid', 'active', 'password']);
+const MOST_NAME = 500;
+
+/** @param active where the request does not say @throws ScimProblem invalidValue */
+export function userFields(resource: Resource, active: boolean): UserFields {
+  return {
+    userName: nameOf(resource, 'userName'),
+    externalId: externalIdOf(resource),
+    active: booleanOf(resource[nameIn(resource, 'active')], active),
+    attributes: Object.fromEntries(Object.entries(resource).filter(([name]) => !OWN.has(name.toLowerCase()))),
+  };
+}
+
+/** @throws ScimProblem invalidValue */
+export function groupFields(resource: Resource): GroupFields {
+  const members = resource[nameIn(resource, 'members')] ?? [];
+  if (!Array.isArray(members)) throw wrong('members', 'is no list');
+  return {
+    displayName: nameOf(resource, 'displayName'),
+    externalId: externalIdOf(resource),
+    members: members.map((one: unknown) => {
+      const value = isObject(one) ? one['value'] : one;
+      if (typeof value !== 'string' || value === '') throw wrong('members', 'holds one without a value');
+      return value;
+    }),
+  };
+}
+
+function nameOf(resource: Resource, field: string): string {
+  const value = resource[nameIn(resource, field)];
+  if (typeof value !== 'string' || value.trim() === '' || value.length > MOST_NAME)
+    throw wrong(field, `is not a text of 1 to ${MOST_NAME} characters`);
+  return value;
+}
+
+function externalIdOf(resource: Resource): string | null {
+  const value = resource[nameIn(resource, 'externalId')] ?? null;
+  if (value !== null && (typeof value !== 'string' || value.length > MOST_NAME))
+    throw wrong('externalId', `is not a text of at most ${MOST_NAME} characters`);
+  return value === '' ? null : value;
+}
+
+/** Microsoft Entra ID writes booleans as texts. */
+function booleanOf(value: unknown, absent: boolean): boolean {
+  if (value === undefined || value === null) return absent;
+  if (typeof value === 'boolean') return value;
+  const text = typeof value === 'string' ? value.toLowerCase() : '';
+  if (text !== 'true' && text !== 'false') throw wrong('active', 'is neither true nor false');
+  return text === 'true';
+}
+
+const wrong = (field: string, what: string): Error => new ScimProblem(400, 'invalidValue', `${field} ${what}`);
+
+/** A person as they are patched: what was sent, without what is made here. */
+export const userResource = ({ userName, externalId, active, attributes }: DirectoryUser): Resource => ({
+  ...attributes,
+  userName,
+  ...(externalId === null ? {} : { externalId }),
+  active,
+});
+
+export const groupResource = ({ displayName, externalId, members }: DirectoryGroup): Resource => ({
+  displayName,
+  ...(externalId === null ? {} : { externalId }),
+  members: members.map(({ id }) => ({ value: id })),
+});
+
+/** @param base address of the service */
+export const shownUser = (user: DirectoryUser, base: string): Resource => ({
+  schemas: [USER_SCHEMA, ...Object.keys(user.attributes).filter((name) => name.toLowerCase().startsWith('urn:'))],
+  id: user.id,
+  ...userResource(user),
+  groups: user.groups.map(({ id, displayName }) => ({ value: id, display: displayName, $ref: `${base}/Groups/${id}` })),
+  meta: metaOf(user, 'User', base),
+});
+
+export const shownGroup = (group: DirectoryGroup, base: string): Resource => ({
+  schemas: [GROUP_SCHEMA],
+  id: group.id,
+  ...groupResource(group),
+  members: group.members.map(({ id, userName }) => ({ value: id, display: userName, $ref: `${base}/Users/${id}` })),
+  meta: metaOf(group, 'Group', base),
+});
+
+const metaOf = (
+  { id, createdAt, updatedAt }: Pick<DirectoryUser, 'id' | 'createdAt' | 'updatedAt'>,
+  resourceType: 'User' | 'Group',
+  base: string,
+): Resource => ({
+  resourceType,
+  created: createdAt,
+  lastModified: updatedAt,
+  location: `${base}/${resourceType}s/${id}`,
+});
+
+/** What is asked for of a resource alone (RFC 7644, section 3.9); its id and schemas are always there. */
+export function chosen(resource: Resource, attributes?: string, excluded?: string): Resource {
+  const names = (list: string): Set<string> =>
+    new Set(list.split(',').map((one) => (one.trim().split(/[.[]/, 1)[0] ?? '').toLowerCase()));
+  const [wanted, unwanted] = [attributes === undefined ? null : names(attributes), names(excluded ?? '')];
+  return Object.fromEntries(
+    Object.entries(resource).filter(([name]) => {
+      const lower = name.toLowerCase();
+      return lower === 'id' || lower === 'schemas' || (!unwanted.has(lower) && (wanted === null || wanted.has(lower)));
+    }),
+  );
+}
+
+const EMAILS = ['emails', 'emails.value', 'emails[type eq "work"].value'];
+const FIELDS: Readonly<Record<'User' | 'Group', Readonly<Record<string, keyof DirectoryFilter>>>> = {
+  User: {
+    id: 'id',
+    externalid: 'externalId',
+    username: 'userName',
+    displayname: 'displayName',
+    active: 'active',
+    ...Object.fromEntries(EMAILS.map((one) => [one, 'email' as const])),
+  },
+  Group: {
+    id: 'id',
+    externalid: 'externalId',
+    displayname: 'displayName',
+    members: 'member',
+    'members.value': 'member',
+  },
+};
+
+/** @throws ScimProblem invalidFilter */
+export function filterOf(kind: 'User' | 'Group', text: string | undefined): DirectoryFilter {
+  if (text === undefined) return {};
+  const filter: Record<string, string | boolean> = {};
+  for (const { attribute, value } of parseFilter(text)) {
+    const field = FIELDS[kind][attribute.toLowerCase()];
+    if (field === undefined || (typeof value === 'boolean') !== (field === 'active'))
+      throw new ScimProblem(400, 'invalidFilter', `${attribute} is not asked by here, or not by such a value`);
+    if (filter[field] !== undefined && filter[field] !== value)
+      throw new ScimProblem(400, 'invalidFilter', `${attribute} is asked by twice`);
+    filter[field] = value;
+  }
+  return filter;
+}
