@@ -43,6 +43,7 @@ import { Supplements1764000000047 } from './0047-supplements.js';
 import { LackingParts1764000000050 } from './0050-lacking-parts.js';
 import { WatchedSessions1764000000053 } from './0053-watched-sessions.js';
 import { Directory1764000000054 } from './0054-directory.js';
+import { OneOrganisation1764000000055 } from './0055-one-organisation.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
 
 export const migrations = [
@@ -90,5 +91,6 @@ export const migrations = [
   LackingParts1764000000050,
   WatchedSessions1764000000053,
   Directory1764000000054,
+  OneOrganisation1764000000055,
   CostViews1764000000057,
 ];

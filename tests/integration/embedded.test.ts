@@ -358,6 +358,8 @@ describe.skipIf(!isRoot)(`as root${isRoot ? '' : ' [needs root]'}`, () => {
   it('runs where clone and data lie in a folder that only root may enter', async () => {
     await chmod(folder, 0o700);
     await startTwice(path.join(folder, 'data'), { clone });
+    // It made the folder: nobody else may look into it.
+    expect((await stat(path.join(folder, 'data'))).mode & 0o777).toBe(0o700);
   });
 
   it('runs there too where user namespaces are forbidden', async () => {

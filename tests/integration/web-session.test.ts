@@ -214,7 +214,6 @@ describe('a session by an identity provider', async () => {
         role: 'operator',
         scopes: ROLE_SCOPES.operator,
         teams: ['lab'],
-        organisation: 'default',
       },
       oidc: true,
     });

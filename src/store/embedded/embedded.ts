@@ -130,7 +130,8 @@ async function leave(folder: Folder, note: string, log: (message: string) => voi
 
 async function openFolder(wanted: string): Promise<string> {
   try {
-    await mkdir(path.join(wanted, 'users'), { recursive: true });
+    // One that is there keeps its mode: it may be shared on purpose.
+    await mkdir(path.join(wanted, 'users'), { recursive: true, mode: 0o700 });
     const dataDir = await realpath(wanted);
     await giveToFolderOwner(dataDir, path.join(dataDir, 'users'));
     return dataDir;

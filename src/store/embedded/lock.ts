@@ -44,7 +44,7 @@ const usersFolder = (dataDir: string): string => path.join(dataDir, 'users');
  */
 export async function acquireServeLock(dataDir: string, info: ServeInfo = { url: null }): Promise<ServeLock> {
   const file = serveFile(dataDir);
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const me = await holderOf(process.pid);
   const other = await take(file, { ...me, url: info.url });
   if (other) {

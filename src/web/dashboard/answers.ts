@@ -26,7 +26,6 @@ export interface SignedIn {
   readonly role: string | null;
   readonly scopes: readonly Scope[];
   readonly teams: readonly string[] | null;
-  readonly organisation: string;
 }
 
 /** A session that holds, whoever's. */

@@ -36,7 +36,6 @@ const sessionSchema = z
         role: z.string().nullable().describe('Null: a key that was given its scopes one by one'),
         scopes: z.array(z.enum(SCOPES)),
         teams: z.array(z.string()).nullable().describe('Null: all'),
-        organisation: z.string(),
       })
       .nullable(),
     oidc: z.boolean().describe('Whether people can sign in at an identity provider, at /session/oidc'),
@@ -237,13 +236,12 @@ export class SessionController {
   private shown(principal: Principal | null): Session {
     const oidc = this.settings.oidc !== null;
     if (principal === null) return { signedIn: null, oidc };
-    const { id, name, role, organisation, isUser, scopes, teams } = principal;
+    const { isUser, scopes, teams, id, name, role } = principal;
     return {
       signedIn: {
         id,
         name,
         role,
-        organisation,
         kind: isUser === true ? 'user' : 'key',
         scopes: [...scopes],
         teams: teams === null ? null : [...teams],

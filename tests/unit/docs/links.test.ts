@@ -12,7 +12,7 @@ const under = (folder: string): string[] =>
   readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
     path.posix.join(folder, name.split(path.sep).join('/')),
   );
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...under('docs'), ...under('deploy')]
+const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'src/README.md', ...under('docs'), ...under('deploy')]
   .filter((name) => name.endsWith('.md'))
   .sort();
 
