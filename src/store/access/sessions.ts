@@ -41,12 +41,6 @@ export interface SessionUser extends Standing {
   readonly directoryName?: string;
 }
 
-/**
- * What the directory (SCIM) is asked of whoever signs in: whether it says that they are gone (off), whether it knows
- * them (users), and which groups they are in too (groups). Whoever it calls inactive is out in any case.
- */
-export type DirectoryUse = 'off' | 'users' | 'groups';
-
 /** What is known of a sign-in apart from who it is. */
 export interface SignInFacts {
   readonly address?: string | null;
@@ -76,6 +70,12 @@ export interface SessionRules {
   /** Absent: off. */
   readonly directory?: DirectoryUse;
 }
+
+/**
+ * What the directory (SCIM) is asked of whoever signs in: whether it says that they are gone (off), whether it knows
+ * them (users), and which groups they are in too (groups). Whoever it calls inactive is out in any case.
+ */
+export type DirectoryUse = 'off' | 'users' | 'groups';
 
 /** A working day, a long break, an hour. */
 export const SESSION_RULES: SessionRules = { lifeMs: 12 * HOUR_MS, idleMs: 2 * HOUR_MS, checkMs: HOUR_MS };

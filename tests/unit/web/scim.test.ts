@@ -2,7 +2,7 @@
  * The texts and operations of SCIM. The requests are of the kinds that the providers document: Microsoft ("Develop and
  * plan provisioning for a SCIM endpoint in Microsoft Entra ID") and Okta ("Okta and SCIM Version 2.0").
  */
-import fc from 'fast-check';
+import { assert, jsonValue, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { patched, type Operation } from '../../../src/web/scim/patch.js';
 import { parseFilter, parsePath } from '../../../src/web/scim/path.js';
@@ -104,8 +104,8 @@ describe('a patch', () => {
   });
 
   it('never reaches beyond the resource, whatever its path', () => {
-    fc.assert(
-      fc.property(fc.string({ maxLength: 40 }), fc.jsonValue(), (path, value) => {
+    assert(
+      property(string({ maxLength: 40 }), jsonValue(), (path, value) => {
         try {
           patched(ADA, [{ op: 'add', path, value }]);
         } catch (error) {
