@@ -184,11 +184,11 @@ export class ProblemFilter implements ExceptionFilter {
     const wait = error instanceof Refusal ? error.retryAfterSeconds : null;
     if (wait !== null) reply.header('retry-after', String(wait));
     if (document.instance.startsWith(`${SCIM_BASE}/`)) {
-      const told = [document.detail, ...problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim())];
+      const sentences = [document.detail, ...problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim())];
       return void reply
         .status(status)
         .header('content-type', `${SCIM_MEDIA}; charset=utf-8`)
-        .send(scimError(status, told.join('; ').slice(0, 2000), scimTypeOf(error)));
+        .send(scimError(status, sentences.join('; ').slice(0, 2000), scimTypeOf(error)));
     }
     reply
       .status(status)
