@@ -128,6 +128,8 @@ export class Collector implements Importer {
         batch = this.read(valuesOf(body()));
       },
       async *batches() {
+        // An import that could not go on beside others is begun again.
+        rejects.length = 0;
         yield batch;
       },
       rejected: (more) => void rejects.push(...more),

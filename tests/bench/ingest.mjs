@@ -220,12 +220,7 @@ async function copyMeteredCase(url, rows) {
   return { name: 'copy/metered-csv', rows, recordsPerSecond: perSecond(rows, time) };
 }
 
-/**
- * Batches over HTTP to `serve` in a process of its own, four under way at a time, until every record is priced, rolled
- * up and evaluated.
- */
-async function httpCase(bursar, rows, log) {
-  const { stores, organisation } = bursar;
+async function addPrices({ stores, organisation }) {
   await stores.prices.add(
     stores.db,
     organisation,
@@ -250,37 +245,45 @@ async function httpCase(bursar, rows, log) {
     })),
     'bench',
   );
+}
+
+/**
+ * Batches over HTTP to `serve`, in one process or in several that share a database, four under way at a time, until
+ * every record is priced, rolled up and evaluated.
+ */
+async function httpCase(bursar, { name, first, rows, processes }, log) {
+  const { stores } = bursar;
   const bodies = [];
   for (let from = 0; from < rows; from += BATCH) {
-    bodies.push(
-      Buffer.from(
-        JSON.stringify({ records: Array.from({ length: Math.min(BATCH, rows - from) }, (_, n) => record(from + n)) }),
-      ),
-    );
+    const length = Math.min(BATCH, rows - from);
+    bodies.push(Buffer.from(JSON.stringify({ records: Array.from({ length }, (_, n) => record(first + from + n)) })));
   }
-  const server = await startServer(bursar.databaseUrl);
+  const servers = [];
+  for (let n = 0; n < processes; n++) servers.push(await startServer(bursar.databaseUrl));
+  const processors = () => servers.reduce((sum, { pid }) => sum + processorSeconds(pid), 0);
   try {
     const begun = performance.now();
-    const used = processorSeconds(server.pid);
+    const used = processors();
     let next = 0;
-    const send = async () => {
+    const send = async (server) => {
       for (let at = next++; at < bodies.length; at = next++) {
         const reply = await fetch(`${server.url}/v1/usage?source=bench-http`, {
           method: 'POST',
           headers: {
             authorization: `Bearer ${server.key}`,
             'content-type': 'application/json',
-            'idempotency-key': `bench-${at}`,
+            'idempotency-key': `bench-${first}-${at}`,
           },
           body: bodies[at],
         });
         if (!reply.ok) throw new Error(`batch ${at}: ${reply.status} ${await reply.text()}`);
       }
     };
-    await Promise.all([send(), send(), send(), send()]);
+    await Promise.all([0, 1, 2, 3].map((n) => send(servers[n % processes])));
     const taken = seconds(begun);
-    const processor = used === null ? null : Number((processorSeconds(server.pid) - used).toFixed(2));
-    const due = async () => (await stores.work.dueLanes(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
+    const processor = Number((processors() - used).toFixed(2));
+    const due = async () =>
+      (await stores.work.duePartitions(Date.now() + 3_600_000)).some(({ stage }) => WAY.test(stage));
     while (await due()) await new Promise((resolve) => setTimeout(resolve, 50));
     const time = seconds(begun);
     const [sum] = await stores.db.query(
@@ -289,13 +292,13 @@ async function httpCase(bursar, rows, log) {
     const expected =
       Array.from(
         { length: 1400 },
-        (_, r) => BigInt(1 + (r % 8)) * BigInt(Math.floor(rows / 1400) + (r < rows % 1400 ? 1 : 0)),
+        (_, r) => BigInt(1 + (r % 8)) * BigInt(Math.floor((first + rows) / 1400) + (r < (first + rows) % 1400 ? 1 : 0)),
       ).reduce((a, b) => a + b, 0n) *
       7000n *
       60_000n;
     log(`ingest: HTTP batches were all accepted after ${taken.toFixed(1)} s`);
     return {
-      name: 'bursar/json-http',
+      name,
       rows,
       recordsPerSecond: perSecond(rows, time),
       exact: sum.parts === String(expected) && sum.priced,
@@ -304,11 +307,14 @@ async function httpCase(bursar, rows, log) {
       lineSeconds: Number((time - taken).toFixed(2)),
     };
   } finally {
-    await server.stop();
+    for (const server of servers) await server.stop();
   }
 }
 
-/** `serve` on the given database; its first start prints the admin key. */
+/** Of the first start on the database, which prints it. */
+let key = '';
+
+/** `serve` on the given database. */
 async function startServer(databaseUrl) {
   const child = spawn(
     process.execPath,
@@ -332,10 +338,11 @@ async function startServer(databaseUrl) {
     });
     ended.then(() => reject(new Error(`serve ended: ${all}`)));
   });
+  key ||= /bursar_\S+/.exec(text)[0];
   return {
+    key,
     pid: child.pid,
     url: /is ready: (\S+)/.exec(text)[1],
-    key: /bursar_\S+/.exec(text)[0],
     async stop() {
       child.kill('SIGTERM');
       await ended;
@@ -379,7 +386,11 @@ export async function run({ rows = 1_000_000, log }) {
     const copy = await settled(() => copyCase(bursar.databaseUrl, file, rows));
     const focus = await settled(() => focusCase(bursar, file, rows));
     const copyMetered = await settled(() => copyMeteredCase(bursar.databaseUrl, rows));
-    const http = await settled(() => httpCase(bursar, rows, log));
-    return [copy, against(focus, copy), copyMetered, against(http, copyMetered)];
+    await addPrices(bursar);
+    const one = { name: 'bursar/json-http', first: 0, rows, processes: 1 };
+    const http = await settled(() => httpCase(bursar, one, log));
+    const two = { name: 'bursar/json-http/two-processes', first: rows, rows, processes: 2 };
+    const both = await settled(() => httpCase(bursar, two, log));
+    return [copy, against(focus, copy), copyMetered, against(http, copyMetered), against(both, http)];
   });
 }

@@ -25,14 +25,14 @@ export async function withBursar(use) {
   }
 }
 
-/** Processor seconds that a process has used; null where there is no /proc (proc_pid_stat(5): in hundredths). */
+/** Processor seconds that a process has used; NaN where there is no /proc (proc_pid_stat(5): in hundredths). */
 export function processorSeconds(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) / 100;
   } catch {
-    return null;
+    return Number.NaN;
   }
 }
 

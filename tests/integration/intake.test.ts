@@ -124,6 +124,88 @@ describe('intake', async () => {
     expect(await sums()).toMatchObject([{ records: 40 }]);
   });
 
+  describe('of two processes that send to one source', () => {
+    const batch = (records: UsageRecord[], ready: Promise<void> = Promise.resolve()): FileToImport => ({
+      name: 'batch',
+      format: 'test',
+      prepare: () => undefined,
+      async *batches() {
+        await ready;
+        yield { records, rejects: [] };
+      },
+    });
+    /** Two that have seen each other's imports. */
+    const neighbours = async (): Promise<{ one: Intake; other: Intake }> => {
+      const other = new Intake(db, new Dimensions(), counting);
+      for (const [n, who] of [intake, other, intake, other].entries())
+        await who.import(request(), [batch([metered(`met-${n}`)])]);
+      return { one: intake, other };
+    };
+    /** An import that has begun, and waits in its middle until the other's is committed. */
+    const around = async (
+      mine: UsageRecord[],
+      meanwhile: (other: Intake) => Promise<unknown>,
+    ): Promise<{ accepted: number; unchanged: number; rejected: number }> => {
+      const { one, other } = await neighbours();
+      let go = (): void => undefined;
+      const slow = one.import(request(), [batch(mine, new Promise((resolve) => (go = resolve)))]);
+      await meanwhile(other);
+      go();
+      const [result] = await slow;
+      return result as never;
+    };
+    const before = 4;
+
+    it('goes on while the other is at work', async () => {
+      const mine = await around([metered('a'), metered('b')], (other) =>
+        other.import(request(), [batch([metered('c')])]),
+      );
+      expect(mine).toMatchObject({ accepted: 2, unchanged: 0, rejected: 0 });
+      expect(await sums()).toMatchObject([{ records: before + 3 }]);
+      const [again] = await intake.import(request(), [file([metered('a'), metered('b'), metered('c')])]);
+      expect(again).toMatchObject({ accepted: 0, unchanged: 3 });
+    });
+
+    it('counts a record once that both were sent, and refuses the second of two contents', async () => {
+      const mine = await around([metered('a'), metered('b'), metered('c')], (other) =>
+        other.import(request(), [batch([metered('b'), metered('c', { gpuParts: 1 })])]),
+      );
+      expect(mine).toMatchObject({ accepted: 1, unchanged: 1, rejected: 1 });
+      expect(await sums()).toMatchObject([{ records: before + 3 }]);
+    });
+
+    it('is run again where ids were taken back meanwhile', async () => {
+      const mine = await around([metered('met-0'), metered('a')], async () => {
+        await db.query(`update source set version = version + 1, forgot = version + 1`);
+        await db.query(`delete from usage_id where version = 1`);
+      });
+      expect(mine).toMatchObject({ accepted: 2, unchanged: 0 });
+    });
+
+    it('takes each record once from both at the same time, some of them failing', async () => {
+      const { one, other } = await neighbours();
+      const sent = Array.from({ length: 24 }, (_, n) => n);
+      const results = await Promise.allSettled(
+        sent.map((n) =>
+          (n % 2 === 0 ? one : other).import(request({ dryRun: n % 7 === 3 }), [
+            batch(Array.from({ length: 5 }, (_, at) => metered(`r${n + at}`, { start: MONDAY, end: MONDAY + HOUR }))),
+          ]),
+        ),
+      );
+      expect(results.filter(({ status }) => status === 'rejected')).toEqual([]);
+      const accepted = results.flatMap((r, n) =>
+        r.status === 'fulfilled' && n % 7 !== 3 ? r.value.map((result) => result.accepted) : [],
+      );
+      const [all] = await sums();
+      expect(accepted.reduce((sum, n) => sum + n, before)).toBe(all?.records);
+      const [again] = await one.import(request(), [
+        file(Array.from({ length: 28 }, (_, n) => metered(`r${n}`, { start: MONDAY, end: MONDAY + HOUR }))),
+      ]);
+      expect((all?.records ?? 0) + (again?.accepted ?? 0)).toBe(before + 28);
+      expect(again?.rejected).toBe(0);
+    });
+  });
+
   it('replaces a restated bill, leaves an unchanged one, and keeps other periods', async () => {
     const september = { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) };
     const bill = [

@@ -8,10 +8,11 @@
 import { stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
-import type { Decimal } from '../../core/decimal.js';
+import { addDecimal, type Decimal } from '../../core/decimal.js';
 import { conflict, type Problem } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
 import type { BillOfPeriod } from '../../core/ports.js';
+import type { UsageRecord } from '../../core/usage.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
 import { reconcileItem } from '../bill/reconciliation.js';
 import { isSameBill } from '../bill/same-bill.js';
@@ -413,4 +414,15 @@ export async function dropDelivery(tx: Transaction, organisation: string, source
     id,
   ]);
   await tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, id]);
+}
+
+/** Adds what a bill line is billed to its file. */
+export function addBilled(count: FileCount, record: UsageRecord): void {
+  const charge = record.charge;
+  if (charge === null) return;
+  const key = `${record.provider}|${charge.currency}`;
+  const total = count.billed.get(key);
+  if (total === undefined)
+    count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
+  else total.amount = addDecimal(total.amount, charge.billed);
 }

@@ -33,6 +33,11 @@ export class DigestList {
     this.used += DIGEST_WORDS;
   }
 
+  /** Four words for each. */
+  get all(): Uint32Array {
+    return this.words.subarray(0, this.used);
+  }
+
   bytes(): Buffer {
     return Buffer.from(this.words.buffer, 0, 4 * this.used);
   }
@@ -53,6 +58,21 @@ export class DigestSet {
       found = 'known';
     }
     return found;
+  }
+
+  /** Makes room, so that a set which is empty grows once. */
+  reserve(digests: number): void {
+    let length = this.slots.length;
+    while (length < digests * 2 * DIGEST_WORDS) length *= 2;
+    if (this.size === 0) this.slots = new Uint32Array(length);
+  }
+
+  /** Whether the id came, with whatever content. */
+  has(a: number, b: number, c: number): boolean {
+    const mask = this.slots.length - DIGEST_WORDS;
+    for (let at = placeOf(a, b, mask); !this.isFree(at); at = (at + DIGEST_WORDS) & mask)
+      if (this.slots[at] === a && this.slots[at + 1] === b && this.slots[at + 2] === c) return true;
+    return false;
   }
 
   /** Adds a digest that is not there. An id may have several, one for each statement of it. */

@@ -7,7 +7,7 @@
  * be read is kept as rejects. Never prices.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { addDecimal, formatDecimal } from '../../core/decimal.js';
+import { formatDecimal } from '../../core/decimal.js';
 import { invalid, unavailable } from '../../core/errors.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
 import type { ImportedFile } from '../../core/ports.js';
@@ -25,11 +25,13 @@ import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
 import { SETTLE, type CountingStore } from '../bill/counting.js';
-import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
+import { addBilled, BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
 import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
 import { SeenIds, type SeenHours, type SourceVersion } from './seen.js';
+import { claimed, isFree, MustBeAlone, nextVersion, raisedVersion, SourceTaken } from './source-versions.js';
+import { staleByTags } from './stale-tags.js';
 import { KeyedMutex } from '../keyed-mutex.js';
 import { enqueue, enqueueUrgent, type WorkItem } from '../work.js';
 
@@ -60,7 +62,7 @@ export interface FileToImport {
   readonly format: string;
   /** Of a format whose files each add to their period: the file's name. */
   readonly increment?: string;
-  /** Reads what is in memory already, when it is next but one at most, and before a connection is taken. */
+  /** Of a small batch: reads what is in memory already, when it is next but one at most, and before a connection is taken. */
   prepare?(): void;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
   /** Told of every record that is rejected, by the reader or by what came before. */
@@ -68,9 +70,6 @@ export interface FileToImport {
 }
 
 class RolledBack extends Error {}
-
-/** Another process is at work on the source. */
-class SourceTaken extends Error {}
 
 /** How long an import waits for those of its source before it, and between two checks for one of another process. */
 const PATIENCE_MS = 120_000;
@@ -100,7 +99,7 @@ export class Intake {
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
     try {
-      const [result] = await this.run(tx, request, [file]);
+      const [result] = await this.run(tx, request, [file], false);
       if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
       await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
       return null;
@@ -113,7 +112,8 @@ export class Intake {
   }
 
   /**
-   * Those of one source go one after the other; who waits holds no connection.
+   * Those of one source go one after the other in a process; who waits holds no connection. Small batches go on beside
+   * those of other processes until their digests are written; all else is alone with its source.
    * @throws Failure invalid, naming the rejects, where `strict` is set and there are any; unavailable where the source
    * is not free in time
    */
@@ -144,29 +144,33 @@ export class Intake {
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
     const until = performance.now() + PATIENCE_MS;
-    for (;;) {
-      const result = await this.attempt(request, files, progress);
+    const isSmall = !request.dryRun && files.every((file) => file.prepare !== undefined);
+    for (let beside = isSmall; ; beside = false) {
+      const result = await this.attempt(request, files, beside, progress);
       if (result !== null) return result;
+      if (beside) continue;
       if (performance.now() > until) throw this.mutex.tooLong();
       await pause(POLL_MS * (0.5 + Math.random()));
     }
   }
 
-  /** Null where another process is at work on the source. */
+  /** Null where another process is at work on the source, or where this has to be alone and is not. */
   private async attempt(
     request: ImportRequest,
     files: readonly FileToImport[],
+    beside: boolean,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[] | null> {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
-        result = await this.run(tx, request, files, progress);
+        result = await this.run(tx, request, files, beside, progress);
         if (request.dryRun) throw new RolledBack();
       });
     } catch (error) {
       if (error instanceof SourceTaken) return null;
       this.seen.forget(request.organisation, request.source);
+      if (error instanceof MustBeAlone) return null;
       if (!(error instanceof RolledBack)) throw error;
     }
     return result;
@@ -176,22 +180,16 @@ export class Intake {
     tx: Transaction,
     request: ImportRequest,
     files: readonly FileToImport[],
+    beside: boolean,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
-    const { organisation, source } = request;
     // Waiting for the row of the source would hold this connection meanwhile.
-    const [lock] = await tx.query<{ free: boolean }>(
-      `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free`,
-      [`${organisation}\u0001${source}`],
-    );
-    if (lock?.free !== true) throw new SourceTaken();
+    if (!beside && !(await isFree(tx, request))) throw new SourceTaken();
+    const run = new ImportRun(tx, request, this.dimensions, this.seen, this.watch, this.counting, beside);
     try {
-      return await new ImportRun(tx, request, this.dimensions, this.seen, this.watch, this.counting).all(
-        files,
-        progress,
-      );
+      return await run.all(files, progress);
     } catch (error) {
-      this.seen.forget(organisation, source);
+      this.seen.forget(request.organisation, request.source);
       throw error;
     }
   }
@@ -215,6 +213,8 @@ class ImportRun {
   private readonly restating: Restating;
   private readonly overlaps: OverlapsOfImport;
   private readonly contracts: { readonly count: FileCount; readonly contract: ContractCommitment }[] = [];
+  /** Of one beside others: what it will note when it has its source. */
+  private claims: SeenHours | null = null;
   private digestPart = 0;
   private pending: Promise<void> = Promise.resolve();
 
@@ -225,6 +225,7 @@ class ImportRun {
     private readonly seen: SeenIds,
     watch: OverlapWatch,
     private readonly counting: CountingStore,
+    private readonly beside: boolean,
   ) {
     this.grouping = new Grouping(request.teamOf, request.trackedTags);
     this.restating = new Restating(tx, request.organisation, request.source);
@@ -232,21 +233,17 @@ class ImportRun {
   }
 
   async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
-    const { organisation, source } = this.request;
-    const [row] = await this.tx.query<{ version: string; forgot: string }>(
-      `insert into source (organisation, name, version) values ($1, $2, 1)
-       on conflict (organisation, name) do update set version = source.version + 1 returning version, forgot`,
-      [organisation, source],
-    );
-    this.version = { version: BigInt(row?.version ?? 1), forgot: BigInt(row?.forgot ?? 0) };
+    const { organisation } = this.request;
+    this.version = await (this.beside ? nextVersion : raisedVersion)(this.tx, this.request);
     const counts: FileCount[] = [];
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
     const metered = await this.finishMetered();
+    if (this.beside) await this.claim();
     // What is left of the roll-up is enqueued before the bills' lock is taken: who prices takes that lock too.
     if (this.scopes.size > 0) metered.push(SETTLE);
     const enqueueWork = this.request.urgent === true ? enqueueUrgent : enqueue;
-    await enqueueWork(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
+    await enqueueWork(this.tx, organisation, [...metered, ...(await staleByTags(this.tx, this.request))]);
     await this.finishContracts();
     const bills = new BillDelivery(this.tx, this.request, this.counting);
     await enqueueWork(this.tx, organisation, await bills.finish(this.scopes, counts));
@@ -255,24 +252,13 @@ class ImportRun {
     return results;
   }
 
-  /**
-   * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end
-   * and then sees its deliveries. Either way they are allocated by the new tags.
-   */
-  private async staleByTags(): Promise<WorkItem[]> {
-    const { organisation, source, trackedTags } = this.request;
-    // Two statements: what was committed while the first one waited is seen by the second.
-    await this.tx.query(`select 1 from organisation where id = $1 for key share`, [organisation]);
-    const [row] = await this.tx.query<{ tags: string[] }>(
-      `select value as tags from setting where organisation = $1 and key = 'tracked-tags'`,
-      [organisation],
-    );
-    if ((row?.tags ?? []).every((tag) => trackedTags.includes(tag))) return [];
-    const deliveries = await this.tx.query<{ id: string }>(
-      `select id::text as id from delivery where organisation = $1 and source = $2`,
-      [organisation, source],
-    );
-    return deliveries.map(({ id }) => ({ stage: 'usage.allocate', partition: source, key: `${source}/${id}` }));
+  /** Of one that went on beside others of its source: takes the source for what is left to write. */
+  private async claim(): Promise<void> {
+    const { tx, request, claims, metered, version: expected } = this;
+    this.version = await claimed(tx, request, expected, claims);
+    // What is remembered of the source lacks what the others have written.
+    if (this.version.version !== expected.version) this.seen.forget(request.organisation, request.source);
+    if (claims !== null && metered !== null) await this.writeDigests(claims, metered.id);
   }
 
   private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {
@@ -349,7 +335,9 @@ class ImportRun {
   ): Promise<void> {
     const { organisation, source } = this.request;
     await this.pending;
-    const seenHours = await this.seen.seenHours(this.tx, organisation, source, this.version, this);
+    if (this.beside && corrections.length > 0) throw new MustBeAlone();
+    const seenHours = this.claims ?? (await this.seen.seenHours(this.tx, organisation, source, this.version, this));
+    if (this.beside) this.claims = seenHours;
     this.metered ??= await this.openDelivery();
     const { writer } = this.metered;
     const old: Incoming[] = [];
@@ -369,7 +357,7 @@ class ImportRun {
     const known = await this.notRepeated(count, seenHours, old);
     if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
     if (corrections.length > 0) await this.corrections(file, count, seenHours, corrections);
-    await this.writeDigests(seenHours, this.metered.id);
+    if (!this.beside) await this.writeDigests(seenHours, this.metered.id);
   }
 
   /** Of records that may have come before those that are not as they came. */
@@ -377,6 +365,7 @@ class ImportRun {
     if (old.length === 0) return [];
     await seenHours.read(this.tx, new Set(old.map(({ record }) => hourOf(record.start))));
     const known = old.filter(({ group, record }) => seenHours.check(group, record) === 'known');
+    if (this.beside && known.length > 0) throw new MustBeAlone();
     count.unchanged += old.length - known.length;
     return known;
   }
@@ -459,6 +448,7 @@ class ImportRun {
   private async openScope(key: string, record: UsageRecord, increment: boolean): Promise<Scope> {
     const charge = record.charge;
     if (charge === null) throw new Error('broken invariant: a scope belongs to a bill line');
+    if (this.beside) throw new MustBeAlone();
     const scope: Scope = {
       ...(await this.openDelivery()),
       perFile: new Map(),
@@ -579,14 +569,4 @@ class ImportRun {
       unknownColumns: [...count.unknownColumns],
     };
   }
-}
-
-function addBilled(count: FileCount, record: UsageRecord): void {
-  const charge = record.charge;
-  if (charge === null) return;
-  const key = `${record.provider}|${charge.currency}`;
-  const total = count.billed.get(key);
-  if (total === undefined)
-    count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
-  else total.amount = addDecimal(total.amount, charge.billed);
 }

@@ -37,12 +37,17 @@ export class SeenHours {
   private hour = Number.NaN;
   private list = new DigestList();
   private set: DigestSet | undefined;
+  /** Of who has not locked the source: what it would add, kept from the others until it does. */
+  private readonly mine: DigestSet | null;
 
   constructor(
     private readonly source: { readonly organisation: string; readonly source: string; readonly version: bigint },
     private readonly hours: Map<number, DigestSet>,
     private readonly filter: IdFilter,
-  ) {}
+    { isLocked = true }: { readonly isLocked?: boolean } = {},
+  ) {
+    this.mine = isLocked ? null : new DigestSet();
+  }
 
   /**
    * Notes the records of which no statement has ever come; 1 for each of these, at its place. The others are not noted:
@@ -55,19 +60,37 @@ export class SeenHours {
     for (let at = 0; at < length; at++)
       digest(groups[at] as Group, records[at] as UsageRecord, words, DIGEST_WORDS * at);
     // A look into the filter is a wait for memory. Beside each other and apart from all else they wait at once.
-    this.filter.addNew(words, isNew, this.source.version);
+    if (this.mine === null) this.filter.addNew(words, isNew, this.source.version);
+    else this.filter.findNew(words, isNew);
+    this.mine?.reserve(length);
     for (let at = 0; at < length; at++) {
       if (isNew[at] === 0) continue;
       const [a, b] = [words[4 * at] as number, words[4 * at + 1] as number];
-      this.note(
-        hourOf((records[at] as UsageRecord).start),
-        a,
-        b,
-        words[4 * at + 2] as number,
-        words[4 * at + 3] as number,
-      );
+      const [c, content] = [words[4 * at + 2] as number, words[4 * at + 3] as number];
+      if (this.mine !== null && this.mine.check(a, b, c, content) !== 'new') isNew[at] = 0;
+      else this.note(hourOf((records[at] as UsageRecord).start), a, b, c, content);
     }
     return isNew;
+  }
+
+  /**
+   * Now that the source is locked: adds what was kept from the others, unless they have written an id of it since.
+   * @param written what they have
+   * @returns false where they have, and nothing was added
+   */
+  async settle(written: AsyncIterable<{ readonly digests: Buffer }>, version: bigint): Promise<boolean> {
+    const { mine } = this;
+    if (mine === null) return true;
+    for await (const { digests } of written) {
+      for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES)
+        if (mine.has(digests.readUInt32LE(at), digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)))
+          return false;
+    }
+    for (const [hour, list] of this.fresh) {
+      this.filter.addNew(list.all, new Uint8Array(list.all.length / DIGEST_WORDS), version);
+      this.hours.get(hour)?.addAll(list.bytes());
+    }
+    return true;
   }
 
   /** Reads the digests of hours, so that `check` finds what has come in them. */
@@ -81,7 +104,7 @@ export class SeenHours {
         [organisation, source, absent.map((hour) => new Date(hour))],
       );
       for (const row of rows) this.hours.get(row.hour.getTime())?.addAll(row.digests);
-      for (const hour of absent) {
+      for (const hour of this.mine === null ? absent : []) {
         const fresh = this.fresh.get(hour);
         if (fresh !== undefined) this.hours.get(hour)?.addAll(fresh.bytes());
       }
@@ -96,7 +119,10 @@ export class SeenHours {
     const { own } = this;
     digest(group, record, own, 0);
     const [a, b, c, content] = [own[0] as number, own[1] as number, own[2] as number, own[3] as number];
-    return this.hours.get(hourOf(record.start))?.check(a, b, c, content) === 'repeated' ? 'repeated' : 'known';
+    const isRepeated =
+      this.mine?.check(a, b, c, content) === 'repeated' ||
+      this.hours.get(hourOf(record.start))?.check(a, b, c, content) === 'repeated';
+    return isRepeated ? 'repeated' : 'known';
   }
 
   /** Remembers a statement of which `check` said that its id is known. */
@@ -129,7 +155,7 @@ export class SeenHours {
       this.fresh.set(hour, list);
       this.list = list;
     }
-    this.set?.add(a, b, c, content);
+    (this.mine ?? this.set)?.add(a, b, c, content);
     this.list.add(a, b, c, content);
   }
 }
@@ -141,7 +167,8 @@ export class SeenIds {
   constructor(private readonly mostFilterBytes = MOST_FILTER_BYTES) {}
 
   /**
-   * What is known of a source, current as of `version`, the version that the caller has just locked and raised. `run` is
+   * What is known of a source, current as of `version`, the version that the caller has just locked and raised; or, of
+   * one that locks it in the end, the next one as far as it knows, and it forgets all if that was taken. `run` is
    * the caller's own object, one per import: another run at the same version means that the first was rolled back, and
    * what it put into the sets is thrown away. So is everything where ids were taken back at or after the version that is
    * known (`forgot`).
@@ -150,12 +177,12 @@ export class SeenIds {
     db: Queryable,
     organisation: string,
     source: string,
-    { version, forgot }: SourceVersion,
+    { version, forgot, isLocked }: SourceVersion,
     run: object,
   ): Promise<SeenHours> {
     const cache = await this.current(db, organisation, source, version, forgot, run);
     cache.filter = await this.filterOf(db, organisation, source, version, forgot);
-    return new SeenHours({ organisation, source, version }, cache.hours, cache.filter);
+    return new SeenHours({ organisation, source, version }, cache.hours, cache.filter, { isLocked });
   }
 
   /** What a run that was rolled back saw. Its ids stay in the filter: they are looked for once, and not found. */
@@ -251,6 +278,7 @@ function touch(hours: Map<number, DigestSet>, hour: number): void {
 export interface SourceVersion {
   readonly version: bigint;
   readonly forgot: bigint;
+  readonly isLocked?: boolean;
 }
 
 interface DigestRow {
