@@ -261,6 +261,10 @@ class Bursar:
         """How well the fleet of each connection is known"""
         return self.call("GET", f"/v1/fleet/coverage", query={})
 
+    def fleet_details(self, *, team=None, currency=None):
+        """What the fleet costs, how its GPUs fare, and what is done about it"""
+        return self.call("GET", f"/v1/fleet/details", query={"team": team, "currency": currency})
+
     def fx_list(self, *, limit=None, cursor=None, currency=None):
         """List exchange rates"""
         return self.call("GET", f"/v1/fx", query={"limit": limit, "cursor": cursor, "currency": currency})
@@ -449,9 +453,9 @@ class Bursar:
         """Save a question about costs"""
         return self.call("POST", f"/v1/cost-views", query={}, body=body)
 
-    def deliveries_commit(self, name, *, strict=None, dry_run=None, replace=None):
+    def deliveries_commit(self, name, body=None, *, strict=None, dry_run=None, replace=None):
         """Import the files of a delivery together, and close it"""
-        return self.call("POST", f"/v1/deliveries/{_quote(name)}/commit", query={"strict": strict, "dryRun": dry_run, "replace": replace})
+        return self.call("POST", f"/v1/deliveries/{_quote(name)}/commit", query={"strict": strict, "dryRun": dry_run, "replace": replace}, body=body)
 
     def deliveries_add(self, name, body=None, *, filename=None, replace=None):
         """Add a file to an open delivery"""
