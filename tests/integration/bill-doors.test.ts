@@ -152,6 +152,7 @@ describe('bills at the command line', async () => {
   });
 
   it('are found by doctor where two sources have the same, or none knows a metered account', async () => {
+    await command.ask('reconcile', '--settling', 'AWS=20');
     await take('cur', bill('7'));
     expect([await found('bills twice'), await found('unknown accounts')]).toEqual([
       ['ok: none'],
