@@ -145,10 +145,10 @@ export class Intake {
   ): Promise<ImportedFile[]> {
     const until = performance.now() + PATIENCE_MS;
     const isSmall = !request.dryRun && files.every((file) => file.prepare !== undefined);
-    for (let beside = isSmall; ; beside = false) {
-      const result = await this.attempt(request, files, beside, progress);
+    for (let concurrent = isSmall; ; concurrent = false) {
+      const result = await this.attempt(request, files, concurrent, progress);
       if (result !== null) return result;
-      if (beside) continue;
+      if (concurrent) continue;
       if (performance.now() > until) throw this.mutex.tooLong();
       await pause(POLL_MS * (0.5 + Math.random()));
     }
@@ -158,13 +158,13 @@ export class Intake {
   private async attempt(
     request: ImportRequest,
     files: readonly FileToImport[],
-    beside: boolean,
+    concurrent: boolean,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[] | null> {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
-        result = await this.run(tx, request, files, beside, progress);
+        result = await this.run(tx, request, files, concurrent, progress);
         if (request.dryRun) throw new RolledBack();
       });
     } catch (error) {
@@ -180,12 +180,12 @@ export class Intake {
     tx: Transaction,
     request: ImportRequest,
     files: readonly FileToImport[],
-    beside: boolean,
+    concurrent: boolean,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
     // Waiting for the row of the source would hold this connection meanwhile.
-    if (!beside && !(await isFree(tx, request))) throw new SourceTaken();
-    const run = new ImportRun(tx, request, this.dimensions, this.seen, this.watch, this.counting, beside);
+    if (!concurrent && !(await isFree(tx, request))) throw new SourceTaken();
+    const run = new ImportRun(tx, request, this.dimensions, this.seen, this.watch, this.counting, concurrent);
     try {
       return await run.all(files, progress);
     } catch (error) {
@@ -225,7 +225,7 @@ class ImportRun {
     private readonly seen: SeenIds,
     watch: OverlapWatch,
     private readonly counting: CountingStore,
-    private readonly beside: boolean,
+    private readonly concurrent: boolean,
   ) {
     this.grouping = new Grouping(request.teamOf, request.trackedTags);
     this.restating = new Restating(tx, request.organisation, request.source);
@@ -234,12 +234,12 @@ class ImportRun {
 
   async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
     const { organisation } = this.request;
-    this.version = await (this.beside ? nextVersion : raisedVersion)(this.tx, this.request);
+    this.version = await (this.concurrent ? nextVersion : raisedVersion)(this.tx, this.request);
     const counts: FileCount[] = [];
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
     const metered = await this.finishMetered();
-    if (this.beside) await this.claim();
+    if (this.concurrent) await this.claim();
     // What is left of the roll-up is enqueued before the bills' lock is taken: who prices takes that lock too.
     if (this.scopes.size > 0) metered.push(SETTLE);
     const enqueueWork = this.request.urgent === true ? enqueueUrgent : enqueue;
@@ -335,9 +335,9 @@ class ImportRun {
   ): Promise<void> {
     const { organisation, source } = this.request;
     await this.pending;
-    if (this.beside && corrections.length > 0) throw new MustBeAlone();
+    if (this.concurrent && corrections.length > 0) throw new MustBeAlone();
     const seenHours = this.claims ?? (await this.seen.seenHours(this.tx, organisation, source, this.version, this));
-    if (this.beside) this.claims = seenHours;
+    if (this.concurrent) this.claims = seenHours;
     this.metered ??= await this.openDelivery();
     const { writer } = this.metered;
     const old: Incoming[] = [];
@@ -357,7 +357,7 @@ class ImportRun {
     const known = await this.notRepeated(count, seenHours, old);
     if (known.length > 0) await this.knownRecords(file, count, seenHours, known);
     if (corrections.length > 0) await this.corrections(file, count, seenHours, corrections);
-    if (!this.beside) await this.writeDigests(seenHours, this.metered.id);
+    if (!this.concurrent) await this.writeDigests(seenHours, this.metered.id);
   }
 
   /** Of records that may have come before those that are not as they came. */
@@ -365,7 +365,7 @@ class ImportRun {
     if (old.length === 0) return [];
     await seenHours.read(this.tx, new Set(old.map(({ record }) => hourOf(record.start))));
     const known = old.filter(({ group, record }) => seenHours.check(group, record) === 'known');
-    if (this.beside && known.length > 0) throw new MustBeAlone();
+    if (this.concurrent && known.length > 0) throw new MustBeAlone();
     count.unchanged += old.length - known.length;
     return known;
   }
@@ -448,7 +448,7 @@ class ImportRun {
   private async openScope(key: string, record: UsageRecord, increment: boolean): Promise<Scope> {
     const charge = record.charge;
     if (charge === null) throw new Error('broken invariant: a scope belongs to a bill line');
-    if (this.beside) throw new MustBeAlone();
+    if (this.concurrent) throw new MustBeAlone();
     const scope: Scope = {
       ...(await this.openDelivery()),
       perFile: new Map(),
