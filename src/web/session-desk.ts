@@ -58,7 +58,7 @@ export class SessionDesk {
   ): Promise<Principal | null> {
     const { stores } = this.parts;
     const inTheMeantime = (checkAt ?? 0) + this.rules.checkMs > now ? principal : null;
-    const sealed = await stores.sessions.claimCheck(text, now);
+    const sealed = await stores.sessions.claimCheck(text, now, this.rules.checkMs);
     if (sealed === 'asked') return inTheMeantime;
     const token = sealed === null ? null : unseal(sealed, text);
     if (token === null) return this.endSession(text, principal, 'the provider gave nothing to be asked again with');

@@ -222,13 +222,13 @@ export class SessionStore {
 
   /**
    * The sealed refresh token of a session whose provider is to be asked; null where the session has none, 'asked' where
-   * somebody else asks just now: a refresh token may hold once only.
+   * somebody else asks just now, or has asked: a refresh token may hold once only.
    */
-  async claimCheck(text: string, now: number): Promise<Buffer | null | 'asked'> {
+  async claimCheck(text: string, now: number, checkMs: number): Promise<Buffer | null | 'asked'> {
     const [row] = await this.db.query<{ refresh: Buffer | null }>(
       `update session set asking_until = $3 where hash = $1 and (asking_until is null or asking_until <= $2)
-       returning refresh`,
-      [digestOf(text), new Date(now), new Date(now + ASKING_MS)],
+         and coalesce(checked_at, created_at) <= $4 returning refresh`,
+      [digestOf(text), new Date(now), new Date(now + ASKING_MS), new Date(now - checkMs)],
     );
     return row === undefined ? 'asked' : row.refresh;
   }

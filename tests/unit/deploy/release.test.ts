@@ -7,7 +7,6 @@ import { ROOT } from '../../support/source.js';
 
 interface Bill {
   readonly bomFormat: string;
-  readonly metadata: { readonly component: { readonly name: string } };
   readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string }[];
 }
 
@@ -21,7 +20,7 @@ it('lies beside the release, and names every package that is shipped with its ve
     maxBuffer: 1 << 26,
   });
   const bill = JSON.parse(stdout) as Bill;
-  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'bursar' } } });
+  expect(bill.bomFormat).toBe('CycloneDX');
   const { dependencies, devDependencies } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as Record<
     'dependencies' | 'devDependencies',
     Record<string, string>
