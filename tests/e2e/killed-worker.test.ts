@@ -55,7 +55,16 @@ describeQueues('a worker that is killed', async (backend) => {
     await holder.query('rollback');
     await holder.end();
     const other = place.start(['serve', '--role', 'worker'], environment);
-    await until(async () => (await bursar.spend({})).total === '98.320000000');
+    // What fails is tried again, later each time: it may take a minute and still end well, so its reason is told.
+    const failures = new Set<string>();
+    await until(async () => {
+      for (const { stage, error } of await bursar.db.query<{ stage: string; error: string | null }>(
+        `select stage, last_error as error from work where attempts > 0`,
+      ))
+        failures.add(`${stage} failed and is tried again: ${error}`);
+      return (await bursar.spend({})).total === '98.320000000';
+    });
+    if (failures.size > 0) process.stderr.write(`${[...failures].join('\n')}\n`);
     expect((await other.end('SIGTERM')).code).toBe(0);
   });
 });

@@ -86,8 +86,17 @@ async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]):
   const { startEmbedded } = await product<typeof import('../../src/store/embedded/embedded.js')>(
     'src/store/embedded/embedded.js',
   );
-  // Nothing here outlives the run, so nothing needs to reach the disk.
-  const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB', max_connections: '200' };
+  // Nothing here outlives the run, so nothing needs to reach the disk, and no log is kept for a second server.
+  const settings = {
+    fsync: 'off',
+    full_page_writes: 'off',
+    synchronous_commit: 'off',
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    max_wal_size: '1GB',
+    checkpoint_timeout: '1h',
+    max_connections: '200',
+  };
   const database = await startEmbedded({ dataDir: path.join(folder, 'database'), log: () => undefined, settings });
   stops.push(() => database.stop());
   return database.url;
