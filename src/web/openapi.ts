@@ -215,7 +215,7 @@ function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Compone
   if (inputs.body === undefined) return null;
   const schema = components.schemaOf(inputs.body, 'input');
   return {
-    required: true,
+    required: !inputs.body.safeParse(undefined).success,
     content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])),
   };
 }
