@@ -13,8 +13,11 @@ export interface PartialRead {
    * and is asked for from where the others are.
    */
   resumeFrom(part: string): number | null;
-  /** Told that a part could not be read, and why: the rest stands. */
-  lacks(part: string, problem: string): void;
+  /**
+   * Told that a part could not be read, and why: the rest stands.
+   * @param mayPass whether it may be there in a moment: an answer that was lost, a service that is away
+   */
+  lacks(part: string, problem: string, mayPass?: boolean): void;
 }
 
 /** A part that could not be read last time. */
@@ -23,7 +26,13 @@ export interface LackingPart {
   readonly problem: string;
   /** Up to when it was read, in epoch milliseconds; null: it never was. */
   readonly readTo: number | null;
+  /** How often in a row it was away; absent: it was refused, and nothing but somebody changes that. */
+  readonly away?: number;
 }
+
+/** After one time away, and twice as long after each further one, up to what is asked again anyway. */
+const AWAY_MS = 30_000;
+const MOST_AWAY_MS = 3_600_000;
 
 /** Keeps what it is told. */
 export class RecordedRead implements PartialRead {
@@ -45,14 +54,21 @@ export class RecordedRead implements PartialRead {
     return known === undefined ? null : this.from(known.readTo);
   }
 
-  lacks(part: string, problem: string): void {
+  lacks(part: string, problem: string, mayPass = false): void {
     const known = this.knownBefore(part);
     const earlier = this.found.get(part);
     this.found.set(part, {
       part,
       problem: earlier === undefined || earlier.problem === problem ? problem : `${earlier.problem}; ${problem}`,
       readTo: known === undefined ? this.readTo : known.readTo,
+      ...(mayPass ? { away: (known?.away ?? 0) + 1 } : {}),
     });
+  }
+
+  /** After how many milliseconds to ask again for what may be there in a moment; null: nothing of that sort. */
+  get againAfterMs(): number | null {
+    const times = [...this.found.values()].flatMap(({ away }) => (away === undefined ? [] : [away]));
+    return times.length === 0 ? null : Math.min(MOST_AWAY_MS, AWAY_MS * 2 ** (Math.min(...times) - 1));
   }
 
   /** What lies within a part that could not be read lags as far behind as it did. */
@@ -94,7 +110,7 @@ export async function* eachPart<Item>(
   }
   const [first] = failed.values();
   if (first !== undefined && (partial === undefined || failed.size === new Set(parts).size)) throw first;
-  for (const [part, { message }] of failed) partial?.lacks(part, message);
+  for (const [part, { message, kind }] of failed) partial?.lacks(part, message, kind === 'unavailable');
 }
 
 /** What is read of one part, or `otherwise` where it fails. @throws Failure where there is no `partial` to tell */
@@ -108,7 +124,7 @@ export async function orLacking<T>(
     return await read();
   } catch (failure) {
     if (!(failure instanceof Failure) || partial === undefined) throw failure;
-    partial.lacks(part, failure.message);
+    partial.lacks(part, failure.message, failure.kind === 'unavailable');
     return otherwise;
   }
 }

@@ -16,7 +16,7 @@ import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from
 import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import { askingAgain, opened, whatOf } from './collecting.js';
+import { againSoon, askingAgain, opened, whatOf } from './collecting.js';
 import { teamDayItems } from './keys.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
@@ -74,7 +74,8 @@ async function collectPrices(
       );
     }
     await stores.collections.saveCollected(tx, organisation, collection, now, now, partial.lacking);
-    return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
+    const days = await stores.prices.affected(tx, organisation, fresh);
+    return [...teamDayItems('cost.price', days), ...againSoon(collection, partial, now)];
   };
 }
 
@@ -142,7 +143,8 @@ async function collectSpot(
   return async (tx) => {
     const fresh = await saveSpot(stores, tx, organisation, `${partition} spot history`, found);
     await stores.collections.saveCollected(tx, organisation, collection, now, now, partial.lacking);
-    return teamDayItems('cost.price', await stores.prices.affected(tx, organisation, fresh));
+    const days = await stores.prices.affected(tx, organisation, fresh);
+    return [...teamDayItems('cost.price', days), ...againSoon(collection, partial, now)];
   };
 }
 

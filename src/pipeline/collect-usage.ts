@@ -14,7 +14,7 @@ import type { Transaction } from '../store/database.js';
 import type { ImportRequest } from '../store/usage/intake.js';
 import { Spool } from '../store/usage/spool.js';
 import type { Stores } from '../store/stores.js';
-import { askingAgain, opened, whatOf } from './collecting.js';
+import { againSoon, askingAgain, opened, whatOf } from './collecting.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** How far back a connection is asked first. */
@@ -85,7 +85,7 @@ const saveOf =
       now,
       partial.lacking,
     );
-    return [];
+    return againSoon({ connection: partition, what }, partial, now);
   };
 
 /** Takes records of a connection in; `what` names the delivery for people. */

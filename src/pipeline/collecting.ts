@@ -6,6 +6,7 @@
  * takes. Nothing that was known is forgotten meanwhile; it only ages.
  */
 import { Failure, unavailable } from '../core/errors.js';
+import type { RecordedRead } from '../core/partial-read.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { COLLECTED, type Collected, type DueCollection } from '../store/operation/collections.js';
 import type { Stores } from '../store/stores.js';
@@ -106,6 +107,10 @@ export function opened(connections: ReadonlyMap<string, ProviderConnection>, nam
   if (connection === undefined) throw unavailable(`the connection ${name} is not open in this process`);
   return connection;
 }
+
+/** The same again, soon, where something of it was away: as a collection is tried again that was away whole. */
+export const againSoon = (collection: DueCollection, { againAfterMs }: RecordedRead, now: number): WorkItem[] =>
+  againAfterMs === null ? [] : [{ ...collectingKey(collection), notBefore: now + againAfterMs }];
 
 /**
  * Collects; what fails for good (a permission that is missing, an answer in no known shape) is asked for again within

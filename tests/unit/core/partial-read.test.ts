@@ -1,7 +1,7 @@
 /** A look by parts: one that fails hides none of the others, is said, and is asked for again from where it was. */
-import { expect, it } from 'vitest';
-import { denied, Failure } from '../../../src/core/errors.js';
-import { eachPart, RecordedRead, orLacking } from '../../../src/core/partial-read.js';
+import { describe, expect, it } from 'vitest';
+import { denied, Failure, unavailable } from '../../../src/core/errors.js';
+import { eachPart, RecordedRead, orLacking, type LackingPart } from '../../../src/core/partial-read.js';
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -83,4 +83,35 @@ it('keeps what a part gives instead, and every reason', async () => {
   expect(await orLacking(partial, 'b', () => Promise.resolve('some'), 'none')).toBe('some');
   expect(partial.lacking).toEqual([{ part: 'a', problem: 'one; two', readTo: 100 }]);
   await expect(orLacking(undefined, 'a', () => Promise.reject(denied('one')), 'none')).rejects.toThrow('one');
+});
+
+describe('what was away', () => {
+  const readAgain = async (before: readonly LackingPart[], failure: Failure): Promise<RecordedRead> => {
+    const partial = new RecordedRead(before, 0, () => 0);
+    const reading = eachPart(['there', 'away'], 0, partial, async function* (part) {
+      if (part === 'away') throw failure;
+      yield part;
+    });
+    for await (const _ of reading);
+    return partial;
+  };
+
+  it('is asked for again as soon as a collection that was away whole, and ever later', async () => {
+    const pauses: (number | null)[] = [];
+    let before: readonly LackingPart[] = [];
+    for (let n = 0; n < 9; n++) {
+      const partial = await readAgain(before, unavailable('no answer'));
+      pauses.push(partial.againAfterMs);
+      before = partial.lacking;
+    }
+    expect(pauses.slice(0, 4)).toEqual([30_000, 60_000, 120_000, 240_000]);
+    expect(pauses.at(-1)).toBe(3_600_000);
+  });
+
+  it('is another matter than what was refused', async () => {
+    const partial = await readAgain([], denied('not allowed'));
+    expect(partial.lacking).toHaveLength(1);
+    expect(partial.againAfterMs).toBeNull();
+    expect((await readAgain(partial.lacking, unavailable('no answer'))).againAfterMs).toBe(30_000);
+  });
 });
