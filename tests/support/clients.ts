@@ -86,6 +86,7 @@ function objectType({ properties, required = [], additionalProperties: rest }: S
   const fields = Object.entries(properties ?? {}).map(
     ([name, one]) => `readonly ${key(name)}${required.includes(name) ? '' : '?'}: ${typeOf(one)}`,
   );
+  if (fields.length > 0 && typeof rest === 'object') fields.push('readonly [name: string]: unknown');
   if (fields.length > 0) return `{ ${fields.join('; ')} }`;
   if (properties !== undefined && rest === false) return 'Readonly<Record<string, never>>';
   return `Readonly<Record<string, ${typeof rest === 'object' ? typeOf(rest) : 'unknown'}>>`;

@@ -1,5 +1,5 @@
 /**
- * The servers and browsers that some tests need, looked for on the PATH. Nothing is installed here.
+ * The servers, browsers and shells that some tests need, looked for on the PATH. Nothing is installed here.
  * A block that cannot run is skipped under a name that ends in `[needs PROGRAM]`; run.mjs counts those by program.
  */
 import { accessSync, constants } from 'node:fs';
@@ -11,6 +11,9 @@ const NAMES = {
   chromium: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
   prometheus: ['prometheus'],
   promtool: ['promtool'],
+  bash: ['bash'],
+  zsh: ['zsh'],
+  fish: ['fish'],
 } as const;
 
 export type Program = keyof typeof NAMES;

@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Session as ApiSession } from '../../clients/typescript/bursar.js';
 import { LISTS, LISTS_SHOWN_ONCE } from '../../src/cli/listing.js';
 import { programOf, run, type CliContext } from '../../src/cli/program.js';
+import { describeWith } from '../support/programs.js';
 import { screenOf, type Screen } from '../../src/cli/screen.js';
 import { Servers, withSignIn } from '../../src/cli/servers.js';
 import { Session } from '../../src/cli/session.js';
@@ -122,20 +124,13 @@ beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'bursar-terminal-'));
   server = createServer((request, response) => {
     const known = request.headers.authorization === 'Bearer bursar_good';
-    const signedIn = {
-      kind: 'key',
-      id: 'k',
-      name: 'ada',
-      role: 'viewer',
-      scopes: ['read'],
-      teams: null,
-      organisation: 'o',
-    };
+    const signedIn = { kind: 'key', id: 'k', name: 'ada', role: 'viewer', scopes: ['read'], teams: null } as const;
+    const session: ApiSession = { signedIn: known ? signedIn : null, oidc: false };
     const ready = { status: 'not-ready', database: true, migrated: false, failing: [], queueAgeSeconds: null };
     const asked = (request.url ?? '').split('?')[0];
     const [status, body] =
       asked === '/session'
-        ? [200, { signedIn: known ? signedIn : null, oidc: false }]
+        ? [200, session]
         : asked === '/readyz'
           ? [503, ready]
           : asked === '/healthz'
@@ -253,7 +248,7 @@ describe('signing in', () => {
   it('checks the key, keeps it in a file that only its owner reads, and never prints it', async () => {
     const { code, out, err } = await bursar(['login', url], { readSecret, remote: null });
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain('key ada, viewer, all teams of o');
+    expect(out).toContain('key ada, viewer, all teams');
     const file = new Servers({ XDG_CONFIG_HOME: home }).fileOf(url);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(out + (await bursar(['login', url, '--json'], { readSecret, remote: null })).out).not.toContain(
@@ -287,7 +282,7 @@ describe('signing in', () => {
     expect((await bursar(['logout'])).out).toBe(`The key of ${url} is forgotten here.\n`);
     expect(withSignIn({ XDG_CONFIG_HOME: home })).not.toHaveProperty('BURSAR_URL');
     expect((await bursar(['logout'])).code).toBe(2);
-    expect((await bursar(['whoami'])).out).toBe(`${url}: key ada, viewer, all teams of o\n`);
+    expect((await bursar(['whoami'])).out).toBe(`${url}: key ada, viewer, all teams\n`);
     expect((await bursar(['whoami'], { remote: { url, apiKey: 'no' } })).code).toBe(1);
   });
 });
@@ -381,25 +376,30 @@ describe('completion', () => {
       env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
     });
   }
-  const has = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
   const scriptFor = async (shell: string): Promise<string> => (await bursar(['completion', shell])).out;
 
-  it.skipIf(!has('bash'))('works in bash', async () => {
-    const script = `${await scriptFor('bash')}\nCOMP_WORDS=(bursar budgets hi); COMP_CWORD=2; _bursar; echo "\${COMPREPLY[@]}"; complete -p bursar`;
-    expect(shellWith('bash', script)).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^history\ncomplete .*_bursar bursar/) as string,
-    });
-  });
-  it.skipIf(!has('zsh'))('works in zsh', async () => {
-    const script = `compdef() { :; }\ncompadd() { shift; print -l -- \${(P)1}; }\n${await scriptFor('zsh')}\nwords=(bursar budgets hi); CURRENT=3; _bursar`;
-    expect(shellWith('zsh', script)).toMatchObject({ status: 0, stdout: 'history\n' });
-  });
-  it.skipIf(!has('fish'))('works in fish', async () => {
-    const script = `${await scriptFor('fish')}\ncomplete -C 'bursar budgets hi'`;
-    expect(shellWith('fish', script)).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('history') as string,
-    });
-  });
+  describeWith('bash', 'in bash', () =>
+    it('works', async () => {
+      const script = `${await scriptFor('bash')}\nCOMP_WORDS=(bursar budgets hi); COMP_CWORD=2; _bursar; echo "\${COMPREPLY[@]}"; complete -p bursar`;
+      expect(shellWith('bash', script)).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^history\ncomplete .*_bursar bursar/) as string,
+      });
+    }),
+  );
+  describeWith('zsh', 'in zsh', () =>
+    it('works', async () => {
+      const script = `compdef() { :; }\ncompadd() { shift; print -l -- \${(P)1}; }\n${await scriptFor('zsh')}\nwords=(bursar budgets hi); CURRENT=3; _bursar`;
+      expect(shellWith('zsh', script)).toMatchObject({ status: 0, stdout: 'history\n' });
+    }),
+  );
+  describeWith('fish', 'in fish', () =>
+    it('works', async () => {
+      const script = `${await scriptFor('fish')}\ncomplete -C 'bursar budgets hi'`;
+      expect(shellWith('fish', script)).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining('history') as string,
+      });
+    }),
+  );
 });

@@ -11,7 +11,6 @@ export interface SignedIn {
   readonly scopes: readonly string[];
   /** Null: all. */
   readonly teams: readonly string[] | null;
-  readonly organisation: string;
 }
 
 export class SignInClient {

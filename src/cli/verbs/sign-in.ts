@@ -78,10 +78,10 @@ async function login(session: Session, url: string): Promise<void> {
   session.print({ server: url, file: servers.fileOf(url), signedIn }, () => whoText(url, signedIn));
 }
 
-function whoText(server: string | null, { kind, name, role, scopes, teams, organisation }: SignedIn): string {
+function whoText(server: string | null, { kind, name, role, scopes, teams }: SignedIn): string {
   const who = `${kind} ${name}, ${role ?? `may ${scopes.join(', ')}`}`;
   const of = teams === null ? 'all teams' : `teams ${teams.join(', ')}`;
-  return printable(`${server ?? "This machine's database"}: ${who}, ${of} of ${organisation}`) + '\n';
+  return printable(`${server ?? "This machine's database"}: ${who}, ${of}`) + '\n';
 }
 
 function address(text: string): string {
