@@ -79,6 +79,8 @@ export interface Sums {
   /** Per currency, over all sums. */
   readonly totals: ReadonlyMap<string, Figure>;
   readonly unpriced: bigint;
+  /** Whether anything but GPU time has no price. */
+  readonly hasUnpricedOthers: boolean;
   /** Per currency: billed amounts of which the bill does not state what is asked for, and in how many lines. */
   readonly unstated: ReadonlyMap<string, { readonly cost: Figure; readonly lines: number }>;
 }
@@ -103,6 +105,8 @@ interface Pack {
   readonly unstated: string | null;
   /** Lines of bills that do not state it, whatever they bill: what a commitment covers is often billed nothing. */
   readonly unstated_lines: string;
+  /** Whether anything but GPU time has no price: storage, traffic, what has no quantity. */
+  readonly others: boolean;
   readonly total: string | null;
 }
 
@@ -138,7 +142,8 @@ export async function readSums(
     const sum = plus(totals.get(currency) ?? null, total ?? '');
     if (sum !== null) totals.set(currency, sum);
   }
-  return { sums: adding.sorted(), totals, unpriced, unstated };
+  const hasUnpricedOthers = packs.some(({ others }) => others);
+  return { sums: adding.sorted(), totals, unpriced, hasUnpricedOthers, unstated };
 }
 
 /** Metered usage goes by the account and the sub-account by which its payer's bills call it, as in budgets' filters. */
@@ -167,22 +172,16 @@ async function asPayersCallThem(
   );
 }
 
-/** Amounts that a bill may leave out; of the others every line that counts has one. */
-const UNSTATED: Readonly<Record<Basis, string>> = {
-  actual: 'null::numeric',
-  accrued: 'null::numeric',
-  billed: 'null::numeric',
-  effective: 'case when c.effective is null then c.billed end',
-  list: 'case when c.list is null then c.billed end',
-};
-
-/** Of the amounts that a bill may leave out: the lines that do. */
-const UNSTATED_LINES: Readonly<Record<Basis, string>> = {
-  actual: '0',
-  accrued: '0',
-  billed: '0',
-  effective: 'case when c.effective is null then c.records else 0 end',
-  list: 'case when c.list is null then c.records else 0 end',
+/** Amounts that a bill may leave out, and the lines that do; of the other bases every line that counts has one. */
+const LEFT_OPEN: Readonly<Partial<Record<Basis, { readonly cost: string; readonly lines: string }>>> = {
+  effective: {
+    cost: 'case when c.effective is null then c.billed end',
+    lines: 'case when c.effective is null then c.records else 0 end',
+  },
+  list: {
+    cost: 'case when c.list is null then c.billed end',
+    lines: 'case when c.list is null then c.records else 0 end',
+  },
 };
 
 const COLUMNS = [
@@ -228,23 +227,43 @@ const LOCAL_DAYS = `(
 
 function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay: boolean): Promise<Pack[]> {
   const { basis, zone } = query;
-  const lines = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}`;
   // What a final bill states needs no price.
-  const unpriced = basis === 'actual' ? `c.unpriced_part_ms - c.stated_part_ms` : `c.unpriced_part_ms`;
-  const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
-  const lackingColumns = (line: string): string =>
-    `string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without,
-         string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated,
-         sum(unstated_lines)::text as unstated_lines`;
+  const [parts, lines] =
+    basis === 'actual'
+      ? ['c.unpriced_part_ms - c.stated_part_ms', 'c.unpriced_lines > c.stated_lines']
+      : ['c.unpriced_part_ms', 'c.unpriced_lines > 0'];
+  const open = LEFT_OPEN[basis];
+  const figures: readonly (readonly [sql: string, name: string])[] = [
+    [`c.${basis}`, 'cost'],
+    ['c.gpu_part_ms', 'parts'],
+    [parts, 'unpriced'],
+    ...(open === undefined
+      ? []
+      : ([
+          [open.cost, 'unstated'],
+          [open.lines, 'unstated_lines'],
+        ] as const)),
+  ];
+  const others = `${lines} and c.unpriced_part_ms = 0`;
+  const line = byDay ? 'day' : 'dimension';
+  const answered = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs,
+       string_agg(coalesce(parts::text, ''), ' ') as parts, bool_or(others) as others,
+       string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without, ${
+         open === undefined
+           ? `null as unstated, '0' as unstated_lines`
+           : `string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated, sum(unstated_lines)::text as unstated_lines`
+       }`;
+  const asked = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}`;
+  const named = (sum: (sql: string) => string): string =>
+    figures.map(([sql, name]) => `${sum(sql)} as ${name}`).join(', ');
   return db.query<Pack>(
     byDay
-      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${lackingColumns('day')}
-         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, ${unpriced} as unpriced,
-                 ${UNSTATED[basis]} as unstated, ${UNSTATED_LINES[basis]} as unstated_lines ${lines}) l
+      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${answered}
+         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day,
+                 ${named((sql) => sql)}, ${others} as others ${asked}) l
          group by team, currency, shared_from, dimension`
-      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${lackingColumns('dimension')}
-         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(${unpriced}) as unpriced,
-                 sum(${UNSTATED[basis]}) as unstated, sum(${UNSTATED_LINES[basis]}) as unstated_lines ${lines}
+      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${answered}
+         from (select c.team, c.currency, c.shared_from, c.dimension, ${named((sql) => `sum(${sql})`)}, bool_or(${others}) as others ${asked}
                group by c.team, c.currency, c.shared_from, c.dimension) l
          group by team, currency, shared_from`,
     given(organisation, query),

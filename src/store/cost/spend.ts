@@ -110,6 +110,7 @@ export class SpendStore {
       sums,
       totals: stated,
       unpriced,
+      hasUnpricedOthers,
       unstated,
     } = await readSums(db, this.dimensions, organisation, query, wanted !== null);
     const lacking = {
@@ -118,7 +119,7 @@ export class SpendStore {
         .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
       setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
-      unpriced: await unpricedUsage(db, organisation, query),
+      unpriced: hasUnpricedOthers && !BILLS.has(basis) ? await unpricedUsage(db, organisation, query) : [],
     };
     if (wanted === null) {
       const totals = [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) }));

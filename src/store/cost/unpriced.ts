@@ -41,16 +41,6 @@ export async function unpricedUsage(
   { from, to, teams, zone, basis, dimensions = null }: Omit<SumsQuery, 'groupBy'>,
 ): Promise<UnpricedUsage[]> {
   if (basis !== 'actual' && basis !== 'accrued') return [];
-  // Most often there is none, and the sums per day say so: hours need not be looked at.
-  const [some] = await db.query(`select 1 from cost_day k where ${DAYS} limit 1`, [
-    organisation,
-    from,
-    to,
-    teams,
-    basis,
-    dimensions,
-  ]);
-  if (some === undefined) return [];
   const rows = await db.query<Row>(
     `select d.provider, d.sku, c.component, c.unpriced_reason as reason, sum(c.quantity)::text as quantity,
        count(distinct (c.team, c.hour))::int as hours
