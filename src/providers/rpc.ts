@@ -281,22 +281,31 @@ export function parseTarget(target: string): RpcTarget | null {
   return kind === 'instance' || kind === 'asg' ? { kind, region, id } : null;
 }
 
+export type Tell = (what: string) => void;
+
 /** One part of a fleet: some kind of target in some region. */
 export interface FleetPart {
   /** For messages: `cn-beijing: instances`. */
   readonly name: string;
-  /** @param lacks is told what of it could not be read, as a sentence: the rest stands */
-  read(lacks: (what: string) => void): Promise<readonly FleetTarget[]>;
+  /**
+   * @param lacks is told what of it could not be read, as a sentence: the rest stands
+   * @param notRead is told what is not known of its targets, which are all there
+   */
+  read(lacks: Tell, notRead: Tell): Promise<readonly FleetTarget[]>;
 }
 
 /** @throws Failure where nothing at all could be read: that of the first part */
 export async function readParts(parts: readonly FleetPart[], at: number): Promise<FleetReading> {
   const lacking: string[] = [];
+  const notRead: string[] = [];
   const results = await Promise.all(
     parts.map(
       async (part): Promise<readonly FleetTarget[] | { readonly part: FleetPart; readonly failure: Failure }> => {
         try {
-          return await part.read((what) => void lacking.push(`${part.name}: ${what}`));
+          return await part.read(
+            (what) => void lacking.push(`${part.name}: ${what}`),
+            (what) => void notRead.push(`${part.name}: ${what}`),
+          );
         } catch (failure) {
           if (failure instanceof Failure) return { part, failure };
           throw failure;
@@ -311,7 +320,7 @@ export async function readParts(parts: readonly FleetPart[], at: number): Promis
     at,
     targets: results.flatMap((result) => ('failure' in result ? [] : result)),
     complete: failed.length === 0 && lacking.length === 0,
-    problems: [...failed.map(({ part, failure }) => `${part.name}: ${failure.message}`), ...lacking],
+    problems: [...failed.map(({ part, failure }) => `${part.name}: ${failure.message}`), ...lacking, ...notRead],
   };
 }
 
@@ -372,7 +381,8 @@ export class Members {
   }
 }
 
-const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
+/** Its id at the cloud. */
+export const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
 
 type Given = Readonly<Record<string, string | undefined>>;
 

@@ -12,6 +12,7 @@ import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/alibaba/alibaba.js';
 import { addressOf } from '../../src/providers/alibaba/client.js';
 import { errorReply, reply, rpcServer, type RpcServer } from '../support/rpc-server.js';
+import { MODELS, problemsOfRequest } from '../support/rpc-model.js';
 import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
 const READ = { id: 'LTAIreader', secret: 'reader-secret-7f3a' };
@@ -72,6 +73,12 @@ function playAccount(on: RpcServer): void {
       },
     };
   });
+  on.play('DescribeInstancesFullStatus', {
+    body: { TotalCount: 0, InstanceFullStatusSet: { InstanceFullStatusType: [] } },
+  });
+  on.play('DescribeInstanceHistoryEvents', {
+    body: { NextToken: '', InstanceSystemEventSet: { InstanceSystemEventType: [] } },
+  });
   on.play('DescribeInstanceTypes', own('DescribeInstanceTypes'));
   on.play('DescribeScalingGroups', ({ params }) => {
     const whole = reply<{ ScalingGroups: { ScalingGroupId: string }[] }>('alibaba', 'DescribeScalingGroups');
@@ -111,6 +118,10 @@ function playAccount(on: RpcServer): void {
 interface InstancesReply {
   NextToken: string;
   Instances: { Instance: { InstanceId: string; Status: string; StoppedMode: string }[] };
+}
+
+interface EventsReply {
+  InstanceSystemEventSet: { InstanceSystemEventType: Record<string, unknown>[] };
 }
 
 interface TaggedReply extends InstancesReply {
@@ -193,6 +204,64 @@ describe('the fleet', () => {
       ['cn-beijing', undefined, READ.id, '2014-05-26'],
       ['cn-beijing', 'caeba0bbb2be03f84eb48b699f0a4883', READ.id, '2014-05-26'],
     ]);
+  });
+
+  describe('has ECS own word that a machine is not well', () => {
+    const wordOf = async (): Promise<readonly [string, string | undefined][]> =>
+      ((await connect().fleet?.())?.targets ?? [])
+        .filter(({ unwell }) => unwell !== undefined)
+        .map(({ target, unwell }) => [target, unwell]);
+    const event = (over: Record<string, unknown>): void => {
+      const whole = reply<EventsReply>('alibaba', 'DescribeInstanceHistoryEvents');
+      const [one] = whole.InstanceSystemEventSet.InstanceSystemEventType;
+      const InstanceSystemEventType = [{ ...one, ...over }];
+      server.play('DescribeInstanceHistoryEvents', {
+        body: { ...whole, InstanceSystemEventSet: { InstanceSystemEventType } },
+      });
+    };
+
+    it('by its health, and by a system event that is at work', async () => {
+      server.play('DescribeInstancesFullStatus', own('DescribeInstancesFullStatus'));
+      expect(await wordOf()).toEqual([[TRAIN, 'HealthStatus Impaired']]);
+      server.play('DescribeInstanceHistoryEvents', own('DescribeInstanceHistoryEvents'));
+      expect(await wordOf()).toEqual([[TRAIN, 'system event SystemFailure.Reboot']]);
+      for (const action of ['DescribeInstancesFullStatus', 'DescribeInstanceHistoryEvents']) {
+        const [first] = server.of(action);
+        expect(first).toMatchObject({ key: READ.id, version: '2014-05-26' });
+        expect(problemsOfRequest(MODELS['alibaba-ecs'][action]!, first?.params ?? {})).toEqual([]);
+      }
+    });
+
+    it('of an event that is announced from its time on, and of none that it was not asked for', async () => {
+      event({ EventCycleStatus: { Name: 'Scheduled' }, NotBefore: '2026-11-20T08:00:01Z' });
+      expect(await wordOf()).toEqual([]);
+      now += 1000;
+      expect(await wordOf()).toEqual([[TRAIN, 'system event SystemFailure.Reboot']]);
+      event({ EventType: { Name: 'InstanceFailure.Reboot' } });
+      expect(await wordOf()).toEqual([]);
+      // It stands still: nothing is the matter with that.
+      event({ InstanceId: 'i-2zeidle' });
+      expect(await wordOf()).toEqual([]);
+    });
+
+    it('over all pages', async () => {
+      server.play('DescribeInstanceHistoryEvents', ({ params }) =>
+        params['NextToken'] === 'more'
+          ? own('DescribeInstanceHistoryEvents')
+          : { body: { NextToken: 'more', InstanceSystemEventSet: { InstanceSystemEventType: [] } } },
+      );
+      expect(await wordOf()).toEqual([[TRAIN, 'system event SystemFailure.Reboot']]);
+    });
+
+    it('or says that it was not read: the machines stand, all of them', async () => {
+      server.play('DescribeInstanceHistoryEvents', error('Forbidden.RAM', 'no', 403));
+      expect(await connect().fleet?.()).toMatchObject({
+        complete: true,
+        problems: [
+          'cn-beijing: instances: health and system events were not read: Alibaba Cloud denied ecs:DescribeInstanceHistoryEvents (Forbidden.RAM): the permission is missing',
+        ],
+      });
+    });
   });
 
   it('lists the scaling groups with GPUs', async () => {

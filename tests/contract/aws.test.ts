@@ -302,6 +302,23 @@ describe('the fleet', () => {
     });
   });
 
+  it.each([
+    ['Server.SpotInstanceShutdown', true, /^its spot request was interrupted: AWS starts it again/],
+    ['Server.ScheduledStop', true, undefined],
+    // It was stopped before, and could not be started: nothing was taken away by that.
+    ['Server.InsufficientInstanceCapacity', false, undefined],
+    ['Client.UserInitiatedShutdown', false, undefined],
+  ])('says whether AWS has stopped an instance: %s, %s', async (code, isAws, ruledOut) => {
+    playFleet(server);
+    server.on(call('DescribeInstances'), reply('describe-instances-2.xml', { 'Client.UserInitiatedShutdown': code }));
+    const { targets } = await connect(reading(server)).fleet();
+    const found = targets.find(({ target }) => target === 'instance/us-east-1/i-0idle1');
+    expect(found).toMatchObject({ state: 'stopped' });
+    expect(found?.ended).toEqual(isAws ? { by: 'cloud', because: `StateReason ${code}` } : undefined);
+    if (ruledOut === undefined) expect(found).not.toHaveProperty('ruledOut');
+    else expect(found?.ruledOut?.start).toMatch(ruledOut);
+  });
+
   it('is incomplete where a region could not be read, and says which', async () => {
     playFleet(server);
     server.on(

@@ -6,6 +6,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { healthQuery } from '../../src/providers/azure/health.js';
 import { OPERATIONS, WORDS, type Operation } from '../../src/providers/azure/operations.js';
 import { ITEM } from '../../src/providers/azure/prices.js';
 import { MODEL, problemsOfTable, typeIn, type Json } from '../support/azure-model.js';
@@ -94,4 +95,25 @@ it('reads of a retail price what the page documents', () => {
   ]);
   expect(read.length).toBeGreaterThan(10);
   for (const [name, type] of read) expect([name, DOCUMENTED[name as keyof typeof DOCUMENTED]]).toEqual([name, type]);
+});
+
+/** learn.microsoft.com, "VM availability information in Azure Resource Graph": fields of both types of the table. */
+const HEALTH_FIELDS = [
+  'targetResourceType',
+  'targetResourceId',
+  'occurredTime',
+  'previousAvailabilityState',
+  'availabilityState',
+  'annotationName',
+  'reason',
+  'category',
+  'context',
+  'summary',
+];
+
+it('asks the graph for what the page of the health table documents', () => {
+  const query = healthQuery(['/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/one']);
+  const asked = [...query.matchAll(/properties\.(\w+)/g)].map(([, name]) => name);
+  expect(asked.length).toBeGreaterThan(5);
+  for (const name of asked) expect(HEALTH_FIELDS).toContain(name);
 });

@@ -107,6 +107,102 @@ describe('the fleet', () => {
     expect(cloud.taken.every(({ by }) => by === 'read')).toBe(true);
   });
 
+  describe('has Azure own word on a machine', () => {
+    const id = (rest: string): string =>
+      `/subscriptions/${SUBSCRIPTION.toUpperCase()}/resourceGroups/RG-ML/providers/Microsoft.Compute/${rest}`;
+    const status = (rest: string, occurredTime: string, availabilityState = 'Unavailable') => ({
+      targetResourceId: id(rest),
+      occurredTime,
+      availabilityState,
+    });
+    const annotation = (rest: string, annotationName: string, context: string, category: string | null = null) => ({
+      targetResourceId: id(rest),
+      occurredTime: '2026-11-20T07:59:00Z',
+      availabilityState: '',
+      annotationName,
+      context,
+      category,
+    });
+    const wordsOf = async (): Promise<unknown[]> =>
+      (await fleetOf(cloud.connect()))
+        .filter(({ unwell, ended }) => unwell !== undefined || ended !== undefined)
+        .map(({ target, unwell, ended }) => [last(target), unwell ?? ended]);
+    const ONE = 'virtualMachines/train-01';
+    const LATELY = '2026-11-20T07:58:00Z';
+
+    it.each<[string, Record<string, unknown>[], unknown[]]>([
+      ['that is available', [status(ONE, LATELY, 'Available')], []],
+      [
+        'whose host crashed',
+        [status(ONE, LATELY), annotation(ONE, 'VirtualMachineHostCrashed', 'Platform-Initiated', 'Unplanned')],
+        [['rg-ml:train-01', 'annotation VirtualMachineHostCrashed']],
+      ],
+      [
+        'of a uniform set, whose host crashed',
+        [
+          status('virtualMachineScaleSets/serve/virtualMachines/0', LATELY),
+          annotation(
+            'virtualMachineScaleSets/serve/virtualMachines/0',
+            'VirtualMachineHostCrashed',
+            'Platform Initiated',
+            'Unplanned',
+          ),
+        ],
+        [['rg-ml:serve:0', 'annotation VirtualMachineHostCrashed']],
+      ],
+      [
+        'that somebody restarts',
+        [
+          status(ONE, '2026-11-20T07:00:00Z'),
+          annotation(ONE, 'VirtualMachineRestarted', 'Customer Initiated', 'Not Applicable'),
+        ],
+        [],
+      ],
+      ['that is unavailable for two minutes, nobody says why', [status(ONE, LATELY)], []],
+      [
+        'that is unavailable for a quarter of an hour, nobody says why',
+        [status(ONE, '2026-11-20T07:45:00Z')],
+        [['rg-ml:train-01', 'availabilityState Unavailable']],
+      ],
+    ])('%s', async (_, rows, words) => {
+      cloud.health = [status('virtualMachines/placed-01', LATELY, 'Available'), ...rows];
+      expect(await wordsOf()).toEqual(words);
+    });
+
+    it('tells an eviction of a spot machine from a stop by a person', async () => {
+      cloud.power(cloud.machine('spot-01'), 'deallocated');
+      const rest = 'virtualMachines/spot-01';
+      const available = status('virtualMachines/placed-01', LATELY, 'Available');
+      cloud.health = [available, annotation(rest, 'VirtualMachineDeallocationInitiated', 'Customer Initiated')];
+      expect(await wordsOf()).toEqual([]);
+      cloud.health = [available, annotation(rest, 'VirtualMachinePreempted', 'Platform Initiated', 'Unplanned')];
+      expect(await wordsOf()).toEqual([
+        ['rg-ml:spot-01', { by: 'cloud', because: 'annotation VirtualMachinePreempted' }],
+      ]);
+      // It was started again since, and stopped by a person: the newest word counts.
+      const newest = annotation(rest, 'VirtualMachineDeallocationInitiated', 'Customer Initiated');
+      cloud.health.unshift({ ...newest, occurredTime: '2026-11-20T07:59:30Z' });
+      expect(await wordsOf()).toEqual([]);
+    });
+
+    it('or says that there was none: denied, or left out without an error; the machines stand, all of them', async () => {
+      cloud.play('graph', DENIED);
+      const denied = await cloud.connect().fleet?.();
+      expect(denied).toMatchObject({ complete: true });
+      expect(denied?.problems).toEqual(
+        ['virtual machines', 'scale sets'].map(
+          (part) =>
+            `${SUBSCRIPTION}: ${part}: what Azure says of their health was not read: Azure denied Microsoft.ResourceGraph/resources/read (AuthorizationFailed): the permission is missing`,
+        ),
+      );
+      cloud.play('graph', () => null);
+      cloud.health = [];
+      expect((await cloud.connect().fleet?.())?.problems[0]).toBe(
+        `${SUBSCRIPTION}: virtual machines: the graph has no word on the health of any of the 5 that run: Microsoft.ResourceHealth/availabilityStatuses/read may be missing`,
+      );
+    });
+  });
+
   it('lists the scale sets that bring GPUs, with their bounds, their mix and what is inside', async () => {
     const groups = (await fleetOf(cloud.connect())).filter(({ kind }) => kind === 'group');
     expect(groups.map(({ target }) => target)).toEqual([SERVE, MIXED, POOL]);

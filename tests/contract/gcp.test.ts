@@ -257,6 +257,122 @@ describe('the fleet', () => {
   });
 });
 
+describe('what Google itself did to an instance', () => {
+  const LATE = '2026-11-20T00:59:00.000-07:00';
+  let count = 0;
+  const did = (operationType: string, targetId: string, over: Record<string, unknown> = {}): void => {
+    count += 1;
+    api.operations.push({
+      name: `system-${count}`,
+      operationType,
+      targetId,
+      insertTime: LATE,
+      user: 'system',
+      zone: 'https://www.googleapis.com/compute/v1/projects/ml-prod/zones/us-central1-a',
+      status: 'DONE',
+      ...over,
+    });
+  };
+  const person = { user: 'ada@example.com' };
+  const remove = (id: string): void => {
+    api.instances.splice(
+      api.instances.findIndex((one) => one['id'] === id),
+      1,
+    );
+  };
+  const seen = async (target: string, connection = connect()) =>
+    (await connection.fleet?.())?.targets.find((one) => one.target === target);
+
+  it('is that its host failed while it is called running, until it was started again', async () => {
+    did('compute.instances.hostError', '1001');
+    expect(await seen(TRAINER)).toMatchObject({ state: 'running', unwell: 'operation compute.instances.hostError' });
+    did('compute.instances.automaticRestart', '1001', { insertTime: '2026-11-20T01:00:00.000-07:00' });
+    expect(await seen(TRAINER)).not.toHaveProperty('unwell');
+    api.operations.pop();
+    const trainer = api.instances.find(({ name }) => name === 'trainer-1');
+    if (trainer !== undefined) trainer['lastStartTimestamp'] = '2026-11-20T01:00:00.000-07:00';
+    expect(await seen(TRAINER)).not.toHaveProperty('unwell');
+  });
+
+  it('is that it was preempted, and stands still; what a person stopped says nothing', async () => {
+    did('stop', '1003', person);
+    expect(await seen(NOTEBOOK)).not.toHaveProperty('ended');
+    did('compute.instances.preempted', '1003');
+    const ended = { by: 'cloud', because: 'operation compute.instances.preempted' };
+    expect(await seen(NOTEBOOK)).toMatchObject({ state: 'stopped', ended });
+    // A preemption before its last start is over.
+    api.operations.pop();
+    did('compute.instances.preempted', '1003', { insertTime: '2026-10-01T23:00:00.000-07:00' });
+    expect(await seen(NOTEBOOK)).not.toHaveProperty('ended');
+  });
+
+  it.each([
+    ['preempted', { by: 'cloud', because: 'operation compute.instances.preempted' }, ['compute.instances.preempted']],
+    ['deleted by a person', { by: 'somebody', because: 'operation delete' }, ['delete']],
+    [
+      'preempted, and deleted for that',
+      { by: 'cloud', because: 'operation compute.instances.preempted' },
+      ['compute.instances.preempted', 'delete'],
+    ],
+  ])('is told for an hour of an instance that is not listed any more: %s', async (_, ended, kinds) => {
+    const connection = connect();
+    expect(await seen(TRAINER, connection)).toMatchObject({ state: 'running' });
+    for (const kind of kinds) did(kind, '1001', person);
+    remove('1001');
+    for (const minutes of [1, 58]) {
+      now += minutes * 60_000;
+      expect(await seen(TRAINER, connection)).toMatchObject({
+        state: 'gone',
+        billing: 'ended',
+        ended,
+        name: 'trainer-1',
+      });
+    }
+    now += 2 * 60_000;
+    expect(await seen(TRAINER, connection)).toBeUndefined();
+  });
+
+  it('is not said of one that its group deleted, of one whose deletion failed, or that nothing explains', async () => {
+    for (const over of [
+      { user: '123@cloudservices.gserviceaccount.com' },
+      { ...person, error: { errors: [] } },
+      null,
+    ]) {
+      const connection = connect();
+      const before = [...api.instances];
+      expect(await seen(TRAINER, connection)).toMatchObject({ state: 'running' });
+      if (over !== null) did('delete', '1001', over);
+      remove('1001');
+      expect(await seen(TRAINER, connection)).toBeUndefined();
+      api.instances.splice(0, api.instances.length, ...before);
+      api.operations.length = 0;
+    }
+  });
+
+  it('is not asked of a reading that lacks a zone: what is not listed may be there', async () => {
+    const connection = connect();
+    await seen(TRAINER, connection);
+    did('delete', '1001', person);
+    remove('1001');
+    api.unreachable = ['zones/us-central1-b'];
+    expect(await seen(TRAINER, connection)).toBeUndefined();
+    api.unreachable = [];
+    expect(await seen(TRAINER, connection)).toMatchObject({ state: 'gone' });
+  });
+
+  it('is named as not read where that is denied, and the instances stand, all of them', async () => {
+    api.withoutOperations = ['us-central1-a'];
+    const reading = await connect().fleet?.();
+    expect(reading).toMatchObject({
+      complete: true,
+      problems: [
+        'ml-prod: instances: what Google itself did to instances in us-central1-a was not read: Google Cloud denied compute.zoneOperations.list (forbidden): the permission is missing',
+      ],
+    });
+    expect(reading?.targets.map(({ target }) => target)).toContain(TRAINER);
+  });
+});
+
 describe('acting', () => {
   it('stops and starts, each once, under the token as the request id', async () => {
     const connection = connect();

@@ -238,6 +238,8 @@ describe('Alibaba Cloud', () => {
       'DescribeInstanceTypes',
       'DescribeScalingGroups',
       'DescribeScalingConfigurations',
+      'DescribeInstancesFullStatus',
+      'DescribeInstanceHistoryEvents',
       'DescribeScalingInstances',
       'DescribeLifecycleHooks',
       'DescribeScalingRules',
@@ -317,6 +319,7 @@ describe('Tencent Cloud', () => {
     let changes = 0;
     for (const action of [
       'DescribeInstances',
+      'DescribeTaskInfo',
       'DescribeRegions',
       'DescribeZoneInstanceConfigInfos',
       'DescribeAutoScalingGroups',

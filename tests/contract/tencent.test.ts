@@ -10,6 +10,7 @@ import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/tencent/tencent.js';
 import { errorReply, reply, rpcServer, type RpcServer } from '../support/rpc-server.js';
+import { MODELS, problemsOfRequest } from '../support/rpc-model.js';
 import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
 const READ = { id: 'AKIDreader', secret: 'reader-key-7f3a' };
@@ -57,6 +58,10 @@ interface GroupsReply {
   readonly Response: { readonly AutoScalingGroupSet: { readonly AutoScalingGroupId: string }[] };
 }
 
+interface TasksReply {
+  readonly Response: { readonly RepairTaskInfoSet: Record<string, unknown>[] };
+}
+
 interface MembersReply {
   readonly Response: { readonly AutoScalingInstanceSet: { readonly InstanceId: string }[] };
 }
@@ -88,6 +93,7 @@ function playAccount(on: RpcServer): void {
     );
     return answer({ TotalCount: groups.length, AutoScalingGroupSet: groups });
   });
+  on.play('DescribeTaskInfo', answer({ TotalCount: 0, RepairTaskInfoSet: [] }));
   on.play('DescribeLaunchConfigurations', own('DescribeLaunchConfigurations'));
   on.play('DescribeLifecycleHooks', own('DescribeLifecycleHooks'));
   on.play('DescribeScalingPolicies', own('DescribeScalingPolicies'));
@@ -182,6 +188,52 @@ describe('the fleet', () => {
           service,
         ]),
     ).toEqual([0, 2, 4].map((offset) => [offset, 100, READ.id, '2017-03-12', 'ap-guangzhou', 'cvm']));
+  });
+
+  describe('has CVM own word that a machine is not well', () => {
+    const wordOf = async (): Promise<readonly [string, string | undefined][]> =>
+      ((await connect().fleet?.())?.targets ?? [])
+        .filter(({ unwell }) => unwell !== undefined)
+        .map(({ target, unwell }) => [target, unwell]);
+    const tasks = (...over: Record<string, unknown>[]): void => {
+      const [one] = reply<TasksReply>('tencent', 'DescribeTaskInfo').Response.RepairTaskInfoSet;
+      server.play('DescribeTaskInfo', ({ params }) => {
+        const offset = Number(params['Offset']);
+        const page = over.slice(offset, offset + 1).map((each) => ({ ...one, ...each }));
+        return answer({ TotalCount: over.length, RepairTaskInfoSet: page });
+      });
+    };
+
+    it('by a repair task that is open, over all pages', async () => {
+      server.play('DescribeTaskInfo', own('DescribeTaskInfo'));
+      expect(await wordOf()).toEqual([[TRAIN, 'repair task 102: instance runs abnormally']]);
+      const [asked] = server.of('DescribeTaskInfo');
+      expect(asked).toMatchObject({
+        key: READ.id,
+        region: 'ap-guangzhou',
+        service: 'cvm',
+        // Without it only the tasks of today would be listed; in Beijing's time.
+        params: { StartDate: '2026-11-13 00:00:00', TaskStatus: [1, 2] },
+      });
+      expect(problemsOfRequest(MODELS['tencent-cvm']['DescribeTaskInfo']!, asked?.params ?? {})).toEqual([]);
+      tasks({ InstanceId: 'ins-web01' }, { TaskTypeId: 104, TaskStatus: 1 });
+      expect(await wordOf()).toEqual([[TRAIN, 'repair task 104: network is abnormal']]);
+    });
+
+    it('by none that is over, only warns, or is of a machine that stands still', async () => {
+      tasks({ TaskStatus: 3 }, { TaskTypeId: 105 }, { InstanceId: 'ins-share01' });
+      expect(await wordOf()).toEqual([]);
+    });
+
+    it('or says that it was not read: the machines stand, all of them', async () => {
+      server.play('DescribeTaskInfo', error('UnauthorizedOperation'));
+      expect(await connect().fleet?.()).toMatchObject({
+        complete: true,
+        problems: [
+          'ap-guangzhou: instances: repair tasks were not read: Tencent Cloud denied cvm:DescribeTaskInfo (UnauthorizedOperation): the permission is missing',
+        ],
+      });
+    });
   });
 
   it('lists the auto scaling groups with GPUs', async () => {

@@ -280,6 +280,24 @@ describe('a machine that dies with its exporter', () => {
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });
 
+  it('is started again where its cloud has stopped it, as a spot machine that keeps its disks', async () => {
+    const ended = { by: 'cloud', because: 'annotation VirtualMachinePreempted' } as const;
+    const stopped = instance('host-1', { state: 'stopped', billing: 'partly', ended });
+    const [dcgm, , elsewhere] = targets(15, dies(31));
+    const { run, actions, cloud } = await world(
+      [dcgm!, elsewhere!],
+      (now) => [now < at(31) ? instance('host-1') : stopped],
+      { spares: false },
+    );
+    await run(30);
+    cloud.add(stopped);
+    await run(60);
+    const [action, ...others] = await actions();
+    expect([action?.effect, others]).toEqual([{ kind: 'start', target: 'instance/host-1' }, []]);
+    expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
+    expect(cloud.targets.get('instance/host-1')?.state).toBe('running');
+  });
+
   it('is left to its own scaling group, and that is said', async () => {
     const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
     const labels = { 'aws:autoscaling:groupName': 'train' };

@@ -77,8 +77,9 @@ export class AzureCloud {
   readonly problems: string[] = [];
   /** Requests by the name that the table of requests gives them, with the identity and what they were asked with. */
   readonly taken: { name: string; by: string; values: Asked['values']; query: Json; body: unknown }[] = [];
-  /** Rows of Azure Resource Graph. */
+  /** Rows of Azure Resource Graph: spot prices; and of the health of machines, where they are not all available. */
   rows: unknown[] = [];
+  health: Json[] | null = null;
   granted: Json[] = [{ actions: ['*'], notActions: [] }];
   /** How often something was changed. */
   changes = 0;
@@ -295,10 +296,17 @@ export class AzureCloud {
       case 'permissions':
         return json({ value: by === 'act' ? this.granted : [{ actions: ['*/read'], notActions: [] }] });
       case 'graph':
-        return json({ totalRecords: this.rows.length, count: this.rows.length, data: this.rows });
+        return this.graph((body as { readonly query: string }).query);
       default:
         return by === 'act' ? this.change(asked, body) : DENIED;
     }
+  }
+
+  private graph(query: string): WireReply {
+    const asked = [...(/targetResourceId\) in~ \((.+?)\)/.exec(query)?.[1] ?? '').matchAll(/'([^']+)'/g)];
+    const available = asked.map(([, id]) => ({ targetResourceId: id, availabilityState: 'Available' }));
+    const data = query.startsWith('HealthResources') ? (this.health ?? available) : this.rows;
+    return json({ totalRecords: data.length, count: data.length, data });
   }
 
   /** All machines, with their views alone where only the states are asked for; the view of a set's where it may be. */

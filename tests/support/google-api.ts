@@ -70,6 +70,8 @@ export class GoogleApi {
   skus: unknown[] = [];
   /** Scopes that do not answer. */
   unreachable: string[] = [];
+  /** Zones whose operations may not be listed. */
+  withoutOperations: string[] = [];
   /** Permissions that the accounts lack. */
   denied: string[] = [];
   /** What the next operation of a method ends with. */
@@ -224,10 +226,8 @@ export class GoogleApi {
   }
 }
 
-const ok = (body: unknown): Exclude<Script, string> => ({
-  status: 200,
-  body: JSON.parse(JSON.stringify(body)) as unknown,
-});
+type Answered = Exclude<Script, string>;
+const ok = (body: unknown): Answered => ({ status: 200, body: JSON.parse(JSON.stringify(body)) as unknown });
 const found = (one: Resource | undefined): Exclude<Script, string> =>
   one === undefined ? (googleError(404, 'notFound', 'was not found') as Exclude<Script, string>) : ok(one);
 
@@ -268,9 +268,17 @@ const both = (name: string): readonly string[] => [
 const each = <Value>(ids: readonly string[], value: Value): Record<string, Value> =>
   Object.fromEntries(ids.map((id) => [id, value]));
 
-const listOperations: Read = (api, { query }) => {
-  const id = /^clientOperationId = "(.+)"$/.exec(query['filter'] ?? '')?.[1];
-  return ok({ items: api.operations.filter(({ clientOperationId }) => clientOperationId === id) });
+/** Filters of the forms that Compute Engine documents: `field = value`, in brackets with AND and OR between them. */
+const listOperations: Read = (api, { query, path: { zone } }) => {
+  if (zone !== undefined && api.withoutOperations.includes(zone)) return googleError(403, 'forbidden') as Answered;
+  const groups = (query['filter'] ?? '').split(' AND ').map((text) => [...text.matchAll(/(\w+) = "?([\w.-]+)"?/g)]);
+  const fits = (one: Resource): boolean =>
+    groups.every((words) => words.some(([, field = '', value]) => String(one[field]) === value));
+  return ok({
+    items: api.operations.filter(
+      (one) => fits(one) && (one['zone'] === undefined || String(one['zone']).endsWith(`/${zone}`)),
+    ),
+  });
 };
 const waitForOperation: Read = (api, { path: { operation } }) =>
   found(api.operations.find(({ name }) => name === operation));

@@ -190,10 +190,10 @@ function overview(providers: readonly Provider[]): string {
  */
 const HELD: Readonly<Record<string, string>> = {
   alibaba:
-    'Held against: requests by the official RPC client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups and the addresses after the models of the official SDK (ess20220222) and the page of endpoints. Not held against an account.',
+    'Held against: requests by the official RPC client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups and the addresses after the models of the official SDK (ess20220222) and the page of endpoints; the questions about health and system events and what is read of the answers, field by field, against those of ecs20140526 7.11.6. Not held against an account.',
   aws: 'Held against: requests and replies by the official SDK, replies written by hand after the API references. By hand against moto 5.2 (0af643a5), behind a proxy that loses answers: reading instances, types, groups and their settings; stop, start and their rehearsals, with lost and throttled answers and the process killed in between; the policies of the page that connects AWS. Scaling groups (capacity, mixed policy there and back, a member replaced, protected members, suspended processes, their own policies), replacements from a launch template (also with a lost answer, without capacity, killed in between), volumes. Prices, purchases and the content of Cost Explorer were held against fakes alone; savings plans were not. Not held against an account.',
   azure:
-    "Held against: Microsoft's own SDK packages, which are made from the published OpenAPI documents (arm-compute 22.4.0, arm-network 33.5.0, arm-monitor 7.0.0, arm-authorization 9.0.0, arm-resourcegraph 4.2.1): every request, parameter, version, body and field that is read; the same holds for the server of the tests, which refuses what they do not have. Retail prices against the fields of their page. Not held against an account.",
+    "Held against: Microsoft's own SDK packages, which are made from the published OpenAPI documents (arm-compute 22.4.0, arm-network 33.5.0, arm-monitor 7.0.0, arm-authorization 9.0.0, arm-resourcegraph 4.2.1): every request, parameter, version, body and field that is read; the same holds for the server of the tests, which refuses what they do not have. Retail prices and the health table against the fields of their pages. Not held against an account.",
   fake: 'Held against: the contract that every cloud is held to.',
   gcp: "Held against: every request that can be sent and every field of a reply that is read, by Google's discovery documents (compute v1 of 2026-09-22, cloudbilling v1, cloudresourcemanager v3), and a server that keeps a small state, checks the signature and the scopes of each token and holds each request and reply against them. The words of the catalogue's SKUs are Google's SKU explorer's. Not held against an account.",
   kubernetes:
@@ -206,21 +206,24 @@ const HELD: Readonly<Record<string, string>> = {
   runpod:
     "Held against: every request that can be sent, and every field, type and word of a reply or a failure that is read, by Runpod's OpenAPI document (REST API 2.0.0, as its documentation has it on 2026-08-20, then in beta), and a server that keeps a small state and holds each request and answer against it. Not held against an account.",
   tencent:
-    'Held against: requests by the official client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups after the types of the official SDK (4.1.313). Not held against an account.',
+    'Held against: requests by the official client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups after the types of the official SDK (4.1.313); the question about repair tasks and what is read of the answer, field by field, against those of 4.1.316. Not held against an account.',
   webhook: 'Held against: its own contract, as OpenAPI has it.',
 };
 
 /** By which word of its own a cloud says that a machine that it calls running is not well: beside silent exporters. */
 const WELL: Readonly<Record<string, string>> = {
-  alibaba: 'none is read: its system events (DescribeInstancesFullStatus) are not asked for.',
-  aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop from their time on.',
-  azure: 'none is read: Resource Health and scheduled events are not asked for.',
-  gcp: 'the status REPAIRING.',
+  alibaba:
+    'the health Impaired, and the system events SystemFailure.Reboot, SystemFailure.Redeploy and SystemMaintenance.Redeploy that are at work, or from their time on. That a spot machine is reclaimed: its lock Recycling, before it is released; a release by a person and one by the cloud that was not seen locked look the same.',
+  aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop from their time on. What ended or stopped it: the state reason.',
+  azure:
+    'the availability Unavailable in the health table of Azure Resource Graph: at once where the annotation is platform-initiated and unplanned, after 15 minutes where nobody says why, never where a person or process asked for it. An eviction that deallocates: the annotation VirtualMachinePreempted of a spot machine. A machine that is not listed any more, by an eviction or by a person, is only known to be gone.',
+  gcp: 'the status REPAIRING, and the operations compute.instances.hostError and compute.instances.preempted since its last start. Of a machine that is not listed any more these, or the operation delete of a person, for an hour, by the process that listed it before.',
   kubernetes: 'the condition Ready of a node.',
   lambda: 'the status unhealthy.',
   nebius: 'the state ERROR.',
   runpod: 'the status ERROR.',
-  tencent: 'none is read: its repair tasks (DescribeTaskInfo) are not asked for.',
+  tencent:
+    'the open repair tasks 102 (instance runs abnormally) and 104 (network is abnormal). That a spot machine is reclaimed shows only inside it; a machine that is not listed any more is only known to be gone.',
 };
 
 const wellOf = (name: string): string =>

@@ -6,7 +6,14 @@
  * recommendation with its reason.
  */
 import type { Action, Next, Reason } from './action.js';
-import { inverseOf, isTakenByCloud, type Effect, type FleetTarget, type TargetKind } from '../fleet/fleet.js';
+import {
+  inverseOf,
+  isStoppedByCloud,
+  isTakenByCloud,
+  type Effect,
+  type FleetTarget,
+  type TargetKind,
+} from '../fleet/fleet.js';
 import { groupOf, undoingGroup } from '../fleet/membership.js';
 import { obstaclesTo } from '../fleet/settings.js';
 import type { PolicyView, ResourceView, WorkloadView } from '../policy/view.js';
@@ -90,6 +97,8 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
           'group-replaces',
           `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
         );
+      // What its cloud has stopped is made anew by starting it: the cloud looks for another host.
+      if (group === null && isStoppedByCloud(seen)) return onInstance(seen, { kind: 'start', target: seen.target });
       return onInstance(seen, { kind: 'replace', target: seen.target, group });
     }
     case 'Start':

@@ -97,7 +97,9 @@ export interface FleetTarget {
   readonly asOne?: true;
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
-  /** Who ends it or has ended it; absent: it is not ended, or its cloud does not say by whom. */
+  /**
+   * Who ends it or has ended it, or who of the two has stopped it; absent: nobody has, or its cloud does not say who.
+   */
   readonly ended?: Ended;
   /** Its cloud's own word that it does not work as it should, with the name of its field; absent: there is none. */
   readonly unwell?: string;
@@ -117,6 +119,10 @@ export interface Ended {
 /** Whether a machine was taken away by its cloud, for good. */
 export const isTakenByCloud = ({ kind, state, ended }: Pick<FleetTarget, 'kind' | 'state' | 'ended'>): boolean =>
   kind === 'instance' && state === 'gone' && ended?.by === 'cloud';
+
+/** Whether a machine was stopped by its cloud, as a reclaimed spot machine is that keeps its disks: it may be started. */
+export const isStoppedByCloud = ({ kind, state, ended }: Pick<FleetTarget, 'kind' | 'state' | 'ended'>): boolean =>
+  kind === 'instance' && state === 'stopped' && ended?.by === 'cloud';
 
 export interface FleetReading {
   /** Epoch milliseconds at which the provider was asked. */

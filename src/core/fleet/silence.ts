@@ -65,7 +65,7 @@ export interface MachineReading {
   readonly missed: number;
   /** The group that it worked for has as many ready as it wants, without it; null: not known. */
   readonly groupIsWhole: boolean | null;
-  /** Who ends it or has ended it, as its provider says; absent or null: it does not. */
+  /** Who ends it, has ended or has stopped it, as its provider says; absent or null: it does not. */
   readonly ended?: Ended | null;
   /** Its provider's own word that it is not well, though it be called running; absent or null: there is none. */
   readonly unwell?: string | null;
@@ -92,8 +92,8 @@ export type SilenceVerdict =
  * provider, asked since, does not call it running. The first alone looks the same where a machine reboots or its
  * network fails: it is enough to start another beside it, and not to end it. Against it speak: any target of the
  * machine that answers (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped
- * (somebody stopped it) or whose group is whole without it, or that says that somebody ended it, and a monitor that
- * misses more machines than it reaches. The last is the rule of Kubernetes' node controller, which stops evictions
+ * (somebody stopped it, unless it says that the cloud did) or whose group is whole without it, or that says that
+ * somebody ended it, and a monitor that misses more machines than it reaches. The last is the rule of Kubernetes' node controller, which stops evictions
  * where most nodes of a small cluster are silent (kubernetes.io, "Nodes", Rate limits on eviction).
  * @param now epoch milliseconds
  */
@@ -117,7 +117,7 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
         machine.state === 'unknown'
           ? 'its provider does not call it running any more'
           : machine.ended?.by === 'cloud'
-            ? `its cloud has taken it away (${machine.ended.because})`
+            ? `its cloud has ${machine.state === 'stopped' ? 'stopped it' : 'taken it away'} (${machine.ended.because})`
             : isUnwell(machine)
               ? `its cloud says that it is not well (${machine.unwell})`
               : 'its provider does not list it any more',
@@ -133,11 +133,15 @@ function sayOthers(silent: number, machine: MachineReading | null): string {
 }
 
 /**
- * The provider's own word that it is not there, or not well: gone, missed by a complete reading, NotReady (which reads
- * `unknown`), or running on a host that fails its checks.
+ * The provider's own word that it is not there, or not well: gone, missed by a complete reading, stopped by the cloud,
+ * NotReady (which reads `unknown`), or running on a host that fails its checks.
  */
 const isMissed = (machine: MachineReading): boolean =>
-  machine.state === 'gone' || machine.state === 'unknown' || machine.missed > 0 || isUnwell(machine);
+  machine.state === 'gone' ||
+  machine.state === 'unknown' ||
+  machine.missed > 0 ||
+  (machine.state === 'stopped' && machine.ended?.by === 'cloud') ||
+  isUnwell(machine);
 
 const isUnwell = ({ state, unwell }: MachineReading): boolean => state === 'running' && typeof unwell === 'string';
 
@@ -148,7 +152,6 @@ const isTakenAway = (machine: MachineReading): boolean => isMissed(machine) && m
  * not known yet whether it stops, to run again, or ends.
  */
 const isSpokenFor = (machine: MachineReading): boolean =>
-  machine.state === 'stopped' ||
   machine.ended?.by === 'somebody' ||
-  (machine.state === 'stopping' && machine.ended?.by !== 'cloud') ||
+  ((machine.state === 'stopped' || machine.state === 'stopping') && machine.ended?.by !== 'cloud') ||
   isTakenAway(machine);

@@ -5,7 +5,8 @@
  * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import { Members, parseTarget, readParts } from '../rpc.js';
+import { idOf, Members, parseTarget, readParts } from '../rpc.js';
+import { withUnwell } from '../unwell.js';
 import type { AlibabaClient } from './client.js';
 import {
   CONFIGURATIONS_PERMISSION,
@@ -16,6 +17,7 @@ import {
   readGroup,
   SETTINGS_PERMISSIONS,
 } from './groups.js';
+import { HEALTH_PERMISSIONS, unwellInstances } from './health.js';
 import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
@@ -29,6 +31,7 @@ export const IN_USE_PERMISSIONS: readonly string[] = [
 export const FLEET_PERMISSIONS: readonly string[] = [
   ...IN_USE_PERMISSIONS,
   MEMBERS_PERMISSION,
+  ...HEALTH_PERMISSIONS,
   ...SETTINGS_PERMISSIONS,
 ];
 
@@ -46,7 +49,11 @@ export function readFleet(
     client.settings.regions.flatMap((region) => [
       {
         name: `${region}: instances`,
-        read: async (lacks) => members.all(await gpuInstances(client, types, region), region, lacks),
+        read: async (lacks, notRead) => {
+          const found = await members.all(await gpuInstances(client, types, region), region, lacks);
+          const tell = (why: string): void => notRead(`health and system events were not read: ${why}`);
+          return withUnwell(found, idOf, () => unwellInstances(client, region, now), tell);
+        },
       },
       { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
     ]),

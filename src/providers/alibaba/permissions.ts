@@ -64,6 +64,8 @@ function readings(region: string, sku: string | null, now: number): readonly Que
     },
     { service: 'ecs', action: 'DescribeInstanceTypes', params: { MaxResults: 1 } },
     { service: 'ecs', action: 'DescribeRegions', params: {} },
+    { service: 'ecs', action: 'DescribeInstancesFullStatus', params: { RegionId, PageSize: 1 } },
+    { service: 'ecs', action: 'DescribeInstanceHistoryEvents', params: { RegionId, MaxResults: 10 } },
     { service: 'ess', action: 'DescribeScalingGroups', params: { RegionId, PageSize: 1, PageNumber: 1 } },
     { service: 'ess', action: 'DescribeScalingConfigurations', params: { RegionId, PageSize: 1 } },
     { service: 'ess', action: 'DescribeLifecycleHooks', params: { RegionId, PageSize: 1, PageNumber: 1 } },

@@ -7,9 +7,9 @@
  * pricing and billing".
  */
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
-import type { BillingState, Ended, FleetTarget, RunState } from '../../core/fleet/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { unlessFailed } from '../rpc.js';
+import { withUnwell } from '../unwell.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 import type { InstanceTypes, TypeGpus } from './gpus.js';
@@ -44,7 +44,7 @@ export async function readInstances(
 
 /**
  * The GPU instances of a region, those that were terminated within the last hour too.
- * @param lacks is told that their status checks could not be read: the instances stand
+ * @param notRead is told that their status checks could not be read: the instances stand
  * @throws Failure
  */
 export async function gpuInstances(
@@ -52,8 +52,8 @@ export async function gpuInstances(
   types: InstanceTypes,
   region: string,
   now: number,
-  lacks: (what: string) => void,
-): Promise<FleetTarget[]> {
+  notRead: (what: string) => void,
+): Promise<readonly FleetTarget[]> {
   const states = ['pending', 'running', 'stopping', 'stopped', 'shutting-down', 'terminated'];
   const found = await readInstances(clients, region, {
     Filters: [{ Name: 'instance-state-name', Values: states }],
@@ -67,12 +67,8 @@ export async function gpuInstances(
     const type = gpus.get(one.instance.InstanceType ?? '');
     return type === null ? [] : [instanceAsTarget(one, region, type, clients.settings.account)];
   });
-  if (!targets.some(({ state }) => state === 'running')) return targets;
-  const unwell = await unlessFailed(() => unwellInstances(clients, region, now), lacks);
-  return targets.map((target) => {
-    const why = unwell?.get(target.target.slice(instanceTarget(region, '').length));
-    return why === undefined ? target : { ...target, unwell: why };
-  });
+  const idOf = ({ target }: FleetTarget): string => target.slice(instanceTarget(region, '').length);
+  return withUnwell(targets, idOf, () => unwellInstances(clients, region, now), notRead);
 }
 
 const STATES: Readonly<Record<string, RunState>> = {
@@ -121,15 +117,34 @@ export function instanceAsTarget(
   };
 }
 
+/** A spot machine whose interruption stops it, a host that was retired, one that failed. */
+const STOPPED_BY_AWS: ReadonlySet<string> = new Set([
+  'Server.SpotInstanceShutdown',
+  'Server.ScheduledStop',
+  'Server.InternalError',
+]);
+
 /**
  * Who ends or ended it, by the state reason's code: `Server.` codes are AWS' own doing (a spot interruption, a host
  * that failed), `Client.` codes a request, the machine's own shutdown, or what it was launched with (Amazon EC2 API
- * Reference, data type StateReason). A stopped machine is not ended: it may run again.
+ * Reference, data type StateReason). A stopped machine says only that AWS has stopped it; and a spot machine that was
+ * interrupted so is started by AWS alone (Amazon EC2 User Guide, "Spot Instance interruption behavior").
  */
-function endedOf({ State, StateReason }: Instance): { readonly ended?: Ended } {
+function endedOf({ State, StateReason }: Instance): Pick<FleetTarget, 'ended' | 'ruledOut'> {
   const code = StateReason?.Code;
-  if ((State?.Name !== 'shutting-down' && State?.Name !== 'terminated') || code === undefined) return {};
-  return { ended: { by: code.startsWith('Server.') ? 'cloud' : 'somebody', because: `StateReason ${code}` } };
+  if (code === undefined) return {};
+  const because = `StateReason ${code}`;
+  if (State?.Name === 'stopped')
+    return STOPPED_BY_AWS.has(code)
+      ? {
+          ended: { by: 'cloud', because },
+          ...(code === 'Server.SpotInstanceShutdown'
+            ? { ruledOut: { start: 'its spot request was interrupted: AWS starts it again when it has capacity' } }
+            : {}),
+        }
+      : {};
+  if (State?.Name !== 'shutting-down' && State?.Name !== 'terminated') return {};
+  return { ended: { by: code.startsWith('Server.') ? 'cloud' : 'somebody', because } };
 }
 
 /**

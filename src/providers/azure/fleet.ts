@@ -7,13 +7,19 @@
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { readParts } from '../rpc.js';
 import type { AzureClient } from './client.js';
+import { HEALTH_PERMISSIONS, withHealth } from './health.js';
 import { gpuMachines, MACHINE_PERMISSIONS, readMachine } from './machines.js';
 import type { ScaleSet } from './operations.js';
 import { gpuScaleSets, readMember, readScaleSet, readScaleSets, SET_PERMISSIONS } from './scale-sets.js';
 import { SIZES_PERMISSION, type Sizes } from './sizes.js';
 import { parseTarget } from './targets.js';
 
-export const FLEET_PERMISSIONS: readonly string[] = [...MACHINE_PERMISSIONS, ...SET_PERMISSIONS, SIZES_PERMISSION];
+export const FLEET_PERMISSIONS: readonly string[] = [
+  ...MACHINE_PERMISSIONS,
+  ...SET_PERMISSIONS,
+  SIZES_PERMISSION,
+  ...HEALTH_PERMISSIONS,
+];
 
 /** @throws Failure where nothing at all could be read */
 export function readFleet(client: AzureClient, sizes: Sizes, now: number): Promise<FleetReading> {
@@ -24,18 +30,18 @@ export function readFleet(client: AzureClient, sizes: Sizes, now: number): Promi
       return [
         {
           name: `${subscription}: virtual machines`,
-          read: (lacks) =>
-            gpuMachines(
-              client,
-              sizes,
-              sets().catch(() => null),
-              subscription,
-              lacks,
-            ),
+          read: async (lacks, notRead) => {
+            const setsOrNone = sets().catch(() => null);
+            const machines = await gpuMachines(client, sizes, setsOrNone, subscription, lacks);
+            return withHealth(client, subscription, machines, now, notRead);
+          },
         },
         {
           name: `${subscription}: scale sets`,
-          read: (lacks) => gpuScaleSets(client, sizes, sets(), subscription, lacks),
+          read: async (lacks, notRead) => {
+            const targets = await gpuScaleSets(client, sizes, sets(), subscription, lacks);
+            return withHealth(client, subscription, targets, now, notRead);
+          },
         },
       ];
     }),

@@ -9,6 +9,7 @@ import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { readParts } from '../rpc.js';
 import type { GoogleClient } from './client.js';
 import { COMMITMENT_PERMISSIONS, gpuCommitments } from './commitments.js';
+import type { Events } from './events.js';
 import { GROUP_PERMISSIONS, gpuGroups, readGroup, type GroupReader } from './groups.js';
 import { gpuInstances, INSTANCE_PERMISSIONS, readInstance } from './instances.js';
 import { isZone, parseTarget } from './targets.js';
@@ -20,11 +21,21 @@ export const FLEET_PERMISSIONS: readonly string[] = [
 ];
 
 /** @throws Failure where nothing at all could be read */
-export function readFleet(reader: GroupReader, now: number): Promise<FleetReading> {
+export function readFleet(reader: GroupReader, events: Events, now: number): Promise<FleetReading> {
   const { client, types } = reader;
   return readParts(
     client.settings.projects.flatMap((project) => [
-      { name: `${project}: instances`, read: (lacks) => gpuInstances(client, types, project, lacks) },
+      {
+        name: `${project}: instances`,
+        read: async (lacks, notRead) => {
+          let whole = true;
+          const listed = await gpuInstances(client, types, project, (what) => {
+            whole = false;
+            lacks(what);
+          });
+          return events.withEvents(project, listed, whole, now, notRead);
+        },
+      },
       { name: `${project}: managed instance groups`, read: (lacks) => gpuGroups(reader, project, lacks) },
       { name: `${project}: commitments`, read: (lacks) => gpuCommitments(client, project, lacks) },
     ]),

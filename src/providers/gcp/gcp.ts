@@ -11,6 +11,7 @@ import { effectsOf, type Provider, type ProviderConnection } from '../../core/po
 import { SeenPrices } from '../rpc.js';
 import { Effects, EFFECT_PERMISSIONS, RECEIPT_PERMISSIONS } from './apply.js';
 import { CLOUD, GoogleClient } from './client.js';
+import { Events } from './events.js';
 import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { Templates, type GroupReader } from './groups.js';
 import { granted } from './permissions.js';
@@ -39,6 +40,7 @@ export const provider: Provider = {
     const types = new MachineTypes(client);
     const reader: GroupReader = { client, types, templates: new Templates(client) };
     const effects = new Effects(reader, clock);
+    const events = new Events(client);
     const seen = new SeenPrices();
     return {
       name: 'gcp',
@@ -46,7 +48,7 @@ export const provider: Provider = {
       canAct: settings.act !== null,
       effects: async () => effectsOf(provider.abilities),
       prices: (since, partial) => readPrices(client, types, seen, since, clock.now(), partial),
-      fleet: () => readFleet(reader, clock.now()),
+      fleet: () => readFleet(reader, events, clock.now()),
       target: (target) => readTarget(reader, target),
       apply: (effect, token, before) => effects.apply(effect, token, before),
       outcome: (effect, token) => effects.outcome(effect, token),

@@ -153,6 +153,10 @@ const OPERATION = z.object({
   name: text,
   status: word('PENDING', 'RUNNING', 'DONE'),
   clientOperationId: text,
+  operationType: text,
+  targetId: long,
+  insertTime: text,
+  user: text,
   error: z.object({ errors: z.array(z.object({ code: text, message: text })).nullish() }).nullish(),
 });
 export type Receipt = z.output<typeof OPERATION>;

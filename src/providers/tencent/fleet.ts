@@ -5,7 +5,8 @@
  * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import { Members, parseTarget, readParts } from '../rpc.js';
+import { idOf, Members, parseTarget, readParts } from '../rpc.js';
+import { withUnwell } from '../unwell.js';
 import type { TencentClient } from './client.js';
 import {
   CONFIGURATIONS_PERMISSION,
@@ -16,6 +17,7 @@ import {
   readGroupTarget,
   SETTINGS_PERMISSIONS,
 } from './groups.js';
+import { HEALTH_PERMISSION, unwellInstances } from './health.js';
 import { gpuInstances, INSTANCES_PERMISSION, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
@@ -25,6 +27,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   CONFIGURATIONS_PERMISSION,
   MEMBERS_PERMISSION,
   TYPES_PERMISSION,
+  HEALTH_PERMISSION,
   ...SETTINGS_PERMISSIONS,
 ];
 
@@ -42,7 +45,11 @@ export function readFleet(
     client.settings.regions.flatMap((region) => [
       {
         name: `${region}: instances`,
-        read: async (lacks) => members.all(await gpuInstances(client, region), region, lacks),
+        read: async (lacks, notRead) => {
+          const found = await members.all(await gpuInstances(client, region), region, lacks);
+          const tell = (why: string): void => notRead(`repair tasks were not read: ${why}`);
+          return withUnwell(found, idOf, () => unwellInstances(client, region, now), tell);
+        },
       },
       { name: `${region}: auto scaling groups`, read: () => gpuGroups(client, types, region, now) },
     ]),

@@ -21,6 +21,7 @@ interface Question {
 const readings = (now: number): readonly Question[] => [
   { service: 'cvm', action: 'DescribeInstances', params: { Limit: 1 } },
   { service: 'cvm', action: 'DescribeRegions', params: {} },
+  { service: 'cvm', action: 'DescribeTaskInfo', params: { Limit: 1, Offset: 0 } },
   {
     service: 'cvm',
     action: 'DescribeZoneInstanceConfigInfos',

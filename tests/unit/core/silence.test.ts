@@ -54,6 +54,13 @@ describe('a machine', () => {
       onlySilent: false,
       witness: 'its cloud says that it is not well (SystemStatus impaired)',
     });
+    const taken = { by: 'cloud', because: 'operation compute.instances.preempted' } as const;
+    expect(judgeSilence(silence({ machine: read({ state: 'stopped', ended: taken }) }), NOW)).toMatchObject({
+      onlySilent: false,
+      witness: 'its cloud has stopped it (operation compute.instances.preempted)',
+    });
+    // Its group has what it wants without it.
+    expect(kind({ machine: read({ state: 'stopped', ended: taken, groupIsWhole: true }) })).toBe('none');
     // Somebody stopped it meanwhile.
     expect(kind({ machine: { ...unwell, state: 'stopped' } })).toBe('none');
     expect(kind({ machine: unwell, othersAnswering: 1 })).toBe('none');
@@ -72,6 +79,7 @@ describe('a machine', () => {
     ['its provider lists it no more', read({ state: 'gone', missed: 1 })],
     ['its provider says it is gone', read({ state: 'gone' })],
     ['its node is not ready', read({ state: 'unknown' })],
+    ['its cloud has stopped it', read({ state: 'stopped', ended: { by: 'cloud', because: 'a test' } })],
     ['it is gone and its group waits for another', read({ state: 'gone', groupIsWhole: false })],
   ])('is lost without another target where %s', (_, machine) =>
     expect(kind({ othersSilent: 0, machine })).toBe('lost'),
