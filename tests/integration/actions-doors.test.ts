@@ -10,6 +10,7 @@ import type { ActionJson, ActionStory } from '../../src/store/action/action-json
 import type { StoredStop } from '../../src/store/action/safety.js';
 import { actingWorld, type ActingWorld } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
+import { endpoints } from '../../src/web/web.module.js';
 import { NOW, testApi } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
 
@@ -171,6 +172,72 @@ describe('actions over REST', async () => {
         .status,
     ).toBe(403);
     expect((await api.call('GET', '/v1/limits')).body).toMatchObject({ limits: { separateApprover: false } });
+  });
+});
+
+describe('how a machine was made', async () => {
+  const api = await testApi();
+  const SECRET = 'launched-with-a-key-7f3a';
+  const launched = instance('launched', { launch: { KeyName: SECRET, UserData: SECRET } });
+
+  it('is for its provider alone: no door answers with it, and nothing else keeps it', async () => {
+    const { stores } = api;
+    const { db } = stores;
+    const reading = { at: NOW, targets: [launched], complete: true, problems: [] };
+    await stores.fleet.save(db, 'default', 'cloud', reading, () => 'red');
+    const id = await db.transaction(async (tx) => {
+      const { action } = await stores.actions.propose(
+        tx,
+        'default',
+        {
+          team: 'red',
+          connection: 'cloud',
+          target: launched.target,
+          effect: { kind: 'stop', target: launched.target },
+          mode: 'approve',
+          recommendation: null,
+          policy: 'idle-stop',
+          document: 'doc',
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'policy:doc',
+          evidenceAt: NOW,
+          expiresAt: NOW + HOUR_MS,
+        },
+        NOW,
+      );
+      const by = { at: NOW, actor: 'boss' };
+      const approved = await stores.actions.move(tx, 'default', action, 'approved', by);
+      const read = { before: launched, beforeAt: NOW, after: launched, afterAt: NOW };
+      await stores.actions.move(tx, 'default', approved.action, 'intended', { ...by, set: { token: 't-1', ...read } });
+      return action.id;
+    });
+    const shown: string[] = [];
+    for (const { method, path: route } of endpoints().filter(({ path: at }) => !at.includes('events'))) {
+      const filled = route.replaceAll('{id}', id).replaceAll('{team}', 'red').replace(/\{\w+\}/g, 'x');
+      if (method !== 'GET') continue;
+      const { text } = await api.call('GET', filled);
+      expect(text, filled).not.toContain(SECRET);
+      if (text.includes('instance/launched')) shown.push(route);
+    }
+    expect(shown).toEqual(expect.arrayContaining(['/v1/actions', '/v1/actions/{id}', '/v1/fleet', '/v1/fleet/details']));
+    for (const verb of ['approve', 'reject', 'rollback'])
+      expect((await api.call('POST', `/v1/actions/${id}/${verb}`, { body: {} })).text).not.toContain(SECRET);
+    const columns = await db.query<{ name: string; found: boolean }>(
+      `select table_name || '.' || column_name as name, (xpath('//found/text()', query_to_xml(format(
+         'select exists (select 1 from %I where %I::text like %L) as found', table_name, column_name, '%' || $1 || '%'), true, true, '')))[1]::text::boolean as found
+       from information_schema.columns join information_schema.tables using (table_schema, table_name)
+       where table_schema = 'public' and table_type = 'BASE TABLE' and data_type in ('jsonb', 'json', 'text', 'character varying', 'ARRAY', 'bytea')`,
+      [SECRET],
+    );
+    expect(columns.length).toBeGreaterThan(100);
+    expect(
+      columns
+        .filter(({ found }) => found)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(['action.after', 'action.before', 'fleet_target.body']);
   });
 });
 

@@ -1,7 +1,8 @@
 /**
- * An action as every entry point shows it: instants as ISO 8601, amounts as decimal strings. Nothing is left out and
- * nothing is a secret.
+ * An action as every entry point shows it: instants as ISO 8601, amounts as decimal strings. Nothing is left out but how
+ * a machine was made, which is for its provider alone (keys, profiles, perhaps more); nothing is a secret.
  */
+import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { effectToJson, type Action, type EffectJson } from '../../core/action/action.js';
 import { formatInstant } from '../../core/time.js';
 import type { ActionEvent } from './actions.js';
@@ -26,7 +27,12 @@ export interface NextActionJson {
   readonly expiresAt: string;
 }
 
-export type ActionJson = Omit<Action, Instant | 'effect' | 'next' | 'follows'> & {
+/** A target as it was read, without how it was made. */
+export type ReadTargetJson = Omit<FleetTarget, 'launch'>;
+
+export type ActionJson = Omit<Action, Instant | 'effect' | 'next' | 'follows' | 'before' | 'after'> & {
+  readonly before: ReadTargetJson | null;
+  readonly after: ReadTargetJson | null;
   readonly effect: EffectJson;
   readonly next: NextActionJson | null;
   readonly follows: string | null;
@@ -37,9 +43,11 @@ export type ActionStory = ActionJson & { readonly events: readonly ActionEvent[]
 
 export function actionJson(action: Action): ActionJson {
   const at = (instant: number | null): string | null => (instant === null ? null : formatInstant(instant));
-  const { effect, next = null, follows = null, ...rest } = action;
+  const { effect, next = null, follows = null, before, after, ...rest } = action;
   return {
     ...rest,
+    before: readTargetJson(before),
+    after: readTargetJson(after),
     follows,
     next:
       next === null
@@ -62,4 +70,10 @@ export function actionJson(action: Action): ActionJson {
     beforeAt: at(action.beforeAt),
     afterAt: at(action.afterAt),
   };
+}
+
+function readTargetJson(target: FleetTarget | null): ReadTargetJson | null {
+  if (target === null) return null;
+  const { launch: _, ...shown } = target;
+  return shown;
 }

@@ -234,8 +234,8 @@ export interface Action {
   readonly expiresAt: string;
   readonly endedAt: string | null;
   readonly askedAt: string | null;
-  readonly before: FleetTarget | null;
-  readonly after: FleetTarget | null;
+  readonly before: Omit<FleetTarget, 'launch'> | null;
+  readonly after: Omit<FleetTarget, 'launch'> | null;
   readonly reasons: readonly Reason[];
 }
 
