@@ -215,13 +215,18 @@ describe('how a machine was made', async () => {
     });
     const shown: string[] = [];
     for (const { method, path: route } of endpoints().filter(({ path: at }) => !at.includes('events'))) {
-      const filled = route.replaceAll('{id}', id).replaceAll('{team}', 'red').replace(/\{\w+\}/g, 'x');
+      const filled = route
+        .replaceAll('{id}', id)
+        .replaceAll('{team}', 'red')
+        .replace(/\{\w+\}/g, 'x');
       if (method !== 'GET') continue;
       const { text } = await api.call('GET', filled);
       expect(text, filled).not.toContain(SECRET);
       if (text.includes('instance/launched')) shown.push(route);
     }
-    expect(shown).toEqual(expect.arrayContaining(['/v1/actions', '/v1/actions/{id}', '/v1/fleet', '/v1/fleet/details']));
+    expect(shown).toEqual(
+      expect.arrayContaining(['/v1/actions', '/v1/actions/{id}', '/v1/fleet', '/v1/fleet/details']),
+    );
     for (const verb of ['approve', 'reject', 'rollback'])
       expect((await api.call('POST', `/v1/actions/${id}/${verb}`, { body: {} })).text).not.toContain(SECRET);
     const columns = await db.query<{ name: string; found: boolean }>(
