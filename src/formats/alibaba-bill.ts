@@ -3,16 +3,19 @@
  * item or by instance, of a month, of days or in detail, with Chinese or English columns.
  *
  * Followed: Alibaba Cloud, Expenses and Costs, "Detailed file format" (BSS OpenAPI: instance billing cycle details),
- * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2)
- * and DescribeInstanceBill (types of bill). The columns in Chinese are those of the same file from the site in China.
+ * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2),
+ * "Overview" (help/en/user-center/latest/overview: words of the types of bill), DescribeInstanceBill and
+ * QuerySettleBill (help/zh/boa/latest/api-bssopenapi-2017-12-14-querysettlebill: types of bill and their Chinese words,
+ * Tax and PaymentCurrency). The columns in Chinese are those of the same file from the site in China.
  * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own
- * reading of the bill has them. Of a subscription the effective cost is unknown. Times are Beijing's; a line without
- * them spans its day, or its billing cycle. The new version of the bill ("Fields in upgraded bills") has other columns
- * and is not read.
+ * reading of the bill has them; a tax amount is a line of its own of category Tax, in the currency of the payment where
+ * one is stated. Of a subscription the effective cost is unknown. Times are Beijing's; a line without them spans its
+ * day, or its billing cycle. Columns that are neither read nor known to say nothing of cost are named. The new version
+ * of the bill ("Fields in upgraded bills") has other columns and is not read.
  */
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
-import type { Input, UsageFormat } from '../core/ports.js';
+import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import type { ChargeCategory, RecordBatch, UsageRecord } from '../core/usage.js';
 import { BillRow, quotedText } from './reading/bill.js';
 import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
@@ -40,7 +43,26 @@ const NAMES = {
   list: ['原价', '官网价', '目录总价', 'PretaxGrossAmount', 'Pretax Gross Amount'],
   billed: ['应付金额', 'PretaxAmount', 'Pretax Amount'],
   currency: ['币种', 'Currency'],
+  tax: ['税额', '税费', 'Tax', 'Tax Amount'],
+  taxCurrency: ['支付币种', 'PaymentCurrency', 'Payment Currency'],
 } as const;
+
+/**
+ * What those pages list apart from that: names, prices, and how the amount was paid. The amount after tax is what is read of it
+ * in two parts, where the tax is there.
+ */
+const PASSED_OVER: ReadonlySet<string> = new Set(
+  (
+    '财务单元,服务时长,时长单位,订单号/账单号,订单号,账单号,计费方式,业务类型,支付状态,实例昵称,资源组,实例配置,公网IP,私网IP,可用区,' +
+    '计费项,计费项Code,单价,单价单位,用量,用量单位,资源包抵扣,优惠金额,优惠券抵扣,抹零优惠,现金支付,代金券抵扣,储值卡支付金额,欠费金额,' +
+    'CostUnit,CostCenter,BizType,ServicePeriod,ServicePeriodUnit,RecordID,RelatedRecordID,OrderID,BillingType,Status,' +
+    'NickName,ResourceGroup,InstanceConfig,InternetIP,IntranetIP,Zone,BillingItem,BillingItemCode,ListPrice,' +
+    'ListPriceUnit,Usage,UsageUnit,DeductedByResourcePackage,InvoiceDiscount,RoundDownDiscount,DeductedByCoupons,' +
+    'DeductedByCashCoupons,DeductedByPrepaidCard,PaymentAmount,OutstandingAmount,CashAmount,PaymentTransactionID,' +
+    'PretaxAmountLocal'
+  ).split(','),
+);
+const AFTER_TAX = ['含税金额', 'AfterTaxAmount', 'After-tax Amount'];
 
 export const format: UsageFormat = {
   kind: 'usage',
@@ -52,21 +74,21 @@ export const format: UsageFormat = {
       NAMES[key].some((name) => columns.includes(name)),
     );
   },
-  read,
+  read: (input, options) => read(input, options ?? {}),
 };
 
-async function* read(input: Input): AsyncGenerator<RecordBatch> {
+async function* read(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
   const prepare = (header: Header): RowReader<UsageRecord> => {
     const reader = new AlibabaReader(header);
+    if (reader.unknownColumns.length > 0) options.onUnknownColumns?.(reader.unknownColumns);
     return (cells, out, problems) => {
-      out.push(reader.read(cells, problems));
+      out.push(...reader.read(cells, problems));
     };
   };
   for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
 }
 
-function columnsOf(header: Header) {
-  const columns = new NamedColumns(header);
+function columnsOf(columns: NamedColumns) {
   return {
     cycle: columns.required(...NAMES.cycle),
     account: columns.required(...NAMES.account),
@@ -85,24 +107,37 @@ function columnsOf(header: Header) {
     tags: columns.optional(...NAMES.tags),
     list: columns.optional(...NAMES.list),
     currency: columns.optional(...NAMES.currency),
+    tax: columns.optional(...NAMES.tax),
+    taxCurrency: columns.optional(...NAMES.taxCurrency),
   };
 }
 
-/** `Item`, by its value in the API and the delivered file, and by its words in the console. `null`: by subscription. */
+/**
+ * `Item`, by its value in the API and the delivered file (`PayAsYouGoBill`), and by its words in the console
+ * (`Pay-As-You-Go Bill`), without blanks and hyphens. `null`: by subscription.
+ */
 const TYPES: Readonly<Record<string, ChargeCategory | null>> = {
-  SubscriptionOrder: 'Purchase',
-  PayAsYouGoBill: 'Usage',
-  Refund: 'Adjustment',
-  Adjustment: 'Adjustment',
-  Consumption: null,
+  subscriptionorder: 'Purchase',
+  payasyougobill: 'Usage',
+  refund: 'Adjustment',
+  refundbill: 'Adjustment',
+  adjustment: 'Adjustment',
+  adjustmentbill: 'Adjustment',
+  consumption: null,
   预付订单: 'Purchase',
+  预付费订单: 'Purchase',
   订阅订单: 'Purchase',
   后付账单: 'Usage',
+  后付费账单: 'Usage',
   按量账单: 'Usage',
   退款: 'Adjustment',
+  退款账单: 'Adjustment',
   调账: 'Adjustment',
+  调账账单: 'Adjustment',
   消费: null,
 };
+
+const typeOf = (text: string): ChargeCategory | null | undefined => TYPES[text.replace(/[\s-]/g, '').toLowerCase()];
 
 const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
 
@@ -113,11 +148,18 @@ class AlibabaReader {
   private readonly tags = new Memo((text) => ({ tags: tagsOf(text) }));
   private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
 
+  readonly unknownColumns: readonly string[];
+
   constructor(header: Header) {
-    this.columns = columnsOf(header);
+    const columns = new NamedColumns(header);
+    this.columns = columnsOf(columns);
+    this.unknownColumns = columns.unknown(
+      this.columns.tax.at < 0 ? PASSED_OVER : new Set([...PASSED_OVER, ...AFTER_TAX]),
+    );
   }
 
-  read(raw: Cells, problems: Problem[]): UsageRecord {
+  /** The line, and one more for its tax where it states one. */
+  read(raw: Cells, problems: Problem[]): UsageRecord[] {
     const { row, columns } = this;
     const cells = this.cells.reading(raw);
     row.begin(cells, problems);
@@ -129,7 +171,8 @@ class AlibabaReader {
     const prepaid = SUBSCRIPTION.test(cells.repeated(columns.subscription.at));
     const category = this.category(cells, prepaid);
     const spec = row.key(columns.spec.at, columns.spec.name);
-    return {
+    const tax = row.amount(columns.tax.at, columns.tax.name);
+    const line: UsageRecord = {
       id: String(cells.line),
       provider: 'Alibaba Cloud',
       account: row.requiredKey(columns.account.at, columns.account.name),
@@ -158,6 +201,13 @@ class AlibabaReader {
         periodEnd: month?.end ?? Number.NaN,
       },
     };
+    if (line.charge === null || tax === null || tax.unscaled === 0n) return [line];
+    const currency =
+      cells.repeated(columns.taxCurrency.at) === ''
+        ? line.charge.currency
+        : row.currency(columns.taxCurrency.at, columns.taxCurrency.name);
+    const charge = { ...line.charge, category: 'Tax' as const, currency, billed: tax, effective: tax, list: null };
+    return [line, { ...line, id: `${line.id}/tax`, charge }];
   }
 
   /** The line's own times, else its day, else its billing cycle. */
@@ -179,7 +229,7 @@ class AlibabaReader {
   private category(cells: Cells, prepaid: boolean): ChargeCategory {
     const { type } = this.columns;
     const text = cells.repeated(type.at);
-    const category = TYPES[text];
+    const category = typeOf(text);
     if (category === undefined)
       this.row.problem(type.name, text === '' ? 'the value is missing' : `${quotedText(text)} is not a type of bill`);
     return category ?? (prepaid ? 'Purchase' : 'Usage');

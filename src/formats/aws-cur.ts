@@ -4,7 +4,8 @@
  *
  * Followed: AWS Data Exports User Guide, "Cost and Usage Report 2.0" table dictionary, "Discount columns" and "Split
  * line item columns". Billed is the unblended cost, or what the net columns state where an account's discounts are
- * inside its lines: the report has those columns in months with a discount. Cost categories are tags under
+ * inside its lines: the report has those columns in months with a discount, and then a line of the discount itself
+ * costs what its net cell says, nothing where that is empty. Cost categories are tags under
  * `costCategory/`. What pods used of a machine is theirs, see reading/aws-split.ts. Effective is the amortised cost by
  * line item type, after AWS' rules ("Understanding your amortized reservation data", "Understanding Savings Plans";
  * the amortised-cost query of AWS' CUR Query Library): covered usage carries its commitment's share, recurring fees
@@ -41,9 +42,11 @@ async function* readCur(input: Input, options: ReadOptions): AsyncGenerator<Reco
   if (splits !== null) {
     const note: Prepare = (header) => {
       const reader = new CurReader(header, splits);
+      const checker = new CurReader(header, null);
       return (cells, _, problems) => {
-        reader.note(cells, problems);
-        // What is wrong with a row is said when it is read.
+        // A line that will be rejected takes and leaves nothing. What is wrong with it is said when it is read.
+        if (problems.length === 0) checker.read(cells, problems);
+        if (problems.length === 0) reader.note(cells, problems);
         problems.length = 0;
       };
     };
@@ -143,8 +146,10 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 };
 
 function categoryOf(type: string): ChargeCategory | null {
-  return CATEGORIES[type] ?? (type.endsWith('Discount') ? 'Adjustment' : null);
+  return CATEGORIES[type] ?? (isDiscount(type) ? 'Adjustment' : null);
 }
+
+const isDiscount = (type: string): boolean => type.endsWith('Discount');
 
 const INVOICED = { isFinal: true } as const;
 const TAG_COLUMN = /^(?:resourceTags\/|resource_tags_)(?:user[:_])?(.+)$/;
@@ -187,7 +192,7 @@ class CurReader {
     if (parent !== '') splits.addPod(this.hourKey(cells, parent), this.share());
     else if (this.isMachine(cells)) {
       const type = cells.repeated(columns.type);
-      const billed = this.billed() ?? ZERO;
+      const billed = this.billed(type) ?? ZERO;
       splits.addMachine(this.hourKey(cells, cells.text(columns.resource)), {
         billed,
         effective: this.effective(cells, type, billed),
@@ -209,11 +214,13 @@ class CurReader {
     );
   }
 
-  private billed(): Decimal | null {
+  /** In a report with net columns a discount is inside the lines that it is of. */
+  private billed(type: string): Decimal | null {
     const { row, columns } = this;
-    return (
-      row.amount(columns.netBilled, 'lineItem/NetUnblendedCost') ?? row.amount(columns.billed, 'lineItem/UnblendedCost')
-    );
+    const net = row.amount(columns.netBilled, 'lineItem/NetUnblendedCost');
+    if (net !== null) return net;
+    const gross = row.amount(columns.billed, 'lineItem/UnblendedCost');
+    return columns.netBilled >= 0 && gross !== null && isDiscount(type) ? ZERO : gross;
   }
 
   /** A pod's share of its machine: what it used, and its part of what nobody did. */
@@ -233,7 +240,7 @@ class CurReader {
   private costs(cells: Cells, type: string): Costs {
     const { row, columns, splits } = this;
     const parent = cells.text(columns.parent);
-    const stated = this.billed();
+    const stated = this.billed(type);
     if (stated === null && parent === '' && cells.text(columns.billed) === '')
       row.problem(row.named(columns.billed, 'lineItem/UnblendedCost'), 'the value is missing');
     const billed = stated ?? ZERO;

@@ -14,7 +14,7 @@ import { TERMS, type Reject, type Term } from '../core/usage.js';
 import { quotedText } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';
 import { MOST_OBJECT_BYTES, parseWithin } from './reading/json.js';
-import { decimalOf } from './reading/numbers.js';
+import { decimalOf, parseExactly } from './reading/numbers.js';
 import { billingOf, HOURS_PER_MONTH } from './reading/price-row.js';
 import { hasColumns, readCsvTable, rejectOf, type Header, type RowReader } from './reading/table.js';
 import { parseInstant } from './reading/times.js';
@@ -138,7 +138,7 @@ async function itemsOf(input: Input): Promise<readonly unknown[]> {
   }
   let value: unknown;
   try {
-    value = parseWithin(input.name, Buffer.concat(parts));
+    value = parseWithin(input.name, Buffer.concat(parts), parseExactly);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw invalid(`${input.name}: the file is not JSON (${error instanceof Error ? error.message : String(error)})`);

@@ -29,7 +29,7 @@ import { awsInstanceGpus, awsMachineOf } from './reading/aws-instances.js';
 import { BillRow, MOST_RESOURCE_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
-import { decimalOfNumber, scaledInteger } from './reading/numbers.js';
+import { decimalOf, decimalOfNumber, scaledInteger } from './reading/numbers.js';
 import { readParquetTable } from './reading/parquet.js';
 import { isObject } from './reading/record.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
@@ -391,5 +391,7 @@ function appliedContracts(text: string): readonly AppliedContract[] | null {
   return applied.includes(null) ? null : applied.filter((one) => one !== null);
 }
 
+/** A number of many digits comes as text. */
 const numberOf = (value: unknown): Decimal | null =>
-  typeof value === 'number' ? (decimalOfNumber(value) ?? null) : null;
+  (typeof value === 'number' ? decimalOfNumber(value) : typeof value === 'string' ? decimalOf(value) : undefined) ??
+  null;

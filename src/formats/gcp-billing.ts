@@ -10,7 +10,7 @@
  * belong to the line's own billed cost; what is granted (PROMOTION) is a line of its own of category Credit. Effective
  * is unknown where a committed use discount took part: the export does not say what share of the fee a line carries.
  * The billing period is the calendar month of `invoice.month`. The invariant: cost and credits of a line are read
- * whole or the line is refused.
+ * whole or the line is refused; a number of JSON keeps every digit that is written.
  */
 import { addDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
@@ -18,9 +18,9 @@ import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Input, UsageFormat } from '../core/ports.js';
 import { GPU_PARTS, MOST_GPU_PARTS, type ChargeCategory, type RecordBatch, type UsageRecord } from '../core/usage.js';
 import { BillRow, quotedText } from './reading/bill.js';
-import { looksLikeJson, readJsonRecords } from './reading/json.js';
+import { looksLikeJson, readJsonRecords, type ValueReader } from './reading/json.js';
 import { Memo } from './reading/memo.js';
-import { decimalOf, decimalOfNumber, scaledInteger } from './reading/numbers.js';
+import { decimalOf, decimalOfNumber, parseExactly, scaledInteger } from './reading/numbers.js';
 import { isObject } from './reading/record.js';
 import { Header, headerOf, readCsvTable, type Cells, type RowReader } from './reading/table.js';
 import { isStorable, tagsOf, type Tags } from './reading/tags.js';
@@ -84,14 +84,15 @@ async function* readCsv(input: Input): AsyncGenerator<RecordBatch> {
 
 function readJson(input: Input): AsyncGenerator<RecordBatch> {
   const reader = new GcpReader(new Header(FIELDS, input.name));
-  return readJsonRecords(input, (value, path, problems, line) => {
+  const read: ValueReader = (value, path, problems, line) => {
     if (!isObject(value)) {
       problems.push({ path, message: 'is not an object' });
       return null;
     }
     const records = reader.read(new FieldCells(value, line, problems), problems);
     return problems.length === 0 ? records : null;
-  });
+  };
+  return readJsonRecords(input, read, parseExactly);
 }
 
 /** The fields of one JSON row by their place in FIELDS; a list or an object is its JSON. */
@@ -332,7 +333,7 @@ function machineOf(text: string): string | null {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

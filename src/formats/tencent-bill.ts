@@ -4,14 +4,16 @@
  * Followed: Tencent Cloud, Billing Center, "Fields in Bills" (tencentcloud.com/document/product/555/37506, with its
  * enumerated values of Transaction Type), International Partners, "Fields in Customer Bills" (1085/48350) and "Bill
  * Fields Description" (1085/43050), and Billing API (2018-07-09), data type BillDetail, whose Chinese names of the
- * same fields the console in China uses. Billed is the total after discounts, whatever it is paid with (vouchers are a
+ * same fields the console in China uses; the transaction types by their words of both: "FOCUS Billing Fields
+ * Description" (1085/78392), International Partners' API (2022-09-28) DescribeBillDetail, ActionType, and Billing API's
+ * AnalyseActionTypeDetail. Billed is the total after discounts, whatever it is paid with (vouchers are a
  * payment), list the original cost; a tax amount is a line of its own of category Tax. A purchase's effective cost per
  * day is unknown. Times are Beijing's and an end states its last second. The billing period is the bill month, or
  * where a file has no such column (before November 2024) the month in which the line was deducted.
  */
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
-import type { Input, UsageFormat } from '../core/ports.js';
+import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
 import { BillRow, quotedText } from './reading/bill.js';
 import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
@@ -54,12 +56,13 @@ export const format: UsageFormat = {
       NAMES[key].some((name) => columns.includes(name)),
     );
   },
-  read,
+  read: (input, options) => read(input, options ?? {}),
 };
 
-async function* read(input: Input): AsyncGenerator<RecordBatch> {
+async function* read(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
   const prepare = (header: Header): RowReader<UsageRecord> => {
     const reader = new TencentReader(header);
+    if (reader.unknownColumns.length > 0) options.onUnknownColumns?.(reader.unknownColumns);
     return (cells, out, problems) => {
       out.push(...reader.read(cells, problems));
     };
@@ -67,8 +70,7 @@ async function* read(input: Input): AsyncGenerator<RecordBatch> {
   for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
 }
 
-function columnsOf(header: Header) {
-  const columns = new NamedColumns(header);
+function columnsOf(columns: NamedColumns) {
   return {
     payer: columns.required(...NAMES.payer),
     action: columns.required(...NAMES.action),
@@ -90,13 +92,33 @@ function columnsOf(header: Header) {
   };
 }
 
-/** Transaction types by their words, the first that fits: corrections before what they correct. */
+/**
+ * Transaction types by their words, the first that fits: corrections before what they correct. What is left of a
+ * subscription that turns into pay-as-you-go is given back. The hourly fee of a reserved instance or of a savings plan
+ * is what the commitment costs, whoever uses it; the spend that was agreed on as a minimum is no usage.
+ */
 const ACTIONS: readonly (readonly [RegExp, ChargeCategory])[] = [
   [/退款|退费|退货|refund|return/i, 'Adjustment'],
-  [/调账|补偿|冲正|冲销|adjust|compensat|offset|reversal/i, 'Adjustment'],
-  [/包年包月|节省计划|预留实例.*(?:新购|预付)|monthly subscription|savings plan|purchase|renew|prepaid/i, 'Purchase'],
+  [/转按量|to pay-as-you-go/i, 'Adjustment'],
+  [/调账|补偿|冲正|冲销|精度差异|保底|adjust|compensat|offset|reversal|minimum spend/i, 'Adjustment'],
+  [/包年包月|节省计划|预留实例|新购|续费|[升降变]配|配置变更/, 'Purchase'],
+  [/monthly subscription|savings plan|reserved instance|\bRI\b|purchase|renew|prepaid/i, 'Purchase'],
+  [/upgrade|downgrade|modify/i, 'Purchase'],
   [/按量|小时结|日结|月结|竞价|扣费|pay-as-you-go|settlement|spot|postpaid|deduct/i, 'Usage'],
 ];
+
+/** What those pages list apart from that: names, prices, and how the amount was paid. */
+const PASSED_OVER: ReadonlySet<string> = new Set(
+  (
+    '操作者UIN,操作者 UIN,项目名称,可用区,资源别名,实例名称,订单ID,交易ID,组件类型,组件名称,组件刊例价,组件单价,组件价格单位,组件用量,' +
+    '组件用量单位,使用时长,时长单位,折扣率,代金券支付金额,现金支付金额,赠送金支付金额,分成金支付金额,现金账户支出,赠送金账户支出,' +
+    '代金券支出,配置描述,价格属性,备注属性,预留实例抵扣时长,OperatorAccountID,ResellerAccountID,ProjectName,' +
+    'AvailabilityZone,AvailabilityZoneCode,InstanceName,TransactionID,OrderID,ComponentType,ComponentName,' +
+    'ComponentListPrice,ComponentContractedPrice,ComponentPriceMeasurementUnit,ComponentUsage,ComponentUsageUnit,' +
+    'UsageDuration,DurationUnit,ReservedInstances,AdditionalAttributes,DiscountRate,VoucherDeduction,AmountBeforeTax,' +
+    'TaxRate,TotalCost,TotalCost(IncludingTax)'
+  ).split(','),
+);
 
 const SPOT = /竞价|spot/i;
 const ON_DEMAND = /按量|pay-as-you-go/i;
@@ -110,8 +132,12 @@ class TencentReader {
   private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
   private readonly actions = new Memo((text) => ACTIONS.find(([words]) => words.test(text))?.[1] ?? null);
 
+  readonly unknownColumns: readonly string[];
+
   constructor(header: Header) {
-    this.columns = columnsOf(header);
+    const columns = new NamedColumns(header);
+    this.columns = columnsOf(columns);
+    this.unknownColumns = columns.unknown(PASSED_OVER);
   }
 
   /** The line, and one more for its tax where it states one. */

@@ -4,6 +4,7 @@
  *
  * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
  */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { formatInstant, type Clock } from '../core/time.js';
 import { invalid, type Problem } from '../core/errors.js';
@@ -344,7 +345,7 @@ function chooseAll<F extends Format>(
       path: input.name,
       message:
         format === undefined
-          ? `is in no format that is known (${names}); --format names one`
+          ? `is in no format that is known (${names}); --format names one${hintOf(input)}`
           : `could be ${fitting.map((f) => f.name).join(' or ')}; --format says which`,
     });
     return [];
@@ -352,6 +353,13 @@ function chooseAll<F extends Format>(
   if (problems.length > 0) throw invalid(problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; '), problems);
   return chosen;
 }
+
+/** What may keep a file from being recognised. */
+const hintOf = ({ head, columns }: Input): string =>
+  columns !== undefined || isUtf8(head.subarray(0, head.lastIndexOf(LF) + 1))
+    ? ''
+    : '. It is no text in UTF-8: save it as CSV in UTF-8';
+const LF = 10;
 
 async function readList(input: Input, format: PriceFormat): Promise<{ events: PriceEvent[]; rejects: Reject[] }> {
   const events: PriceEvent[] = [];

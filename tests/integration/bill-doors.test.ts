@@ -191,4 +191,17 @@ describe('bills at the command line', async () => {
       'wrong: the bill of AWS account 42 from 2026-09-01 counts from cur and focus',
     ]);
   });
+
+  it('in parts that repeat what is the payer itself are found by doctor', async () => {
+    const tax = { ChargeCategory: 'Tax', SubAccountId: '', SkuId: '' };
+    await take('one', together(bill('7', { SubAccountId: 's1' }), bill('3', tax)));
+    const other = { BillingAccountId: '43' };
+    await take('two', together(bill('8', { ...other, SubAccountId: 's2' }), bill('3', { ...tax, ...other })));
+    expect(await found('bills twice')).toEqual(['ok: none']);
+    // As a version before this one took it.
+    await command.bursar.stores.db.query(`update delivery set account = '42' where source = 'two'`);
+    expect(await found('bills twice')).toEqual([
+      'wrong: 1 line(s) of the payer 42 of AWS itself (such as Tax, 3 USD of 2026-09-20) count from one and two',
+    ]);
+  });
 });

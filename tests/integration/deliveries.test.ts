@@ -237,6 +237,14 @@ describe('commitments', () => {
       unknownLines: 0,
       utilisation: '0.991710',
     });
+    const backwards = await api.call('GET', '/v1/commitments?from=2026-11-01&to=2026-10-01');
+    expect([backwards.status, backwards.text]).toEqual([400, expect.stringContaining('is not after from')]);
+    const blank = await Promise.all([
+      api.call('POST', '/v1/imports?filename=a.csv&source=%20', { body: 'a' }),
+      api.call('POST', '/v1/usage?source=meter%20', { body: { records: [] } }),
+    ]);
+    for (const { status, text } of blank)
+      expect([status, text]).toEqual([400, expect.stringContaining('begins or ends with a blank')]);
     const later = await api.call<CommitmentReport>('GET', '/v1/commitments?from=2026-11-01');
     expect(later.body).toMatchObject({ commitments: [], coverage: [] });
   });

@@ -77,7 +77,7 @@ const FORMATS_HEAD = `# Formats
 ${madeOf('what the formats say of themselves', TEST)}
 
 \`bursar import FILE\` takes usage and bills, \`bursar prices FILE\` takes price lists. A format is recognised by the file's content; \`--format NAME\` names it instead. CSV, JSON and
-JSON lines may be compressed with gzip. A row that cannot be read becomes a reject with its line, column and reason; the other rows count.
+JSON lines may be compressed with gzip, and a CSV with Chinese columns may be in GB18030 (GBK); other text is UTF-8. A row that cannot be read becomes a reject with its line, column and reason; the other rows count.
 `;
 
 /** @param record the schema of Bursar's own usage record */

@@ -14,6 +14,7 @@ import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
 import { storedOverlaps } from '../../store/usage/overlaps.js';
 import { parseSpendQuery } from '../../core/cost/spend-query.js';
+import { repeatedPayerLines } from '../../store/bill/payer-lines.js';
 import { unmatchedUsage } from '../../store/bill/unmatched.js';
 import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
@@ -278,11 +279,19 @@ async function doubts({ stores, organisation }: LocalBursar, { clock }: CliConte
 /** Bills that two sources have delivered, and metered accounts that no bill knows: both count beside a bill. */
 async function bills({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const twice = await stores.counting.duplicates(stores.db, organisation);
+  const repeated = await repeatedPayerLines(stores.db, organisation);
   const since = clock.now() - DOUBT_DAYS * DAY_MS;
   const unknown = await stores.counting.unknownAccounts(stores.db, organisation, since);
   const unmatched = await unmatchedUsage(stores.db, organisation, since);
   return [
-    ...(twice.length === 0 ? [ok('bills twice', 'none')] : []),
+    ...(twice.length + repeated.length === 0 ? [ok('bills twice', 'none')] : []),
+    ...repeated.map(({ provider, account, sources, lines, example }) =>
+      wrong(
+        'bills twice',
+        `${lines} line(s) of the payer${account === null ? '' : ` ${account}`} of ${provider} itself (such as ${example}) count from ${sources.join(' and ')}`,
+        'import one of the two without them: they are in both parts of the bill',
+      ),
+    ),
     ...twice.map(({ provider, account, period, sources }) =>
       wrong(
         'bills twice',

@@ -61,9 +61,11 @@ Examples:
     .addHelpText(
       'after',
       `
-Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost. Where a line
-does not state what a ratio needs, the ratio is left open and the lines are counted. Contracts come from a FOCUS file of contract
-commitments, imported like any other file. Each is listed for its own period, with the amount that bills have applied to it.
+Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost, of everything in
+the service: disks and traffic too, which no commitment may cover. Bills that do not say how usage was paid for (Google Cloud's and
+Alibaba Cloud's) have no coverage. Where a line does not state what a ratio needs, the ratio is left open and the lines are counted.
+Contracts come from a FOCUS file of contract commitments, imported like any other file. Each is listed for its own period, with the
+amount that bills have applied to it.
 
 Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,

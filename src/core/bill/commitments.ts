@@ -3,8 +3,9 @@
  * lines (FOCUS CommitmentDiscountStatus and its kin).
  *
  * Utilisation of a commitment: effective cost of its used part over that of its used and unused part. Coverage of a
- * service: list cost of usage that a commitment covered over list cost of that and of on-demand usage; spot usage is
- * neither. Both follow FOCUS' own use cases ("commitment discount utilisation", "coverage").
+ * service: list cost of usage that a commitment covered over list cost of that and of on-demand usage, whether or not a
+ * commitment could cover it (a disk, traffic); spot usage is neither, nor is usage of which the bill does not say how it
+ * was paid for, as no line of Google Cloud's and Alibaba Cloud's bills does. Both follow FOCUS' own use cases ("commitment discount utilisation", "coverage").
  * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where
  * there is nothing to divide by; the sums say how many lines they lack.
  */

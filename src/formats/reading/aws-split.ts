@@ -6,9 +6,10 @@
  * machine's amortised cost they are. Here that share moves from the machine's line to the pods', so that every sum
  * stays what it was. The file is read twice: first to add up the shares and to find the machines.
  *
- * The invariant: a share moves only where the machine's line of that hour is in the same file with a known effective
- * cost; else it stays with the machine, and the pod's line is what the file states, nothing. Billed moves with it where
- * no commitment covers the machine; a covered machine was paid for by the commitment's purchase.
+ * The invariant: a share moves only where both lines are read, the pod's and that of the machine in that hour, in one
+ * file, the machine's with a known effective cost; else it stays with the machine, and the pod's line is what the file
+ * states, nothing. Billed moves with it where no commitment covers the machine; a covered machine was paid for by the
+ * commitment's purchase.
  */
 import { addDecimal, compareDecimal, negateDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 

@@ -42,15 +42,28 @@ function plain(text: string): string {
 
 /** Columns by any of their names, and the name that a problem with one says. */
 export class NamedColumns {
+  private readonly named = new Set<string>();
+
   constructor(private readonly header: Header) {}
 
+  /** Columns of the file that are neither asked for nor among those which say nothing that counts. */
+  unknown(passedOver: ReadonlySet<string>): readonly string[] {
+    return this.header.columns.filter(
+      (name) =>
+        !this.named.has(name) && !passedOver.has(name) && !passedOver.has(name.replaceAll(' ', '')) && name !== '',
+    );
+  }
+
+  /** All of its names are known then: a file may have several of them. */
   optional(...names: readonly string[]): { readonly at: number; readonly name: string } {
     const at = this.header.optional(...names);
+    for (const name of names) this.named.add(name);
     return { at, name: this.header.columns[at] ?? names[0] ?? '' };
   }
 
   required(...names: readonly string[]): { readonly at: number; readonly name: string } {
     const at = this.header.required(...names);
+    for (const name of names) this.named.add(name);
     return { at, name: this.header.columns[at] ?? names[0] ?? '' };
   }
 }

@@ -2,7 +2,7 @@
  * Files and uploads as a format's Input: gzip is undone by its magic bytes, whatever the name says.
  *
  * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random,
- * goes to a temporary file first, within a limit. What unpacks to far more than any bill does is refused while it does.
+ * goes to a temporary file first, within a limit. A CSV in GB18030 is handed on as UTF-8. What unpacks to far more than any bill does is refused while it does.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -13,6 +13,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Failure, invalid, missing } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
+import { beginsInGb18030, utf8Of } from './gb18030.js';
 import { columnsOfParquet } from './parquet.js';
 
 /** Bytes that formats are recognised by. */
@@ -141,6 +142,8 @@ async function inputOf(name: string, head: Uint8Array, source: Source, close: ()
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) {
     throw invalid(`${name}: the file is UTF-16; save it as UTF-8`);
   }
+  if (!isParquet(head) && beginsInGb18030(head))
+    return inputOf(name, await firstBytes(utf8Of(source.stream()), HEAD_BYTES), utf8(name, source), close);
   const columns = isParquet(head) ? { columns: await columnsOfParquet(source) } : {};
   return {
     name,
@@ -152,6 +155,14 @@ async function inputOf(name: string, head: Uint8Array, source: Source, close: ()
     close,
   };
 }
+
+const utf8 = (name: string, source: Source): Source => ({
+  size: source.size,
+  stream: () => utf8Of(source.stream()),
+  slice: async () => {
+    throw invalid(`${name}: a file in GB18030 is read from its start only`);
+  },
+});
 
 async function* unpacked(name: string, source: Source): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });

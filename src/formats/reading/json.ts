@@ -51,10 +51,17 @@ export function looksLikeJson(input: Input, field: RegExp): boolean {
   return (text.startsWith('{') || text.startsWith('[')) && field.test(text);
 }
 
-/** Reads every record of the input, by whichever of the four forms it has. */
-export async function* readJsonRecords(input: Input, read: ValueReader): AsyncGenerator<RecordBatch> {
+/**
+ * Reads every record of the input, by whichever of the four forms it has.
+ * @param parse JSON.parse, or parseExactly where a record holds amounts
+ */
+export async function* readJsonRecords(
+  input: Input,
+  read: ValueReader,
+  parse: (text: string) => unknown = JSON.parse,
+): AsyncGenerator<RecordBatch> {
   const text = headText(input);
-  const batches = new Batches(read);
+  const batches = new Batches(read, parse);
   if (text.trimStart() === '') throw invalid(`${input.name}: the file is empty`);
   if (text.trimStart().startsWith('[')) yield* readElements(input, batches, /^\s*\[/);
   else if (RECORDS.test(text)) yield* readElements(input, batches, RECORDS);
@@ -80,7 +87,10 @@ class Batches {
   private batch: RecordBatch = { records: [], rejects: [] };
   private problems: Problem[] = [];
 
-  constructor(private readonly read: ValueReader) {}
+  constructor(
+    private readonly read: ValueReader,
+    readonly parse: (text: string) => unknown,
+  ) {}
 
   /** Reads the record in the bytes; `line` is its line or its number. */
   addBytes(bytes: Buffer, line: number): void {
@@ -89,7 +99,7 @@ class Batches {
     if (!isUtf8(bytes)) return this.reject(line, 'the record is not UTF-8', bytes);
     let value: unknown;
     try {
-      value = JSON.parse(bytes.toString('utf8'));
+      value = this.parse(bytes.toString('utf8'));
     } catch (error) {
       return this.reject(
         line,
@@ -170,12 +180,12 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
  * The value of a text that was read whole.
  * @throws Failure invalid where it is deeper than a record, or holds more values than records of its length; SyntaxError
  */
-export function parseWithin(name: string, bytes: Buffer): unknown {
+export function parseWithin(name: string, bytes: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const most = Math.max(1000, Math.floor(bytes.length / LEAST_BYTES_PER_VALUE));
   const { depth, values } = measured(bytes, most);
   if (depth > MOST_DEPTH) throw invalid(`${name}: the JSON is nested deeper than ${MOST_DEPTH}`);
   if (values > most) throw invalid(`${name}: the JSON holds more values than a file of its size does`);
-  return JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
+  return parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
 }
 
 async function* readObject(input: Input, batches: Batches): AsyncGenerator<RecordBatch> {
@@ -192,7 +202,7 @@ async function* readObject(input: Input, batches: Batches): AsyncGenerator<Recor
   const bytes = Buffer.concat(parts);
   let value: unknown;
   try {
-    value = parseWithin(input.name, bytes);
+    value = parseWithin(input.name, bytes, batches.parse);
   } catch (error) {
     if (error instanceof Failure) throw error;
     batches.reject(1, `the record is not JSON (${error instanceof Error ? error.message : String(error)})`, bytes);

@@ -5,6 +5,8 @@
  * of the row, never an untagged row.
  */
 
+import { parseExactly } from './numbers.js';
+
 export type Tags = Readonly<Record<string, string>>;
 
 /**
@@ -49,7 +51,7 @@ function valueText(value: unknown): string {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

@@ -87,9 +87,9 @@ export function plusDays(instant: number, days: number): number {
   return instant + days * MILLISECONDS_PER_DAY;
 }
 
-/** The calendar month (UTC) that `202610` or `2026-10` names, half-open; null where the text names none. */
+/** The calendar month (UTC) that `202610`, `2026-10` or `2026/10` names, half-open; null where the text names none. */
 export function calendarMonth(text: string): { readonly start: number; readonly end: number } | null {
-  const match = /^(\d{4})-?(\d{2})$/.exec(text);
+  const match = /^(\d{4})[-/]?(\d{2})$/.exec(text);
   if (match === null) return null;
   const [year, month] = [Number(match[1]), Number(match[2])];
   const start = epochDay(year, month, 1);
@@ -100,8 +100,16 @@ export function calendarMonth(text: string): { readonly start: number; readonly 
 /** Beijing is eight hours ahead of UTC, without summer time. */
 const BEIJING_MILLISECONDS = 8 * 3_600_000;
 
-/** As `parseInstant`, of a time that names no zone and is Beijing's. */
-export function parseBeijing(text: string): number {
+/** `2026/10/5`, `2026/10/05 8:00:00`: what a spreadsheet makes of `2026-10-05 08:00:00`. */
+const SLASHED = /^(\d{4})\/(\d{1,2})\/(\d{1,2})(?: (\d{1,2})(:\d{2}(?::\d{2})?))?$/;
+
+/** As `parseInstant`, of a time that names no zone and is Beijing's; its date may have slashes, the year first. */
+export function parseBeijing(stated: string): number {
+  const text = stated.replace(
+    SLASHED,
+    (_, year: string, month: string, day: string, hour?: string, rest = '') =>
+      `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}${hour === undefined ? '' : ` ${hour.padStart(2, '0')}${rest}`}`,
+  );
   return parseInstant(text) - (/[Zz]|[+-]\d{2}:?\d{2}$/.test(text.slice(10)) ? 0 : BEIJING_MILLISECONDS);
 }
 

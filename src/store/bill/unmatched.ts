@@ -27,7 +27,7 @@ unmatched as materialized (
   join delivery v on v.organisation = m.organisation and v.scope is not null and not v.closed and v.has_usage
     and v.provider = m.provider and coalesce(v.account, '') = b.bill
     and coalesce(v.reach @> (m.day::timestamp at time zone 'UTC'), true)
-  where m.organisation = $1 and m.day >= $2::date and m.priced and not exists (
+  where m.organisation = $1 and m.day >= $2::date and m.priced and ($3::bigint[] is null or v.id = any($3)) and not exists (
     select 1 from aside a where a.day = m.day
       and a.names = array[m.provider, m.account, m.sub_account, m.sku, m.gpu_model, m.region, m.market])),
 counting as materialized (
@@ -39,4 +39,49 @@ select provider, account, sku, min(day)::text as "from", max(day)::text as "to" 
 where delivery in (select delivery from counting) group by 1, 2, 3 order by 1, 2, 3`;
 
 export const unmatchedUsage = (db: Queryable, organisation: string, since: number): Promise<UnmatchedUsage[]> =>
-  db.query(UNMATCHED, [organisation, formatInstant(since).slice(0, 10)]);
+  db.query(UNMATCHED, [organisation, formatInstant(since).slice(0, 10), null]);
+
+/** What bills call a machine that a meter calls otherwise, as reconciliation has found by resource. */
+export async function knownNames(
+  db: Queryable,
+  organisation: string,
+  providers: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.query<{ provider: string; account: string; name: string }>(
+    `select distinct v.provider, coalesce(v.account, '') as account, case when n.meter_sku = '' then n.meter_gpu_model else n.meter_sku end as name
+     from bill_name n join delivery v on v.organisation = n.organisation and v.id = n.delivery
+     where n.organisation = $1 and v.provider = any($2::text[])`,
+    [organisation, [...providers]],
+  );
+  return new Set(rows.map(({ provider, account, name }) => nameOf(provider, account, name)));
+}
+
+const nameOf = (...names: readonly string[]): string => names.join('\u0001');
+
+/**
+ * The same of bills that have just come, before reconciliation has looked at them: what it had found by resource of the
+ * bills before them is left out.
+ */
+export async function unmatchedIn(
+  db: Queryable,
+  organisation: string,
+  bills: readonly { readonly id: string; readonly account: string | null; readonly periodStart: number }[],
+  known: ReadonlySet<string>,
+): Promise<UnmatchedUsage[]> {
+  const since = Math.min(...bills.map(({ periodStart }) => periodStart));
+  const rows = await db.query<UnmatchedUsage>(UNMATCHED, [
+    organisation,
+    formatInstant(since).slice(0, 10),
+    bills.map(({ id }) => id),
+  ]);
+  const accounts = bills.map(({ account }) => account ?? '');
+  return rows.filter(
+    ({ provider, account, sku }) => ![account, ...accounts].some((name) => known.has(nameOf(provider, name, sku))),
+  );
+}
+
+/** For people, of a bill that has just come. */
+export const sayUnmatched = ({ provider, account, sku, from, to }: UnmatchedUsage): string =>
+  `${sku} of ${provider}${account === '' ? '' : ` account ${account}`} was metered from ${from} to ${to}, and no line of this bill is about ` +
+  'it by its SKU or GPU model, while other usage in it counts: it may count twice until the bill is final, unless both ' +
+  'name the same resource';

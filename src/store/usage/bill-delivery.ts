@@ -7,6 +7,7 @@
  */
 import { stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
+import type { BillParts } from '../../core/bill/parts.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
 import { addDecimal, type Decimal } from '../../core/decimal.js';
 import { conflict, type Problem } from '../../core/errors.js';
@@ -15,7 +16,9 @@ import type { BillOfPeriod } from '../../core/ports.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
 import { reconcileItem } from '../bill/reconciliation.js';
+import { repeatedIn } from '../bill/payer-lines.js';
 import { isSameBill } from '../bill/same-bill.js';
+import { knownNames, sayUnmatched, unmatchedIn } from '../bill/unmatched.js';
 import type { Transaction } from '../database.js';
 import type { WorkItem } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
@@ -58,6 +61,8 @@ export interface Scope {
   readonly supplement: boolean;
   /** It adds to its period, by file. */
   readonly increment: boolean;
+  /** Of a call of several files what each says of the payer; null: there is one file. */
+  readonly parts: BillParts | null;
   /** That of the delivery before it; null: there was none, or it was delivered before bundles were kept. */
   oldBundle: string | null;
   digest: Buffer;
@@ -121,6 +126,8 @@ export class BillDelivery {
   ): Promise<WorkItem[]> {
     const { organisation } = this.request;
     const workItems: WorkItem[] = [];
+    const providers = scopes.map(([, { provider }]) => provider);
+    const known = await knownNames(this.tx, organisation, providers);
     const touched = await this.replaceOthers(new Map(scopes), workItems);
     const settling = await this.counting.settling(this.tx, organisation);
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
@@ -129,9 +136,23 @@ export class BillDelivery {
       const whole = scopes.map(([, scope]) => scope).filter(({ increment }) => !increment);
       touched.push(...(await this.dropLost(whole, workItems)));
     }
-    const providers = scopes.map(([, { provider }]) => provider);
     workItems.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
+    await this.warnOfUnmatched(scopes, known);
     return workItems;
+  }
+
+  /** What may count twice since bill and meter call a machine by different names is said with the bill. */
+  private async warnOfUnmatched(
+    scopes: readonly (readonly [string, Scope])[],
+    known: ReadonlySet<string>,
+  ): Promise<void> {
+    const bills = scopes.map(([, scope]) => scope);
+    for (const unmatched of await unmatchedIn(this.tx, this.request.organisation, bills, known)) {
+      const files = bills.flatMap(({ provider, perFile }) =>
+        provider === unmatched.provider ? [...perFile.keys()] : [],
+      );
+      for (const { warnings } of new Set(files)) warnings.push(sayUnmatched(unmatched));
+    }
   }
 
   /**
@@ -154,6 +175,7 @@ export class BillDelivery {
         noteReplaced(scope, Number(other.records));
       }
       if (scope.increment) problems.push(...(await this.repeated(key, scope, delivered, touched)));
+      else await this.refuseRepeatedParts(scope);
     }
     if (problems.length > 0 && replace !== true)
       throw conflict(
@@ -163,6 +185,48 @@ export class BillDelivery {
         problems,
       );
     return touched;
+  }
+
+  /**
+   * Parts of a bill by sub-account that each have the payer's own lines: nothing is replaced by the other part, and no
+   * line of the payer counts twice.
+   * @throws Failure conflict naming the parts
+   */
+  private async refuseRepeatedParts({
+    id,
+    provider,
+    account,
+    periodStart,
+    periodEnd,
+    parts,
+    writer,
+  }: Scope): Promise<void> {
+    const { organisation, source } = this.request;
+    const part = {
+      delivery: id,
+      source,
+      provider,
+      account,
+      start: new Date(periodStart),
+      end: new Date(periodEnd),
+      subAccounts: [...writer.outline.subAccounts],
+    };
+    const own = (lines: number, example: string, inWhat: string): string =>
+      `${lines} line(s) of the payer ${account ?? provider} itself (such as ${example}) are in ${inWhat}`;
+    const problems = [
+      ...(parts?.repeats() ?? []).map(({ files, lines, example }) =>
+        own(lines, example, `both ${files.join(' and ')}`),
+      ),
+      ...(await repeatedIn(this.tx, organisation, part)).map(({ sources, lines, example }) =>
+        own(lines, example, `the bill that came from the source "${sources[0]}" too`),
+      ),
+    ].map((message): Problem => ({ path: 'source', message }));
+    if (problems.length > 0)
+      throw conflict(
+        `${problems.map(({ message }) => message).join('; ')}: they would count twice. Leave them out of all parts ` +
+          'of the bill but one; where both are meant, deliver them in one file',
+        problems,
+      );
   }
 
   /**

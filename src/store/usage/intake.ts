@@ -7,6 +7,7 @@
  * be read is kept as rejects. Never prices.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { BillParts } from '../../core/bill/parts.js';
 import { formatDecimal } from '../../core/decimal.js';
 import { invalid, unavailable } from '../../core/errors.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
@@ -216,6 +217,7 @@ class ImportRun {
   /** Of one beside others: what it will note when it has its source. */
   private claims: SeenHours | null = null;
   private digestPart = 0;
+  private isInParts = false;
   private pending: Promise<void> = Promise.resolve();
 
   constructor(
@@ -235,6 +237,7 @@ class ImportRun {
   async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
     const { organisation } = this.request;
     this.version = await (this.concurrent ? nextVersion : raisedVersion)(this.tx, this.request);
+    this.isInParts = files.length > 1;
     const counts: FileCount[] = [];
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
@@ -312,6 +315,7 @@ class ImportRun {
         scope = this.scopes.get(key) ?? (await this.openScope(key, record, file.increment !== undefined));
       }
       scope.writer.add(group, record);
+      scope.parts?.add(file.name, record);
       scope.perFile.set(count, (scope.perFile.get(count) ?? 0) + 1);
       addBilled(count, record);
       count.accepted += 1;
@@ -459,6 +463,7 @@ class ImportRun {
       bundle: this.takenWith ?? '',
       supplement: charge.supplement === true,
       increment,
+      parts: this.isInParts && charge.supplement !== true ? new BillParts() : null,
       oldBundle: null,
       digest: NO_DIGEST,
     };

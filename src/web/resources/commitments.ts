@@ -13,10 +13,15 @@ const decimal = z.string().describe('Decimal string');
 const name = z.string().nullable();
 const count = z.int().nonnegative();
 
-const querySchema = z.strictObject({
-  from: day.optional().describe('Of charges that start on this UTC day or later'),
-  to: day.optional().describe('Exclusive'),
-});
+const querySchema = z
+  .strictObject({
+    from: day.optional().describe('Of charges that start on this UTC day or later'),
+    to: day.optional().describe('Exclusive'),
+  })
+  .refine(({ from, to }) => from === undefined || to === undefined || from < to, {
+    path: ['to'],
+    message: 'is not after from',
+  });
 const utilisationSchema = z
   .strictObject({
     provider: z.string(),
@@ -42,7 +47,9 @@ const coverageSchema = z
     service: name,
     currency: z.string(),
     covered: decimal.describe('List cost of usage that commitments covered'),
-    onDemand: decimal.describe('List cost of on-demand usage; spot usage is in neither'),
+    onDemand: decimal.describe(
+      'List cost of on-demand usage, disks and traffic of the service too. Neither spot usage, nor usage of a bill that does not say how it was paid for (Google Cloud, Alibaba Cloud)',
+    ),
     unknownLines: count.describe('Lines in neither, because their list cost is not stated'),
     coverage: decimal.nullable().describe('covered / (covered + onDemand); null where a line is unknown'),
   })

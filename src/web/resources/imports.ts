@@ -21,6 +21,13 @@ export const importQuery = {
   dryRun: z.stringbool().default(false).describe('true: everything is read and counted, nothing is written'),
 };
 
+/** Blanks alone, or around it, are a slip: it would be another source, with bills of its own. */
+export const sourceName = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((name) => name.trim() === name, 'begins or ends with a blank');
+
 export const uploadQuerySchema = z.strictObject({
   ...importQuery,
   filename: z
@@ -28,7 +35,7 @@ export const uploadQuerySchema = z.strictObject({
     .regex(/^[^/\\\p{Cc}]{1,200}$/u, 'is not a file name of at most 200 characters')
     .refine((name) => !/^\.+$/.test(name), 'is not a file name'),
   format: z.string().min(1).max(100).default('auto').describe("A format's name, or auto"),
-  source: z.string().min(1).max(200).default('default').describe('Names the origin; ids are unique within it'),
+  source: sourceName.default('default').describe('Names the origin; ids are unique within it'),
 });
 
 export type UploadQuery = z.infer<typeof uploadQuerySchema>;

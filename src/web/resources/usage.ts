@@ -12,7 +12,7 @@ import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput, UncheckedBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { repeatable } from '../writes.js';
-import { importedSchema, importQuery } from './imports.js';
+import { importedSchema, importQuery, sourceName } from './imports.js';
 
 const MOST_BATCH_BYTES = 64 << 20;
 /** The rest is listed at /v1/rejects. */
@@ -21,7 +21,7 @@ const EVENTS_MEDIA = ['application/cloudevents+json', 'application/cloudevents-b
 
 const querySchema = z.strictObject({
   ...importQuery,
-  source: z.string().min(1).max(200).default('api').describe('Names the meter; ids are unique within it'),
+  source: sourceName.default('api').describe('Names the meter; ids are unique within it'),
 });
 
 const answerSchema = z
