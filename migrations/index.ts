@@ -45,6 +45,7 @@ import { WatchedSessions1764000000053 } from './0053-watched-sessions.js';
 import { Directory1764000000054 } from './0054-directory.js';
 import { OneOrganisation1764000000055 } from './0055-one-organisation.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
+import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -93,4 +94,5 @@ export const migrations = [
   Directory1764000000054,
   OneOrganisation1764000000055,
   CostViews1764000000057,
+  ConfirmedBills1764000000058,
 ];

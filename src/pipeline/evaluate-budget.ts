@@ -21,6 +21,9 @@ import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
+/** How long a budget that waits for prices is left alone. */
+const PUT_BACK_MS = 2000;
+
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
   forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
@@ -38,15 +41,15 @@ export function evaluateBudgetStage(
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
-      const workItems: WorkItem[] = [{ stage: 'recommendation.make', partition: budget.team, key: budget.team }];
+      const workItems: WorkItem[] = [];
       for (const key of keys) {
         const day = parseDay(lastPart(key));
         if (day === null) continue;
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
-        // Its last state stands until then: its own turn comes after that of what it waits for.
+        // Its last state stands until then: it is put back, and keeps nobody from doing what it waits for.
         if (await isBeingPriced(tx, organisation, period, now)) {
-          workItems.push({ stage: 'budget.weigh', partition, key });
+          workItems.push({ stage: 'budget.weigh', partition, key, pauseMs: PUT_BACK_MS });
           continue;
         }
         // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
@@ -88,6 +91,7 @@ export function evaluateBudgetStage(
           one.kind === other.kind && one.ratio === other.ratio;
         const standing = notified.map((one) => changed.find(sameAs(one)) ?? one);
         await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
+        workItems.push({ stage: 'recommendation.make', partition: budget.team, key: budget.team });
       }
       return workItems;
     },

@@ -14,6 +14,7 @@ import {
   enqueue,
   type ClaimedWork,
   type DuePartition,
+  type WorkItem,
   type WorkTable,
 } from '../store/work.js';
 import type { ApartWork, Stage } from './stage.js';
@@ -51,11 +52,18 @@ export class Runner {
     this.stages = new Map(line.map((stage) => [stage.name, stage]));
   }
 
-  /** Works until the partition has nothing due, or it is enough; returns the number of keys done. */
-  async runPartition(partition: Partition, isEnough: (done: number) => Promise<boolean> = NEVER): Promise<number> {
+  /**
+   * Works until the partition has nothing due, or it is enough; returns the number of keys done.
+   * @param pauses whether what a stage puts back waits for its time; else it is due at once
+   */
+  async runPartition(
+    partition: Partition,
+    isEnough: (done: number) => Promise<boolean> = NEVER,
+    pauses = true,
+  ): Promise<number> {
     let total = 0;
     while (true) {
-      const done = await this.step(partition);
+      const done = await this.step(partition, pauses);
       total += done;
       if (done === 0 || (await isEnough(total))) return total;
     }
@@ -77,7 +85,7 @@ export class Runner {
         for (const partition of partitions.filter((l) => l.stage === stage.name)) {
           if (await isEnough()) return;
           // A partition that enqueues itself has its turn again when the others have had theirs.
-          const count = await this.runPartition(partition, async (keys) => keys >= partition.due || isEnough());
+          const count = await this.runPartition(partition, async (keys) => keys >= partition.due || isEnough(), false);
           done += count;
           if (count > 0) progress?.(stage.name, count, partition.due);
         }
@@ -86,26 +94,26 @@ export class Runner {
     }
   }
 
-  private async step(partition: Partition): Promise<number> {
+  private async step(partition: Partition, pauses: boolean): Promise<number> {
     const stage = this.stages.get(partition.stage);
     if (stage === undefined) return 0;
     let claimed: ClaimedWork[] = [];
     try {
-      return await this.attempt(stage, partition, stage.most, (work) => (claimed = work));
+      return await this.attempt(stage, partition, stage.most, pauses, (work) => (claimed = work));
     } catch (error) {
       if (claimed.length === 0) throw error;
       if (claimed.length === 1) return this.failed(partition, claimed, error);
       // One key of many may be to blame: each gets its own transaction, and its own verdict.
-      return this.oneByOne(stage, partition, claimed.length);
+      return this.oneByOne(stage, partition, claimed.length, pauses);
     }
   }
 
-  private async oneByOne(stage: Stage, partition: Partition, count: number): Promise<number> {
+  private async oneByOne(stage: Stage, partition: Partition, count: number, pauses: boolean): Promise<number> {
     let done = 0;
     for (let n = 0; n < count; n++) {
       let claimed: ClaimedWork[] = [];
       try {
-        done += await this.attempt(stage, partition, 1, (work) => (claimed = work));
+        done += await this.attempt(stage, partition, 1, pauses, (work) => (claimed = work));
       } catch (error) {
         if (claimed.length === 0) throw error;
         done += await this.failed(partition, claimed, error);
@@ -118,13 +126,14 @@ export class Runner {
     stage: Stage,
     partition: Partition,
     most: number,
+    pauses: boolean,
     took: (work: ClaimedWork[]) => void,
   ): Promise<number> {
     const since = this.clock.now();
     let claimed: readonly ClaimedWork[] = [];
     const taking = (work: ClaimedWork[]): void => took((claimed = work));
     const done = await (stage.apart === undefined
-      ? this.attemptAtOnce(stage.run.bind(stage), partition, most, taking)
+      ? this.attemptAtOnce(stage.run.bind(stage), partition, most, pauses, taking)
       : this.attemptApart(stage.apart, partition, taking));
     if (claimed.length > 0)
       this.watch({ kind: 'ran', ...runOf(partition, claimed), milliseconds: this.clock.now() - since });
@@ -135,6 +144,7 @@ export class Runner {
     run: NonNullable<Stage['run']>,
     partition: Partition,
     most: number,
+    pauses: boolean,
     took: (work: ClaimedWork[]) => void,
   ): Promise<number> {
     const now = this.clock.now();
@@ -152,7 +162,7 @@ export class Runner {
           tx,
         });
         await this.work.finish(tx, partition, claimed);
-        await enqueue(tx, partition.organisation, following(claimed, workItems));
+        await enqueue(tx, partition.organisation, following(claimed, pauses ? paused(workItems, now) : workItems));
         return claimed.length;
       });
     });
@@ -232,3 +242,7 @@ const isRetryable = (error: unknown): boolean => error instanceof Failure && err
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 2000);
 }
+
+/** What is put back, with the instant from which on it is due. */
+const paused = (workItems: readonly WorkItem[], now: number): readonly WorkItem[] =>
+  workItems.map((item) => (item.pauseMs === undefined ? item : { ...item, notBefore: now + item.pauseMs }));

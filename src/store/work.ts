@@ -22,6 +22,12 @@ export interface WorkItem {
   readonly notBefore?: number;
   /** It does not wait for its partition's pause. */
   readonly urgent?: boolean;
+  /**
+   * What is put back by its own stage, since other work has to be done first: it is due after so many milliseconds, so
+   * that a partition that waits keeps nobody busy. Where the line is drained it is due when the others have had their
+   * turn.
+   */
+  readonly pauseMs?: number;
 }
 
 export interface DuePartition {

@@ -8,6 +8,7 @@ import { accountKey } from '../../src/core/bill/counting.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { withWarnings } from '../../src/store/usage/doubts.js';
 import { undoImport, type UndoneImport } from '../../src/store/usage/undo.js';
+import { enqueue as enqueueWork } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 
@@ -531,5 +532,69 @@ describe('a final bill', () => {
     bursar.clock.at = SETTLED;
     await bursar.take([billed('b', '7', { subAccount: spelled })], { source: 'cur' });
     expect(await actual(bursar)).toBe('7');
+  });
+});
+
+describe('a bill that came once more as it was', () => {
+  const OCTOBER_LINES = [
+    billed('use', '500.00'),
+    billed('support', '70.00', { sku: 'support' }, { category: 'Purchase' }),
+  ];
+  const sure = OCTOBER_LINES.map((one): typeof one => ({
+    ...one,
+    charge: one.charge && { ...one.charge, isFinal: true },
+  }));
+  const send = (bursar: TestBursar, lines: typeof sure) => bursar.take(lines, { source: 'bill' });
+
+  it('is known as before when the import that made it final is undone', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m1')], { source: 'meter' });
+    await send(bursar, OCTOBER_LINES);
+    const before = [await actual(bursar), await states(bursar)];
+    expect(before).toEqual(['80', ['a1 settling 2026-11-11']]);
+    await send(bursar, sure);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['570', ['a1 final -']]);
+    await undoLast(bursar);
+    expect([await actual(bursar), await states(bursar)]).toEqual(before);
+  });
+
+  it('stays as the later of two such imports said, and goes back by both', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m1')], { source: 'meter' });
+    await send(bursar, OCTOBER_LINES);
+    const before = [await actual(bursar), await states(bursar)];
+    await send(bursar, OCTOBER_LINES);
+    const [middle] = await bursar.db.query<{ id: string }>(`select max(id)::text as id from import`);
+    await send(bursar, sure);
+    const undo = (id: string): Promise<UndoneImport> =>
+      bursar.db.transaction((tx) => undoImport(bursar.stores, tx, 'default', id, 'test', bursar.clock.at));
+    await undo(middle?.id ?? '');
+    expect(await states(bursar)).toEqual(['a1 final -']);
+    // Replaced and brought back it is what the imports that are left said of it.
+    await bursar.take([billed('use', '501.00')], { source: 'bill' });
+    await undoLast(bursar);
+    expect(await states(bursar)).toEqual(['a1 final -']);
+    await undo(String(Number(middle?.id) + 1));
+    expect([await actual(bursar), await states(bursar)]).toEqual(before);
+    expect(await bursar.db.query(`select 1 from delivery_confirmed`)).toEqual([]);
+  });
+
+  it('is open again where the settling time is longer now, unless its source calls it final', async () => {
+    const bursar = await world();
+    await send(bursar, OCTOBER_LINES);
+    await bursar.runner.drain();
+    expect(await states(bursar)).toEqual(['a1 final -']);
+    const settle = async (days: number): Promise<void> => {
+      const workItems = await bursar.stores.counting.saveSettling(bursar.db, 'default', { days, providers: {} });
+      await enqueueWork(bursar.db, 'default', workItems);
+      await bursar.runner.drain();
+    };
+    await settle(60);
+    expect(await states(bursar)).toEqual(['a1 settling 2026-12-31']);
+    await settle(10);
+    expect(await states(bursar)).toEqual(['a1 final -']);
+    await send(bursar, sure);
+    await settle(60);
+    expect(await states(bursar)).toEqual(['a1 final -']);
   });
 });

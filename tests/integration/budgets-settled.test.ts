@@ -69,6 +69,21 @@ describe('a budget beside a bill that has just come', () => {
     expect([await spent(bursar), await told(bursar)]).toEqual([[20], []]);
   });
 
+  it('is put back for a while, and keeps no worker of the queue busy', async () => {
+    const bursar = await world();
+    await set(bursar);
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([bill], { source: 'bill' });
+    await only(bursar, 'cost.rollup', 'unallocated');
+    // As the queue does its job: until nothing of the partition is due.
+    const partition = { organisation: 'default', stage: 'budget.weigh', partition: 'b' };
+    expect(await bursar.runner.runPartition(partition, async (done) => done > 5)).toBe(1);
+    expect((await bursar.stores.work.duePartitions(NOW)).filter(({ stage }) => stage === 'budget.weigh')).toEqual([]);
+    bursar.clock.at += 2000;
+    await bursar.runner.drain();
+    expect([await spent(bursar), await told(bursar)]).toEqual([[20], []]);
+  });
+
   it('is weighed all the same when that takes too long, or has failed', async () => {
     const bursar = await world();
     await bursar.take([meter], { source: 'meter' });

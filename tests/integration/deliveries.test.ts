@@ -243,8 +243,8 @@ describe('commitments', () => {
       api.call('POST', '/v1/imports?filename=a.csv&source=%20', { body: 'a' }),
       api.call('POST', '/v1/usage?source=meter%20', { body: { records: [] } }),
     ]);
-    for (const { status, text } of blank)
-      expect([status, text]).toEqual([400, expect.stringContaining('begins or ends with a blank')]);
+    for (const { status, text: said } of blank)
+      expect([status, said]).toEqual([400, expect.stringContaining('begins or ends with a blank')]);
     const later = await api.call<CommitmentReport>('GET', '/v1/commitments?from=2026-11-01');
     expect(later.body).toMatchObject({ commitments: [], coverage: [] });
   });

@@ -425,7 +425,10 @@ export class CountingStore {
     return rows.map(({ provider }) => provider);
   }
 
-  /** Makes final what has settled by now; says when the next bill settles. The caller places claims after it. */
+  /**
+   * Makes final what has settled by now, and open again what would not have by a settling time that is longer now; says
+   * when the next bill settles. The caller places claims after it.
+   */
   async settle(
     tx: Queryable,
     organisation: string,
@@ -434,14 +437,17 @@ export class CountingStore {
     const settling = await this.settling(tx, organisation);
     const workItems: WorkItem[] = [];
     let next: number | null = null;
-    for (const bill of await tx.query<Bill>(`${BILL} and not closed order by id`, [organisation])) {
+    for (const bill of await tx.query<Bill>(`${BILL} and (not closed or not says_final) order by id`, [organisation])) {
       const { state, finalAt } = stateOf(factsOf(bill), settlingMs(settling, bill.provider), now);
       if (finalAt !== null) next = Math.min(next ?? finalAt, finalAt);
-      if (state !== 'final') continue;
-      await tx.query(`update delivery set closed = true, final_at = $3 where organisation = $1 and id = $2`, [
+      const isFinal = state === 'final';
+      // A bill that time has never made final is as its delivery left it.
+      if (bill.closed ? isFinal || finalAt === null : !isFinal) continue;
+      await tx.query(`update delivery set closed = $3, final_at = $4 where organisation = $1 and id = $2`, [
         organisation,
         bill.id,
-        formatInstant(now),
+        isFinal,
+        isFinal ? formatInstant(now) : null,
       ]);
       const days = await tx.query<TeamDay>(
         `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour

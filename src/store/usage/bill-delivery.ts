@@ -21,6 +21,7 @@ import { isSameBill } from '../bill/same-bill.js';
 import { knownNames, sayUnmatched, unmatchedIn } from '../bill/unmatched.js';
 import type { Transaction } from '../database.js';
 import type { WorkItem } from '../work.js';
+import { dropConfirmed, keepBefore } from './confirmed.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
@@ -343,6 +344,7 @@ export class BillDelivery {
     scope.oldBundle = old?.bundle ?? null;
     const touched = new Map(scope.writer.touched);
     if (isUnchanged) {
+      await keepBefore(this.tx, organisation, old.id, scope.bundle);
       await this.tx.query(
         `update delivery_replaced set replaced_by = $3 where organisation = $1 and replaced_by = $2`,
         [organisation, scope.id, old.id],
@@ -470,6 +472,7 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
 /** Takes a delivery away with all that came of it; who does so enqueues its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropDerived(tx, organisation, id);
+  await dropConfirmed(tx, organisation, id);
   for (const table of ['commitment_use', 'contract_use'])
     await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
   await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [

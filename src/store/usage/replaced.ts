@@ -7,6 +7,7 @@
 import { conflict } from '../../core/errors.js';
 import { isSameBill } from '../bill/same-bill.js';
 import type { Transaction } from '../database.js';
+import { dropConfirmed } from './confirmed.js';
 
 const MOST_KEPT = 5;
 
@@ -59,6 +60,7 @@ async function dropBlocks(tx: Transaction, organisation: string, source: string,
 /** Ends a replaced bill for good: the import that brought it is taken back. */
 export async function dropReplaced(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropBlocks(tx, organisation, source, id);
+  await dropConfirmed(tx, organisation, id);
   await tx.query(`delete from delivery_replaced where organisation = $1 and id = $2`, [organisation, id]);
 }
 

@@ -20,6 +20,7 @@ import { enqueueUrgent, type WorkItem } from '../work.js';
 import { dropDelivery } from './bill-delivery.js';
 import { idWords, keyBytes, wordsKey } from './digests.js';
 import type { TeamDay } from './raw.js';
+import { takeBackSaid } from './confirmed.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { supplementItems } from './scopes.js';
 import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
@@ -120,6 +121,7 @@ class Undoing {
       await dropReplaced(tx, organisation, source, one.id);
       this.records += Number(one.records);
     }
+    for (const id of await takeBackSaid(tx, organisation, call)) await this.said(id);
     const deliveries = await tx.query<Delivery>(
       `${DELIVERY} where organisation = $1 and import = $2 order by delivery.id`,
       [organisation, call],
@@ -130,6 +132,18 @@ class Undoing {
       if (delivery.scope === null) await this.metered(delivery);
       else await this.bill(delivery);
     }
+  }
+
+  /** A bill of which the same lines stay, and another state may be known. */
+  private async said(id: string): Promise<void> {
+    const { stores, tx, organisation, source } = this;
+    const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
+    if (bill === undefined) return;
+    await stores.counting.lock(tx, organisation);
+    this.workItems.push(SETTLE, ...(await stores.counting.place(tx, organisation, [bill.provider ?? ''])));
+    this.enqueue('cost.rollup', [...(await this.daysOf(id)), ...(await this.daysOfPeriod(bill))]);
+    if (bill.start !== null && bill.end !== null)
+      this.workItems.push(reconcileItem(source, monthOfPeriod(bill.start.getTime(), bill.end.getTime())));
   }
 
   private async bill(delivery: Delivery): Promise<void> {

@@ -1,0 +1,28 @@
+/**
+ * What a bill said of itself before an import that brought it once more as it was: that import may have made it final,
+ * and undoing it has to lead back. Expands only; imports before it have no row, and their undo changes no state.
+ */
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+const CITUS = `
+do $$
+begin
+  if exists (select 1 from pg_extension where extname = 'citus') then
+    perform create_distributed_table('delivery_confirmed', 'organisation');
+  end if;
+end $$;`;
+
+export class ConfirmedBills1764000000058 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(
+      `create table delivery_confirmed (
+         organisation text not null, delivery bigint not null, import bigint not null, before jsonb not null,
+         primary key (organisation, delivery, import))`,
+    );
+    await runner.query(CITUS);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`drop table delivery_confirmed`);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Bills that came once more as they were: nothing of their lines changes, but what is known of them does (that they are
+ * final, when they were delivered last, what they came together with). What it was before is kept for as long as the
+ * bill is, so that taking such an import back leads back to it.
+ *
+ * The invariant: without an import a bill is known as it would be had that import never been; a later one that brought
+ * it as it was still counts.
+ */
+import type { Transaction } from '../database.js';
+
+/** What an import says of a bill without changing its lines. */
+const SAID = ['closed', 'final_at', 'says_final', 'has_rejects', 'delivered_at', 'bundle'] as const;
+
+const saidOf = (row: string): string =>
+  `jsonb_build_object(${SAID.map((name) => `'${name}', ${row}.${name}`).join(', ')})`;
+
+/** Keeps what is known of a bill before an import says it anew. @param call the first import of the call */
+export async function keepBefore(tx: Transaction, organisation: string, delivery: string, call: string): Promise<void> {
+  await tx.query(
+    `insert into delivery_confirmed (organisation, delivery, import, before)
+     select organisation, id, $3, ${saidOf('v')} from delivery v where organisation = $1 and id = $2
+     on conflict (organisation, delivery, import) do nothing`,
+    [organisation, delivery, call],
+  );
+}
+
+/** Ends with the bill. */
+export async function dropConfirmed(tx: Transaction, organisation: string, delivery: string): Promise<void> {
+  await tx.query(`delete from delivery_confirmed where organisation = $1 and delivery = $2`, [organisation, delivery]);
+}
+
+/**
+ * Takes back what a call said of bills that it brought as they were.
+ * @returns the bills that are there and of which that changes what is known
+ */
+export async function takeBackSaid(tx: Transaction, organisation: string, call: string): Promise<string[]> {
+  const rows = await tx.query<{ delivery: string; next: string | null }>(
+    `select delivery::text as delivery, (select min(n.import)::text from delivery_confirmed n
+       where n.organisation = c.organisation and n.delivery = c.delivery and n.import > c.import) as next
+     from delivery_confirmed c where organisation = $1 and import = $2 order by c.delivery`,
+    [organisation, call],
+  );
+  const changed: string[] = [];
+  for (const { delivery, next } of rows) {
+    const before = `(select c.before from delivery_confirmed c where c.organisation = $1 and c.delivery = $2 and c.import = $3)`;
+    const of = [organisation, delivery, call];
+    if (next !== null)
+      await tx.query(
+        `update delivery_confirmed set before = ${before} where organisation = $1 and delivery = $2 and import = $4`,
+        [...of, next],
+      );
+    else {
+      const restored = await tx.query<{ id: string }>(
+        `update delivery v set ${SAID.map((name) => `${name} = b.${name}`).join(', ')}
+         from (select (jsonb_populate_record(null::delivery, ${before})).*) b
+         where v.organisation = $1 and v.id = $2 returning v.id::text as id`,
+        of,
+      );
+      changed.push(...restored.map(({ id }) => id));
+      await tx.query(
+        `update delivery_replaced set bill = bill || ${before} where organisation = $1 and id = $2 and bill ? 'id'`,
+        of,
+      );
+    }
+    await tx.query(`delete from delivery_confirmed where organisation = $1 and delivery = $2 and import = $3`, of);
+  }
+  return changed;
+}
