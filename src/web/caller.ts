@@ -130,11 +130,12 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
           : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>',
     );
   }
+  // Whoever is refused from here on is known by name.
+  request.principal = principal;
   if (facts.access !== 'known' && !principal.scopes.includes(facts.access))
     throw denied(scopeRefusal(principal, facts.access));
   if (facts.allTeams && principal.teams !== null)
     throw denied('this concerns all teams; this key is restricted to some');
-  request.principal = principal;
 }
 
 /**

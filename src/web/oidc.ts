@@ -21,6 +21,7 @@ export interface Attempt {
 
 /** Who is behind a provider's answer. */
 export interface Vouched {
+  readonly subject: string;
   readonly user: SessionUser | NotLetIn;
   /** The provider's session (`sid` of Back-Channel Logout 1.0, section 2.1); null: it names none. */
   readonly providerSession: string | null;
@@ -128,6 +129,7 @@ export class OidcClient {
     const name = directoryNameOf(all, this.settings);
     const known = name === null || this.directory === null ? undefined : await this.directory(name);
     return {
+      subject: claims.sub,
       user: userOf(all, this.settings, known),
       providerSession: typeof sid === 'string' && sid !== '' ? sid : null,
       refreshToken: tokens.refresh_token ?? null,

@@ -163,6 +163,7 @@ export class ProblemFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const known = knownFailure(error);
     if (!this.showsAll && (known === null || known.status >= 500)) this.log(request, error);
+    if (!this.showsAll) request.server.refusals.noteError(request, error);
     const { status, detail, problems } = known ?? {
       status: 500,
       detail: this.showsAll ? textOf(error) : 'something went wrong here; the log has it under the request id',

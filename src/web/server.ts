@@ -16,6 +16,7 @@ import { admit } from './caller.js';
 import type { RouteFacts } from './endpoint.js';
 import { Gate } from './gate.js';
 import { WEB_PARTS, type WebParts } from './parts.js';
+import { Refusals } from './refusals.js';
 import { logRequests } from './request-log.js';
 import { SessionDesk } from './session-desk.js';
 import { traceRequests } from './tracing.js';
@@ -82,6 +83,7 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   const server = app.getHttpAdapter().getInstance();
   server.decorate('gate', new Gate(parts.gate));
   server.decorate('sessions', new SessionDesk(parts));
+  server.decorate('refusals', new Refusals(parts.stores));
   server.decorateRequest('principal', null);
   server.decorateRequest('mayBeWhole', false);
   server.decorateRequest('knockedMilliseconds', 0);

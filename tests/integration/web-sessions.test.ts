@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { bothDoors } from '../support/doors.js';
 import { oidcProvider } from '../support/oidc-provider.js';
 import { createWebApp, listen } from '../../src/web/server.js';
+import { Refusals } from '../../src/web/refusals.js';
 import { seal, unseal } from '../../src/web/sealed.js';
 import type { OidcSettings, SignInSettings } from '../../src/web/sign-in.js';
 import { WebModule } from '../../src/web/web.module.js';
@@ -125,6 +126,67 @@ it('seals a refresh token so that only its session opens it', () => {
   expect(unseal(sealed, 'this session')).toBeNull();
 });
 
+describe('who is refused', async () => {
+  const api = await testApi();
+  const entered = async (verb: string): Promise<readonly { actor: string; target: string; detail: object }[]> =>
+    (await api.call<{ items: [] }>('GET', `/v1/audit?verb=${verb}`)).body.items;
+
+  it('stands in the audit with who it was, from where and why, once, and without a secret', async () => {
+    const key = await api.keyFor({ role: 'viewer', teams: ['red'] });
+    const id = key.split('_')[1] ?? '';
+    const wrong = `${key.slice(0, -3)}${key.endsWith('AAA') ? 'BBB' : 'AAA'}`;
+    for (const _ of [1, 2]) {
+      expect((await api.call('GET', '/v1/keys', { key })).status).toBe(403);
+      expect((await api.call('GET', '/v1/teams/blue', { key })).status).toBe(403);
+      expect((await api.call('GET', '/v1/teams', { key: wrong })).status).toBe(401);
+      const body = { key: wrong };
+      expect((await api.call('POST', '/session', { key: null, headers: HEADER, body })).status).toBe(401);
+      // Whoever shows nothing is nobody.
+      expect((await api.call('GET', '/v1/teams', { key: null })).status).toBe(401);
+    }
+    await expect.poll(() => entered('session.refuse')).toHaveLength(1);
+    await expect.poll(() => entered('access.refuse')).toHaveLength(3);
+    const all = [...(await entered('session.refuse')), ...(await entered('access.refuse'))];
+    const claimed = { claimed: `key:${id}`, address: '127.0.0.1' };
+    const why = expect.stringContaining('needs the scope admin') as string;
+    expect(all).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ actor: 'nobody', target: 'POST /session', detail: expect.objectContaining(claimed) }),
+        expect.objectContaining({ actor: 'nobody', target: 'GET /v1/teams', detail: expect.objectContaining(claimed) }),
+        expect.objectContaining({
+          actor: `key:${id} (test)`,
+          target: 'GET /v1/keys',
+          detail: { address: '127.0.0.1', why },
+        }),
+        expect.objectContaining({ actor: `key:${id} (test)`, target: 'GET /v1/teams/:id' }),
+      ]),
+    );
+    expect(JSON.stringify(all)).not.toContain(wrong.split('_').slice(2).join('_'));
+  });
+
+  it('is bounded: whoever knocks at many doors fills nothing', async () => {
+    let now = 0;
+    const kept: string[] = [];
+    const audit = async (_: unknown, ...entry: string[]): Promise<void> => void kept.push(entry[2] ?? '');
+    const refusals = new Refusals({ db: api.stores.db, audit: { audit } } as never, () => now);
+    const knock = (most: number): void => {
+      for (let n = 0; n < most; n++) {
+        const request = { ip: `10.0.0.${n}`, method: 'GET', routeOptions: {}, is404: true } as never;
+        refusals.note(request, 'access.refuse', { who: null, why: 'no key' });
+      }
+    };
+    knock(1000);
+    expect(kept).toHaveLength(30);
+    now = 60_000;
+    knock(40);
+    // Those of before are in it already; ten minutes later they are new again.
+    expect(kept).toHaveLength(40);
+    now = 12 * 60_000;
+    knock(5);
+    expect(kept).toHaveLength(45);
+  });
+});
+
 describe('sessions of an identity provider', async () => {
   const api = await testApi();
   const provider = await oidcProvider();
@@ -214,6 +276,11 @@ describe('sessions of an identity provider', async () => {
     expect([await roleOf(url, cookie), await roleOf(url, cookie), provider.asked]).toEqual([null, null, 3]);
     const [last] = (await api.call<{ items: object[] }>('GET', '/v1/audit?verb=session.end')).body.items;
     expect(last).toMatchObject({ actor: 'identity provider', detail: { whose: 'user:u-7 (Ada)', why: 'no-role' } });
+    provider.claims = { sub: 'u-9', groups: ['sales'] };
+    await expect(signIn(url)).rejects.toThrow('no-role');
+    const refused = async (): Promise<object[]> =>
+      (await api.call<{ items: object[] }>('GET', '/v1/audit?verb=session.refuse')).body.items;
+    await expect.poll(refused).toMatchObject([{ actor: 'user:u-9', detail: { why: 'no-role' } }]);
   });
 
   it('end where the provider says no, or gave nothing to be asked with; without an answer they last as long again', async () => {

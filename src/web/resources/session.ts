@@ -8,7 +8,7 @@
 import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { actorText } from '../../core/actor.js';
+import { actorText, principalText } from '../../core/actor.js';
 import { invalid, missing } from '../../core/errors.js';
 import { DEFAULT_ORGANISATION } from '../../store/access/organisation.js';
 import { SCOPES } from '../../core/scopes.js';
@@ -189,8 +189,12 @@ export class SessionController {
   ): Promise<LetIn | NotLetIn | 'failed'> {
     try {
       const { user, ...rest } = await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
-      return typeof user === 'string' ? user : { user, ...rest };
+      if (typeof user !== 'string') return { user, ...rest };
+      const who = principalText({ kind: 'user', id: rest.subject });
+      request.server.refusals.note(request, 'session.refuse', { who, why: user });
+      return user;
     } catch (error) {
+      request.server.refusals.note(request, 'session.refuse', { who: null, why: 'the identity provider says no' });
       // The library's messages and codes name no secret; the causes may hold tokens.
       this.logger.warn(
         `a sign-in at the identity provider failed: ${error instanceof Error ? error.message : 'no reason given'}`,

@@ -1,0 +1,108 @@
+/**
+ * Who was refused: a key or a session that does not hold, a scope or a team that does not reach, a sign-in that failed.
+ * In the audit, with who it was or said to be, from where and why.
+ *
+ * The same refusal is entered once in ten minutes, and at most thirty in a minute from one process: the audit is never
+ * shortened, and nobody fills it by knocking. The answer to whoever asks does not wait for it.
+ */
+import { Logger } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { Failure } from '../core/errors.js';
+import { DEFAULT_ORGANISATION } from '../store/access/organisation.js';
+import type { Stores } from '../store/stores.js';
+import { actorOf, bearerOf, SESSION_COOKIE } from './caller.js';
+import { Refusal } from './problem.js';
+import { routeOf } from './request-log.js';
+import { readCookie } from './session-cookie.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    refusals: Refusals;
+  }
+}
+
+export interface Refused {
+  /** As the audit names somebody; null: nobody is known. */
+  readonly who: string | null;
+  /** What was shown, where it says whose it would be: `key:0a1b2c3d4e5f`. */
+  readonly claimed?: string | null;
+  readonly why: string;
+}
+
+const AGAIN_MS = 10 * 60_000;
+const WINDOW_MS = 60_000;
+const MOST_IN_WINDOW = 30;
+const MOST_REMEMBERED = 10_000;
+const MOST_TEXT = 500;
+
+export class Refusals {
+  /** Until when the same is not entered again, on the process' own clock. */
+  private readonly entered = new Map<string, number>();
+  private readonly logger = new Logger('audit');
+  private windowEnds = 0;
+  private inWindow = 0;
+
+  /** @param now monotonic milliseconds */
+  constructor(
+    private readonly stores: Pick<Stores, 'audit' | 'db'>,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** Enters a refusal, soon. @param verb `access.refuse`, `session.refuse` */
+  note(request: FastifyRequest, verb: string, { who, claimed = null, why }: Refused): void {
+    const { ip: address, method } = request;
+    const target = `${method} ${routeOf(request)}`;
+    const detail = { address, ...(claimed === null ? {} : { claimed }), why: why.slice(0, MOST_TEXT) };
+    if (!this.isNew(JSON.stringify([verb, who, target, detail]))) return;
+    const { audit, db } = this.stores;
+    audit.audit(db, DEFAULT_ORGANISATION, who ?? 'nobody', verb, target, detail).catch((error: unknown) => {
+      this.logger.warn(`a refusal could not be entered: ${error instanceof Error ? error.message : 'no reason given'}`);
+    });
+  }
+
+  /** Enters what an error refuses, where it refuses somebody. */
+  noteError(request: FastifyRequest, error: unknown): void {
+    const refused = refusedBy(request, error);
+    if (refused === null) return;
+    this.note(request, routeOf(request).startsWith('/session') ? 'session.refuse' : 'access.refuse', refused);
+  }
+
+  private isNew(what: string): boolean {
+    const now = this.now();
+    if ((this.entered.get(what) ?? 0) > now) return false;
+    if (now >= this.windowEnds) {
+      this.windowEnds = now + WINDOW_MS;
+      this.inWindow = 0;
+    }
+    this.inWindow++;
+    if (this.inWindow > MOST_IN_WINDOW) {
+      if (this.inWindow === MOST_IN_WINDOW + 1)
+        this.logger.warn(`more than ${MOST_IN_WINDOW} refusals in a minute: the audit has the first of them`);
+      return false;
+    }
+    if (this.entered.size >= MOST_REMEMBERED) this.entered.clear();
+    this.entered.set(what, now + AGAIN_MS);
+    return true;
+  }
+}
+
+/** What of an error is a refusal; null: it is none, or nobody showed anything that could be refused. */
+function refusedBy(request: FastifyRequest, error: unknown): Refused | null {
+  const isDenied = error instanceof Failure && error.kind === 'denied';
+  if (!isDenied && !(error instanceof Refusal && error.statusCode === 401)) return null;
+  const { principal } = request;
+  if (principal !== null) return { who: actorOf({ principal }), why: error.message };
+  const shown = bearerOf(request) ?? keyIn(request.body);
+  const hasSession = readCookie(request, request.server.sessions.settings, SESSION_COOKIE) !== null;
+  if (shown === null && !hasSession && !isDenied) return null;
+  return { who: null, claimed: claimOf(shown), why: error.message };
+}
+
+const keyIn = (body: unknown): string | null =>
+  typeof body === 'object' && body !== null && 'key' in body && typeof body.key === 'string' ? body.key : null;
+
+/** Whose key a text would be: never more of it than its id. */
+function claimOf(text: string | null): string | null {
+  const id = /^bursar_([0-9a-f]{12})_/.exec(text?.trim() ?? '')?.[1];
+  return id === undefined ? null : `key:${id}`;
+}
