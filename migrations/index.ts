@@ -46,6 +46,7 @@ import { Directory1764000000054 } from './0054-directory.js';
 import { OneOrganisation1764000000055 } from './0055-one-organisation.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
 import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
+import { CivilDays1764000000059 } from './0059-civil-days.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -95,4 +96,5 @@ export const migrations = [
   OneOrganisation1764000000055,
   CostViews1764000000057,
   ConfirmedBills1764000000058,
+  CivilDays1764000000059,
 ];

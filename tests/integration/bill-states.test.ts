@@ -598,3 +598,28 @@ describe('a bill that came once more as it was', () => {
     expect(await states(bursar)).toEqual(['a1 final -']);
   });
 });
+
+describe('a line of a civil day that is none of UTC', () => {
+  it.each([
+    // The evening of the 20th in Los Angeles, the first hours of the 21st in Beijing.
+    ['west', Date.UTC(2026, 9, 1, 7), Date.UTC(2026, 10, 1, 7), Date.UTC(2026, 9, 20, 7), Date.UTC(2026, 9, 21, 1)],
+    [
+      'east',
+      Date.UTC(2026, 8, 30, 16),
+      Date.UTC(2026, 9, 31, 16),
+      Date.UTC(2026, 9, 20, 16),
+      Date.UTC(2026, 9, 20, 20),
+    ],
+  ])('%s of it is set aside by what was metered in its hours', async (_, periodStart, periodEnd, start, at) => {
+    const bursar = await world(SETTLING);
+    const line = billed('day', '700', { start, end: start + DAY, resource: 'i-1' }, { periodStart, periodEnd });
+    const later = { ...line, id: 'later', start: start + 3 * DAY, end: start + 4 * DAY };
+    await bursar.take([line, later], { source: 'bill' });
+    await bursar.take([metered('m', { start: at, end: at + HOUR, resource: 'i-1' })], { source: 'meter' });
+    expect(await actual(bursar)).toBe('710');
+    // Of another machine, and of this one by its name: by the days of the meter.
+    const other = { ...line, id: 'other', resource: 'i-2' };
+    await bursar.take([line, later, other], { source: 'bill' });
+    expect(await actual(bursar)).toBe('1410');
+  });
+});

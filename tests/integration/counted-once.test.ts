@@ -423,14 +423,18 @@ class Company {
     }
     for (const b of bills)
       for (const l of b.lines) {
-        const [first, end] = civilDays(l, AHEAD[b.name] ?? 0);
+        const ahead = AHEAD[b.name] ?? 0;
+        const [first, end] = civilDays(l, ahead);
+        // A civil day of a bill whose midnights are not UTC's lies on two days of UTC.
+        const other = l.end - l.start >= DAY ? Math.sign(ahead) * DAY : 0;
         const isMetered = hours.some(({ record: one, at }) => {
           const day = Math.floor(at / DAY) * DAY;
           // What a final bill has taken the place of stands for no line of another.
           const isOfBill = hoursOf(day).some(
             (hour) => isAbout(b, hour) && payerOf(one, bills, hour) === b.payer && !isReachedAt(one, hour),
           );
-          return isPriced(one) && day >= first && day < end && isOfBill && isSameThing(l, one, b.payer);
+          const isOfDates = [day, day + other].some((date) => date >= first && date < end);
+          return isPriced(one) && isOfDates && isOfBill && isSameThing(l, one, b.payer);
         });
         if (isMetered && !isFinalAt(b, clock.at))
           this.met[l.charge?.category === 'Usage' ? 'setAside' : 'besideMeter'] += 1;

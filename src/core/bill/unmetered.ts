@@ -28,17 +28,21 @@ export type UnmeteredLine = Omit<ResourceLine, 'resource'>;
 
 /** By which meters (a text for each) the lines of a dimension are set aside on a day. */
 export class SetAside {
-  private readonly meters = new Map<string, Map<number, string[]>>();
+  private readonly meters = new Map<string, Map<number, [number, string][]>>();
+  /** The time in which those meters are. */
   from = Infinity;
   to = -Infinity;
 
-  /** @param day its midnight UTC */
-  add(dimension: string, day: number, meter: string): void {
-    const days = this.meters.get(dimension) ?? new Map<number, string[]>();
+  /**
+   * @param day as the line has it, its midnight UTC
+   * @param meteredOn the day (UTC) of the meter: a civil day of a bill may lie on two of them
+   */
+  add(dimension: string, day: number, meter: string, meteredOn: number): void {
+    const days = this.meters.get(dimension) ?? new Map<number, [number, string][]>();
     this.meters.set(dimension, days);
-    days.set(day, [...(days.get(day) ?? []), meter]);
-    this.from = Math.min(this.from, day);
-    this.to = Math.max(this.to, day + DAY_MS);
+    days.set(day, [...(days.get(day) ?? []), [meteredOn, meter]]);
+    this.from = Math.min(this.from, meteredOn);
+    this.to = Math.max(this.to, meteredOn + DAY_MS);
   }
 
   has(dimension: string): boolean {
@@ -50,7 +54,7 @@ export class SetAside {
     return [...this.meters.keys()];
   }
 
-  /** What sets a line aside, day by day. */
+  /** What sets a line aside, each with the day (UTC) on which it was metered. */
   *metersOf({
     dimension,
     hour,
@@ -59,8 +63,7 @@ export class SetAside {
     const days = this.meters.get(dimension);
     const first = dayOf(hour);
     if (days === undefined) return;
-    for (let day = first; day === first || day < (until ?? 0); day += DAY_MS)
-      for (const meter of days.get(day) ?? []) yield [day, meter];
+    for (let day = first; day === first || day < (until ?? 0); day += DAY_MS) yield* days.get(day) ?? [];
   }
 }
 

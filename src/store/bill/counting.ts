@@ -249,16 +249,18 @@ export class CountingStore {
     from: number,
     to: number,
   ): Promise<TeamDay[]> {
-    const bills = await tx.query<{ teams: string[]; days: string[]; start: Date; until: Date }>(
-      `select teams, long_days::text[] as days, ${ABOUT.from} as start, ${ABOUT.until} as until from delivery
+    const bills = await tx.query<{ teams: string[]; days: string[]; start: Date; until: Date; period: Date }>(
+      `select teams, long_days::text[] as days, ${ABOUT.from} as start, ${ABOUT.until} as until, period_start as period from delivery
        where organisation = $1 and scope is not null and not closed and provider = $2
          and ${ABOUT.from} < $4 and ${ABOUT.until} > $3`,
       [organisation, provider, formatInstant(from), formatInstant(to)],
     );
-    return bills.flatMap(({ teams, days, start, until }) => {
+    return bills.flatMap(({ teams, days, start, until, period }) => {
       const own = new Set(days);
-      for (let day = dayOf(Math.max(from, start.getTime())); day < Math.min(to, until.getTime()); day += DAY_MS)
-        own.add(dayText(day));
+      // Of a bill whose midnights are not UTC's a civil day lies on two days of UTC.
+      const beyond = period.getTime() % DAY_MS === 0 ? 0 : DAY_MS;
+      const [first, end] = [Math.max(from, start.getTime()) - beyond, Math.min(to, until.getTime()) + beyond];
+      for (let day = dayOf(first); day < end; day += DAY_MS) own.add(dayText(day));
       return teams.flatMap((team) => [...own].map((day) => ({ team, day })));
     });
   }

@@ -17,7 +17,7 @@ export interface UnmatchedUsage {
 /** What has no price counts nowhere; of days that a bill does not reach it says nothing. */
 const UNMATCHED = `
 with aside as materialized (
-  select delivery, dimension, day, names from set_aside_by where organisation = $1 and day >= $2::date),
+  select delivery, dimension, metered_on as day, names from set_aside_by where organisation = $1 and day >= $2::date - 1),
 unmatched as materialized (
   select v.id as delivery, m.provider, m.account, case when m.sku = '' then m.gpu_model else m.sku end as sku, m.day
   from metered_day m

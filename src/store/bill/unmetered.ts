@@ -26,13 +26,14 @@ const meterOf = (
 export class UnmeteredStore {
   /** What of a bill is set aside, and by which meters. */
   async setAside(tx: Queryable, organisation: string, delivery: string): Promise<SetAside> {
-    const rows = await tx.query<{ dimension: string; day: string; names: string[] }>(
-      `select dimension::text as dimension, day::text as day, names from set_aside_by
+    const rows = await tx.query<{ dimension: string; day: string; names: string[]; on: string }>(
+      `select dimension::text as dimension, day::text as day, names, metered_on::text as "on" from set_aside_by
        where organisation = $1 and delivery = $2`,
       [organisation, delivery],
     );
     const aside = new SetAside();
-    for (const { dimension, day, names } of rows) aside.add(dimension, Date.parse(day), JSON.stringify(names));
+    for (const { dimension, day, names, on } of rows)
+      aside.add(dimension, Date.parse(day), JSON.stringify(names), Date.parse(on));
     return aside;
   }
 
