@@ -75,6 +75,31 @@ describe('a budget that is changed', async () => {
     expect(await told(bursar, 'b')).toEqual(['actual:0.5 #1', 'actual:0.5 #2']);
   });
 
+  it('has the periods of the zone and the length that it has now', async () => {
+    const now = () => bursar.clock.now();
+    const state = async () => (await bursar.stores.budgets.states('default', now(), 'z'))[0]!;
+    await set(bursar, budget('z', '200', { zone: 'America/Los_Angeles' }));
+    expect(await state()).toMatchObject({ periodStart: '2026-10-01T07:00:00.000Z', state: { spent: '100.000000000' } });
+    expect(await told(bursar, 'z')).toEqual(['actual:0.5 #1']);
+    await set(bursar, budget('z', '200'));
+    await use(bursar, hour(10));
+    expect(await state()).toMatchObject({ periodStart: '2026-10-01T00:00:00.000Z', state: { spent: '110.000000000' } });
+    // In each zone once: what was told of the same days is told no more.
+    expect(await bursar.stores.budgets.crossings('default', 'z')).toMatchObject([
+      { crossedAt: expect.any(String) as string, periodStart: '2026-10-01T07:00:00.000Z' },
+      { crossedAt: expect.any(String) as string, periodStart: '2026-10-01T00:00:00.000Z' },
+    ]);
+    await set(bursar, budget('z', '200', { period: 'quarter' }));
+    await use(bursar, hour(11));
+    expect(await state()).toMatchObject({ periodEnd: '2027-01-01T00:00:00.000Z', state: { spent: '120.000000000' } });
+    expect(await spent(bursar, 'z')).toEqual({ '2026-Q4': 120 });
+    // Removed and made again as it was at first: no state of another length is left.
+    await bursar.db.transaction((tx) => bursar.stores.budgets.remove(tx, 'default', 'z'));
+    await set(bursar, budget('z', '200'));
+    expect(await spent(bursar, 'z')).toEqual({ '2026-10': 120 });
+    await bursar.db.transaction((tx) => bursar.stores.budgets.remove(tx, 'default', 'z'));
+  });
+
   it('tells nothing twice where it is removed and made again, or lowered and set back', async () => {
     const before = await told(bursar, 'b');
     for (let n = 0; n < 2; n += 1) {
@@ -85,7 +110,7 @@ describe('a budget that is changed', async () => {
     await set(bursar, budget('b', '190'));
     await set(bursar, budget('b', '200'));
     expect(await told(bursar, 'b')).toEqual(before);
-    expect(await spent(bursar, 'b')).toEqual({ '2026-10': 100 });
+    expect(await spent(bursar, 'b')).toEqual({ '2026-10': 120 });
   });
 
   it('is alerted to as often as it is told', async () => {

@@ -23,8 +23,12 @@ export async function setBudget(
   if (tags.length > 0 && (await stores.organisations.trackTags(tx, organisation, tags)))
     await stores.organisations.enqueueAllocation(tx, organisation);
   const asOf = await stores.organisations.asOf(tx, organisation, now);
-  await enqueueUrgent(tx, organisation, [
-    { stage: 'budget.weigh', partition: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
-  ]);
+  const instead = await stores.budgets.redefine(tx, organisation, budget, asOf);
+  const labels = new Set([asOf, ...instead.map(({ start }) => start)].map((at) => periodLabel(budget, at)));
+  await enqueueUrgent(
+    tx,
+    organisation,
+    [...labels].map((label) => ({ stage: 'budget.weigh', partition: budget.id, key: `${budget.id}/${label}` })),
+  );
   return before;
 }

@@ -152,6 +152,12 @@ interface PointRow {
   aside: string | null;
 }
 
+const middleOf = ({ start, end }: Interval): number => start + (end - start) / 2;
+
+/** Whether two periods are the same days, each in a zone of its own. */
+const isAbout = (one: Interval, other: Interval): boolean =>
+  Math.max(Math.abs(one.start - other.start), Math.abs(one.end - other.end)) < 2 * DAY_MS;
+
 /** Days of history before a period that its forecast may use. */
 const HISTORY_MS = 91 * DAY_MS;
 
@@ -179,6 +185,55 @@ export class BudgetStore {
       `insert into budget (organisation, id, team, spec) values ($1, $2, $3, $4)
        on conflict (organisation, id) do update set team = excluded.team, spec = excluded.spec, updated_at = now()`,
       [organisation, budget.id, budget.team, JSON.stringify(budget)],
+    );
+  }
+
+  /**
+   * Takes out the states of periods that a budget no longer has, since its zone or its length is another, and returns
+   * the periods that stand in their place, to be evaluated. What a period of the same name was told stays told.
+   */
+  async redefine(tx: Queryable, organisation: string, budget: Budget, now: number): Promise<Interval[]> {
+    const rows = await tx.query<{ start: Date; until: Date }>(
+      `select period_start as start, period_end as until from budget_state where organisation = $1 and budget = $2
+       order by period_start`,
+      [organisation, budget.id],
+    );
+    const others = rows
+      .map(({ start, until }) => ({ start: start.getTime(), end: until.getTime() }))
+      .filter(({ start, end }) => {
+        const own = periodAt(budget, start);
+        return own.start !== start || own.end !== end;
+      });
+    const instead = new Map<number, Interval>();
+    for (const other of others) {
+      // By its middle: in another zone a period begins some hours before or after.
+      const named = periodAt(budget, middleOf(other));
+      if (isAbout(named, other)) await this.copyNotified(tx, organisation, budget.id, other.start, named.start);
+      instead.set(named.start, named);
+      for (let one = periodAt(budget, other.start); one.start < other.end; one = periodAt(budget, one.end))
+        if (other.start <= middleOf(one) && middleOf(one) < other.end) instead.set(one.start, one);
+    }
+    const starts = others.map(({ start }) => formatInstant(start));
+    if (starts.length > 0)
+      await tx.query(
+        `delete from budget_state where organisation = $1 and budget = $2 and period_start = any($3::timestamptz[])`,
+        [organisation, budget.id, starts],
+      );
+    return [...instead.values()].filter(({ start }) => start <= now);
+  }
+
+  private async copyNotified(
+    tx: Queryable,
+    organisation: string,
+    budget: string,
+    from: number,
+    to: number,
+  ): Promise<void> {
+    await tx.query(
+      `insert into crossing (organisation, budget, period_start, kind, ratio, round, crossed_at, value, plan_nanos, rearmed_at)
+       select organisation, budget, $4, kind, ratio, round, crossed_at, value, plan_nanos, rearmed_at
+       from crossing where organisation = $1 and budget = $2 and period_start = $3 on conflict do nothing`,
+      [organisation, budget, formatInstant(from), formatInstant(to)],
     );
   }
 
