@@ -76,7 +76,7 @@ const recommendationItems = (teams: readonly string[]): WorkItem[] =>
   [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', partition: team, key: team }));
 
 /** Whose a target is. What several teams share is nobody's to act on. */
-const teamBy =
+export const teamBy =
   (rules: RuleSet) =>
   (target: FleetTarget): string => {
     const team = rules.teamOf(allocatable(target));

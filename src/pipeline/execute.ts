@@ -14,7 +14,7 @@
  */
 import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
-import type { FleetTarget } from '../core/fleet/fleet.js';
+import { isTakenByCloud, type FleetTarget } from '../core/fleet/fleet.js';
 import { guard, isRetryable, type GuardReason, type Verdict } from '../core/action/guard.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { EffectOutcome, ProviderConnection } from '../core/ports.js';
@@ -24,6 +24,7 @@ import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/action/actions
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { WorkItem } from '../store/work.js';
+import { teamBy } from './collect-fleet.js';
 import { reachingStage, type Stage } from './stage.js';
 
 export type Connections = ReadonlyMap<string, ProviderConnection>;
@@ -161,6 +162,12 @@ class Execution {
     return launch === undefined ? seen : { ...seen, launch };
   }
 
+  /** Whose it is now. Of what was taken away its cloud forgets the labels after a while: that tells of nobody. */
+  private async ownerOf(tx: Transaction, seen: FleetTarget | null): Promise<string | null> {
+    if (seen === null || (isTakenByCloud(seen) && Object.keys(seen.labels).length === 0)) return null;
+    return teamBy(await this.stores.organisations.rules(tx, this.organisation))(seen);
+  }
+
   private async judge(
     tx: Transaction,
     action: Action,
@@ -178,6 +185,7 @@ class Execution {
       action,
       seen,
       seenAt: at,
+      owner: await this.ownerOf(tx, seen),
       connection:
         connection === null
           ? null

@@ -56,6 +56,9 @@ describe('the command line on the database of a process that serves', async () =
   const environment = { BURSAR_FAKE_SEED: '20', BURSAR_FAKE_TARGETS: '6', BURSAR_FAKE_ACT: 'on' };
   const serving = await compose(url, clock, { environment });
   const { stores, organisation } = serving;
+  await stores.db.transaction((tx) =>
+    stores.organisations.saveRules(tx, organisation, [{ match: {}, team: 'research' }], 'test'),
+  );
   const target = 'group/research-notebook-3';
   const desired = async (): Promise<number | undefined> =>
     (await serving.connections.get('fake')?.target?.(target))?.replicas?.desired;

@@ -117,6 +117,37 @@ describe('the guard', async () => {
     await w.document('enforce');
   });
 
+  it.each(['before it is approved', 'while it is approved', 'after it was done, to take it back'])(
+    'does nothing to a machine that is given to another team %s',
+    async (when) => {
+      await w.document('approve');
+      const name = `moved ${when}`;
+      const toOther = (): void => w.cloud.change(`instance/${name}`, { labels: { team: 'other' } });
+      w.cloud.add(instance(name));
+      w.script.wants = [{ action: 'Stop', target: name }];
+      await w.look(2 * HOUR_MS);
+      const { id } = (await w.all()).at(-1)!;
+      if (when.startsWith('before')) toOther();
+      await w.approve(id);
+      if (when.startsWith('while')) toOther();
+      if (when.startsWith('after')) {
+        await w.pass(MINUTE_MS);
+        toOther();
+        await w.rollBack(id);
+      }
+      const { arrived } = w.cloud;
+      await w.pass(MINUTE_MS);
+      const action = (await w.all()).at(-1)!;
+      expect([action.state, action.reasons]).toEqual([
+        'refused',
+        [{ code: 'other-team', message: `instance/${name} belongs to other now, and not to lab` }],
+      ]);
+      expect(w.cloud.arrived).toBe(arrived);
+      w.script.wants = [];
+      await w.document('enforce');
+    },
+  );
+
   it('acts on no reading that is older than the limit allows, however long a provider or a lock took', async () => {
     w.cloud.add(instance('i-10'));
     w.cloud.beforeRead = async () => {

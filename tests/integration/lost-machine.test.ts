@@ -117,12 +117,7 @@ async function world(
     makeLine(stores, [policy], [connection], new Map([['cloud', provider]])),
   );
   await db.transaction(async (tx) => {
-    await stores.organisations.saveRules(
-      tx,
-      'default',
-      [{ match: { label: { key: 'workload', value: 'train' } }, team: 'lab' }],
-      'test',
-    );
+    await stores.organisations.saveRules(tx, 'default', [{ match: {}, team: 'lab' }], 'test');
     const document = readPolicyDocument({ name: 'doc', policy: policy.name, teams: ['lab'], mode: 'enforce' }, [
       policy,
     ]);

@@ -88,6 +88,12 @@ export async function actingWorld({
     ...(channels === undefined ? {} : { channels: await channels(clock) }),
   });
   const { db, stores } = bursar;
+  /** Whatever runs is the team's, unless it is tagged for another. */
+  const rules = [
+    { match: { tag: { key: 'team', value: 'other' } }, team: 'other' },
+    { match: {}, team: 'lab' },
+  ];
+  await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', rules, 'test'));
   /** Lets the line look again, some time later. */
   const look = async (afterMs = 0): Promise<void> => {
     bursar.clock.at += afterMs;

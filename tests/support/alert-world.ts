@@ -58,7 +58,15 @@ export async function alertWorld() {
   await db.query(`insert into alert_mark (organisation, name, at) values ('default', 'channel:slack', '2026-01-01')`);
   await world.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
   await db.transaction((tx) =>
-    stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'lab' }, team: 'lab' }], 'test'),
+    stores.organisations.saveRules(
+      tx,
+      'default',
+      [
+        { match: { namespace: 'lab' }, team: 'lab' },
+        { match: { resource: 'i-*' }, team: 'lab' },
+      ],
+      'test',
+    ),
   );
 
   let requests = 0;

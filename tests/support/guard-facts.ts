@@ -49,6 +49,7 @@ export function facts(over: Partial<GuardFacts> = {}, action: Partial<Action> = 
     connection: { canAct: true, canRead: true },
     seen: instance('i'),
     seenAt: NOW,
+    owner: 'lab',
     isProtected: null,
     limits: bindingLimits({}, {}),
     recent: { team: none, organisation: none },

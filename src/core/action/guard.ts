@@ -12,6 +12,7 @@
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
+import { UNALLOCATED } from '../cost/allocation.js';
 import { isTakenByCloud, type Effect, type EffectKind, type FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
@@ -47,6 +48,8 @@ export interface GuardFacts {
   /** The target as it was read just now; null: the provider says that it is not there. */
   readonly seen: FleetTarget | null;
   readonly seenAt: number;
+  /** Whose it is by the rules, as it was read just now; null: nothing that could tell it is left of it. */
+  readonly owner: string | null;
   /** Whether its owner forbids stops, moves and resizes; null: nobody said. */
   readonly isProtected: boolean | null;
   readonly limits: BindingLimits;
@@ -89,7 +92,7 @@ export function guard(facts: GuardFacts): Verdict {
     ...aboutStops(facts),
     ...aboutConnection(facts),
     ...aboutAge(facts),
-    ...(isPurchase ? aboutPurchase(facts) : aboutTarget(facts)),
+    ...(isPurchase ? aboutPurchase(facts) : [...aboutOwner(facts), ...aboutTarget(facts)]),
     ...(action.rollbackOf === null ? aboutPace(facts, reach) : aboutChanges(facts)),
     ...(isPurchase ? [] : aboutReach(reach, facts.limits.team)),
   ];
@@ -149,6 +152,13 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
       ),
     );
   return found;
+}
+
+/** What was approved for a team is done to nothing that belongs to another by then, whose limits nobody has asked. */
+function aboutOwner({ action, owner }: GuardFacts): GuardReason[] {
+  if (owner === null || owner === action.team) return [];
+  const whose = owner === UNALLOCATED ? 'to no one team' : `to ${owner}`;
+  return [refusal('other-team', `${action.target} belongs ${whose} now, and not to ${action.team}`)];
 }
 
 function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {

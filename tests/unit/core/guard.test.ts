@@ -1,6 +1,7 @@
 /** The guard: each reason by one fact that is wrong, what passes by itself, and the limits that bind. */
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../src/core/action/action.js';
+import { EFFECT_KINDS, type Effect } from '../../../src/core/fleet/fleet.js';
 import type { Failure } from '../../../src/core/errors.js';
 import { guard, isRetryable, type GuardFacts } from '../../../src/core/action/guard.js';
 import {
@@ -56,6 +57,8 @@ describe('the guard', () => {
     ['its evidence has no age', {}, { evidenceAt: null }, ['no-evidence']],
     ['the target is gone', { seen: null }, {}, ['target-gone', 'reach-unknown']],
     ['nobody can tell its state', { seen: instance('i', { state: 'unknown' }) }, {}, ['target-unknown']],
+    ["it is another team's by now", { owner: 'blue' }, {}, ['other-team']],
+    ['several teams share it by now', { owner: 'unallocated' }, {}, ['other-team']],
     ['it is stopped already', { seen: instance('i', { state: 'stopped', billing: 'ended' }) }, {}, ['already-so']],
     ['nobody counted its GPUs', { seen: instance('i', { gpus: null }) }, {}, ['reach-unknown']],
     ['it is too many GPUs', limits({ gpusPerAction: 7 }), {}, ['gpus-per-action']],
@@ -137,6 +140,27 @@ describe('the guard', () => {
     ['evidence as old as is allowed', {}, { evidenceAt: NOW - 7_200_000 }],
   ])('allows: %s', (_, over, action) => {
     expect(codes(over, action)).toEqual([]);
+  });
+
+  it.each(EFFECT_KINDS.filter((kind) => kind !== 'purchase'))("keeps %s off what is another team's by now", (kind) => {
+    const effect = {
+      kind,
+      target: 'instance/i',
+      replicas: 1,
+      min: 0,
+      max: 1,
+      sku: 'x',
+      group: null,
+      spotRatio: 0,
+      cordoned: true,
+    };
+    const of = (owner: string | null, rollbackOf: string | null): string[] =>
+      codes({ owner }, { effect: effect as Effect, rollbackOf });
+    for (const rollbackOf of [null, 'act-0']) {
+      expect(of('blue', rollbackOf)).toContain('other-team');
+      expect(of('lab', rollbackOf)).not.toContain('other-team');
+      expect(of(null, rollbackOf)).not.toContain('other-team');
+    }
   });
 
   it('says of each reason whether it may pass by itself', () => {
