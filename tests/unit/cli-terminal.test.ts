@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Session as ApiSession } from '../../clients/typescript/bursar.js';
+import type {
+  FleetCoverage as ApiFleetCoverage,
+  Session as ApiSession,
+  TelemetrySource as ApiTelemetrySource,
+} from '../../clients/typescript/bursar.js';
 import { LISTS, LISTS_SHOWN_ONCE } from '../../src/cli/listing.js';
 import { programOf, run, type CliContext } from '../../src/cli/program.js';
 import { describeWith } from '../support/programs.js';
@@ -120,6 +124,9 @@ let server: Server;
 let url = '';
 let home = '';
 const teams: { id: string; name: string }[] = [{ id: 'red', name: '=Red, "one"' }];
+/** As the API's document has them. */
+let fleets: ApiFleetCoverage[] = [];
+let sources: ApiTelemetrySource[] = [];
 beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'bursar-terminal-'));
   server = createServer((request, response) => {
@@ -137,7 +144,11 @@ beforeAll(async () => {
             ? [200, { status: 'live' }]
             : asked === '/metrics'
               ? [200, 'bursar_work_parked{stage="cost.price"} 3\n']
-              : [200, { items: teams, nextCursor: null }];
+              : asked === '/v1/fleet/coverage'
+                ? [200, { items: fleets }]
+                : asked === '/v1/samples/sources'
+                  ? [200, { items: sources }]
+                  : [200, { items: teams, nextCursor: null }];
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -299,6 +310,32 @@ describe('doctor of a server', () => {
       'queue ok',
       'key ok',
       'line attend',
+      'providers attend',
+    ]);
+  });
+
+  it('says how each fleet was read, and how new its evidence is', async () => {
+    const now = new Date().toISOString();
+    const read = { readAt: now, completeAt: now, complete: true, stale: false, targets: 6, problems: [] };
+    fleets = [
+      { connection: 'aws', ...read },
+      { connection: 'gcp', ...read, stale: true, problems: ['europe-west4 could not be read'] },
+    ];
+    const source = { readTo: now, coverage: 1, problems: [] };
+    sources = [
+      { name: 'prometheus', ...source },
+      { name: 'half', ...source, coverage: 0.5 },
+      { name: 'old', ...source, readTo: '2026-01-01T00:00:00Z' },
+    ];
+    const { findings } = JSON.parse((await bursar(['doctor', '--json'])).out) as {
+      findings: { check: string; status: string; detail: string }[];
+    };
+    expect(findings.slice(-5)).toMatchObject([
+      { check: 'provider aws', status: 'ok', detail: `read at ${now}: 6 target(s)` },
+      { check: 'provider gcp', status: 'attend', detail: expect.stringContaining('europe-west4') as string },
+      { check: 'telemetry prometheus', status: 'ok' },
+      { check: 'telemetry half', status: 'attend', detail: expect.stringContaining('50 % of the exporters') as string },
+      { check: 'telemetry old', status: 'attend' },
     ]);
   });
 

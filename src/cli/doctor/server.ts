@@ -1,8 +1,10 @@
 /**
- * What doctor asks of a server that the verbs go to: whether it lives and is ready, who we are to it, and how its line
- * stands. By its open routes and the key; nothing of this machine's database is touched.
+ * What doctor asks of a server that the verbs go to: whether it lives and is ready, who we are to it, how its line
+ * stands, and how well it knows its fleets and their evidence. By its open routes and the key; nothing of this
+ * machine's database is touched, and no provider is asked: `bursar doctor --local`, on the server, does.
  */
 import type { Api } from '../client/api.js';
+import { FleetClient } from '../client/fleet.js';
 import { SignInClient } from '../client/sign-in.js';
 import { grouped } from '../table.js';
 import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
@@ -24,12 +26,20 @@ export async function examineServer(api: Api, url: string, seconds: number): Pro
   } catch (error) {
     return [wrong('server', reasonOf(error), 'start the server, or correct BURSAR_URL (bursar login)')];
   }
+  const fleet = new FleetClient(api);
   const [ready, key, line] = await Promise.all([
     checked('readiness', () => readiness(api, seconds)),
     checked('key', () => identity(api, seconds)),
     checked('line', () => standing(api, seconds)),
   ]);
-  return [ok('server', `${url} answers`), ...ready, ...key, ...line];
+  const answers = [ok('server', `${url} answers`), ...ready, ...key, ...line];
+  // Without a key that holds, what follows would only say so again.
+  if (key.some(({ status }) => status === 'wrong')) return answers;
+  const [fleets, evidence] = await Promise.all([
+    checked('providers', () => providers(fleet, seconds)),
+    checked('telemetry', () => telemetry(fleet, seconds)),
+  ]);
+  return [...answers, ...fleets, ...evidence];
 }
 
 async function checked(check: string, examine: () => Promise<Finding[]>): Promise<Finding[]> {
@@ -82,4 +92,44 @@ async function standing(api: Api, seconds: number): Promise<Finding[]> {
           'bursar doctor --local, on the server, lists them',
         ),
   ];
+}
+
+/** How each connection's fleet was read last. */
+async function providers(fleet: FleetClient, seconds: number): Promise<Finding[]> {
+  const all = await within(seconds, fleet.coverage());
+  if (all === null) return [];
+  if (all.length === 0)
+    return [
+      attend(
+        'providers',
+        'no provider is connected, or none was read yet',
+        'set its variables where the server runs, and start the server anew: docs/how-to/connect-aws.md and its like',
+      ),
+    ];
+  return all.map(({ connection, readAt, targets, complete, stale, problems }) => {
+    const check = `provider ${connection}`;
+    const when = readAt === null ? 'was never read' : `read at ${readAt}: ${grouped(targets)} target(s)`;
+    return complete && !stale && problems.length === 0
+      ? ok(check, when)
+      : attend(
+          check,
+          [when, ...(stale ? ['that is too old to act on'] : []), ...problems].join('; '),
+          'bursar doctor --local, on the server, asks the provider',
+        );
+  });
+}
+
+/** How new the evidence of each source is. */
+async function telemetry(fleet: FleetClient, seconds: number): Promise<Finding[]> {
+  const sources = await within(seconds, fleet.sources());
+  return sources.map(({ name, readTo, coverage, problems }) => {
+    const check = `telemetry ${name}`;
+    const age = Math.max(0, Math.round((Date.now() - Date.parse(readTo)) / 1000));
+    const missing =
+      coverage !== null && coverage < 1 ? [`${Math.floor(coverage * 100)} % of the exporters answer`] : [];
+    const found = [`the newest evidence is of ${readTo}`, ...missing, ...problems];
+    return age <= MOST_LAG_SECONDS && found.length === 1
+      ? ok(check, found.join('; '))
+      : attend(check, found.join('; '), 'bursar doctor --local, on the server, asks the source');
+  });
 }
