@@ -17,7 +17,7 @@ import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
-import { awsInstanceGpus } from './reading/aws-instances.js';
+import { awsInstanceGpus, isNotHours } from './reading/aws-instances.js';
 import { SplitCosts, type Costs } from './reading/aws-split.js';
 import { BillRow, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
@@ -169,6 +169,7 @@ class CurReader {
   private readonly tagColumns: readonly { key: string; column: number; name: string }[];
   private readonly planTags = new Memo((text) => ({ tags: parseTags(text) }));
   private readonly skus = new Memo(storageOrTrafficSku);
+  private readonly notHours = new Memo((text) => ({ is: isNotHours(text) }));
   private readonly gpus = new Memo((text) => ({ model: awsInstanceGpus(text)?.model ?? null }));
 
   constructor(
@@ -266,7 +267,8 @@ class CurReader {
     row.interval(periodStart, periodEnd, row.named(columns.periodEnd, 'bill/BillingPeriodEndDate'), true);
     const { billed, effective } = this.costs(cells, type);
     const tags = this.tags(cells);
-    const instanceType = row.key(columns.instanceType, 'product/instanceType');
+    const isOther = this.notHours.valueOf(cells.repeated(columns.usageType)).is;
+    const instanceType = isOther ? null : row.key(columns.instanceType, 'product/instanceType');
     return {
       id: this.id(cells),
       provider: 'AWS',

@@ -25,7 +25,7 @@ import {
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
-import { awsInstanceGpus, awsMachineOf } from './reading/aws-instances.js';
+import { awsInstanceGpus, awsMachineOf, isNotHours } from './reading/aws-instances.js';
 import { BillRow, MOST_RESOURCE_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
@@ -158,7 +158,9 @@ function columnsOf(header: Header) {
     category: header.required('ChargeCategory'),
     start: header.required('ChargePeriodStart'),
     end: header.required('ChargePeriodEnd'),
-    provider: header.required('ProviderName', 'ServiceProviderName'),
+    provider: header.required('ServiceProviderName', 'ProviderName'),
+    /** Deprecated in 1.3: a bill may have both, and either may be empty. */
+    olderProvider: header.optional('ProviderName'),
     effective: header.optional('EffectiveCost'),
     list: header.optional('ListCost'),
     subAccount: header.optional('SubAccountId'),
@@ -203,6 +205,7 @@ class FocusReader {
   private readonly details = new Memo(skuDetailsOf);
   private readonly machines = new Memo(awsMachineOf);
   private readonly skus = new Memo(storageOrTrafficSku);
+  private readonly notHours = new Memo((text) => ({ is: isNotHours(text) }));
   private readonly pricing = new Memo((text) => text.toLowerCase());
 
   constructor(header: Header) {
@@ -213,7 +216,8 @@ class FocusReader {
   read(cells: Cells, problems: { path: string | null; message: string }[]): UsageRecord {
     const { row, columns } = this;
     row.begin(cells, problems);
-    const provider = row.provider(columns.provider, 'ProviderName');
+    const isOlder = cells.repeated(columns.provider) === '' && cells.repeated(columns.olderProvider) !== '';
+    const provider = row.provider(isOlder ? columns.olderProvider : columns.provider, 'ProviderName');
     const details = this.machine(cells, provider);
     const start = row.instant(columns.start, 'ChargePeriodStart');
     const end = row.instant(columns.end, 'ChargePeriodEnd');
@@ -268,6 +272,7 @@ class FocusReader {
   private machine(cells: Cells, provider: string): SkuDetails {
     const details = this.details.valueOf(cells.repeated(this.columns.skuDetails));
     if (provider !== 'AWS') return details;
+    if (this.notHours.valueOf(cells.repeated(this.columns.usageType)).is) return NO_DETAILS;
     const type = details.instanceType ?? this.machines.valueOf(cells.repeated(this.columns.usageType));
     const known = type === null ? null : awsInstanceGpus(type);
     return {

@@ -169,6 +169,8 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 
 /** Fees of committed use discounts: `Commitment v1: A100 in Americas for 1 Year`, `Commitment - dollar based v1: ...`. */
 const FEE = /^Commitment\b/;
+/** What is charged beside the hours of a machine, whose type stands in its labels too. */
+const NOT_HOURS = /\b(?:Egress|Data Transfer|Network|Licensing Fee|Snapshot|IP Charge|External IP)\b/i;
 const COMMITTED = /^COMMITTED_USAGE_DISCOUNT/;
 const GRANTED = 'PROMOTION';
 
@@ -207,7 +209,8 @@ class GcpReader {
     const credits = this.credits(cells);
     const billed = addDecimal(cost, credits.discount);
     const category = this.category(cells);
-    const machine = this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
+    const isOther = NOT_HOURS.test(cells.repeated(columns.sku)) || cells.repeated(columns.unit) === 'bytes';
+    const machine = isOther ? null : this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
     const gpuModel = this.gpuModel(cells);
     const tags = this.tags(cells);
     const line: UsageRecord = {

@@ -6,6 +6,7 @@
  * no stage itself; a learned rate that changes enters the line at the left, as a price does.
  */
 import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill/cells.js';
+import { machineSkus } from '../core/bill/links.js';
 import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill/matching.js';
 import { rateEvidence, reconcile } from '../core/bill/reconciliation.js';
 import { Grouping } from '../core/cost/rollup.js';
@@ -124,7 +125,7 @@ async function readBills(
   return bills;
 }
 
-/** SKUs of the bill that are no names of the meter's: the resources that both know tell what they are. */
+/** SKUs of machines that are no names of the meter's: the resources that both know tell what they are. */
 async function linkByResource(
   reconciliation: ReconciliationStore,
   tx: Queryable,
@@ -133,7 +134,7 @@ async function linkByResource(
   skus: readonly ResourcesOfSku[],
   names: SkuNames,
 ): Promise<void> {
-  const wanted = skus.filter(({ provider, sku }) => !names.isSignificant(provider, sku));
+  const wanted = machineSkus(skus, (provider, sku) => names.isSignificant(provider, sku));
   if (wanted.length === 0) return;
   const all = new Set(wanted.flatMap(({ resources }) => resources));
   const metered = await reconciliation.meteredAs(

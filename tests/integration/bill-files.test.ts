@@ -309,6 +309,17 @@ describe('files', () => {
     await expect(take('unknown', 'a.csv', 'a,b\n1,2\n')).rejects.toThrow(/400(?!.*UTF-8)/s);
   });
 
+  it('of FOCUS 1.3 name the provider by whichever of both columns says it, the newer one first', async () => {
+    const both = (older: string, newer: string): string => {
+      const [header = '', row = ''] = focus({ ProviderName: older, BillingAccountId: 'both' }).split('\n');
+      return `${header},ServiceProviderName\n${row},${newer}\n`;
+    };
+    expect(billedOf(await take('both', 'a.csv', both('', 'Newer')))).toEqual(['Newer 10 USD']);
+    expect(billedOf(await take('both', 'a.csv', both('Older', '')))).toEqual(['Older 10 USD']);
+    expect(billedOf(await take('both', 'a.csv', both('Reseller', 'Newer')))).toEqual(['Newer 10 USD']);
+    expect((await take('both', 'a.csv', both('', ''))).rejects).toMatchObject([{ column: 'ServiceProviderName' }]);
+  });
+
   it('of a FOCUS bill in Parquet count as the same bill in CSV', async () => {
     const [header = '', ...rows] = linesOf('focus_aws.csv');
     const cells = rows.map((row) =>

@@ -623,3 +623,34 @@ describe('a line of a civil day that is none of UTC', () => {
     expect(await actual(bursar)).toBe('1410');
   });
 });
+
+describe('what a bill charges because of a metered machine', () => {
+  const one = { resource: 'i-1' };
+  const line = (id: string, amount: string, over: Parameters<typeof billed>[2]) =>
+    billed(id, amount, { ...one, ...over });
+  const beside = [
+    line('traffic', '5000', { sku: 'DataTransfer-Out-Bytes' }),
+    line('monitoring', '200', { sku: 'X1', service: 'AmazonCloudWatch' }),
+    line('licence', '50', { sku: 'X2', service: 'Virtual Machines Licenses' }),
+    line('software', '300', { sku: 'X3', service: 'Compute' }),
+  ];
+  const totals = async (...lines: Parameters<TestBursar['take']>[0]): Promise<string> => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m', one)], { source: 'meter' });
+    await bursar.take(lines, { source: 'bill' });
+    return actual(bursar);
+  };
+
+  it('counts at once, where the machine itself is there under the name of the meter', async () => {
+    // 10 of the meter; the machine's own line of 98 waits.
+    expect(await totals(line('hours', '98', { sku: 'p5.48xlarge' }), ...beside)).toBe('5560');
+  });
+
+  it('counts at once where the machine has a price id: by its GPUs, and by what the others are called', async () => {
+    expect(await totals(line('hours', '98', { sku: 'JRTC', gpuModel: 'H100' }), ...beside)).toBe('5560');
+    // What is called nothing that is known may be the machine.
+    const [traffic, monitoring, licence] = beside;
+    const named = [traffic, monitoring, licence].flatMap((known) => (known === undefined ? [] : [known]));
+    expect(await totals(line('hours', '98', { sku: 'JRTC' }), ...named)).toBe('5260');
+  });
+});

@@ -21,10 +21,17 @@ export interface ResourcesOfSku {
   readonly provider: string;
   readonly sku: string;
   readonly resources: readonly string[];
+  /** Of its lines; absent in what was kept before it was noted. */
+  readonly services?: readonly string[];
+  /** A line of it states GPUs. */
+  readonly ofGpus?: boolean;
 }
 
-/** A few of a SKU's resources tell what it is. */
+/** A few of a SKU's resources tell what it is: the first by name, so that two SKUs of the same machines have the same. */
 const MOST_RESOURCES = 50;
+/** So many are gathered before the first are kept. */
+const MOST_GATHERED = 1000;
+const MOST_SERVICES = 10;
 /** Groups whose cells are remembered, to bound memory where every line is a group of its own. */
 const MOST_NEAR = 500_000;
 /** Makes one number of a group and a day since 1970, also of a day before that. */
@@ -35,7 +42,13 @@ export class BillCells {
   private readonly near = new Map<number, Cell>();
   private readonly resources = new Map<
     string,
-    { readonly provider: string; readonly sku: string; readonly names: Set<string> }
+    {
+      readonly provider: string;
+      readonly sku: string;
+      names: Set<string>;
+      readonly services: Set<string>;
+      ofGpus: boolean;
+    }
   >();
 
   /** @param group of the record, as one Grouping numbers them */
@@ -57,10 +70,12 @@ export class BillCells {
   summary(): BillSummary {
     return {
       cells: [...this.cells.values()].map((cell) => cell.asBilled()),
-      resources: [...this.resources.values()].map(({ provider, sku, names }) => ({
+      resources: [...this.resources.values()].map(({ provider, sku, names, services, ofGpus }) => ({
         provider,
         sku,
-        resources: [...names],
+        resources: firstOf(names),
+        services: [...services],
+        ofGpus,
       })),
     };
   }
@@ -107,14 +122,25 @@ export class BillCells {
     return cell;
   }
 
-  private note({ provider, sku, resource }: UsageRecord, { category }: Charge): void {
+  private note({ provider, sku, resource, service, gpuParts, gpuModel }: UsageRecord, { category }: Charge): void {
     if (resource === null || sku === null || category !== 'Usage') return;
     const name = JSON.stringify([provider, sku]);
-    const known = this.resources.get(name) ?? { provider, sku, names: new Set<string>() };
-    if (known.names.size < MOST_RESOURCES) known.names.add(resource);
+    const known = this.resources.get(name) ?? {
+      provider,
+      sku,
+      names: new Set<string>(),
+      services: new Set<string>(),
+      ofGpus: false,
+    };
+    known.names.add(resource);
+    if (known.names.size > MOST_GATHERED) known.names = new Set(firstOf(known.names));
+    if (service !== null && known.services.size < MOST_SERVICES) known.services.add(service);
+    known.ofGpus ||= gpuParts !== null || gpuModel !== null;
     this.resources.set(name, known);
   }
 }
+
+const firstOf = (names: ReadonlySet<string>): string[] => [...names].sort().slice(0, MOST_RESOURCES);
 
 type Names = Pick<
   BilledCell,

@@ -95,3 +95,9 @@ const MACHINE_HOURS =
 export function awsMachineOf(usageType: string): string | null {
   return MACHINE_HOURS.exec(usageType)?.[1] ?? null;
 }
+
+/** What is charged beside the hours of a machine, though the bill names its instance type: no second machine. */
+const NOT_HOURS = /(?:^|-)(?:EBSOptimized|SoftwareUsage|DataTransfer|CPUCredits|EBS:|CW:|ElasticIP|Elastic-IP)/;
+
+/** Whether an AWS usage type says that a line is of something else than a machine's hours. */
+export const isNotHours = (usageType: string): boolean => NOT_HOURS.test(usageType);

@@ -500,8 +500,8 @@ describe('the lines of a bill', () => {
       billLine('d', '1', { sku: null, resource: 'i-4' }),
     );
     expect(resources).toEqual([
-      { provider: 'AWS', sku: 'AB12', resources: ['i-1', 'i-2'] },
-      { provider: 'AWS', sku: 'p5.48xlarge', resources: ['i-3'] },
+      { provider: 'AWS', sku: 'AB12', resources: ['i-1', 'i-2'], services: [], ofGpus: false },
+      { provider: 'AWS', sku: 'p5.48xlarge', resources: ['i-3'], services: [], ofGpus: false },
     ]);
   });
 

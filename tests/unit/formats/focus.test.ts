@@ -238,7 +238,7 @@ describe('a file', () => {
       'BillingPeriodEnd',
       'ChargePeriodStart',
       'ChargePeriodEnd',
-      'ProviderName or ServiceProviderName',
+      'ServiceProviderName or ProviderName',
     ]);
   });
 

@@ -127,6 +127,19 @@ describe('gcp-billing', () => {
     expect(records[1]).toMatchObject({ sku: 'a2-highgpu-8g', gpuModel: null, gpuParts: null });
   });
 
+  it('calls the traffic of a machine by its own SKU, though it carries the label of the machine', async () => {
+    const [first = ''] = linesOf('gcp_detailed.jsonl');
+    const row = JSON.parse(first) as { sku: { id: string; description: string } };
+    const egress = { ...row, sku: { id: 'EG-1', description: 'Network Internet Egress from Iowa' } };
+    const bytes = { ...row, sku: { id: 'EG-2', description: 'Something' }, usage: { amount: 1, unit: 'bytes' } };
+    const { records } = await usageOfText(
+      gcp,
+      `${first}\n${JSON.stringify(egress)}\n${JSON.stringify(bytes)}\n`,
+      'x.jsonl',
+    );
+    expect(records.map(({ sku }) => sku)).toEqual(['a2-highgpu-8g', 'EG-1', 'EG-2']);
+  });
+
   it('rejects a JSON line with its line and field', async () => {
     const [first = ''] = linesOf('gcp_detailed.jsonl');
     const bad = first.replace('"cost": 23.475088', '"cost": "?"');
@@ -247,6 +260,18 @@ describe('focus', () => {
 });
 
 describe('aws-cur', () => {
+  it('takes nothing for the machine but its hours, whatever instance type stands beside it', async () => {
+    const [header = '', machine = ''] = linesOf('cur2_net_split.csv');
+    const of = (usageType: string): string => machine.replace('USW2-BoxUsage:p4d.24xlarge', usageType);
+    const types = ['USW2-EBSOptimized:p4d.24xlarge', 'SoftwareUsage:p4d.24xlarge', 'USE1-SpotUsage:p4d.24xlarge'];
+    const { records } = await usageOfText(cur, `${[header, ...types.map(of)].join('\n')}\n`);
+    expect(records.map(({ sku, gpuModel }) => [sku, gpuModel !== null])).toEqual([
+      [null, false],
+      [null, false],
+      ['p4d.24xlarge', true],
+    ]);
+  });
+
   it('moves to pods what they used of a machine, and leaves every sum as it was', async () => {
     const { records } = await usageOfFile(cur, made('cur2_net_split.csv'));
     expect(amounts(records).map((pair) => pair.map((text) => Number(text)))).toEqual([
