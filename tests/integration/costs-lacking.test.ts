@@ -4,6 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../src/core/decimal.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { withWarnings } from '../../src/store/usage/doubts.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 import { testApi } from '../support/web.js';
@@ -44,6 +46,31 @@ describe('a sum', async () => {
     ]);
     const { lacking } = await bursar.spend({});
     expect(lacking).toEqual({ unstated: [], unbilled: [], setAside: [], unconverted: [], unpriced: [] });
+  });
+});
+
+describe('what has just come', async () => {
+  const bursar = await testBursar({ now: NOVEMBER });
+  const asked = async (over = {}): Promise<readonly string[]> => {
+    const query = parseSpendQuery(over);
+    return (await withWarnings(bursar.stores, 'default', await bursar.spend(over), query, NOVEMBER)).warnings;
+  };
+
+  it('is said to be in work until the sums have it, and what hinders it', async () => {
+    await bursar.runner.drain();
+    expect(await asked()).toEqual([]);
+    await bursar.take([metered('m', { start: OCTOBER, end: OCTOBER + HOUR })]);
+    const said = ['1 day(s) of teams are being priced or summed: these sums are not what they will be'];
+    expect(await asked()).toEqual(said);
+    expect(await asked({ basis: 'billed', from: '2026-10-02' })).toEqual(said);
+    expect(await asked({ from: '2026-10-03' })).toEqual([]);
+    expect(await asked({ to: '2026-10-01' })).toEqual(said);
+    expect(await asked({ teams: ['nobody'] })).toEqual([]);
+    await bursar.db.query(`update work set parked_at = now() where stage = 'cost.price' and done < wanted`);
+    expect(await asked()).toEqual([...said, '1 of that wait because of an error: bursar doctor says which']);
+    await bursar.db.query(`update work set parked_at = null`);
+    await bursar.runner.drain();
+    expect(await asked()).toEqual([]);
   });
 });
 

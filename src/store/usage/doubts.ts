@@ -6,7 +6,7 @@
  * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
  * nobody takes such a sum for exact.
  */
-import { DAY_MS } from '../../core/time.js';
+import { DAY_MS, formatDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { CountingStore, StatedBill } from '../bill/counting.js';
 import { aboutOf } from '../bill/reconciliation.js';
@@ -91,7 +91,48 @@ export function sayDoubt({ provider, cost, currency, from, to, accounts }: Doubt
 export const REMEDY =
   'let the meter name the account or the sub-account (of a connection: its ACCOUNT setting), and send the usage again';
 
-/** Only `actual` has metered usage beside bills. */
+/** Work that sums of the days asked about wait for: days of teams, and what is of no single day. */
+interface Unsettled {
+  readonly days: number;
+  readonly whole: number;
+  /** Of all of it: what goes on only when its error is mended. */
+  readonly parked: number;
+}
+
+/** Of days: their usage is to be priced, or summed. Of none: it is to be given to teams, or a bill to be settled. */
+const OF_DAYS = ['cost.price', 'cost.rollup'];
+const OF_NONE = ['usage.allocate', 'cost.share', 'cost.credit', 'bill.settle'];
+
+/** Days of a zone lie in those of UTC beside them. */
+const shiftDay = (day: string | null, days: number): string | null =>
+  day === null ? null : formatDay(Date.parse(day) / DAY_MS + days);
+
+async function unsettledWork(db: Queryable, organisation: string, query: DoubtQuery): Promise<Unsettled> {
+  const [found] = await db.query<Unsettled>(
+    `select count(distinct key) filter (where stage = any($2::text[]))::int as days,
+       count(*) filter (where stage = any($3::text[]))::int as whole, count(parked_at)::int as parked
+     from work where organisation = $1 and done < wanted and (stage = any($3::text[]) or stage = any($2::text[])
+       and ($4::text is null or right(key, 10) >= $4) and ($5::text is null or right(key, 10) < $5)
+       and ($6::text[] is null or lane = any($6::text[])))`,
+    [organisation, OF_DAYS, OF_NONE, shiftDay(query.from, -1), shiftDay(query.to, 1), query.teams],
+  );
+  return found ?? { days: 0, whole: 0, parked: 0 };
+}
+
+function sayUnsettled({ days, whole, parked }: Unsettled): string[] {
+  const what =
+    days > 0
+      ? `${days} day(s) of teams are being priced or summed`
+      : whole > 0
+        ? 'usage, bills or shared costs that have just come are being given to teams'
+        : null;
+  return [
+    ...(what === null ? [] : [`${what}: these sums are not what they will be`]),
+    ...(parked === 0 ? [] : [`${parked} of that wait because of an error: bursar doctor says which`]),
+  ];
+}
+
+/** What is being worked on, for every basis. Only `actual` has metered usage beside bills. */
 export async function withWarnings(
   { db, counting }: { readonly db: Queryable; readonly counting: CountingStore },
   organisation: string,
@@ -99,10 +140,11 @@ export async function withWarnings(
   query: DoubtQuery,
   now: number,
 ): Promise<CostsAnswer> {
-  if (spend.basis !== 'actual') return { ...spend, warnings: [], bills: [] };
+  const unsettled = sayUnsettled(await unsettledWork(db, organisation, query));
+  if (spend.basis !== 'actual') return { ...spend, warnings: unsettled, bills: [] };
   return {
     ...spend,
-    warnings: (await doubtsOf(db, organisation, query)).map(sayDoubt),
+    warnings: [...unsettled, ...(await doubtsOf(db, organisation, query)).map(sayDoubt)],
     bills: await counting.bills(db, organisation, query, now),
   };
 }

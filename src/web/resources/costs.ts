@@ -153,7 +153,7 @@ const answerSchema = z
     lacking: lackingSchema,
     warnings: z
       .array(z.string())
-      .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
+      .describe('What the sums should not be relied on without: what is being priced, or may be counted twice'),
     bills: z.array(billSchema).describe('For the basis actual: the bills of the time that was asked for'),
   })
   .meta({ id: 'Costs' });
