@@ -11,7 +11,7 @@
  */
 import type { Allocatable } from '../core/cost/allocation.js';
 import { UNALLOCATED } from '../core/cost/allocation.js';
-import type { FleetTarget } from '../core/fleet/fleet.js';
+import { isStoppedByCloud, isTakenByCloud, type FleetTarget } from '../core/fleet/fleet.js';
 import { meterFleet } from '../core/fleet/meter.js';
 import { namespaceOf, unreadableLabels } from '../core/policy/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
@@ -50,7 +50,13 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
           await takeRecords(stores, tx, organisation, partition, 'readings', now, [{ records, rejects: [] }]);
       }
       await collections.saveCollected(tx, organisation, { connection: partition, what: 'fleet' }, reading.at, now);
-      return recommendationItems([...changed, ...(await rejoin(stores, tx, organisation, now))]);
+      const isTaken = (target: FleetTarget): boolean => isTakenByCloud(target) || isStoppedByCloud(target);
+      const lost = reading.targets.filter((one) => {
+        const known = before.targets.get(one.target);
+        return known !== undefined && isTaken(one) && !isTaken(known.seen);
+      });
+      const taken = recommendationItems(lost.map(teamBy(rules))).map((item): WorkItem => ({ ...item, urgent: true }));
+      return [...taken, ...recommendationItems([...changed, ...(await rejoin(stores, tx, organisation, now))])];
     };
   });
 }

@@ -158,7 +158,11 @@ async function settleHealth(
     key: team,
     urgent,
   });
-  const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => itemFor(team, true));
+  // What was only silent, and of which its cloud now says more, is as new.
+  const worse = settled.renewed.filter(({ open: one, finding }) => one.onlySilent === true && !finding.onlySilent);
+  const lost = [...settled.opened, ...worse.map(({ finding }) => finding)]
+    .filter(({ severity }) => severity === 'fatal')
+    .map(({ team }) => itemFor(team, true));
   const ended = settled.cleared
     .filter((one) => one.open.severity === 'fatal')
     .map((one) => itemFor(one.open.team, false));

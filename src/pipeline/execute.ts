@@ -135,7 +135,7 @@ class Execution {
     let seen: FleetTarget | null = null;
     try {
       if (action.effect.kind !== 'purchase') seen = (await connection?.target?.(action.target)) ?? null;
-      if (action.effect.kind === 'replace' && seen !== null) seen = await this.withLaunch(action, seen);
+      if (action.effect.kind === 'replace' && seen !== null) seen = await this.withKept(action, seen);
     } catch (error) {
       if (error instanceof Failure && error.kind !== 'unavailable')
         return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
@@ -155,11 +155,20 @@ class Execution {
     );
   }
 
-  /** What is replaced, with how it was made: its cloud may have forgotten, and whoever started it too. */
-  private async withLaunch({ connection, target }: Action, seen: FleetTarget): Promise<FleetTarget> {
-    if (seen.launch !== undefined) return seen;
-    const launch = await this.stores.fleet.launchOf(this.stores.db, this.organisation, connection, target);
-    return launch === undefined ? seen : { ...seen, launch };
+  /**
+   * What is replaced, with how it was made: its cloud may have forgotten, and whoever started it too; and with its
+   * cloud's word that it is not well, which lists alone bring.
+   */
+  private async withKept({ connection, target }: Action, seen: FleetTarget): Promise<FleetTarget> {
+    const kept = await this.stores.fleet.keptOf(this.stores.db, this.organisation, connection, target);
+    return { ...kept, ...seen };
+  }
+
+  /** Whether a replacement is for a machine that was lost as a whole. */
+  private async isForMachine({ effect, recommendation }: Action, tx: Transaction): Promise<boolean> {
+    if (effect.kind !== 'replace' || recommendation === null) return false;
+    const { organisation, stores } = this;
+    return (await stores.recommendations.get(organisation, recommendation, tx))?.change['lost'] === 'machine';
   }
 
   /** Whose it is now. Of what was taken away its cloud forgets the labels after a while: that tells of nobody. */
@@ -190,6 +199,7 @@ class Execution {
         connection === null
           ? null
           : { canAct: connection.canAct && connection.apply !== undefined, canRead: connection.target !== undefined },
+      lostMachine: await this.isForMachine(action, tx),
       takesBack: original === null ? null : { effect: original.effect, wasConfirmed: original.confirmedAt !== null },
     });
   }

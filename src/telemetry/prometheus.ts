@@ -13,7 +13,7 @@ import { Failure, invalid, type Problem } from '../core/errors.js';
 import type { TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
 import { METRICS, UNITS, type Unit } from './reading/measures.js';
 import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
-import { exporterOf, readingsOf } from './reading/series.js';
+import { ExporterNames, readingsOf } from './reading/series.js';
 import { KnownExporter, SILENCE_WINDOW, silentExporters } from './reading/silence.js';
 
 const MINUTE_MS = 60_000;
@@ -124,6 +124,7 @@ class PrometheusConnection implements TelemetryConnection {
   private readonly jobs = new Set<string>();
   /** Exporters that have named cards, and when last: null until somebody has asked. */
   private exporters: Map<string, { known: KnownExporter; seenAt: number }> | null = null;
+  private readonly names = new ExporterNames();
 
   constructor(
     private readonly given: Given,
@@ -199,7 +200,7 @@ class PrometheusConnection implements TelemetryConnection {
     // Of half an answer nobody knows which half is missing.
     return now.warnings.length + window.warnings.length > 0
       ? []
-      : silentExporters(missing, now.series, window.series, at);
+      : silentExporters(missing, now.series, window.series, at, this.names);
   }
 
   /**
@@ -218,8 +219,8 @@ class PrometheusConnection implements TelemetryConnection {
     return Object.fromEntries(
       series.flatMap(({ labels, points }) => {
         const seconds = Number(points.at(-1)?.[1] ?? Number.NaN);
-        return bare.has(exporterOf(labels)) && Number.isFinite(seconds)
-          ? [[exporterOf(labels), Math.round(seconds * 1000)]]
+        return bare.has(this.names.nameOf(labels)) && Number.isFinite(seconds)
+          ? [[this.names.nameOf(labels), Math.round(seconds * 1000)]]
           : [];
       }),
     );
@@ -229,14 +230,14 @@ class PrometheusConnection implements TelemetryConnection {
   private async recall(at: number): Promise<Map<string, { known: KnownExporter; seenAt: number }>> {
     const exporters = new Map<string, { known: KnownExporter; seenAt: number }>();
     const { series } = await this.api.instant(
-      `group by (job, instance, ${HOST_LABELS.join(', ')}) (last_over_time(${this.gpuSelector}[${SILENCE_WINDOW}]))`,
+      `group by (job, instance, ${[...HOST_LABELS, ...this.names.labels].join(', ')}) (last_over_time(${this.gpuSelector}[${SILENCE_WINDOW}]))`,
       at,
     );
     for (const { labels } of series) {
       if (labels['job'] !== undefined) this.jobs.add(labels['job']);
-      const one = exporters.get(exporterOf(labels)) ?? { known: new KnownExporter(), seenAt: at };
+      const one = exporters.get(this.names.nameOf(labels)) ?? { known: new KnownExporter(), seenAt: at };
       one.known.add(labels);
-      exporters.set(exporterOf(labels), one);
+      exporters.set(this.names.nameOf(labels), one);
     }
     return exporters;
   }
@@ -269,6 +270,7 @@ class PrometheusConnection implements TelemetryConnection {
       { gpus: gpus.series, up: up.series, requests: requests.series, latency: latency.series, units: this.units },
       instants,
       [...new Set(warnings)],
+      this.names,
     );
   }
 }

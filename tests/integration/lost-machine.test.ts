@@ -168,6 +168,8 @@ async function world(
   await runner.drain();
   return {
     run,
+    /** Has the fleet read now, as it is once a minute and after every action. */
+    readFleet: () => enqueue(db, 'default', [{ stage: 'fleet.collect', partition: 'cloud', key: 'cloud/fleet' }]),
     clock,
     asked,
     stores,
@@ -236,7 +238,9 @@ describe('a machine that dies with its exporter', () => {
       (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'unknown' })],
       { spares: false },
     );
-    await run(90);
+    await run(30);
+    cloud.add(instance('host-1', { state: 'unknown' }));
+    await run(60);
     const [action, ...others] = await actions();
     expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
@@ -274,6 +278,104 @@ describe('a machine that dies with its exporter', () => {
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
   });
+
+  it('is replaced where its cloud was seen to have taken it before the first scrape of it failed', async () => {
+    const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
+    // EC2 forgets the names and addresses of what has ended.
+    const known = { name: 'worker', knownAs: ['host-1'], launch: { SubnetId: 'subnet-1' } };
+    const taken = instance('host-1', { name: 'worker', knownAs: [], state: 'gone', billing: 'ended', ended });
+    const { run, actions, readFleet, cloud, stores, db } = await world(
+      targets(15, dies(31)),
+      (now) => [now < at(31) ? instance('host-1', known) : taken],
+      { spares: false },
+    );
+    await run(31);
+    cloud.add({ ...taken, name: 'host-1' });
+    await readFleet();
+    await run(1);
+    expect((await stores.fleet.named(db, 'default', 'host-1'))?.seen).toMatchObject({
+      state: 'gone',
+      knownAs: ['host-1'],
+    });
+    await run(58);
+    const [action, ...others] = await actions();
+    expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
+    expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
+  });
+
+  it('is replaced within 30 s of its cloud taking it where it was only silent before', async () => {
+    const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
+    const taken = instance('host-1', { state: 'gone', billing: 'ended', ended });
+    const { run, actions, findings, cloud } = await world(
+      targets(5, dies(31)),
+      (now) => [now < at(71) ? instance('host-1') : taken],
+      { spares: false },
+    );
+    await run(70);
+    expect([await findings(), await actions()]).toEqual([['gone'], []]);
+    cloud.add(taken);
+    await run(30);
+    expect((await actions()).map(({ effect }) => effect.kind)).toEqual(['replace']);
+  });
+
+  it('is not ended where its cloud, asked for it once more, calls it running and well', async () => {
+    const { run, actions, cloud, stores } = await world(
+      targets(15, dies(31)),
+      (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'unknown' })],
+      { spares: false },
+    );
+    await run(90);
+    const [action, ...others] = await actions();
+    expect(others).toEqual([]);
+    expect(action).toMatchObject({ effect: { kind: 'replace' }, state: 'refused' });
+    expect(action?.reasons).toEqual([
+      { code: 'runs', message: 'cloud, asked just now, calls instance/host-1 running and well' },
+    ]);
+    expect([cloud.done, (await stores.fleet.named(stores.db, 'default', 'host-1'))?.seen.state]).toEqual([
+      [],
+      'unknown',
+    ]);
+  });
+
+  it('is not lost by one list that lacks it', async () => {
+    const [dcgm, , elsewhere] = targets(15, dies(31));
+    let lacking = 1;
+    const { run, findings } = await world([dcgm!, elsewhere!], (now) =>
+      now < at(31) || --lacking < 0 ? [instance('host-1')] : [],
+    );
+    await run(150);
+    expect([lacking < 0, await findings()]).toEqual([true, []]);
+  });
+
+  it.each(['gone', 'stopped'] as const)(
+    'is a workload itself, and %s by its cloud, whatever its exporter says',
+    async (state) => {
+      const labels = { 'bursar.io/workload-kind': 'training' };
+      const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
+      const alone = instance('alone', { labels });
+      const taken = { ...alone, state, billing: 'ended', ended } as const;
+      const { run, actions, readFleet, cloud, clock } = await world(
+        targets(15, always),
+        (now) => [instance('host-1'), now < at(31) ? alone : taken],
+        { spares: false },
+      );
+      await run(31);
+      expect(await actions()).toEqual([]);
+      cloud.add(taken);
+      await readFleet();
+      await run(10);
+      const kind = state === 'gone' ? 'replace' : 'start';
+      expect((await actions()).map(({ effect }) => effect)).toMatchObject([{ kind, target: 'instance/alone' }]);
+      expect(cloud.done).toHaveLength(1);
+      // Once is enough, though its cloud goes on telling.
+      for (let minute = 0; minute < 50; minute += 1) {
+        clock.at += 59_000;
+        await readFleet();
+        await run(1);
+      }
+      expect(cloud.done).toHaveLength(1);
+    },
+  );
 
   it('is started again where its cloud has stopped it, as a spot machine that keeps its disks', async () => {
     const ended = { by: 'cloud', because: 'annotation VirtualMachinePreempted' } as const;
@@ -445,7 +547,8 @@ describe('nothing is replaced', () => {
   });
 });
 
-describe('an exporter that answers and names no card any more', async () => {
+/** A source of one exporter that always answers. */
+async function answering() {
   const { db, stores } = await testBursar({ now: START });
   const clock = { at: START, now: () => clock.at };
   let next: Partial<TelemetryReading> = {};
@@ -490,6 +593,11 @@ describe('an exporter that answers and names no card any more', async () => {
     clock.at += 60_000;
     return after(0, { samples: samples() });
   };
+  return { clock, after, samples, card };
+}
+
+describe('an exporter that answers and names no card any more', async () => {
+  const { after, card } = await answering();
 
   it('has lost it within 15 seconds where it runs since before', async () => {
     expect(await card()).toEqual([]);
@@ -500,6 +608,28 @@ describe('an exporter that answers and names no card any more', async () => {
     for (const told of [{ startedAt: { [EXPORTER]: START + 600_000 } }, {}]) {
       expect(await card()).toEqual([]);
       expect([await after(15, told), await after(30, told), await after(15, told)]).toEqual([[], [], ['gone']]);
+    }
+  });
+});
+
+describe('an exporter that answers and names other cards', async () => {
+  const { clock, after, samples } = await answering();
+
+  it('has not lost it where the machine has others in its place: it was stopped, and started on another host', async () => {
+    const of = (gpu: string): GpuSample[] => samples().map((one) => ({ ...one, gpu }));
+    clock.at += 60_000;
+    expect(await after(0, { samples: [...of('GPU-A'), ...of('GPU-B')] })).toEqual([]);
+    clock.at += 90_000;
+    expect(await after(0, { samples: [...of('GPU-C'), ...of('GPU-D')] })).toEqual([]);
+    clock.at += 30_000;
+    expect(await after(0, { samples: [...of('GPU-C'), ...of('GPU-D')] })).toEqual([]);
+    // Of those one is lost.
+    clock.at += 30_000;
+    expect(await after(0, { samples: of('GPU-C') })).toEqual(['gone']);
+    // And again another host.
+    for (const seconds of [30, 30]) {
+      clock.at += seconds * 1000;
+      expect(await after(0, { samples: [...of('GPU-E'), ...of('GPU-F')] })).toEqual([]);
     }
   });
 });

@@ -127,7 +127,7 @@ export class MemoryCloud implements ProviderConnection {
   finder(clock: { now(): number }): TargetFinder {
     return {
       find: async (_, organisation, team, name) => {
-        const seen = [...this.targets.values()].find((one) => one.name === name);
+        const seen = [...this.targets.values()].find(({ name: own, target }) => own === name || target === name);
         return seen === undefined || organisation === '' || team === ''
           ? null
           : { connection: this.name, seen, seenAt: clock.now(), carriesOut: this.carriesOut };

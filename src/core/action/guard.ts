@@ -64,6 +64,8 @@ export interface GuardFacts {
   /** The kill switches that cover the action. */
   readonly stops: readonly Stop[];
   /** Of a rollback: the effect that it takes back, and whether that was confirmed. */
+  /** Of a replacement: whether it is for a machine that was lost as a whole, not for a card of it. */
+  readonly lostMachine?: boolean;
   readonly takesBack: { readonly effect: Effect; readonly wasConfirmed: boolean } | null;
 }
 
@@ -161,12 +163,15 @@ function aboutOwner({ action, owner }: GuardFacts): GuardReason[] {
   return [refusal('other-team', `${action.target} belongs ${whose} now, and not to ${action.team}`)];
 }
 
-function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
+function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
   // What the cloud has taken away is replaced by another like it: nothing of it is left to harm.
   if (seen !== null && action.effect.kind === 'replace' && isTakenByCloud(seen)) return [];
   if (seen === null || seen.state === 'gone')
     return [refusal('target-gone', `${action.connection} says that ${action.target} is not there`)];
-  if (seen.state === 'unknown')
+  // Asked by its id it may say more than the list in which it was missed; whoever calls it not ready says so again.
+  if (lostMachine === true && seen.state === 'running' && seen.unwell === undefined)
+    return [refusal('runs', `${action.connection}, asked just now, calls ${action.target} running and well`)];
+  if (seen.state === 'unknown' && lostMachine !== true)
     return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
     return [refusal('already-so', `${action.target} already is as it should become`)];

@@ -99,6 +99,12 @@ export interface DeviceHistory {
    * been started.
    */
   readonly exporterNamesCards: boolean;
+  /**
+   * What the answer of its exporter without it says: it names other cards, as many, of the same machine (which was
+   * moved, or has a new card) or of another (which has its address now); or its machine was started since it was seen.
+   * Absent: nothing of that.
+   */
+  readonly answer?: 'another-card' | 'another-machine' | 'started-since';
   /** When any part of the card was last reported, whoever held it. */
   readonly cardSeenAt: number;
   /** Oldest first, at most one a minute. */
@@ -121,6 +127,8 @@ export interface HealthFinding {
   readonly title: string;
   /** Nothing but silence says so: it may be rebooting, or out of reach. */
   readonly onlySilent?: true;
+  /** Its whole machine is lost, not the card alone. */
+  readonly ofMachine?: true;
   /** The numbers, by name with unit. */
   readonly numbers: Readonly<Record<string, number>>;
   readonly evidence: Evidence;
@@ -134,6 +142,7 @@ export type Verdict =
 interface Found {
   readonly title: string;
   readonly onlySilent?: boolean;
+  readonly ofMachine?: boolean;
   readonly numbers: Readonly<Record<string, number>>;
   readonly what: string;
   readonly from: number;
@@ -226,7 +235,8 @@ const pcieReplays: Rule = (device, now, params) => {
 
 /**
  * Seen before, its exporter still answers, and no longer names the card; or lost with its whole machine. A card whose
- * exporter alone is silent is unknown.
+ * exporter alone is silent is unknown, and so is one whose machine has just been started. One in whose place the machine
+ * has another is not lost: a machine that is stopped and started is moved to another host, with other cards.
  */
 const gone: Rule = (device, now, params) => {
   const { cardSeenAt, exporterUpAt, exporterNamesCards } = device;
@@ -234,7 +244,8 @@ const gone: Rule = (device, now, params) => {
     return goneWithMachine(device, device.silence, now, params);
   if (exporterUpAt === null || now - exporterUpAt > params.staleSeconds * 1000) return 'unknown';
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
-  if (missingSeconds <= 0) return 'well';
+  if (missingSeconds <= 0 || device.answer === 'another-card') return 'well';
+  if (device.answer !== undefined) return 'unknown';
   if (missingSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds))
     return 'unknown';
   if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
@@ -265,6 +276,7 @@ function goneWithMachine(
   return {
     title: `gone: its machine is silent, and ${verdict.witness}`,
     onlySilent: verdict.onlySilent,
+    ofMachine: true,
     numbers: { silentSeconds: (until - since) / 1000, failedScrapes: failures, otherTargetsSilent: othersSilent },
     what: 'failed scrapes of its exporter and its machine',
     from: since,
@@ -272,18 +284,18 @@ function goneWithMachine(
   };
 }
 
-/** Whether the machine of a device may turn out to be lost: whoever looks, looks again soon. */
+/**
+ * Whether the machine of a device may turn out to be lost, or is only silent so far: whoever looks, looks again soon,
+ * and asks its cloud.
+ */
 export function isInDoubt(
   { exporterUpAt, silence }: DeviceHistory,
   now: number,
   params: HealthParams = HEALTH_DEFAULTS,
 ): boolean {
-  return (
-    exporterUpAt === null &&
-    silence !== undefined &&
-    now - silence.since <= DOUBT_MS &&
-    judgeSilence(silence, now, params).kind === 'undecided'
-  );
+  if (exporterUpAt !== null || silence === undefined || now - silence.since > DOUBT_MS) return false;
+  const verdict = judgeSilence(silence, now, params);
+  return verdict.kind === 'undecided' || (verdict.kind === 'lost' && verdict.onlySilent);
 }
 
 const failed: Rule = (device, now, params) => {
@@ -365,6 +377,7 @@ export function assess(device: DeviceHistory, now: number, params: HealthParams 
         workload,
         title: judged.title,
         ...(judged.onlySilent === true ? { onlySilent: true as const } : {}),
+        ...(judged.ofMachine === true ? { ofMachine: true as const } : {}),
         numbers: judged.numbers,
         evidence,
       },
@@ -383,6 +396,8 @@ export interface OpenFinding {
   readonly migInstance: string | null;
   /** When it was last found, epoch milliseconds. */
   readonly seenAt: number;
+  /** As the finding said it when it was kept. */
+  readonly onlySilent?: boolean;
 }
 
 export interface Settlement {

@@ -21,6 +21,18 @@ const ID_LABELS = ['instance_id', 'ec2_instance_id', 'ecs_instance_id', 'cvm_ins
 const NETWORK_LABELS = ['vpc_id', 'ec2_vpc_id', 'vpc', 'network'];
 const REGION_LABELS = ['region', 'ec2_region', 'topology_kubernetes_io_region', 'label_topology_kubernetes_io_region'];
 const ACCOUNT_LABELS = ['account', 'account_id', 'owner_id'];
+/** Labels that tell apart what has one address in two places. */
+export const PLACE_LABELS: readonly string[] = [
+  ...NETWORK_LABELS,
+  ...REGION_LABELS,
+  ...ACCOUNT_LABELS,
+  ...ID_LABELS,
+  'cluster',
+  'datacenter',
+  'site',
+  'zone',
+  'availability_zone',
+];
 
 /** How a reading calls what it is of. Everything is as it was written; the address is a host without its port. */
 export interface Clues {

@@ -17,6 +17,8 @@ export interface SilentExporter {
   /** The first failed scrape after its last answer, and the newest of any target of its machine; epoch milliseconds. */
   readonly since: number;
   readonly until: number;
+  /** Its last answer, epoch milliseconds: it fell silent between that and `since`. Absent: not known. */
+  readonly answeredAt?: number;
   /**
    * Failed scrapes within, of the exporter and of what else is scraped on its machine. A target that is not scraped any
    * more counts as one.
@@ -133,13 +135,12 @@ function sayOthers(silent: number, machine: MachineReading | null): string {
 }
 
 /**
- * The provider's own word that it is not there, or not well: gone, missed by a complete reading, stopped by the cloud,
- * NotReady (which reads `unknown`), or running on a host that fails its checks.
+ * The provider's own word that it is not there, or not well: gone (it says so, or two complete readings in a row miss
+ * it: a list may lag behind), stopped by the cloud, NotReady (which reads `unknown`), or running on a host that fails its checks.
  */
 const isMissed = (machine: MachineReading): boolean =>
   machine.state === 'gone' ||
   machine.state === 'unknown' ||
-  machine.missed > 0 ||
   (machine.state === 'stopped' && machine.ended?.by === 'cloud') ||
   isUnwell(machine);
 

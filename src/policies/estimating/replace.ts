@@ -68,7 +68,8 @@ function replacement(
     ...common,
     action: 'Replace',
     target: resource,
-    change: { group: workload },
+    // What was lost: the machine is looked at once more before it is ended.
+    change: { group: workload, ...(findings.every(({ ofMachine }) => ofMachine === true) ? { lost: 'machine' } : {}) },
     title: `Replace ${resource} of ${workload}: ${why}`,
     risk: { interruption: 'Medium', note: 'What still runs on the resource is ended with it.' },
     restartNeeded: true,

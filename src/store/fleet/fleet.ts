@@ -65,9 +65,16 @@ interface Carrying {
 
 const COLUMNS = `connection, team, target, body, first_seen_at as first, seen_at as seen, missed, gone_at as gone`;
 
-/** How a machine was made stays known when its cloud tells no more of it: what ends is what has to be made anew. */
-const KEPT_BODY = `case when excluded.body ->> 'state' in ('stopping', 'gone') and not excluded.body ? 'launch' and fleet_target.body ? 'launch'
-  then excluded.body || jsonb_build_object('launch', fleet_target.body -> 'launch') else excluded.body end`;
+/** A part of a target that stays as it was known where it is ending and its cloud tells no more of it. */
+const keptOf = (field: string): string =>
+  `case when excluded.body ->> 'state' in ('stopping', 'gone') and coalesce(excluded.body -> '${field}', '[]') in ('[]', 'null') and fleet_target.body ? '${field}'
+    then jsonb_build_object('${field}', fleet_target.body -> '${field}') else '{}' end`;
+
+/**
+ * How a machine was made, and its names and addresses, of which EC2 forgets all when it has ended: what ends is what has
+ * to be made anew, and what its exporter went by.
+ */
+const KEPT_BODY = `excluded.body || ${['launch', 'knownAs', 'network'].map(keptOf).join(' || ')}`;
 
 /** A machine that its cloud has taken away within the hour before the last reading: it may be replaced. */
 const takenLately = (table: string): string =>
@@ -399,18 +406,19 @@ export class FleetStore implements TargetFinder {
     return rows.flatMap(({ body }) => (groupOf(body) === group ? [body] : []));
   }
 
-  /** How a target was made, as it was last told; undefined: it never was. */
-  async launchOf(
+  /** How a target was made, and its cloud's word that it is not well, as they were last told. */
+  async keptOf(
     db: Queryable,
     organisation: string,
     connection: string,
     target: string,
-  ): Promise<FleetTarget['launch']> {
-    const [row] = await db.query<{ launch: FleetTarget['launch'] | null }>(
-      `select body -> 'launch' as launch from fleet_target where organisation = $1 and connection = $2 and target = $3`,
+  ): Promise<Pick<FleetTarget, 'launch' | 'unwell'>> {
+    const [row] = await db.query<{ launch: FleetTarget['launch'] | null; unwell: string | null }>(
+      `select body -> 'launch' as launch, body ->> 'unwell' as unwell from fleet_target where organisation = $1 and connection = $2 and target = $3`,
       [organisation, connection, target],
     );
-    return row?.launch ?? undefined;
+    const { launch = null, unwell = null } = row ?? {};
+    return { ...(launch === null ? {} : { launch }), ...(unwell === null ? {} : { unwell }) };
   }
 
   /** Commitments that hold, as the connections last saw them. */

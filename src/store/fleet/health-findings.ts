@@ -68,8 +68,10 @@ export class HealthFindingStore {
       gpu: string;
       mig: string;
       seen: Date;
+      onlySilent: boolean;
     }>(
-      `select id::text as id, rule, severity, team, resource, gpu, mig_instance as mig, seen_at as seen from health_finding
+      `select id::text as id, rule, severity, team, resource, gpu, mig_instance as mig, seen_at as seen,
+         coalesce((body -> 'onlySilent')::boolean, false) as "onlySilent" from health_finding
        where organisation = $1 and source = $2 and cleared_at is null order by id`,
       [organisation, source],
     );

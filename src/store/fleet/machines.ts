@@ -5,7 +5,7 @@
  * Facts only; core/fleet/silence.ts judges. A machine that two targets of a connection could be is none of them, and a
  * reading from before the silence tells nothing of it.
  */
-import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { DeviceHistory } from '../../core/fleet/health.js';
 import type { MachineReading, Silence, SilentExporter } from '../../core/fleet/silence.js';
 import { formatInstant, MINUTE_MS } from '../../core/time.js';
@@ -15,6 +15,17 @@ import type { Queryable } from '../database.js';
 const TAKING_AWAY_MS = 30 * MINUTE_MS;
 /** An exporter may answer for so long after its machine has gone: one that answers later runs again. */
 const ECHO_MS = 10 * MINUTE_MS;
+/**
+ * So far apart may the clocks be of the monitor and of who read the fleet. What ended shortly before the last answer
+ * was seen to end before the first scrape of it failed.
+ */
+const APART_MS = 2 * MINUTE_MS;
+
+/** From when on a word on the machine is of the time in which its exporter fell silent. */
+const fellSilent = ({ since, answeredAt }: SilentExporter): number => Math.min(since, answeredAt ?? since) - APART_MS;
+
+/** Of what was reported: by whom, for whom, and which machine of the fleet it was found to be on. */
+type Reported = Readonly<Record<'exporter' | 'workload' | 'connection' | 'target', string | null>>;
 
 export type Silences = (exporter: string | null, workload: string | null) => Pick<DeviceHistory, 'silence'>;
 
@@ -41,13 +52,16 @@ export async function silencesOf(
   db: Queryable,
   organisation: string,
   silent: readonly SilentExporter[],
-  rows: readonly { readonly exporter: string | null; readonly workload: string | null }[],
+  rows: readonly Reported[],
 ): Promise<Silences> {
   if (silent.length === 0) return () => ({});
   const workloads = rows.flatMap(({ exporter, workload }) =>
     workload !== null && silent.some((one) => one.exporter === exporter) ? [workload] : [],
   );
-  const names = [...new Set([...silent.flatMap((one) => one.names), ...workloads])];
+  const joined = rows.flatMap(({ exporter, target }) =>
+    target !== null && silent.some((one) => one.exporter === exporter) ? [target] : [],
+  );
+  const names = [...new Set([...silent.flatMap((one) => one.names), ...workloads, ...joined])];
   const targets = await targetsNamed(db, organisation, names);
   const first = silent.reduce((least, { since }) => Math.min(least, since), Infinity);
   const actions = await takingAway(
@@ -59,7 +73,8 @@ export async function silencesOf(
   return (exporter, workload) => {
     const one = silent.find((each) => each.exporter === exporter);
     if (one === undefined) return {};
-    const own = machinesOf(one, targets);
+    const reported = rows.filter((row) => row.exporter === exporter);
+    const own = machinesOf(one, targets, new Set(reported.map(keyOf)));
     const touched = new Set([
       ...own.map(({ target }) => target),
       ...one.names,
@@ -108,28 +123,50 @@ function targetsNamed(db: Queryable, organisation: string, names: readonly strin
   );
 }
 
-/** Of each connection the one machine that goes by the exporter's names and was not gone before it fell silent. */
-function machinesOf({ names, since }: SilentExporter, targets: readonly TargetRow[]): TargetRow[] {
+const keyOf = ({ connection, target }: Pick<Reported, 'connection' | 'target'>): string =>
+  JSON.stringify([connection, target]);
+
+/**
+ * The machine that its readings were found to be on; else of each connection the one that goes by the exporter's names.
+ * None that was gone before it fell silent.
+ */
+function machinesOf(
+  silent: SilentExporter,
+  targets: readonly TargetRow[],
+  joined: ReadonlySet<string> = new Set(),
+): TargetRow[] {
+  const { names, since } = silent;
   const fitting = targets.filter(
-    ({ target, resource, body, gone }) =>
+    ({ connection, target, resource, body, gone }) =>
       body.kind === 'instance' &&
-      [target, resource, body.name, ...(body.knownAs ?? [])].some((name) => names.includes(name)) &&
-      (gone === null || gone.getTime() >= since),
+      (joined.has(keyOf({ connection, target })) ||
+        [target, resource, body.name, ...(body.knownAs ?? [])].some((name) => names.includes(name))) &&
+      (gone === null || gone.getTime() >= fellSilent(silent)) &&
+      // One that was started after that has the address of another.
+      (body.launchedAt === null || body.launchedAt <= since || gone !== null),
   );
+  const own = fitting.filter((one) => joined.has(keyOf(one)));
+  if (own.length > 0) return own;
   return fitting.filter((one) => fitting.every((other) => other === one || other.connection !== one.connection));
 }
 
+const STANDS: ReadonlySet<RunState> = new Set(['stopping', 'stopped', 'gone']);
+
 /** The reading that says most: one that misses it before one that sees it. */
 function readingOf(
-  { since }: SilentExporter,
+  silent: SilentExporter,
   own: readonly TargetRow[],
   groupIsWhole: boolean | null,
 ): MachineReading | null {
+  const { since } = silent;
   const readings = own.flatMap(({ body, seen, missed, gone, read }): MachineReading[] => {
-    if (read === null || read.getTime() < since) return [];
     const ended = body.ended ?? null;
-    if (gone !== null || missed > 0) return [{ state: 'gone', missed, groupIsWhole, ended }];
-    if (seen.getTime() < since) return [];
+    // That it runs has to be seen since; that it does not any more may have been seen a moment before.
+    const from = gone !== null || missed > 0 || STANDS.has(body.state) ? fellSilent(silent) : since;
+    if (read === null || read.getTime() < from) return [];
+    if (gone !== null) return [{ state: 'gone', missed, groupIsWhole, ended }];
+    if (missed > 0) return [{ state: body.state, missed, groupIsWhole, ended }];
+    if (seen.getTime() < from) return [];
     return [{ state: body.state, missed, groupIsWhole, ended, unwell: body.unwell ?? null }];
   });
   const rank = ({ state }: MachineReading): number =>

@@ -10,6 +10,7 @@ import type { DeviceHistory } from '../../core/fleet/health.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
+import { answersWithout } from './answers.js';
 import { silencesOf } from './machines.js';
 import { RecentDevices, seenOf } from './recent-devices.js';
 import { entryOf, type Place, type PlacedSample } from './sample-entries.js';
@@ -127,22 +128,30 @@ export class SampleStore {
     );
     const { cards, exporters } = seenOf(devices);
     const up = new Set(state?.exportersUp ?? []);
-    return devices.map(({ group, seenAt, readings }) => ({
-      resource: group.resource,
-      gpu: group.gpu,
-      migInstance: group.migInstance,
-      team: group.team,
-      workload: group.workload,
-      // An hour of every device at once would take a hundred times the memory.
-      get readings() {
-        return readings();
-      },
-      cardSeenAt: cards.get(group.gpu) ?? seenAt,
-      ...(group.exporter === null || state === null || !up.has(group.exporter)
+    const answerBy = (exporter: string | null): Answer =>
+      exporter === null || state === null || !up.has(exporter)
         ? { exporterUpAt: null, exporterNamesCards: false }
-        : answerOf(group.exporter, exporters, state)),
-      ...silences(group.exporter, group.workload),
-    }));
+        : answerOf(exporter, exporters, state);
+    const answeredAt = (exporter: string): number | null => answerBy(exporter).exporterUpAt;
+    const answers = await answersWithout(tx, organisation, { devices, cards, answeredAt }, now);
+    return devices.map((device) => {
+      const { group, seenAt, readings } = device;
+      return {
+        resource: group.resource,
+        gpu: group.gpu,
+        migInstance: group.migInstance,
+        team: group.team,
+        workload: group.workload,
+        // An hour of every device at once would take a hundred times the memory.
+        get readings() {
+          return readings();
+        },
+        cardSeenAt: cards.get(group.gpu) ?? seenAt,
+        ...answerBy(group.exporter),
+        ...answers(device),
+        ...silences(group.exporter, group.workload),
+      };
+    });
   }
 
   async state(db: Queryable, organisation: string, source: string): Promise<SourceState | null> {
@@ -249,12 +258,10 @@ export class SampleStore {
   }
 }
 
+type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'>;
+
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
-function answerOf(
-  exporter: string,
-  newest: ReadonlyMap<string, number>,
-  state: SourceState,
-): Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'> {
+function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: SourceState): Answer {
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
   // One that names none and runs since before has surely looked for them.

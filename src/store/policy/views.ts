@@ -34,6 +34,7 @@ import { JobUsage } from '../workload/job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
 import { FLEET_STALE_MS, FleetStore, type SeenTarget } from '../fleet/fleet.js';
 import { MeasuredStore } from '../fleet/measured.js';
+import { takenMachines } from '../fleet/taken.js';
 import { resourceMinutes, type NewestOfResource, type ResourceMinute } from '../fleet/resource-minutes.js';
 import { MeasurementStore } from '../workload/measurements.js';
 import type { CurrentPrices } from '../price/prices.js';
@@ -101,6 +102,7 @@ export class ViewStore {
       withKnownEnds(series, commitments, asOf),
     );
     const health = await this.findings.openAt(db, organisation, team, asOf);
+    const taken = await takenMachines(db, organisation, team, asOf);
     const running = await this.jobs.counted(
       db,
       organisation,
@@ -108,12 +110,12 @@ export class ViewStore {
       asOf,
       await this.workloads.workloads(db, organisation, team, asOf),
     );
-    const workloads = running.map((one) =>
-      withHealth(
-        one,
-        health.filter(({ workload }) => workload === one.workload),
-      ),
-    );
+    const workloads = running.map((one) => {
+      const own = health.filter(({ workload }) => workload === one.workload);
+      // A machine that is a workload itself, and that its cloud took: by whatever name its exporter goes.
+      const lost = taken.get(one.workload);
+      return withHealth(one, lost === undefined ? own : [...own.filter(({ rule }) => rule !== 'gone'), lost]);
+    });
     const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) =>
       provider === null ? [] : [{ provider, sku, region, gpuModel }],
     );

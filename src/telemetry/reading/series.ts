@@ -6,7 +6,7 @@
  * there makes no sample.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
-import { HOST_LABELS } from '../../core/fleet/join.js';
+import { HOST_LABELS, PLACE_LABELS } from '../../core/fleet/join.js';
 import type { GpuSample, TelemetryReading } from '../../core/ports.js';
 import { faultOfXid, METRICS, valueOf, type Measure, type Unit } from './measures.js';
 
@@ -40,7 +40,39 @@ const WORKLOAD_LABELS = [
 
 const firstOf = (labels: Labels, names: readonly string[]): string | null =>
   names.map((name) => labels[name]).find((value) => value !== undefined && value !== '') ?? null;
-export const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels['instance'] ?? ''}`;
+const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels['instance'] ?? ''}`;
+
+/**
+ * Names of exporters: their job and address; and of targets that have both in common, as the same private address in
+ * two networks, also the labels of their places by which they differ. What was once told apart stays so.
+ */
+export class ExporterNames {
+  private readonly differing = new Map<string, Set<string>>();
+  private readonly first = new Map<string, Labels>();
+
+  /** @param up of the targets as they are */
+  learn(up: readonly Series[]): void {
+    for (const { labels } of up) {
+      const name = exporterOf(labels);
+      const before = this.first.get(name) ?? labels;
+      this.first.set(name, before);
+      for (const label of PLACE_LABELS)
+        if (before[label] !== labels[label])
+          this.differing.set(name, (this.differing.get(name) ?? new Set()).add(label));
+    }
+  }
+
+  /** Labels that tell some exporters apart. */
+  get labels(): readonly string[] {
+    return [...new Set([...this.differing.values()].flatMap((labels) => [...labels]))].sort();
+  }
+
+  nameOf(labels: Labels): string {
+    const name = exporterOf(labels);
+    const places = [...(this.differing.get(name) ?? [])].sort().map((label) => `${label}="${labels[label] ?? ''}"`);
+    return places.length === 0 ? name : `${name}{${places.join(',')}}`;
+  }
+}
 const hostOf = (labels: Labels): string =>
   firstOf(labels, HOST_LABELS) ?? (labels['instance'] ?? '').replace(/:\d+$/, '');
 
@@ -57,8 +89,8 @@ interface Device {
 }
 
 /** @param ownPods pods of the exporters themselves, by exporter */
-function deviceOf(labels: Labels, ownPods: ReadonlyMap<string, string>): Device {
-  const exporter = exporterOf(labels);
+function deviceOf(labels: Labels, ownPods: ReadonlyMap<string, string>, exporters: ExporterNames): Device {
+  const exporter = exporters.nameOf(labels);
   const own = labels['pod'] !== undefined && labels['pod'] === ownPods.get(exporter);
   const pod = firstOf(labels, own ? ['exported_pod'] : ['exported_pod', 'pod', 'pod_name']);
   const namespace =
@@ -95,9 +127,13 @@ export function readingsOf(
   answers: Answers,
   instants: readonly number[],
   warnings: readonly string[] = [],
+  exporters: ExporterNames = new ExporterNames(),
 ): TelemetryReading[] {
+  exporters.learn(answers.up);
   const ownPods = new Map(
-    answers.up.flatMap(({ labels }) => (labels['pod'] === undefined ? [] : [[exporterOf(labels), labels['pod']]])),
+    answers.up.flatMap(({ labels }) =>
+      labels['pod'] === undefined ? [] : [[exporters.nameOf(labels), labels['pod']]],
+    ),
   );
   const at = new Map(instants.map((instant) => [instant, new Map<string, Building>()]));
   const names = new Map<string, string>();
@@ -106,7 +142,7 @@ export function readingsOf(
     const name = labels['__name__'] ?? '';
     const metric = METRICS.get(name);
     if (metric === undefined) continue;
-    const device = deviceOf(labels, ownPods);
+    const device = deviceOf(labels, ownPods, exporters);
     if (metric.measure === 'name') names.set(device.key, labels['name'] ?? '');
     else
       for (const [seconds, text] of points) {
@@ -134,7 +170,7 @@ export function readingsOf(
     const targets = answers.up.flatMap(({ labels, points }) =>
       points
         .filter(([seconds]) => Math.round(seconds * 1000) === instant)
-        .map(([, value]) => ({ exporter: exporterOf(labels), isUp: Number(value) === 1 })),
+        .map(([, value]) => ({ exporter: exporters.nameOf(labels), isUp: Number(value) === 1 })),
     );
     const up = targets.filter(({ isUp }) => isUp);
     return {

@@ -6,9 +6,9 @@
  * hosts or an address that is not the loopback names it; what cannot be told to stand on a machine is neither a witness
  * nor against one.
  */
-import { HOST_LABELS } from '../../core/fleet/join.js';
+import { HOST_LABELS, PLACE_LABELS } from '../../core/fleet/join.js';
 import type { SilentExporter } from '../../core/fleet/silence.js';
-import { exporterOf, type Series } from './series.js';
+import { ExporterNames, type Series } from './series.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -55,6 +55,7 @@ const namesOf = (labels: Labels): string[] =>
 
 interface Target {
   readonly exporter: string;
+  readonly labels: Labels;
   readonly names: readonly string[];
   /** Its discovery still names it. */
   readonly isCurrent: boolean;
@@ -76,9 +77,10 @@ export function silentExporters(
   now: readonly Series[],
   window: readonly Series[],
   at: number,
+  exporters: ExporterNames = new ExporterNames(),
 ): SilentExporter[] {
-  const current = new Set(now.map(({ labels }) => exporterOf(labels)));
-  const targets = window.flatMap((series) => targetOf(series, current, at) ?? []);
+  const current = new Set(now.map(({ labels }) => exporters.nameOf(labels)));
+  const targets = window.flatMap((series) => targetOf(series, exporters.nameOf(series.labels), current, at) ?? []);
   const silent = targets.flatMap((own) => {
     const names = known.get(own.exporter)?.names ?? null;
     return names === null || own.isUp || own.answeredAt === null
@@ -97,18 +99,23 @@ export function silentExporters(
   return silent.map((one) => ({ ...one, machinesSilent: wholly.size, machinesAnswering: answering.size }));
 }
 
-function targetOf({ labels, points }: Series, current: ReadonlySet<string>, at: number): Target | null {
+function targetOf(
+  { labels, points }: Series,
+  exporter: string,
+  current: ReadonlySet<string>,
+  at: number,
+): Target | null {
   const scrapes = points
     .map(([seconds, value]) => ({ at: Math.round(seconds * 1000), isUp: Number(value) === 1 }))
     .filter((scrape) => scrape.at <= at);
   const newest = scrapes.at(-1);
   if (newest === undefined) return null;
-  const exporter = exporterOf(labels);
   const isCurrent = current.has(exporter);
   const answeredAt = scrapes.findLast(({ isUp }) => isUp)?.at ?? null;
   const failures = scrapes.filter((scrape) => scrape.at > (answeredAt ?? -Infinity)).map((scrape) => scrape.at);
   return {
     exporter,
+    labels,
     names: namesOf(labels),
     isCurrent,
     newestAt: newest.at,
@@ -129,10 +136,19 @@ function missedScrapes(scrapes: readonly { readonly at: number }[], at: number):
   return Array.from({ length: Math.floor((at - last.at) / pace) }, (_, n) => last.at + (n + 1) * pace);
 }
 
+/** Whether two targets say of themselves that they are in different places: an address may be there twice. */
+const isElsewhere = (one: Target, other: Target): boolean =>
+  PLACE_LABELS.some((label) => {
+    const [here, there] = [one.labels[label] ?? '', other.labels[label] ?? ''];
+    return here !== '' && there !== '' && here !== there;
+  });
+
 /** What is known of the machine of a silent exporter; the counts of machines are filled in when all are known. */
 function silenceOf(own: Target, names: readonly string[], targets: readonly Target[]): SilentExporter {
   const since = own.failures[0] ?? own.newestAt;
-  const others = targets.filter((one) => one !== own && one.names.some((name) => names.includes(name)));
+  const others = targets.filter(
+    (one) => one !== own && !isElsewhere(one, own) && one.names.some((name) => names.includes(name)),
+  );
   // That a pod's target is withdrawn says nothing of its machine: only a scrape that failed is a witness.
   const fellSilent = others.filter(
     ({ isUp, isCurrent, answeredAt }) => isCurrent && !isUp && answeredAt !== null && answeredAt >= since - TOGETHER_MS,
@@ -143,6 +159,7 @@ function silenceOf(own: Target, names: readonly string[], targets: readonly Targ
     names,
     since: failures.reduce((a, b) => Math.min(a, b), since),
     until: failures.reduce((a, b) => Math.max(a, b), since),
+    ...(own.answeredAt === null ? {} : { answeredAt: own.answeredAt }),
     failures: failures.length,
     othersSilent: fellSilent.length,
     othersAnswering: others.filter(({ isUp, newestAt }) => isUp && newestAt >= since).length,

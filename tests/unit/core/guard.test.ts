@@ -1,7 +1,7 @@
 /** The guard: each reason by one fact that is wrong, what passes by itself, and the limits that bind. */
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../src/core/action/action.js';
-import { EFFECT_KINDS, type Effect } from '../../../src/core/fleet/fleet.js';
+import { EFFECT_KINDS, type Effect, type FleetTarget } from '../../../src/core/fleet/fleet.js';
 import type { Failure } from '../../../src/core/errors.js';
 import { guard, isRetryable, type GuardFacts } from '../../../src/core/action/guard.js';
 import {
@@ -161,6 +161,19 @@ describe('the guard', () => {
       expect(of('lab', rollbackOf)).not.toContain('other-team');
       expect(of(null, rollbackOf)).not.toContain('other-team');
     }
+  });
+
+  it('looks once more at a machine that is to be ended as lost', () => {
+    const replaced: Partial<Action> = { effect: { kind: 'replace', target: 'instance/i', group: null } };
+    const of = (over: Partial<FleetTarget>, lostMachine: boolean): string[] =>
+      codes({ seen: instance('i', over), lostMachine }, replaced);
+    expect(of({}, true)).toEqual(['runs']);
+    // A card of it was lost: it runs.
+    expect(of({}, false)).toEqual([]);
+    expect(of({ unwell: 'SystemStatus impaired' }, true)).toEqual([]);
+    expect(of({ state: 'unknown' }, true)).toEqual([]);
+    expect(of({ state: 'unknown' }, false)).toEqual(['target-unknown']);
+    expect(of({ state: 'gone', ended: { by: 'somebody', because: 'a test' } }, true)).toEqual(['target-gone']);
   });
 
   it('says of each reason whether it may pass by itself', () => {

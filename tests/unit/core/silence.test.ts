@@ -135,7 +135,9 @@ describe('a card', () => {
         evidence: { from: '2026-11-21T07:59:40Z', to: '2026-11-21T07:59:58Z', ageSeconds: 2 },
       },
     });
-    expect(isInDoubt(card(), NOW)).toBe(false);
+    // Its cloud is asked, for its word may say more.
+    expect(isInDoubt(card(), NOW)).toBe(true);
+    expect(isInDoubt(card({ silence: silence({ machine: read({ state: 'gone' }) }) }), NOW)).toBe(false);
   });
 
   it('is not missed by who had given it up before, nor while its exporter answers', () => {

@@ -6,7 +6,7 @@ import type { GpuSample, TelemetryReading } from '../../../src/core/ports.js';
 import { MINUTE_MS } from '../../../src/core/time.js';
 import { source } from '../../../src/telemetry/prometheus.js';
 import { isBlank, METRICS, valueOf } from '../../../src/telemetry/reading/measures.js';
-import { readingsOf, type Answers, type Series } from '../../../src/telemetry/reading/series.js';
+import { ExporterNames, readingsOf, type Answers, type Series } from '../../../src/telemetry/reading/series.js';
 
 const AT = Date.UTC(2026, 10, 21, 8);
 const S = AT / 1000;
@@ -274,6 +274,31 @@ describe('series', () => {
     ]);
     expect(readingsOf(answers(gpus), [AT])[0]).toMatchObject({ coverage: null });
     expect(readingsOf(answers(gpus), [AT])[0]).not.toHaveProperty('exportersUp');
+  });
+
+  it('tell two exporters of one job and address apart by their places, and go on doing so', () => {
+    const here = { job: 'dcgm', instance: '172.31.200.8:9400', region: 'us-east-1' };
+    const there = { ...here, region: 'ap-south-1', vpc_id: 'vpc-foreign' };
+    const gpus = [here, there].map((labels, n) =>
+      series('DCGM_FI_DEV_GPU_TEMP', { ...labels, UUID: `GPU-${n}` }, [S, '50']),
+    );
+    const up = [series('up', here, [S, '0']), series('up', there, [S, '1'])];
+    const names = new ExporterNames();
+    const [both] = readingsOf(answers(gpus, { up }), [AT], [], names);
+    const foreign = 'dcgm/172.31.200.8:9400{region="ap-south-1",vpc_id="vpc-foreign"}';
+    expect(both?.exportersUp).toEqual([foreign]);
+    expect(both?.samples.map(({ exporter }) => exporter)).toEqual([
+      'dcgm/172.31.200.8:9400{region="us-east-1",vpc_id=""}',
+      foreign,
+    ]);
+    const [later] = readingsOf(answers([], { up: up.slice(1) }), [AT], [], names);
+    expect(later?.exportersUp).toEqual([foreign]);
+    // The pod of an exporter is no place: a new one at its address goes on in its name.
+    const pods = ['a', 'b'].map((pod) => series('up', { ...here, pod }, [S, '1']));
+    expect(readingsOf(answers([], { up: pods }), [AT])[0]?.exportersUp).toEqual([
+      'dcgm/172.31.200.8:9400',
+      'dcgm/172.31.200.8:9400',
+    ]);
   });
 });
 

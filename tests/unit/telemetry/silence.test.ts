@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { SilentExporter } from '../../../src/core/fleet/silence.js';
-import type { Series } from '../../../src/telemetry/reading/series.js';
+import { ExporterNames, type Series } from '../../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../../src/telemetry/reading/silence.js';
 
 const AT = 1_800_000_000_000;
@@ -54,7 +54,25 @@ describe('an exporter that is silent', () => {
         othersAnswering: 0,
         machinesSilent: 1,
         machinesAnswering: 1,
+        answeredAt: ago(15),
       },
+    ]);
+  });
+
+  it('is not answered for by a machine of the same address in another place', () => {
+    const here = { ...DCGM, region: 'us-east-1' };
+    const there = { ...NODE, region: 'ap-south-1' };
+    const [silent] = told([target(here, '111000'), target(there, '111111')]);
+    expect(silent).toMatchObject({ othersAnswering: 0 });
+    const [beside] = told([target(here, '111000'), target({ ...NODE, region: 'us-east-1' }, '111111')]);
+    expect(beside).toMatchObject({ othersAnswering: 1 });
+    const names = new ExporterNames();
+    const twin = { ...DCGM, region: 'ap-south-1' };
+    names.learn([target(here, '0'), target(twin, '1')]);
+    const window = [target(here, '111000'), target(twin, '111111')];
+    const exporters = new Map([[names.nameOf(here), KNOWN.get('dcgm/10.0.0.1:9400')!]]);
+    expect(silentExporters(exporters, window, window, AT, names)).toMatchObject([
+      { exporter: 'dcgm/10.0.0.1:9400{region="us-east-1"}', othersAnswering: 0 },
     ]);
   });
 

@@ -1,0 +1,62 @@
+/**
+ * Machines that their cloud took, or stopped, by its own word: what follows of it for the workload that each is.
+ *
+ * No exporter is needed for it, and none speaks against it: what still answers at the machine's address is something
+ * else. The invariant: a machine that was replaced once is not lost any more.
+ */
+import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { HealthFinding } from '../../core/fleet/health.js';
+import { formatInstant, HOUR_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+
+interface Row {
+  connection: string;
+  target: string;
+  body: FleetTarget;
+  since: Date;
+}
+
+/** Of a team, those that are lost as of an instant, each as the finding that it is, by the names of its workload. */
+export async function takenMachines(
+  db: Queryable,
+  organisation: string,
+  team: string,
+  asOf: number,
+): Promise<ReadonlyMap<string, HealthFinding>> {
+  const rows = await db.query<Row>(
+    `select connection, target, body, coalesce(gone_at, changed_at, first_seen_at) as since from fleet_target f
+     where organisation = $1 and team = $2 and body ->> 'kind' = 'instance' and body #>> '{ended,by}' = 'cloud'
+       and (gone_at > $3 or (gone_at is null and body ->> 'state' = 'stopped' and seen_at > $3))
+       and coalesce(gone_at, changed_at, first_seen_at) <= $4
+       and not exists (select 1 from action a where a.organisation = f.organisation and a.connection = f.connection and a.target = f.target
+         and a.effect ->> 'kind' in ('replace', 'start') and a.state in ('applied', 'confirmed', 'measured') and a.applied_at >= f.first_seen_at
+         and a.applied_at >= coalesce(f.gone_at, f.changed_at, f.first_seen_at))
+     order by connection, target`,
+    [organisation, team, formatInstant(asOf - HOUR_MS), formatInstant(asOf)],
+  );
+  return new Map(
+    rows.flatMap((row) => {
+      const finding = findingOf(row, team, asOf);
+      return [row.target, `${row.connection}/${row.target}`].map(
+        (name) => [name, { ...finding, workload: name }] as const,
+      );
+    }),
+  );
+}
+
+function findingOf({ target, body, since }: Row, team: string, asOf: number): HealthFinding {
+  const at = since.getTime();
+  return {
+    rule: 'gone',
+    severity: 'fatal',
+    resource: target,
+    gpu: 'all',
+    migInstance: null,
+    team,
+    workload: target,
+    title: `gone: its cloud has ${body.state === 'stopped' ? 'stopped it' : 'taken it away'} (${body.ended?.because ?? ''})`,
+    ofMachine: true,
+    numbers: {},
+    evidence: { what: "its cloud's own word", from: formatInstant(at), to: formatInstant(asOf), ageSeconds: 0 },
+  };
+}
