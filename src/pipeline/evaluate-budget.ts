@@ -13,6 +13,7 @@ import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { isBeingPriced } from '../store/budget/being-priced.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
 import { unnamedUsage } from '../store/budget/unnamed.js';
+import { unpricedOfBudget } from '../store/budget/unpriced.js';
 import type { Queryable } from '../store/database.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
@@ -64,6 +65,7 @@ export function evaluateBudgetStage(
         const { points, unconverted, unstated, setAside } = await budgets.spend(tx, organisation, budget, period, fx);
         const teams = await budgets.teamsUnder(tx, organisation, budget.team);
         const unnamed = await unnamedUsage(tx, organisation, budget, teams, period);
+        const unpriced = await unpricedOfBudget(tx, organisation, budget, teams, period);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
         const state = evaluateBudget({
           budget,
@@ -78,7 +80,7 @@ export function evaluateBudgetStage(
           tx,
           organisation,
           state,
-          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated, setAside, unnamed },
+          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated, setAside, unnamed, unpriced },
           now,
           held.nanos,
         );

@@ -3,6 +3,7 @@
  * that a filter leaves out since it does not say what the filter asks for. At every door, as `costs` says it.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ENGLISH } from '../../src/core/alert/texts.js';
 import { digestOf } from '../../src/store/alert/news.js';
 import type { Report } from '../../src/core/report/report.js';
 import { makeLine } from '../../src/pipeline/line.js';
@@ -67,10 +68,19 @@ describe('what is in no sum', async () => {
             start: '2026-10-06T00:00:00Z',
             end: '2026-10-06T10:00:00Z',
           },
+          {
+            id: 'v',
+            provider: 'Mine',
+            account: 'a1',
+            sku: 'vol',
+            storageGib: 100,
+            start: '2026-10-06T00:00:00Z',
+            end: '2026-10-06T10:00:00Z',
+          },
         ],
       },
     });
-    expect(usage.text).toContain('"accepted":1');
+    expect(usage.text).toContain('"accepted":2');
     await api.call('POST', '/v1/imports?format=focus&source=bill&filename=bill.csv', {
       body: BILL,
       headers: { 'content-type': 'text/csv' },
@@ -114,5 +124,34 @@ describe('what is in no sum', async () => {
     for (const format of ['html', 'csv'])
       expect((await api.call('GET', `/v1/reports/red/2026-10?format=${format}`)).text).toMatch(/1,?440/);
     expect(digestOf(report).setAside).toEqual([{ currency: 'USD', amount: '1440.00' }]);
+  });
+
+  it('storage without a price is named beside costs, budgets, the overview, reports and their digest', async () => {
+    const stored = { provider: 'Mine', sku: 'vol', component: 'storage', quantity: '1000.000000', hours: 10 };
+    const costs = await get<{ lacking: { unpriced: unknown } }>('/v1/costs');
+    expect(costs.lacking.unpriced).toMatchObject([stored]);
+    const unpricedOf = async (id: string) =>
+      (await get<{ state: { unpriced: unknown[] } }>(`/v1/budgets/${id}/state`)).state.unpriced;
+    expect(await unpricedOf('all')).toMatchObject([stored]);
+    // It names no service, so the first may have it; it is of another SKU than the second asks for.
+    expect([await unpricedOf('compute'), await unpricedOf('berlin')]).toMatchObject([[stored], []]);
+    expect(await get('/v1/budgets/all/burn-down')).toMatchObject({ unpriced: [stored] });
+    expect(await get('/v1/overview')).toMatchObject({ unpriced: [stored] });
+    expect((await there('budgets', 'list')).out).toContain(
+      'all: 1000.00 GiB-hours stored of Mine vol without a price (no-component), and is not counted',
+    );
+    await api.call('POST', '/v1/reports', { body: { team: 'red', month: '2026-10' } });
+    await drain();
+    const report = await get<Report>('/v1/reports/red/2026-10?format=json');
+    expect(report.spend.unpriced).toMatchObject([stored]);
+    for (const format of ['html', 'csv'])
+      expect((await api.call('GET', `/v1/reports/red/2026-10?format=${format}`)).text).toContain(
+        '1000.0 GiB-hours stored',
+      );
+    const news = digestOf(report);
+    expect(news.unpriced).toMatchObject([stored]);
+    expect(JSON.stringify(ENGLISH.content(news))).toContain(
+      'Not in any amount: 1000.0 GiB-hours stored of Mine vol without a price (no-component).',
+    );
   });
 });

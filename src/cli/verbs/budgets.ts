@@ -1,5 +1,6 @@
 /** bursar budgets: what each team planned, spent and will probably spend; set or remove a plan. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { sayUnpriced } from '../../core/cost/unpriced.js';
 import {
   BUDGET_BASES,
   BUDGET_FILTERS,
@@ -235,6 +236,9 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
       note(
         `${left === null ? 'metered usage without a price' : `${shortAmount(left)} ${currency} of metered usage`} names no ${fields.join(' and no ')}, for which the budget filters`,
       ),
+    ),
+    ...(state?.unpriced ?? []).map((one) =>
+      note(printable(sayUnpriced(one, (quantity) => shortAmount(quantity) ?? quantity))),
     ),
   ];
 }

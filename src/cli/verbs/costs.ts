@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { CostsAnswer } from '../../store/usage/doubts.js';
 import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
+import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
 import type { BreakdownRow } from '../../core/report/breakdown.js';
 import { EFFECTS } from '../../core/report/bridge.js';
@@ -9,8 +10,6 @@ import { pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, percent, printable, shortAmount, table, type Cell } from '../table.js';
 import { typed, WrongUse } from '../usage-error.js';
-
-type Unpriced = CostsAnswer['lacking']['unpriced'][number];
 
 interface CostFlags {
   readonly from?: string;
@@ -172,7 +171,7 @@ function lackingTexts(
         `${shortAmount(cost)} ${currency} of bills that are not final, for which metered usage stands until they are`,
     ),
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
-    ...withoutPrice.map(unpricedText),
+    ...withoutPrice.map((one) => printable(sayUnpriced(one, (quantity) => shortAmount(quantity) ?? quantity))),
   ];
 }
 
@@ -180,13 +179,6 @@ function lackingTexts(
 function shareOf({ cost, currency }: CostsAnswer['rows'][number], { totals, rows }: CostsAnswer): number | null {
   const total = Number(totals.find((one) => one.currency === currency)?.cost ?? 0);
   return rows.length < 2 || cost === null || total <= 0 ? null : Number(cost) / total;
-}
-
-/** Storage, traffic, and what has no quantity, without a price. */
-function unpricedText({ provider, sku, component, reason, quantity, hours }: Unpriced): string {
-  const name = printable(`${provider} ${sku ?? 'without a SKU'}`);
-  if (quantity === null) return `${name}, of which no quantity is known, in ${hours} hours`;
-  return `${shortAmount(quantity)} ${component === 'network' ? 'GiB sent' : 'GiB-hours stored'} of ${name} without a price (${reason})`;
 }
 
 /** Bills that may still change; those that are final are only counted. */

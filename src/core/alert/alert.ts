@@ -5,6 +5,7 @@
  * and how often; an alert is kept once per identity, so late data, restarts and replicas repeat none. What is told is a
  * snapshot: amounts are decimal strings, unknown is null.
  */
+import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { ActionState, EffectJson, Reason } from '../action/action.js';
 import type { HealthRule, HealthSeverity } from '../fleet/health.js';
 import type { Evidence } from '../evidence.js';
@@ -87,6 +88,8 @@ export interface BudgetNews {
   readonly unpricedGpuHours: string;
   /** Of bills that are not final, what meters stand for: it is not in `spent`. Absent in alerts of before it was told. */
   readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
+  /** Storage, traffic and what has no quantity, without a price: not in `spent`. Absent likewise. */
+  readonly unpriced?: readonly UnpricedUsage[];
   readonly drivers: readonly Driver[];
   /** Null or absent: nothing is known of the period before, or no day of this one is over. */
   readonly soFar?: SpendSoFar | null;
@@ -231,6 +234,7 @@ export interface DigestNews {
   readonly unpricedGpuHours: string;
   /** As of BudgetNews: in no amount. */
   readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
+  readonly unpriced?: readonly UnpricedUsage[];
   readonly budgets: readonly {
     readonly budget: string;
     readonly spent: string;

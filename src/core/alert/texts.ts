@@ -4,6 +4,7 @@
  * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; what is not known says
  * so.
  */
+import { sayUnpriced } from '../cost/unpriced.js';
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
 import { effectWords, figureWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
@@ -70,6 +71,7 @@ function budget(news: BudgetNews): Content {
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
         : []),
       ...asideText(news.setAside, 'in what is spent'),
+      ...unpricedText(news.unpriced, 'in what is spent'),
     ],
     facts: [
       { name: 'Spent', value: money(spent) },
@@ -340,6 +342,15 @@ const asideText = (amounts: BudgetNews['setAside'], where: string): string[] =>
       `${shownAmount(one.amount, one.currency)} of bills that are not final is not ${where}: metered usage stands for it until they are.`,
   );
 
+/** A few of them: an alert is short, the report names all. */
+const MOST_UNPRICED = 3;
+
+function unpricedText(usage: BudgetNews['unpriced'] = [], where: string): string[] {
+  const shown = usage.slice(0, MOST_UNPRICED).map((one) => sayUnpriced(one, (text) => Number(text).toFixed(1)));
+  const more = usage.length - shown.length;
+  return shown.length === 0 ? [] : [`Not ${where}: ${shown.join('; ')}${more > 0 ? `; ${more} more` : ''}.`];
+}
+
 function digest({
   teamName,
   month,
@@ -348,6 +359,7 @@ function digest({
   before,
   unpricedGpuHours,
   setAside,
+  unpriced,
   budgets,
   verified,
   measured,
@@ -362,6 +374,7 @@ function digest({
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`]
         : []),
       ...asideText(setAside, 'in any amount'),
+      ...unpricedText(unpriced, 'in any amount'),
     ],
     facts: [
       { name: 'Spent', value: total === null ? 'unknown' : shownAmount(total, currency) },

@@ -5,6 +5,7 @@
  * Types only. Amounts of spend are exact decimals in the report's currency; nanos elsewhere; times in epoch
  * milliseconds; null is not known.
  */
+import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { Reason } from '../action/action.js';
 import type { Decimal } from '../decimal.js';
 import type { Rate } from '../money.js';
@@ -35,6 +36,8 @@ export interface MonthFacts {
   readonly unconverted: ReadonlyMap<string, Decimal>;
   /** By currency: what open bills state and meters stand for. */
   readonly setAside?: ReadonlyMap<string, Decimal>;
+  /** Storage, traffic and what has no quantity, without a price. */
+  readonly unpriced?: readonly UnpricedUsage[];
 }
 
 export interface DayAmount {

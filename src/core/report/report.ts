@@ -6,6 +6,7 @@
  * every team below it, as its budgets do.
  * This file holds the shapes; how the figures come about is in bridge.ts, spend.ts and model.ts.
  */
+import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { Reason } from '../action/action.js';
 import type { EffectName } from './bridge.js';
 import type { ChargeCategory, Term } from '../usage.js';
@@ -60,6 +61,8 @@ export interface ReportSpend {
    * were made before it was told lack it.
    */
   readonly setAside?: readonly ReportAmount[];
+  /** Storage, traffic and what has no quantity, without a price: in no other figure. Lacking likewise. */
+  readonly unpriced?: readonly UnpricedUsage[];
   readonly byProvider: readonly SpendLine[];
   readonly byGpuModel: readonly SpendLine[];
   readonly byTerm: readonly SpendLine[];

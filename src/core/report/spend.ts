@@ -112,6 +112,7 @@ export function spendOf({
     unpricedGpuHours: gpuHoursText(sum.unpriced),
     unconverted: byCurrency(spend.unconverted),
     setAside: byCurrency(spend.setAside ?? new Map()),
+    unpriced: spend.unpriced ?? [],
     byProvider: linesOf(({ provider }) => provider),
     byGpuModel: linesOf(({ gpuModel }) => gpuModel),
     byTerm: linesOf(({ term }) => term),

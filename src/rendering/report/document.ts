@@ -5,6 +5,7 @@
  * Chooses what is shown and in what order; never formats a number, never adds one. A value that is not known stays a
  * null with its reason.
  */
+import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import { EFFECTS, type EffectName } from '../../core/report/bridge.js';
 import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Stated } from '../../core/report/report.js';
 import type { TextKey, Texts } from './texts.js';
@@ -268,6 +269,12 @@ class Writer {
           1,
           (spend.setAside ?? []).map((one) => [name(one.currency), money(one.amount, one.currency)]),
         ),
+        this.table(
+          'unpriced',
+          ['provider', 'sku', 'used'],
+          2,
+          (spend.unpriced ?? []).map((one) => [name(one.provider), name(one.sku), this.used(one)]),
+        ),
       ],
       {
         charts: [
@@ -275,6 +282,14 @@ class Writer {
           ...(spend.byGpuModel.some(({ amount }) => amount !== null) ? ['gpu' as const] : []),
         ],
       },
+    );
+  }
+
+  /** Of usage without a price how much it is, in its own unit. */
+  private used({ component, quantity, hours: inHours }: UnpricedUsage): Cell {
+    const unit = quantity === null ? 'hours' : component === 'network' ? 'gib' : 'gib-hours';
+    return text(
+      this.texts.text(`used.${unit}`, { n: quantity === null ? String(inHours) : Number(quantity).toFixed(1) }),
     );
   }
 

@@ -58,6 +58,10 @@ const TEXTS = {
     'Of bills that are not final, for which metered usage stands: in no other figure',
     '未定账单中由计量代替的金额，未计入其他数字',
   ],
+  'table.unpriced': [
+    'Storage, traffic and what has no quantity, without a price: in no other figure',
+    '没有价格的存储、流量及数量未知的用量，未计入其他数字',
+  ],
   'table.unconverted': ['Without an exchange rate: in no other figure', '没有汇率，未计入其他数字'],
 
   'column.figure': ['Figure', '项目'],
@@ -84,6 +88,10 @@ const TEXTS = {
   'column.change': ['Change', '变化'],
   'column.provider': ['Provider', '供应商'],
   'column.sku': ['SKU', '规格'],
+  'column.used': ['Used', '用量'],
+  'used.gib': ['{n} GiB sent', '发送 {n} GiB'],
+  'used.gib-hours': ['{n} GiB-hours stored', '存储 {n} GiB·小时'],
+  'used.hours': ['unknown, in {n} hours', '未知，共 {n} 小时'],
   'column.gpu': ['GPU kind', 'GPU 型号'],
   'column.term': ['Term', '计费方式'],
   'column.action': ['Action', '操作'],

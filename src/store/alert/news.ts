@@ -221,6 +221,7 @@ const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingR
   exhaustionAt: state.exhaustionAt,
   unpricedGpuHours: state.unpricedGpuHours,
   setAside: state.setAside ?? [],
+  unpriced: state.unpriced ?? [],
   drivers: [],
   nextStep: null,
 });
@@ -554,6 +555,7 @@ export const digestOf = (body: Report): DigestNews => ({
   before: body.spend.before,
   unpricedGpuHours: body.spend.unpricedGpuHours,
   setAside: body.spend.setAside ?? [],
+  unpriced: body.spend.unpriced ?? [],
   budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({
     budget,
     spent,

@@ -15,6 +15,7 @@ import {
   type SpendPoint,
   type NotifiedCrossing,
 } from '../../core/budget/budget.js';
+import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
 import {
@@ -104,6 +105,8 @@ export interface BudgetStateJson {
   readonly setAside?: readonly CurrencyAmount[];
   /** Metered usage that a filter leaves out since it does not say what the filter asks for. Absent likewise. */
   readonly unnamed?: readonly UnnamedAmount[];
+  /** Storage, traffic and what has no quantity, without a price: it is not in `spent`. Absent likewise. */
+  readonly unpriced?: readonly UnpricedUsage[];
 }
 
 /** A decimal string. */
@@ -137,6 +140,7 @@ export interface BudgetSpend {
 export type Lacking = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
   readonly setAside?: readonly CurrencyAmount[];
   readonly unnamed?: readonly UnnamedAmount[];
+  readonly unpriced?: readonly UnpricedUsage[];
 };
 
 interface PointRow {
@@ -606,7 +610,7 @@ const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale:
 
 function stateJson(
   state: BudgetState,
-  { unconverted, unstated, setAside = [], unnamed = [] }: Lacking,
+  { unconverted, unstated, setAside = [], unnamed = [], unpriced = [] }: Lacking,
   reserved: bigint,
 ): BudgetStateJson {
   const { forecast } = state;
@@ -633,5 +637,6 @@ function stateJson(
     unstated,
     setAside,
     unnamed,
+    unpriced,
   };
 }

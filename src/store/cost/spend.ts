@@ -7,6 +7,7 @@
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Basis, GroupKey, SpendQuery } from '../../core/cost/spend-query.js';
+import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
@@ -14,7 +15,7 @@ import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import { dimensionsOf } from './spend-filters.js';
 import { readSums, setAsideSums, textOf, unbilledSums, valueOf, wholeOf, type Figure, type Sum } from './spend-sums.js';
-import { unpricedUsage, type UnpricedUsage } from './unpriced.js';
+import { unpricedUsage } from './unpriced.js';
 
 export type SpendRow = Readonly<Record<string, string | null>> & {
   /** Decimal string; null where nothing of the basis is known (everything is unpriced, or the bill states none). */

@@ -5,22 +5,11 @@
  */
 import { formatDecimal } from '../../core/decimal.js';
 import { divideHalfEven } from '../../core/money.js';
+import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { Component } from '../../core/price/price.js';
-import type { UnpricedReason } from '../../core/price/price-book.js';
 import { BYTES_PER_GIB, MIB_MS_PER_GIB_SECOND } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { SumsQuery } from './spend-sums.js';
-
-export interface UnpricedUsage {
-  readonly provider: string;
-  readonly sku: string | null;
-  readonly component: Component;
-  readonly reason: UnpricedReason;
-  /** Decimal string, GiB-hours of storage or GiB of traffic; null: it has none. */
-  readonly quantity: string | null;
-  /** Hours of teams in which it was used. */
-  readonly hours: number;
-}
 
 type Row = UnpricedUsage;
 

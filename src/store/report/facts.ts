@@ -6,6 +6,7 @@
  * days of a bill, shared costs, credits) belongs to the month of its date in any zone. Which lines count is the API's
  * own rule for the basis `actual`, so that a report in UTC says what /v1/costs says.
  */
+import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { Reason } from '../../core/action/action.js';
 import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import type { EffectJson } from '../../core/action/action.js';
@@ -35,6 +36,7 @@ import {
 } from '../../core/time.js';
 import { GPU_PARTS, type ChargeCategory, type Term } from '../../core/usage.js';
 import { setAsideSums } from '../cost/spend-sums.js';
+import { unpricedUsage } from '../cost/unpriced.js';
 import type { Queryable } from '../database.js';
 import { placeOf } from '../fleet/sample-block.js';
 import { minuteAfter, samplesByResource, type MinuteSample } from '../fleet/sample-reading.js';
@@ -169,6 +171,20 @@ export async function setAsideFacts(
   });
   return new Map(sums.map(({ currency, cost }) => [currency, decimalOf(cost)]));
 }
+
+/** Of [start, end), what is no GPU time and has no price. */
+export const unpricedFacts = (
+  db: Queryable,
+  { organisation, teams, zone }: FactsRequest,
+  { start, end }: Interval,
+): Promise<UnpricedUsage[]> =>
+  unpricedUsage(db, organisation, {
+    from: dayLabel(start, zone),
+    to: dayLabel(end, zone),
+    teams,
+    zone,
+    basis: 'actual',
+  });
 
 function decimalOf(text: string): Decimal {
   const decimal = parseDecimal(text);

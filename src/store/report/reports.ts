@@ -21,6 +21,7 @@ import {
   refusalFacts,
   sampleFacts,
   setAsideFacts,
+  unpricedFacts,
   spendFacts,
   varianceFacts,
   type FactsRequest,
@@ -191,6 +192,7 @@ export class ReportStore {
     const spend = {
       ...(await spendFacts(tx, request, period, current.fx)),
       setAside: await setAsideFacts(tx, request, period),
+      unpriced: await unpricedFacts(tx, request, period),
     };
     const old = await spendFacts(tx, request, before, current.fx);
     const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: before.start }, current.fx);

@@ -8,7 +8,8 @@ import type { EffectJson } from '../../core/action/action.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
 import { link } from './routes.js';
-import { AsWritten } from './ui.js';
+import type { UnpricedUsage } from './answers.js';
+import { AsWritten, unpricedLine } from './ui.js';
 
 export type FactLine = readonly [name: string, value: ComponentChildren];
 
@@ -105,6 +106,7 @@ export function factsOf(news: News): readonly FactLine[] {
           ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const]
           : []),
         ...asideFacts(news.setAside),
+        ...unpricedFacts(news.unpriced),
       ];
     case 'anomaly':
       return [
@@ -177,8 +179,12 @@ const asideFacts = (
 ): readonly FactLine[] =>
   (amounts ?? []).map(({ currency, amount }) => [say('alert.set-aside'), money(amount, currency)] as const);
 
+const unpricedFacts = (usage: readonly UnpricedUsage[] | undefined): readonly FactLine[] =>
+  (usage ?? []).map((one) => [say('alert.unpriced'), unpricedLine(one)] as const);
+
 function digestFacts({
   setAside,
+  unpriced,
   total,
   before,
   currency,
@@ -193,6 +199,7 @@ function digestFacts({
     [say('column.spent'), orUnknown(total, currency)],
     [say('spend.before'), orUnknown(before, currency)],
     ...asideFacts(setAside),
+    ...unpricedFacts(unpriced),
     [say('saved.verified'), sums(verified)],
     [say('saved.measured'), sums(measured)],
     [

@@ -103,6 +103,16 @@ export interface BudgetState {
     readonly amount: string | null;
     readonly fields: readonly string[];
   }[];
+  readonly unpriced?: readonly UnpricedUsage[];
+}
+
+/** Metered usage without a price that is no GPU time. */
+export interface UnpricedUsage {
+  readonly provider: string;
+  readonly sku: string | null;
+  readonly component: string;
+  readonly quantity: string | null;
+  readonly hours: number;
 }
 
 export interface Standing {
@@ -142,6 +152,7 @@ export interface Overview {
   }[];
   readonly unpricedGpuHours: string;
   readonly setAside: readonly { readonly currency: string; readonly cost: string }[];
+  readonly unpriced: readonly UnpricedUsage[];
   readonly bills: readonly Bill[];
   readonly budgets: {
     readonly count: number;
@@ -198,7 +209,10 @@ export interface Costs {
   readonly total: string | null;
   readonly totals: readonly { readonly currency: string; readonly cost: string }[];
   readonly unpricedQuantity: string;
-  readonly lacking: { readonly setAside: readonly { readonly currency: string; readonly cost: string }[] };
+  readonly lacking: {
+    readonly setAside: readonly { readonly currency: string; readonly cost: string }[];
+    readonly unpriced: readonly UnpricedUsage[];
+  };
 }
 
 export interface StoredRecommendation extends Recommendation {
@@ -457,14 +471,7 @@ export interface CostLacking {
   readonly unbilled: Sums;
   readonly setAside: Sums;
   readonly unconverted: Sums;
-  readonly unpriced: readonly {
-    readonly provider: string;
-    readonly sku: string | null;
-    readonly component: string;
-    readonly reason: string;
-    readonly quantity: string | null;
-    readonly hours: number;
-  }[];
+  readonly unpriced: readonly UnpricedUsage[];
 }
 
 export interface CostSpan {

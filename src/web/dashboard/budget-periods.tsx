@@ -6,7 +6,7 @@ import { month, percent } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
 import { Table, type Column } from './table.js';
-import { Amount, Empty, Show } from './ui.js';
+import { Amount, Empty, Show, unpricedLine } from './ui.js';
 
 /** `2026-11` as November 2026; other names speak for themselves. */
 export const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
@@ -57,6 +57,7 @@ const columns = (): readonly Column<BudgetPeriod>[] => [
         ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(
           ({ currency, amount }) => `${amount ?? '?'} ${currency}`,
         ),
+        ...(state.unpriced ?? []).map(unpricedLine),
       ].join(' '),
   },
 ];

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import type { CostSpan } from './answers.js';
 import { code, decimal, money } from './format.js';
+import { unpricedLine } from './ui.js';
 import { say } from './language.js';
 
 function linesOf({ unpricedGpuHours, lacking }: CostSpan): string[] {
@@ -12,14 +13,7 @@ function linesOf({ unpricedGpuHours, lacking }: CostSpan): string[] {
     ...unbilled.map(({ cost, currency }) => say('gaps.unbilled', { amount: money(cost, currency) })),
     ...setAside.map(({ cost, currency }) => say('gaps.set-aside', { amount: money(cost, currency) })),
     ...unconverted.map(({ cost, currency }) => say('gaps.unconverted', { amount: money(cost, currency) })),
-    ...unpriced.map(({ provider, sku, component, quantity, hours }) =>
-      quantity === null
-        ? say('gaps.unmeasured', { what: `${provider} ${sku ?? say('not-known')}`, n: hours })
-        : say(component === 'network' ? 'gaps.traffic' : 'gaps.storage', {
-            quantity: decimal(quantity),
-            what: `${provider} ${sku ?? say('not-known')}`,
-          }),
-    ),
+    ...unpriced.map(unpricedLine),
   ];
 }
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Trouble } from './api.js';
+import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, unknown } from './format.js';
 import { reader, say } from './language.js';
 import type { Loaded } from './loading.js';
@@ -211,6 +212,24 @@ export const SetAside = ({
     {amounts.map(({ currency, amount }) => (
       <p class="warning" key={currency}>
         {say('set-aside', { amount: money(amount, currency) })}
+      </p>
+    ))}
+  </>
+);
+
+/** Storage, traffic or what has no quantity, without a price. */
+export const unpricedLine = ({ provider, sku, component, quantity, hours }: UnpricedUsage): string => {
+  const what = `${provider} ${sku ?? say('not-known')}`;
+  if (quantity === null) return say('gaps.unmeasured', { what, n: hours });
+  return say(component === 'network' ? 'gaps.traffic' : 'gaps.storage', { quantity: decimal(quantity), what });
+};
+
+/** What of it is in no figure beside it. */
+export const UnpricedUses = ({ usage }: { readonly usage: readonly UnpricedUsage[] }): JSX.Element => (
+  <>
+    {usage.map((one) => (
+      <p class="warning" key={`${one.provider} ${one.sku ?? ''} ${one.component}`}>
+        {say('unpriced-usage', { what: unpricedLine(one) })}
       </p>
     ))}
   </>

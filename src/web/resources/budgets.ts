@@ -13,6 +13,7 @@ import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
+import { unpricedSchema } from './costs.js';
 import { currency, teamId, zone } from './teams.js';
 
 export const budgetId = z
@@ -125,6 +126,9 @@ export const budgetStateFields = z.strictObject({
     .readonly()
     .optional()
     .describe('Metered usage that a filter leaves out since it does not state its field; that is not in spent'),
+  unpriced: unpricedSchema
+    .optional()
+    .describe('Storage, traffic and what has no quantity, without a price; that is not in spent'),
 });
 const crossingSchema = z.strictObject({
   budget: z.string(),

@@ -97,6 +97,20 @@ export const billSchema = z
   })
   .meta({ id: 'Bill' });
 
+/** Metered usage without a price that is no GPU time. */
+export const unpricedSchema = z
+  .array(
+    z.strictObject({
+      provider: z.string(),
+      sku: z.string().nullable(),
+      component: z.enum(['gpu', 'storage', 'network']),
+      reason: z.string(),
+      quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
+      hours: z.int().describe('Hours of teams in which it was used'),
+    }),
+  )
+  .readonly();
+
 /** What is in no total, apart from GPU-hours without a price. */
 export const lackingSchema = z
   .strictObject({
@@ -113,18 +127,9 @@ export const lackingSchema = z
     unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
     setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
     unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
-    unpriced: z
-      .array(
-        z.strictObject({
-          provider: z.string(),
-          sku: z.string().nullable(),
-          component: z.enum(['gpu', 'storage', 'network']),
-          reason: z.string(),
-          quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
-          hours: z.int().describe('Hours of teams in which it was used'),
-        }),
-      )
-      .describe('On actual and accrued: storage, traffic and what has no quantity, without a price'),
+    unpriced: unpricedSchema.describe(
+      'On actual and accrued: storage, traffic and what has no quantity, without a price',
+    ),
   })
   .describe('What is in no total, apart from GPU-hours without a price');
 

@@ -23,14 +23,16 @@ import { formatInstant, dayLabel, DAY_MS } from '../../core/time.js';
 import { forecastPeriodEnd } from '../../planning/forecast/forecast.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import { spendByDay, type DaySpend } from '../../store/cost/overview.js';
+import { unpricedOfBudget } from '../../store/budget/unpriced.js';
 import { setAsideSums } from '../../store/cost/spend-sums.js';
+import { unpricedUsage } from '../../store/cost/unpriced.js';
 import { gpuHours } from '../../store/cost/spend.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuery, pageSchema, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { budgetId, budgetStateFields } from './budgets.js';
-import { billSchema } from './costs.js';
+import { billSchema, unpricedSchema } from './costs.js';
 import { teamId } from './teams.js';
 
 const decimal = z.string().describe('Decimal string');
@@ -71,6 +73,9 @@ const overviewSchema = z
     setAside: z
       .array(z.strictObject({ currency: z.string(), cost: decimal }))
       .describe('Of bills of the month that are not final, what meters stand for until they are: in no sum'),
+    unpriced: unpricedSchema.describe(
+      'Of the month, storage, traffic and what has no quantity, without a price: in no sum',
+    ),
     bills: z.array(billSchema).describe('Of the month and the one before, with their states'),
     budgets: z.strictObject({
       count,
@@ -106,6 +111,7 @@ const burnSchema = z
       .array(z.strictObject({ currency: z.string(), amount: decimal }))
       .readonly()
       .describe('Of bills that are not final, what meters stand for until they are: in no day'),
+    unpriced: unpricedSchema.describe('Storage, traffic and what has no quantity, without a price: in no day'),
   })
   .meta({ id: 'BurnDown' });
 const leaseSchema = z
@@ -146,18 +152,15 @@ export class OverviewController {
     const asOf = await this.asOf(caller);
     const month = periodAt({ period: 'month', zone: 'UTC' }, asOf);
     const before = periodAt({ period: 'month', zone: 'UTC' }, month.start - 1);
-    const [rows, setAside, standings, bills] = await Promise.all([
+    const days = { from: dayLabel(month.start, 'UTC'), to: dayLabel(month.end, 'UTC') };
+    const [rows, setAside, unpriced, standings, bills] = await Promise.all([
       spendByDay(stores.db, organisation, {
         from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'),
         to: dayLabel(month.end, 'UTC'),
         teams,
       }),
-      setAsideSums(stores.db, organisation, {
-        from: dayLabel(month.start, 'UTC'),
-        to: dayLabel(month.end, 'UTC'),
-        teams,
-        zone: 'UTC',
-      }),
+      setAsideSums(stores.db, organisation, { ...days, teams, zone: 'UTC' }),
+      unpricedUsage(stores.db, organisation, { ...days, teams, zone: 'UTC', basis: 'actual' }),
       this.standings(caller, asOf),
       stores.counting.bills(
         stores.db,
@@ -186,6 +189,7 @@ export class OverviewController {
         rows.filter(({ day }) => day >= monthDay).reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
       ),
       setAside,
+      unpriced,
       bills,
       budgets: {
         ...countsOf(standings),
@@ -230,6 +234,8 @@ export class OverviewController {
     const period = periodAt(budget, asOf);
     const { fx } = await stores.prices.book(stores.db, organisation);
     const { points, unconverted, setAside } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
+    const teams = await stores.budgets.teamsUnder(stores.db, organisation, budget.team);
+    const unpriced = await unpricedOfBudget(stores.db, organisation, budget, teams, period);
     const planned = plannedFor(budget, period);
     const days = daysOf(
       budget,
@@ -247,6 +253,7 @@ export class OverviewController {
       days,
       unconverted,
       setAside,
+      unpriced,
     };
   }
 

@@ -39,7 +39,20 @@ import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Amount, Badge, Card, Empty, Facts, Figure, Instant, Page, SetAside, Show, Unpriced } from '../ui.js';
+import {
+  Amount,
+  Badge,
+  Card,
+  Empty,
+  Facts,
+  Figure,
+  Instant,
+  Page,
+  SetAside,
+  Show,
+  Unpriced,
+  UnpricedUses,
+} from '../ui.js';
 
 const MOST_STEPS = 3;
 
@@ -174,6 +187,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
     unstated,
     setAside,
     unnamed,
+    unpriced,
   } = evaluated.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
@@ -222,6 +236,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
         </p>
       ))}
       <SetAside amounts={setAside ?? []} />
+      <UnpricedUses usage={unpriced ?? []} />
       {(unnamed ?? []).map((one) => (
         <p class="warning">
           {say('budget.unnamed', {

@@ -14,7 +14,7 @@ import { useLoaded } from '../loading.js';
 import { Picture } from '../picture.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
-import { Amount, Amounts, Card, Empty, Figure, Page, Select, SetAside, Show, Unpriced } from '../ui.js';
+import { Amount, Amounts, Card, Empty, Figure, Page, Select, SetAside, Show, Unpriced, UnpricedUses } from '../ui.js';
 
 const WAITING = 5;
 
@@ -112,6 +112,7 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
       </dl>
       <Unpriced gpuHours={data.unpricedGpuHours} />
       <SetAside amounts={data.setAside.map(({ currency: of, cost }) => ({ currency: of, amount: cost }))} />
+      <UnpricedUses usage={data.unpriced} />
       <Bills bills={data.bills} />
       {days.length === 0 ? null : (
         <Picture

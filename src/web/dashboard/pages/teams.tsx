@@ -15,7 +15,20 @@ import { Picture, type Series } from '../picture.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Amount, Badge, Card, Empty, Field, Instant, Page, Select, SetAside, Show, Unpriced } from '../ui.js';
+import {
+  Amount,
+  Badge,
+  Card,
+  Empty,
+  Field,
+  Instant,
+  Page,
+  Select,
+  SetAside,
+  Show,
+  Unpriced,
+  UnpricedUses,
+} from '../ui.js';
 
 interface Row {
   readonly team: TeamAnswer | null;
@@ -303,6 +316,7 @@ function Drawn({ costs, dimension }: { readonly costs: Costs; readonly dimension
     <>
       <Unpriced gpuHours={costs.unpricedQuantity} />
       <SetAside amounts={costs.lacking.setAside.map(({ currency, cost }) => ({ currency, amount: cost }))} />
+      <UnpricedUses usage={costs.lacking.unpriced} />
       {pictures.map(({ currency, series }) => (
         <Picture
           key={currency}

@@ -496,6 +496,8 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'period.not-in-it': '未计入',
   'alert.set-aside': '未定账单中由计量代替',
   'set-aside': '未定账单中的 {amount} 未计入这些数字：在账单最终确定之前由计量用量代替。',
+  'unpriced-usage': '未计入这些数字：{what}。',
+  'alert.unpriced': '没有价格',
   'budget.unnamed': '{amount} 的计量用量未注明预算所筛选的字段（{fields}），未计入。',
   'budget.unstated': '账单中有 {amount}（{lines} 行）未列出摊销成本，未计入这些数字。',
   'budget.basis': '口径',

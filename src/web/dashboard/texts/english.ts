@@ -510,6 +510,8 @@ export const ENGLISH = {
   'alert.set-aside': 'In open bills, metered instead',
   'set-aside':
     '{amount} of bills that are not final is in none of these figures: metered usage stands for it until they are.',
+  'unpriced-usage': 'Not in these figures: {what}.',
+  'alert.unpriced': 'Without a price',
   'budget.unnamed': '{amount} of metered usage does not say what the budget filters by ({fields}) and is not in it.',
   'budget.unstated': '{amount} of bills (lines: {lines}) states no amortised cost and is not in these figures.',
   'budget.basis': 'Basis',
