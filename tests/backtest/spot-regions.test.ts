@@ -302,6 +302,14 @@ describe('bursar backtest spot-regions', () => {
     expect(summary['skynomad-told']!.meanCost).not.toBe(summary['skynomad']!.meanCost);
   });
 
+  it('tells Bursar how the zones of a window are only where that is asked for', async () => {
+    const traces = await file('q.jsonl', lines);
+    const { summary } = await runSpotRegionsBacktest(options(traces, { policies: ['bursar', 'bursar-told'] }));
+    expect(summary['bursar-told']).toMatchObject({ misses: 0 });
+    expect(summary['bursar-told']!.overOptimum).toBeGreaterThanOrEqual(1);
+    expect(summary['bursar-told']!.meanCost).not.toBe(summary['bursar']!.meanCost);
+  });
+
   it('gives an opponent the better of both orders of zones of equal price', async () => {
     // The first zone is lost again and again, the second never: only one order of the two finds it.
     const flicker = { ...lines[0]!, available: '1110'.repeat(50), spot_price: [[0, 10]] };

@@ -6,7 +6,14 @@
  * before its start that the terms leave, and other recordings; what runs it never sees the window but through its desk.
  */
 import { pooledShare, type BacktestProgress } from '../../core/policy/backtest.js';
-import { beliefAfter, learnZones, type Readings } from '../../planning/spot-regions/availability.js';
+import {
+  beliefAfter,
+  evidenceOf,
+  learnZones,
+  type Evidence,
+  type Readings,
+  type Shares,
+} from '../../planning/spot-regions/availability.js';
 import { bursarRegions } from '../../planning/spot-regions/bursar.js';
 import { onDemandCost, type RegionsProblem, type RegionsWindow } from '../../planning/spot-regions/problem.js';
 import {
@@ -20,7 +27,10 @@ import { pacedOpponents } from './opponents.js';
 import { regionsOptimum } from './optimum.js';
 import { SETTINGS, skyNomad, trueLifetimes } from './skynomad.js';
 
-/** Names in the order of reports. The last is told every lifetime: it runs only where it is asked for. */
+/**
+ * Names in the order of reports. The last two run only where they are asked for: one is told every lifetime, the other
+ * how the zones of the window are.
+ */
 export const POLICIES = [
   'bursar',
   'skynomad',
@@ -30,6 +40,7 @@ export const POLICIES = [
   'greedy',
   'on-demand',
   'skynomad-told',
+  'bursar-told',
 ] as const;
 export type PolicyName = (typeof POLICIES)[number];
 
@@ -116,12 +127,15 @@ function runsOf(
     return runs;
   };
   if (name === 'bursar') {
+    const others = lessons.map(evidenceOf);
     return cases.map((one, i) => {
-      const run = simulateRegions(problem, one.window, bursarOf(problem, one, lessons), (step) => decided(i, step));
+      const run = simulateRegions(problem, one.window, bursarOf(problem, one, others), (step) => decided(i, step));
       windowDone();
       return run;
     });
   }
+  if (name === 'bursar-told')
+    return counted(cases.map((one) => simulateRegions(problem, one.window, informedOf(problem, one))));
   if (name === 'skynomad') return counted(cheapest(SETTINGS.map((setting) => each(() => skyNomad(problem, setting)))));
   if (name === 'skynomad-told') {
     const settings = SETTINGS.filter(({ probesAgain, mostHours }) => !probesAgain && mostHours === Infinity);
@@ -136,11 +150,21 @@ function runsOf(
 }
 
 /** Bursar as it runs one window: taught by what is known before its start. */
-function bursarOf(problem: RegionsProblem, { pasts }: RegionsCase, lessons: readonly Readings[]): RegionsPolicy {
-  const shares = learnZones(
-    pasts.map((past, zone) => ({ region: problem.regionOf[zone] ?? 0, past })),
-    lessons,
+function bursarOf(problem: RegionsProblem, one: RegionsCase, others: readonly Evidence[]): RegionsPolicy {
+  const zones = one.pasts.map((past, zone) => ({ region: problem.regionOf[zone] ?? 0, past }));
+  return believing(problem, one, learnZones(zones, others));
+}
+
+/** Bursar told how often spells of which class come in each zone of this very window, but not when. */
+function informedOf(problem: RegionsProblem, one: RegionsCase): RegionsPolicy {
+  const tickSeconds = problem.tickUnits * problem.unitSeconds;
+  const shares = one.window.available.flatMap((states) =>
+    learnZones([{ region: 0, past: { tickSeconds, states } }], []),
   );
+  return believing(problem, one, shares);
+}
+
+function believing(problem: RegionsProblem, { pasts }: RegionsCase, shares: readonly Shares[]): RegionsPolicy {
   const beliefs = pasts.flatMap((past, zone) => {
     const own = shares[zone];
     return own === undefined ? [] : [beliefAfter(own, past)];

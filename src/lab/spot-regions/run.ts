@@ -105,7 +105,7 @@ function chosenZones(
 }
 
 function policiesOf(named: readonly string[] | undefined, problems: Problem[]): PolicyName[] {
-  const standard = POLICIES.filter((name) => name !== 'skynomad-told');
+  const standard = POLICIES.filter((name) => !name.endsWith('-told'));
   for (const name of named ?? []) {
     if (!POLICIES.some((known) => known === name))
       problems.push({ path: 'policies', message: `there is no ${name}; there are ${POLICIES.join(', ')}` });

@@ -97,71 +97,67 @@ function normalised(counts: Float64Array): Shares {
   return counts.map((count, k) => count / sums[k < CLASSES ? 0 : 1]);
 }
 
-/** Expected spells by class in the readings of a zone of the given shares (forward-backward). */
-function spellsOf({ states, tickSeconds }: Readings, shares: Shares): Float64Array {
+/** Expected spells by class in the readings of a zone of the given shares (forward-backward), by `before` as room. */
+function spellsOf({ states, tickSeconds }: Readings, shares: Shares, before: Float64Array): Float64Array {
   const ends = endChances(tickSeconds);
   const belief = new ZoneBelief(shares, ends);
-  const before: Float64Array[] = [];
-  for (const state of states) {
-    if (before.length > 0) belief.advance();
+  states.forEach((state, t) => {
+    if (t > 0) belief.advance();
     if (state !== UNREAD) belief.observe(state);
-    before.push(Float64Array.from(belief.weights));
-  }
+    before.set(belief.weights, t * STATES);
+  });
   const spells = new Float64Array(STATES);
-  let after: Float64Array = new Float64Array(STATES).fill(1);
-  for (let t = states.length - 1; t >= 0; t -= 1) {
-    const now = before[t] ?? after;
-    if (t === 0) {
-      const total = now.reduce((sum, weight, k) => sum + weight * (after[k] ?? 0), 0);
-      now.forEach((weight, k) => (spells[k] = (spells[k] ?? 0) + (weight * (after[k] ?? 0)) / total));
-      break;
-    }
+  const [after, seen] = [new Float64Array(STATES).fill(1), new Float64Array(STATES)];
+  for (let t = states.length - 1; t > 0; t -= 1) {
     const state = states[t] ?? UNREAD;
-    const seen = after.map((value, k) => (state === UNREAD || (k < CLASSES ? 0 : 1) === state ? value : 0));
-    after = stepBack(before[t - 1] ?? now, seen, shares, ends, spells);
+    for (let k = 0; k < STATES; k += 1)
+      seen[k] = state === UNREAD || (k < CLASSES ? 0 : 1) === state ? (after[k] ?? 0) : 0;
+    stepBack(before.subarray((t - 1) * STATES, t * STATES), seen, shares, ends, spells, after);
   }
+  let total = 0;
+  for (let k = 0; k < STATES; k += 1) total += (before[k] ?? 0) * (after[k] ?? 0);
+  for (let k = 0; k < STATES; k += 1) spells[k] = (spells[k] ?? 0) + ((before[k] ?? 0) * (after[k] ?? 0)) / total;
   return spells;
 }
 
-/** One step of the backward pass: adds the spells that began, and returns the values of the tick before, scaled. */
+/** One step of the backward pass: adds the spells that began, and sets the values of the tick before, scaled. */
 function stepBack(
   earlier: Float64Array,
   seen: Float64Array,
   shares: Shares,
   ends: Float64Array,
   spells: Float64Array,
-): Float64Array {
-  const fresh: [number, number] = [0, 0];
-  for (let k = 0; k < STATES; k += 1) fresh[k < CLASSES ? 0 : 1] += (shares[k] ?? 0) * (seen[k] ?? 0);
-  const values = new Float64Array(STATES);
-  const leaving: [number, number] = [0, 0];
-  let total = 0;
+  values: Float64Array,
+): void {
+  let [freshAbsent, freshThere, leavesAbsent, leavesThere, total] = [0, 0, 0, 0, 0];
+  for (let k = 0; k < CLASSES; k += 1) freshAbsent += (shares[k] ?? 0) * (seen[k] ?? 0);
+  for (let k = CLASSES; k < STATES; k += 1) freshThere += (shares[k] ?? 0) * (seen[k] ?? 0);
   for (let k = 0; k < STATES; k += 1) {
     const end = ends[k] ?? 0;
-    values[k] = (1 - end) * (seen[k] ?? 0) + end * fresh[k < CLASSES ? 1 : 0];
-    total += (earlier[k] ?? 0) * (values[k] ?? 0);
-    leaving[k < CLASSES ? 0 : 1] += (earlier[k] ?? 0) * end;
+    const value = (1 - end) * (seen[k] ?? 0) + end * (k < CLASSES ? freshThere : freshAbsent);
+    const weight = earlier[k] ?? 0;
+    values[k] = value;
+    total += weight * value;
+    if (k < CLASSES) leavesAbsent += weight * end;
+    else leavesThere += weight * end;
   }
   for (let k = 0; k < STATES; k += 1) {
-    const began = leaving[k < CLASSES ? 1 : 0] * (shares[k] ?? 0) * (seen[k] ?? 0);
+    const began = (k < CLASSES ? leavesThere : leavesAbsent) * (shares[k] ?? 0) * (seen[k] ?? 0);
     spells[k] = (spells[k] ?? 0) + began / total;
     values[k] = (values[k] ?? 0) / total;
   }
-  return values;
 }
 
 const ROUNDS = 12;
 
 /** Counts of spells by class: the prior's and those of the readings (expectation maximisation). */
-function learn(readings: readonly Readings[], prior: Float64Array): Float64Array {
+function learn(readings: Readings, prior: Float64Array): Float64Array {
+  if (readings.states.length < 2) return prior;
+  const room = new Float64Array(readings.states.length * STATES);
   let counts = prior;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const next = Float64Array.from(prior);
-    for (const one of readings) {
-      if (one.states.length < 2) continue;
-      spellsOf(one, normalised(counts)).forEach((count, k) => (next[k] = (next[k] ?? 0) + count));
-    }
-    counts = next;
+    const spells = spellsOf(readings, normalised(counts), room);
+    counts = prior.map((count, k) => count + (spells[k] ?? 0));
   }
   return counts;
 }
@@ -178,24 +174,28 @@ export interface ZoneLesson {
   readonly past: Readings;
 }
 
+/** Counts of spells by class that some readings tell another zone. */
+export type Evidence = Float64Array;
+
+export function evidenceOf(readings: Readings): Evidence {
+  const base = Float64Array.from(BUILT_IN, (share) => share * PRIOR_SPELLS);
+  const spells = learn(readings, base).map((count, k) => count - (base[k] ?? 0));
+  const total = spells.reduce((sum, count) => sum + count, 0);
+  return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_EVIDENCE) / total : 1));
+}
+
 /**
  * The shares of each zone, from its own past, its region's, that of all zones and of other recordings, in falling
  * weight. Deterministic.
  */
-export function learnZones(zones: readonly ZoneLesson[], others: readonly Readings[]): Shares[] {
-  const base = Float64Array.from(BUILT_IN, (share) => share * PRIOR_SPELLS);
-  const evidenceOf = (readings: Readings): Float64Array => {
-    const spells = learn([readings], base).map((count, k) => count - (base[k] ?? 0));
-    const total = spells.reduce((sum, count) => sum + count, 0);
-    return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_EVIDENCE) / total : 1));
-  };
+export function learnZones(zones: readonly ZoneLesson[], others: readonly Evidence[]): Shares[] {
   const own = zones.map(({ past }) => evidenceOf(past));
-  const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_EVIDENCE), ...own, ...others.map(evidenceOf)]);
+  const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_EVIDENCE), ...own, ...others]);
   const common = normalised(all).map((share) => share * MOST_EVIDENCE);
   return zones.map(({ region, past }, zone) => {
     const siblings = own.filter((_, other) => other !== zone && zones[other]?.region === region);
     const prior = normalised(addUp([common, ...siblings])).map((share) => share * PRIOR_SPELLS);
-    return normalised(learn([past], prior));
+    return normalised(learn(past, prior));
   });
 }
 

@@ -7,6 +7,7 @@ import {
   beliefAfter,
   CLASSES,
   endChances,
+  evidenceOf,
   learnZones,
   UNREAD,
   type Readings,
@@ -223,6 +224,16 @@ describe('the model of availability', () => {
     belief.advance();
     expect(belief.chance()).toBeGreaterThan(before);
     expect(belief.weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
+  });
+
+  it('tells other zones of a long recording no more than a few spells, and nothing of one that is empty', () => {
+    const told = evidenceOf(readings('10'.repeat(200)));
+    expect(told.reduce((sum, count) => sum + count, 0)).toBeCloseTo(20, 9);
+    expect(evidenceOf(readings('')).every((count) => count === 0)).toBe(true);
+    const [without, having] = [[], [evidenceOf(readings('0'.repeat(500)))]].map(
+      (others) => learnZones([{ region: 0, past: readings('') }], others)[0]!,
+    );
+    expect(beliefAfter(having!, readings('')).chance()).toBeLessThan(beliefAfter(without!, readings('')).chance());
   });
 
   it('leans a zone that was never read to its region', () => {
