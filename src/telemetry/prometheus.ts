@@ -19,6 +19,12 @@ import { KnownExporter, SILENCE_WINDOW, silentExporters } from './reading/silenc
 const MINUTE_MS = 60_000;
 /** A range query gives at most 11,000 points per series (prometheus.io, "HTTP API"); memory asks for less. */
 const MINUTES_PER_QUERY = 120;
+/**
+ * A value counts for an instant only if it was scraped so shortly before: without a marker of its end (Prometheus was
+ * killed, or values came by remote write) a series goes on with its last value for five minutes (prometheus.io,
+ * "Querying basics", Staleness).
+ */
+const MEASURED_WITHIN = '90s';
 /** An exporter that has not answered for so long is not missed any more. */
 const REMEMBERED_MS = 10 * MINUTE_MS;
 
@@ -253,7 +259,7 @@ class PrometheusConnection implements TelemetryConnection {
   ): Promise<TelemetryReading[]> {
     const none: PrometheusAnswer = { series: [], warnings: [] };
     const { MATCH, UP_QUERY, REQUESTS_QUERY, LATENCY_QUERY } = this.given;
-    const gpus = await ask(this.gpuSelector);
+    const gpus = await ask(`${this.gpuSelector} and last_over_time(${this.gpuSelector}[${MEASURED_WITHIN}])`);
     for (const { labels } of gpus.series) if (labels['job'] !== undefined) this.jobs.add(labels['job']);
     const upQuery =
       UP_QUERY ??

@@ -319,6 +319,50 @@ describe('the fleet', () => {
     else expect(found?.ruledOut?.start).toMatch(ruledOut);
   });
 
+  it('has what is bought already: reserved instances of GPU types, and savings plans that may cover them', async () => {
+    playFleet(server);
+    server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-tagged.xml'));
+    server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-1.json', { '"owned-2"': 'null' }));
+    let now = Date.UTC(2026, 10, 20, 8);
+    const connection = connect(reading(server), { now: () => now });
+    const bought = async () => {
+      const { targets, complete, problems } = await connection.fleet();
+      expect(complete).toBe(true);
+      return { bought: targets.filter(({ kind }) => kind === 'commitment'), problems };
+    };
+    expect(await bought()).toMatchObject({
+      problems: [],
+      bought: [
+        {
+          target: 'commitment/us-east-1/e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE',
+          sku: 'g5.xlarge',
+          gpuModel: 'A10G',
+          gpus: 1,
+          region: 'us-east-1',
+          term: 'reserved-1y',
+          replicas: { desired: 2 },
+          launchedAt: Date.UTC(2026, 9, 20, 12, 0, 3),
+        },
+        {
+          target: 'commitment/savings-plans/bbbbbbbb-0000-4000-8000-00000000000f',
+          sku: null,
+          region: null,
+          term: 'savings-plan-1y',
+        },
+      ],
+    });
+    // What cannot be read later is as it was, and that is said.
+    now += 2 * 3_600_000;
+    server.on(call('DescribeSavingsPlans'), ec2Error('AccessDeniedException', 'no', 403));
+    server.on(call('DescribeReservedInstances'), ec2Error('UnauthorizedOperation', 'no', 403));
+    const later = await bought();
+    expect(later.bought).toHaveLength(2);
+    expect(later.problems[0]).toBe(
+      'us-east-1: reserved instances were not read: AWS denied ec2:DescribeReservedInstances (UnauthorizedOperation): the permission is missing; whether they cover a machine that is stopped is not known',
+    );
+    expect(later.problems).toHaveLength(2);
+  });
+
   it('is incomplete where a region could not be read, and says which', async () => {
     playFleet(server);
     server.on(

@@ -26,7 +26,9 @@ export interface CoveredMachine {
 
 export function mayCover(one: Commitment, machine: CoveredMachine): boolean {
   if (one.provider !== machine.provider) return false;
-  if (one.term?.startsWith('savings-plan') === true) return true;
+  if (one.term?.startsWith('savings-plan') === true)
+    // Of one family in one region, or of any.
+    return one.sku === null || one.sku.includes('.') || isInFamily(one, machine);
   const mayBe = (own: string | null, other: string | null): boolean => own === null || other === null || own === other;
   return (
     mayBe(one.region, machine.region) &&
@@ -34,6 +36,10 @@ export function mayCover(one: Commitment, machine: CoveredMachine): boolean {
     isSameModel(one.gpuModel, machine.gpuModel)
   );
 }
+
+const isInFamily = (plan: Commitment, { sku, region }: CoveredMachine): boolean =>
+  (plan.region === null || region === null || plan.region === region) &&
+  (sku === null || sku.startsWith(`${plan.sku}.`));
 
 /** `A100` may be an `A100-40GB`; an `A100-80GB` is none. */
 function isSameModel(one: string | null, other: string | null): boolean {

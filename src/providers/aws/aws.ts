@@ -13,6 +13,7 @@ import { effectsOf, type Provider, type ProviderConnection } from '../../core/po
 import { Effects, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { Clients } from './clients.js';
+import { Commitments } from './commitments.js';
 import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { InstanceTypes } from './gpus.js';
 import { OFFER_PERMISSIONS, readOffers } from './offers.js';
@@ -43,6 +44,7 @@ export const provider: Provider = {
     if (settings === null) return null;
     const clients = new Clients(settings);
     const types = new InstanceTypes(clients);
+    const commitments = new Commitments(clients, types);
     const effects = new Effects(clients, types, clock);
     const permissions = new Permissions(clients, types, settings.regions[0] ?? 'us-east-1');
     return {
@@ -56,8 +58,8 @@ export const provider: Provider = {
       bill: (from, to, partial) => readBill(clients, types, { from, to, now: clock.now() }, partial),
       spotHistory: (since, partial) => readSpotHistory(clients, types, since, partial),
       offers: (partial) => readOffers(clients, types, partial),
-      fleet: () => readFleet(clients, types, clock),
-      target: (target) => readTarget(clients, types, target),
+      fleet: () => readFleet(clients, types, commitments, clock),
+      target: async (target) => (await readTarget(clients, types, target)) ?? commitments.named(target, clock.now()),
       apply: (effect, token, before) => effects.apply(effect, token, before),
       outcome: (effect, token) => effects.outcome(effect, token),
       granted: (permission, use) => permissions.granted(permission, use),

@@ -8,6 +8,7 @@ import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { Failure } from '../../core/errors.js';
 import type { Clock } from '../../core/time.js';
 import type { Clients } from './clients.js';
+import { COMMITMENT_PERMISSIONS, type Commitments } from './commitments.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
 import { SETTINGS_PERMISSIONS } from './group-settings.js';
 import { gpuGroups, GROUP_PERMISSION, readGroup, TEMPLATE_PERMISSION } from './groups.js';
@@ -22,10 +23,16 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   TYPE_PERMISSION,
   TEMPLATE_PERMISSION,
   ...SETTINGS_PERMISSIONS,
+  ...COMMITMENT_PERMISSIONS,
 ];
 
 /** @throws Failure where nothing at all could be read: that of the first region */
-export async function readFleet(clients: Clients, types: InstanceTypes, clock: Clock): Promise<FleetReading> {
+export async function readFleet(
+  clients: Clients,
+  types: InstanceTypes,
+  commitments: Commitments,
+  clock: Clock,
+): Promise<FleetReading> {
   const at = clock.now();
   const parts = await Promise.all(
     clients.settings.regions.flatMap((region) => [
@@ -36,13 +43,16 @@ export async function readFleet(clients: Clients, types: InstanceTypes, clock: C
   const failures = parts.flatMap(({ what, failure }) => (failure === null ? [] : [{ what, failure }]));
   const [first] = failures;
   if (first !== undefined && failures.length === parts.length) throw first.failure;
+  const lacking: string[] = [];
+  const bought = await commitments.read(at, (what) => void lacking.push(what));
   return {
     at,
-    targets: parts.flatMap(({ targets }) => targets),
+    targets: [...parts.flatMap(({ targets }) => targets), ...bought],
     complete: failures.length === 0,
     problems: [
       ...failures.map(({ what, failure }) => `${what} could not be read: ${failure.message}`),
-      ...parts.flatMap(({ lacking }) => lacking),
+      ...parts.flatMap((part) => part.lacking),
+      ...lacking,
     ],
   };
 }

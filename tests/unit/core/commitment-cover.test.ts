@@ -40,6 +40,15 @@ it.each<[string, Commitment, CoveredMachine, boolean]>([
   ],
   ['its own size there', commitment({ sku: 'g5.xlarge' }), machine({ sku: 'g5.xlarge' }), true],
   ['a savings plan', commitment({ sku: 'g5.xlarge', region: 'eu-west-1', term: 'savings-plan-1y' }), machine({}), true],
+  ['a savings plan of any family', commitment({ sku: null, region: null, term: 'savings-plan-1y' }), machine({}), true],
+  ['a savings plan of its family', commitment({ sku: 'p3', term: 'savings-plan-3y' }), machine({}), true],
+  ['a savings plan of another family', commitment({ sku: 'g5', term: 'savings-plan-1y' }), machine({}), false],
+  [
+    'a savings plan of its family elsewhere',
+    commitment({ sku: 'p3', region: 'eu-west-1', term: 'savings-plan-1y' }),
+    machine({}),
+    false,
+  ],
   [
     'another size of an Azure series',
     commitment({ provider: 'Microsoft', sku: 'Standard_NC24ads_A100_v4', gpuModel: 'A100-80GB' }),

@@ -354,7 +354,9 @@ describe('the API', () => {
       /^group by \(job, instance, .*\) \(last_over_time\(\{__name__=~".*",cluster="a"\}\[10m\]\)\)$/,
     );
     expect(asked[0]?.form.get('time')).toBe(`${S + 50}.000`);
-    expect(asked[0]?.form.get('query')).toMatch(/^\{__name__=~"DCGM_FI_DEV_GPU_UTIL\|.*",cluster="a"\}$/);
+    expect(asked[0]?.form.get('query')).toMatch(
+      /^(\{__name__=~"DCGM_FI_DEV_GPU_UTIL\|.*",cluster="a"\}) and last_over_time\(\1\[90s\]\)$/,
+    );
     asked.length = 0;
     // 08:01 and 08:02 as minutes, 08:03:30 as it is.
     reply = success('matrix', []);
