@@ -72,6 +72,10 @@ export function addAudit(program: Command, session: Session): void {
       if (!check.holds) session.reportFinding();
     });
 
+  addExport(audit, session);
+}
+
+function addExport(audit: Command, session: Session): void {
   audit
     .command('export')
     .description('Print the entries in the order of their chain, one JSON object a line.')

@@ -197,6 +197,10 @@ Example:
       session.print({ undone }, () => undoneText(undone));
     });
 
+  addRejects(program, session);
+}
+
+function addRejects(program: Command, session: Session): void {
   program
     .command('rejects')
     .description('List rows that could not be read: file, line, column, reason and the raw text.')

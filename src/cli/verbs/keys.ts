@@ -89,14 +89,30 @@ export function addKeys(program: Command, session: Session): void {
       );
     });
 
-  const printKey = (key: KeyWithText): void => {
-    session.print({ key }, () => `${key.text}\n`);
-    if (!session.json)
-      session.note(
-        `This is key ${key.id} (${key.role ?? key.scopes.join(' ')}). Keep it now: only its hash is stored.`,
-      );
-  };
+  addCreate(keys, session);
 
+  keys
+    .command('rotate')
+    .description('Give a key another secret and print it, once. Everything else of the key stays.')
+    .argument('<id>', 'as keys lists it')
+    .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
+    .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
+    .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
+      printKey(session, await (await session.client()).access.rotateKey(id, seconds)),
+    );
+
+  keys
+    .command('revoke')
+    .description('Refuse a key from now on.')
+    .argument('<id>', 'as keys lists it')
+    .addHelpText('after', '\nExample:\n  bursar keys revoke 0a1b2c3d4e5f')
+    .action(async (id: string) => {
+      const key = await (await session.client()).access.revokeKey(id);
+      session.print({ key }, () => `Key ${key.id} (${key.name}) is revoked.\n`);
+    });
+}
+
+function addCreate(keys: Command, session: Session): void {
   keys
     .command('create')
     .description('Make a key and print it, once. Without --role and --scope it is a viewer.')
@@ -115,6 +131,7 @@ export function addKeys(program: Command, session: Session): void {
       const { scope: scopes = null, team, owner = null, expires } = options;
       const now = session.context.clock.now();
       printKey(
+        session,
         await (await session.client()).access.createKey({
           name,
           role: scopes === null ? (options.role ?? 'viewer') : null,
@@ -125,26 +142,13 @@ export function addKeys(program: Command, session: Session): void {
         }),
       );
     });
+}
 
-  keys
-    .command('rotate')
-    .description('Give a key another secret and print it, once. Everything else of the key stays.')
-    .argument('<id>', 'as keys lists it')
-    .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
-    .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
-    .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
-      printKey(await (await session.client()).access.rotateKey(id, seconds)),
-    );
-
-  keys
-    .command('revoke')
-    .description('Refuse a key from now on.')
-    .argument('<id>', 'as keys lists it')
-    .addHelpText('after', '\nExample:\n  bursar keys revoke 0a1b2c3d4e5f')
-    .action(async (id: string) => {
-      const key = await (await session.client()).access.revokeKey(id);
-      session.print({ key }, () => `Key ${key.id} (${key.name}) is revoked.\n`);
-    });
+/** Prints the text of a key alone on the output, so that it can be piped; what to know of it is a note. */
+function printKey(session: Session, key: KeyWithText): void {
+  session.print({ key }, () => `${key.text}\n`);
+  if (!session.json)
+    session.note(`This is key ${key.id} (${key.role ?? key.scopes.join(' ')}). Keep it now: only its hash is stored.`);
 }
 
 export function addRoles(program: Command, session: Session): void {

@@ -39,6 +39,31 @@ Examples:
       session.print({ leases: all }, () => (all.length === 0 ? 'There are no leases.\n' : leasesTable(all)));
     });
 
+  addGive(leases, session);
+
+  leases
+    .command('renew')
+    .description("Move a lease's end.")
+    .argument('<id>')
+    .requiredOption('--until <time>', 'its new end')
+    .addHelpText('after', '\nExample:\n  bursar leases renew ada-1 --until 2027-01-01')
+    .action(async (id: string, { until }: { until: string }) => {
+      const lease = await (await session.client()).renewLease(id, timeOf(until));
+      session.print({ lease }, () => leasesTable([lease]));
+    });
+
+  leases
+    .command('end')
+    .description('Say that a lease holds nothing any more.')
+    .argument('<id>')
+    .addHelpText('after', '\nExample:\n  bursar leases end ada-1')
+    .action(async (id: string) => {
+      const lease = await (await session.client()).endLease(id);
+      session.print({ lease }, () => leasesTable([lease]));
+    });
+}
+
+function addGive(leases: Command, session: Session): void {
   leases
     .command('give')
     .description('Give a lease, or replace its terms.')
@@ -67,27 +92,6 @@ Examples:
         gpuModel: null,
         expiresAt: until === undefined ? null : timeOf(until),
       });
-      session.print({ lease }, () => leasesTable([lease]));
-    });
-
-  leases
-    .command('renew')
-    .description("Move a lease's end.")
-    .argument('<id>')
-    .requiredOption('--until <time>', 'its new end')
-    .addHelpText('after', '\nExample:\n  bursar leases renew ada-1 --until 2027-01-01')
-    .action(async (id: string, { until }: { until: string }) => {
-      const lease = await (await session.client()).renewLease(id, timeOf(until));
-      session.print({ lease }, () => leasesTable([lease]));
-    });
-
-  leases
-    .command('end')
-    .description('Say that a lease holds nothing any more.')
-    .argument('<id>')
-    .addHelpText('after', '\nExample:\n  bursar leases end ada-1')
-    .action(async (id: string) => {
-      const lease = await (await session.client()).endLease(id);
       session.print({ lease }, () => leasesTable([lease]));
     });
 }

@@ -61,6 +61,12 @@ Examples:
       );
     });
 
+  addValidate(policies, session);
+  addApply(policies, session);
+  addPauseAndResume(policies, session);
+}
+
+function addValidate(policies: Command, session: Session): void {
   policies
     .command('validate')
     .description('Check a document and name every problem. Changes nothing.')
@@ -74,7 +80,9 @@ Examples:
         checked.valid ? `${printable(file)} is a valid policy document.\n` : problemsText(file, checked.problems),
       );
     });
+}
 
+function addApply(policies: Command, session: Session): void {
   policies
     .command('apply')
     .description('Make a document hold. The same document again changes nothing.')
@@ -92,7 +100,9 @@ Examples:
         () => `${document.name} holds (version ${document.version}${document.paused ? ', paused' : ''}).\n`,
       );
     });
+}
 
+function addPauseAndResume(policies: Command, session: Session): void {
   for (const [verb, paused] of [
     ['pause', true],
     ['resume', false],

@@ -78,6 +78,11 @@ Example:
       );
     });
 
+  addRemove(throughput, session);
+  addPredict(throughput, session);
+}
+
+function addRemove(throughput: Command, session: Session): void {
   throughput
     .command('remove')
     .description('Remove a measurement that is wrong.')
@@ -87,8 +92,6 @@ Example:
       await (await session.client()).throughputs.remove(id);
       session.print({ removed: id }, () => `${id} is removed\n`);
     });
-
-  addPredict(throughput, session);
 }
 
 function addPredict(throughput: Command, session: Session): void {
