@@ -2,34 +2,23 @@
  * Budgets, their states and the thresholds that they crossed.
  *
  * A crossing is written once per (budget, period, kind, ratio, round) by the table's own key, whoever finds it, and
- * stays when its budget is removed. Spend is read from the sums: per UTC day where the budget's zone is UTC, else per
- * hour; what is of civil dates (whole days of a bill, shared costs, credits) counts on these dates in any zone.
+ * stays when its budget is removed.
  */
-import { addDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
+import { formatDecimal } from '../../core/decimal.js';
 import {
   periodAt,
   type Budget,
-  type BudgetBasis,
   type BudgetState,
   type Crossing,
-  type SpendPoint,
   type NotifiedCrossing,
 } from '../../core/budget/budget.js';
 import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
-import {
-  DAY_MS,
-  dayLabel,
-  formatInstant,
-  parseDay,
-  periodName,
-  startOfLocalDay,
-  type Interval,
-} from '../../core/time.js';
+import { DAY_MS, dayLabel, formatInstant, periodName, type Interval } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { enqueue, type WorkItem } from '../work.js';
-import { filterParameter, passes } from './filters.js';
+import { spendOf, type BudgetSpend, type CurrencyAmount, type UnstatedAmount } from './spend.js';
 
 export interface StoredState {
   readonly budget: string;
@@ -109,31 +98,12 @@ export interface BudgetStateJson {
   readonly unpriced?: readonly UnpricedUsage[];
 }
 
-/** A decimal string. */
-export interface CurrencyAmount {
-  readonly currency: string;
-  readonly amount: string;
-}
-
-export interface UnstatedAmount extends CurrencyAmount {
-  /** Lines of bills, which may bill nothing; absent in states of before they were counted. */
-  readonly lines?: number;
-}
-
 /** Null amount: nothing of it has a price. */
 export interface UnnamedAmount {
   readonly currency: string;
   readonly amount: string | null;
   /** Filters whose fields it leaves open: `service`, `tag`. */
   readonly fields: readonly string[];
-}
-
-export interface BudgetSpend {
-  readonly points: SpendPoint[];
-  /** Of the period alone, as the next. */
-  readonly unconverted: string[];
-  readonly unstated: readonly UnstatedAmount[];
-  readonly setAside: readonly CurrencyAmount[];
 }
 
 /** What is in none of a state's amounts, apart from GPU-hours without a price. */
@@ -143,27 +113,11 @@ export type Lacking = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
   readonly unpriced?: readonly UnpricedUsage[];
 };
 
-interface PointRow {
-  /** Null: it is of a civil date. */
-  at: Date | null;
-  day: string | null;
-  currency: string;
-  category: string;
-  amount: string | null;
-  unpriced: string;
-  unstated: string | null;
-  lines: string;
-  aside: string | null;
-}
-
 const middleOf = ({ start, end }: Interval): number => start + (end - start) / 2;
 
 /** Whether two periods are the same days, each in a zone of its own. */
 const isAbout = (one: Interval, other: Interval): boolean =>
   Math.max(Math.abs(one.start - other.start), Math.abs(one.end - other.end)) < 2 * DAY_MS;
-
-/** Days of history before a period that its forecast may use. */
-const HISTORY_MS = 91 * DAY_MS;
 
 export class BudgetStore {
   constructor(private readonly db: Queryable) {}
@@ -270,60 +224,7 @@ export class BudgetStore {
     period: Interval,
     fx: FxTable,
   ): Promise<BudgetSpend> {
-    const teams = await this.teamsUnder(db, organisation, budget.team);
-    const { zone, basis = 'actual' } = budget;
-    const from = period.start - HISTORY_MS;
-    const rows = await db.query<PointRow>(spendQuery(zone, basis), [
-      organisation,
-      teams,
-      formatInstant(from),
-      formatInstant(period.end),
-      dayLabel(from, zone),
-      dayLabel(period.end, zone),
-      filterParameter(budget.filters),
-    ]);
-    const unconverted = new Set<string>();
-    const unstated = new Map<string, { amount: Decimal; lines: number }>();
-    const setAside = new Map<string, Decimal>();
-    const points = rows.map((row): SpendPoint => {
-      const at = row.at?.getTime() ?? startOfLocalDay(zone, parseDay(row.day ?? '') ?? 0);
-      const amount = row.amount === null ? null : parseDecimal(row.amount);
-      const nanos = amount === null ? 0n : inCurrency(amount, row.currency, budget.currency, at, fx);
-      // What lies before the period is history for the forecast, not spend of the period.
-      if (at >= period.start) {
-        if (nanos === null) unconverted.add(row.currency);
-        const without = row.unstated === null ? null : parseDecimal(row.unstated);
-        if (without !== null) {
-          const known = unstated.get(row.currency) ?? { amount: ZERO, lines: 0 };
-          unstated.set(row.currency, {
-            amount: addDecimal(known.amount, without),
-            lines: known.lines + Number(row.lines),
-          });
-        }
-        const aside = row.aside === null ? null : parseDecimal(row.aside);
-        if (aside !== null && aside.unscaled !== 0n)
-          setAside.set(row.currency, addDecimal(setAside.get(row.currency) ?? ZERO, aside));
-      }
-      const credit = row.category === 'Credit';
-      return {
-        at,
-        nanos: credit ? 0n : (nanos ?? 0n),
-        creditNanos: credit ? (nanos ?? 0n) : 0n,
-        unpricedQuantity: BigInt(row.unpriced),
-      };
-    });
-    return {
-      points,
-      unconverted: [...unconverted],
-      unstated: [...unstated].map(([currency, { amount, lines }]) => ({
-        currency,
-        amount: formatDecimal(amount),
-        lines,
-      })),
-      setAside: [...setAside]
-        .filter(([, amount]) => amount.unscaled !== 0n)
-        .map(([currency, amount]) => ({ currency, amount: formatDecimal(amount) })),
-    };
+    return spendOf(db, organisation, await this.teamsUnder(db, organisation, budget.team), budget, period, fx);
   }
 
   async saveState(
@@ -548,62 +449,6 @@ export class BudgetStore {
 /** The first local day of the budget's period that holds an instant: names the period in keys. */
 export function periodLabel(budget: Budget, instant: number): string {
   return dayLabel(periodAt(budget, instant).start, budget.zone);
-}
-
-/** What a row of a basis counts, and what of it is not stated. Of a bill, only what is actual counts. */
-const AMOUNTS: Readonly<Record<BudgetBasis, (row: string) => { readonly amount: string; readonly unstated: string }>> =
-  {
-    actual: (row) => ({ amount: `${row}.actual`, unstated: 'null::numeric' }),
-    accrued: (row) => ({ amount: `${row}.accrued`, unstated: 'null::numeric' }),
-    effective: (row) => ({
-      amount: `case when d.kind = 'metered' then ${row}.actual when ${row}.actual is not null then ${row}.effective end`,
-      unstated: `case when d.kind = 'billed' and ${row}.effective is null then ${row}.actual end`,
-    }),
-  };
-
-/** Of the teams, a day to each side. An offset keeps a planner from reading all lines once for each dimension. */
-const LINES = `(select organisation, hour, dimension, currency, records, accrued, actual, billed, effective, unpriced_part_ms, stated_part_ms
-    from hour_line where organisation = $1 and team = any($2::text[])
-      and hour >= $3::timestamptz - interval '1 day' and hour < $4::timestamptz + interval '1 day' offset 0)`;
-
-/**
- * Metered usage is of instants; whole days of a bill, and what was shared or credited by the day, are of civil dates.
- */
-function spendQuery(zone: string, basis: BudgetBasis): string {
-  const select = (row: string, at: string, day: string): string => {
-    const { amount, unstated } = AMOUNTS[basis](row);
-    return `select ${at} as at, ${day} as day, coalesce(${row}.currency, '') as currency, d.category, ${amount} as amount,
-       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated, case when ${unstated} is null then 0 else ${row}.records end as lines,
-       ${basis === 'accrued' ? 'null::numeric' : `case when d.kind = 'billed' then coalesce(${row}.billed, 0) - coalesce(${row}.actual, 0) end`} as aside`;
-  };
-  const days = `${select('c', 'null::timestamptz', 'c.day')}
-  from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-  where c.organisation = $1 and c.team = any($2::text[]) and c.day >= $5::date and c.day < $6::date and ${passes('$7')}`;
-  // Lines of one bill may count or not, hour by hour: only the hours tell which of a day's amortised cost counts.
-  const lines =
-    zone === 'UTC' && basis !== 'effective'
-      ? `${days} and $3::timestamptz < $4::timestamptz`
-      : `${select('l', 'case when not d.civil then l.hour end', `case when d.civil then (l.hour at time zone 'UTC')::date end`)}
-  from ${LINES} l join dimension d on d.organisation = l.organisation and d.id = l.dimension
-  where case when d.civil then (l.hour at time zone 'UTC')::date >= $5::date and (l.hour at time zone 'UTC')::date < $6::date
-      else l.hour >= $3 and l.hour < $4 end and ${passes('$7')}
-  union all
-  ${days} and c.shared_from <> ''`;
-  return `
-select at, day::text as day, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced, sum(unstated)::text as unstated,
-  sum(lines)::text as lines, sum(aside)::text as aside
-from (${lines}) as point group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
-}
-
-/** Nanos in another currency by the rate of the day; null where there is none. */
-export function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
-  const nanos =
-    amount.scale <= 9
-      ? amount.unscaled * tenTo(9 - amount.scale)
-      : divideHalfEven(amount.unscaled, tenTo(amount.scale - 9));
-  if (from === to || nanos === 0n) return nanos;
-  const used = fx.rate(from, to, at);
-  return used === null ? null : divideHalfEven(nanos * used.rate.numerator, used.rate.denominator);
 }
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });

@@ -23,7 +23,8 @@ import {
 } from '../../core/budget/reservation.js';
 import { formatInstant, type Interval, type Clock } from '../../core/time.js';
 import type { OrganisationStore } from '../access/organisation.js';
-import { inCurrency, periodLabel } from './budgets.js';
+import { periodLabel } from './budgets.js';
+import { inCurrency } from './spend.js';
 import { filterParameter, passes } from './filters.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import type { QuoteQuestion } from '../price/quotes.js';
