@@ -4,7 +4,7 @@
  */
 import type { Clock } from './core/time.js';
 import { WatchedParts } from './core/watched.js';
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { parseConfig, type Config } from './config.js';
 import { invalid, Failure, type Problem } from './core/errors.js';
@@ -23,6 +23,7 @@ import { readRecord as readEvent, recordSchema as eventSchema } from './formats/
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile, openStream } from './formats/reading/input.js';
 import { lacksFunctions, loadParts, loadProviders, undeclared } from './parts.js';
+import type { NotificationOptions } from './pipeline/alert.js';
 import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
@@ -126,6 +127,32 @@ export async function openChannels(
   );
 }
 
+const notificationOf = (environment: Readonly<Record<string, string | undefined>>): NotificationOptions => ({
+  texts: ENGLISH,
+  publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null,
+  chart: mainPicture,
+});
+
+/** Takes in every format that is there. */
+async function openImporter(stores: Stores, clock: Clock): Promise<Collector> {
+  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+    lacksFunctions(part, 'recognises', 'read'),
+  );
+  return new Collector(
+    stores,
+    {
+      usageFormats: formats.filter((format) => format.kind === 'usage'),
+      priceFormats: formats.filter((format) => format.kind === 'price'),
+      readRecord,
+      readEvent,
+      openFile,
+      openBytes,
+      openStream,
+    },
+    clock,
+  );
+}
+
 async function closeConnections(connections: ReadonlyMap<string, ProviderConnection>): Promise<void> {
   await Promise.allSettled([...connections.values()].map((connection) => connection.close?.()));
 }
@@ -165,39 +192,19 @@ export async function compose(
   const connections = reachesOut ? await openConnections(environment, clock) : new Map<string, ProviderConnection>();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
-  const notification = {
-    texts: ENGLISH,
-    publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null,
-    chart: mainPicture,
-  };
   const db = await Database.open(databaseUrl, limits.databaseConnections, {
     statement: limits.statementSeconds * 1000,
   });
   if (migrate) await db.migrate();
   const stores = new Stores(db, new FleetStore());
-  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
-    lacksFunctions(part, 'recognises', 'read'),
-  );
+  const importer = await openImporter(stores, clock);
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
-  const importer = new Collector(
-    stores,
-    {
-      usageFormats: formats.filter((format) => format.kind === 'usage'),
-      priceFormats: formats.filter((format) => format.kind === 'price'),
-      readRecord,
-      readEvent,
-      openFile,
-      openBytes,
-      openStream,
-    },
-    clock,
-  );
   const company = example && reachesOut ? await openExample(stores, DEFAULT_ORGANISATION, clock) : null;
   if (company !== null) {
     connections.set(company.cloud.name, company.cloud);
     telemetry.push(company.evidence);
   }
-  const line = makeLine(stores, policies, telemetry, connections, channels, notification);
+  const line = makeLine(stores, policies, telemetry, connections, channels, notificationOf(environment));
   const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
   const runner = new Runner(
     db,
@@ -248,6 +255,41 @@ export async function openQueue(
   );
 }
 
+/** The tick of a process that works, with all that it makes due. */
+function tickOf(
+  { stores, organisation, connections, telemetry }: Bursar,
+  config: Config,
+  clock: Clock,
+  queue: LineQueue,
+  failed: (error: Error) => void,
+  parts: WatchedParts,
+): Provider {
+  const collecting = new CollectingSchedule(stores, organisation, connections, {
+    ...COLLECTING_INTERVALS,
+    ...config.collectSeconds,
+  });
+  const sampling = {
+    organisation,
+    workItems: telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
+  };
+  return {
+    provide: Tick,
+    inject: [SchedulerRegistry],
+    useFactory: (registry: SchedulerRegistry) =>
+      new Tick(
+        stores,
+        queue,
+        clock,
+        config.tickSeconds,
+        registry,
+        failed,
+        [sampling],
+        [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation), new ExpirySchedule(stores)],
+        parts,
+      ),
+  };
+}
+
 @Module({})
 export class AppModule {
   /** The entry points of a role: the API, the tick and the workers, or both. */
@@ -259,32 +301,9 @@ export class AppModule {
     queue: LineQueue,
     failed: (error: Error) => void,
   ): DynamicModule {
-    const { stores, importer, policies, organisation, connections, telemetry, slackSigningSecret } = bursar;
-    const collecting = new CollectingSchedule(stores, organisation, connections, {
-      ...COLLECTING_INTERVALS,
-      ...config.collectSeconds,
-    });
-    const sampling = {
-      organisation,
-      workItems: telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
-    };
+    const { stores, importer, policies, organisation, slackSigningSecret } = bursar;
     const parts = new WatchedParts();
-    const tick = {
-      provide: Tick,
-      inject: [SchedulerRegistry],
-      useFactory: (registry: SchedulerRegistry) =>
-        new Tick(
-          stores,
-          queue,
-          clock,
-          config.tickSeconds,
-          registry,
-          failed,
-          [sampling],
-          [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation), new ExpirySchedule(stores)],
-          parts,
-        ),
-    };
+    const tick = tickOf(bursar, config, clock, queue, failed, parts);
     return {
       module: AppModule,
       imports: [

@@ -400,19 +400,9 @@ export function parseConfig(process: Environment): Config {
       { path: 'BURSAR_API_KEY', message: 'is missing' },
     ]);
   }
-  const {
-    BURSAR_ADMISSION_TLS_CERT: certFile,
-    BURSAR_ADMISSION_TLS_KEY: keyFile,
-    HOST: host,
-    BURSAR_ADMISSION_PORT: port,
-  } = parsed.data;
-  if ((certFile === undefined) !== (keyFile === undefined)) {
-    const path = certFile === undefined ? 'BURSAR_ADMISSION_TLS_CERT' : 'BURSAR_ADMISSION_TLS_KEY';
-    throw invalid(`the configuration is wrong: ${path} is missing`, [{ path, message: 'is missing' }]);
-  }
   return {
+    admissionTls: admissionTlsOf(parsed.data),
     signIn: signInOf(parsed.data),
-    admissionTls: certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile },
     databaseUrl: DATABASE_URL ?? null,
     redisUrl: REDIS_URL ?? null,
     port: parsed.data.PORT,
@@ -445,6 +435,21 @@ export function parseConfig(process: Environment): Config {
     logLevel: parsed.data.BURSAR_LOG_LEVEL,
     logFormat: parsed.data.BURSAR_LOG_FORMAT,
   };
+}
+
+/** @throws Failure invalid where a certificate is named without its key, or a key without its certificate. */
+function admissionTlsOf(data: z.infer<typeof schema>): Config['admissionTls'] {
+  const {
+    BURSAR_ADMISSION_TLS_CERT: certFile,
+    BURSAR_ADMISSION_TLS_KEY: keyFile,
+    HOST: host,
+    BURSAR_ADMISSION_PORT: port,
+  } = data;
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const path = certFile === undefined ? 'BURSAR_ADMISSION_TLS_CERT' : 'BURSAR_ADMISSION_TLS_KEY';
+    throw invalid(`the configuration is wrong: ${path} is missing`, [{ path, message: 'is missing' }]);
+  }
+  return certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile };
 }
 
 /** @throws Failure invalid where a provider is named without what it needs. */

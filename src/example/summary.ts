@@ -4,6 +4,7 @@
 import { byLowEnd } from '../core/policy/recommendation.js';
 import { monthLabel, formatInstant } from '../core/time.js';
 import { parseSpendQuery } from '../core/cost/spend-query.js';
+import type { StoredState } from '../store/budget/budgets.js';
 import type { SpendRow } from '../store/cost/spend.js';
 import type { Stores } from '../store/stores.js';
 
@@ -54,18 +55,7 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
     ),
     '',
     'Budgets, this month',
-    ...table(
-      ['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out', 'unpriced GPU-hours'],
-      states.map(({ budget, state }) => [
-        budget,
-        amount(state.planned),
-        amount(state.spent),
-        state.forecast === null ? 'unknown' : amount(state.forecast.mean),
-        state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`,
-        state.exhaustionAt?.slice(0, 10) ?? 'no',
-        amount(state.unpricedGpuHours),
-      ]),
-    ),
+    ...budgetsTable(states),
     '',
     ...(Number(spend.unpricedQuantity) === 0
       ? ['Every GPU-hour has a price.']
@@ -90,6 +80,20 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
     ...(await actionsSoFar(stores, organisation)),
   ].join('\n');
 }
+
+const budgetsTable = (states: readonly StoredState[]): string[] =>
+  table(
+    ['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out', 'unpriced GPU-hours'],
+    states.map(({ budget, state }) => [
+      budget,
+      amount(state.planned),
+      amount(state.spent),
+      state.forecast === null ? 'unknown' : amount(state.forecast.mean),
+      state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`,
+      state.exhaustionAt?.slice(0, 10) ?? 'no',
+      amount(state.unpricedGpuHours),
+    ]),
+  );
 
 /** What was carried out, refused and measured so far. */
 async function actionsSoFar(stores: Stores, organisation: string): Promise<string[]> {

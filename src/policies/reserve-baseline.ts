@@ -142,7 +142,6 @@ function proposal(
   const monthly = (onDemandHours: number): bigint =>
     BigInt(Math.round((onDemandHours / offer.termHours) * HOURS_PER_MONTH * gpuHourNanos(onDemand)));
   const kind = series.gpuModel ?? series.sku ?? 'GPU';
-  const { evidence } = advice;
   return {
     action: offer.term.startsWith('reserved') ? 'PurchaseReservedInstances' : 'PurchaseSavingsPlans',
     target: [series.provider, series.region ?? 'any region', series.sku ?? kind, offer.term, offer.upfront].join('/'),
@@ -164,18 +163,7 @@ function proposal(
     },
     // The hours that are expected to be covered cost on demand what the commitment costs and what it saves.
     monthlyCost: monthly(advice.expectedSaving + advice.fullCost),
-    computation: {
-      gpusToReserve: advice.units,
-      onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6),
-      reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
-      termHours: offer.termHours,
-      breakEvenUseRatio: evidence.breakEvenShare,
-      hoursSeen: evidence.hoursSeen,
-      gpusDemandedNow: evidence.demandNow,
-      expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0,
-      expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0,
-      priceList: offer.source,
-    },
+    computation: computationOf(onDemand, offer, advice),
     evidence: [
       evidenceOf(
         view,
@@ -194,6 +182,23 @@ function proposal(
     validDays: 7,
   };
 }
+
+const computationOf = (
+  onDemand: Rate,
+  offer: Priced['offers'][number]['offer'],
+  { units, evidence }: ReservationAdvice,
+): Proposal['computation'] => ({
+  gpusToReserve: units,
+  onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6),
+  reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
+  termHours: offer.termHours,
+  breakEvenUseRatio: evidence.breakEvenShare,
+  hoursSeen: evidence.hoursSeen,
+  gpusDemandedNow: evidence.demandNow,
+  expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0,
+  expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0,
+  priceList: offer.source,
+});
 
 const day = (gpus: number): number[] => new Array<number>(24).fill(gpus);
 const steady = (gpus: number, days: number): Float64Array =>

@@ -30,7 +30,7 @@ export async function readHistory(
   asked: number,
   to: number,
 ): Promise<RecordedHistory> {
-  const { db, organisations, views, workloads, budgets, measurements } = stores;
+  const { db, organisations, views, workloads, measurements } = stores;
   const prices = await stores.prices.book(db, organisation);
   const currency = await organisations.currencyOf(db, organisation, team);
   const request = { organisation, team, currency, asOf: to };
@@ -46,21 +46,6 @@ export async function readHistory(
   );
   const since = recordedSince({ demand, resources: readings, workloads: running.workloads });
   const from = Math.min(to, Math.max(asked, hourOf(since ?? asked)));
-  const over = await budgets.budgetsOver(db, organisation, new Set([team]));
-  const spent = await Promise.all(
-    over.map(async (budget) => ({
-      budget,
-      spend: (
-        await budgets.spend(
-          db,
-          organisation,
-          { ...budget, zone: 'UTC' },
-          { start: periodAt(budget, from).start, end: to },
-          prices.fx,
-        )
-      ).points,
-    })),
-  );
   const leases = await workloads.leases(db, organisation, team, to);
   return {
     organisation,
@@ -73,7 +58,7 @@ export async function readHistory(
     ...running,
     // Jobs are recorded by themselves; of a fleet nothing is but what was metered or measured.
     workloads: since === null && running.jobs.length === 0 ? [] : running.workloads,
-    budgets: spent,
+    budgets: await spentOf(stores, { organisation, team, from, to }, prices.fx),
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
       ...lease,
@@ -83,6 +68,22 @@ export async function readHistory(
     measurements: await measurements.upTo(db, organisation, to),
     ...pricesOver(prices, currency, [...demand, ...running.workloads]),
   };
+}
+
+/** What counted in the team's budgets, from the period of each that the window begins in. */
+async function spentOf(
+  { db, budgets }: Needs,
+  { organisation, team, from, to }: Pick<RecordedHistory, 'organisation' | 'team' | 'from' | 'to'>,
+  fx: CurrentPrices['fx'],
+): Promise<RecordedHistory['budgets']> {
+  const over = await budgets.budgetsOver(db, organisation, new Set([team]));
+  return Promise.all(
+    over.map(async (budget) => {
+      const period = { start: periodAt(budget, from).start, end: to };
+      const { points } = await budgets.spend(db, organisation, { ...budget, zone: 'UTC' }, period, fx);
+      return { budget, spend: points };
+    }),
+  );
 }
 
 /** The first instant of which anything was metered or measured, epoch milliseconds; null: nothing was. */

@@ -55,24 +55,6 @@ export function parseSpendQuery(texts: {
   const asked = texts.zone ?? 'UTC';
   const zone = isZone(asked) ? asked : 'UTC';
   if (!isZone(asked)) problems.push({ path: 'zone', message: `"${asked}" is not an IANA time zone` });
-  const day = (name: 'from' | 'to'): string | null => {
-    const text = texts[name];
-    if (text === undefined || text === null || text === '') return null;
-    const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
-    if (parseDay(date) !== null) return date;
-    const instant = parseInstant(date);
-    if (instant === null) {
-      problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
-      return null;
-    }
-    const start = startOfLocalDay(zone, localDays(zone, instant));
-    if (start !== instant)
-      problems.push({
-        path: name,
-        message: `"${text}" is not the start of a ${zone === 'UTC' ? 'UTC day' : `day in ${zone}`}`,
-      });
-    return dayLabel(instant, zone);
-  };
   const groupBy = (texts.groupBy ?? '')
     .split(',')
     .map((g) => g.trim())
@@ -88,7 +70,8 @@ export function parseSpendQuery(texts: {
   const currency = texts.currency ?? null;
   if (currency !== null && !/^[A-Z]{3}$/.test(currency))
     problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
-  const [from, to] = [day('from'), day('to')];
+  const from = readDay('from', texts.from, zone, problems);
+  const to = readDay('to', texts.to, zone, problems);
   if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
   const filters: Partial<Record<DimensionName, readonly string[]>> = {};
   for (const [name, values] of Object.entries(texts.filters ?? {})) {
@@ -107,6 +90,25 @@ export function parseSpendQuery(texts: {
     zone,
     ...(Object.keys(filters).length === 0 ? {} : { filters }),
   };
+}
+
+/** The day of the zone that a text names: a day, a month (its first day) or the instant at which the day starts. */
+function readDay(path: string, text: string | null | undefined, zone: string, problems: Problem[]): string | null {
+  if (text === undefined || text === null || text === '') return null;
+  const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
+  if (parseDay(date) !== null) return date;
+  const instant = parseInstant(date);
+  if (instant === null) {
+    problems.push({ path, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
+    return null;
+  }
+  const start = startOfLocalDay(zone, localDays(zone, instant));
+  if (start !== instant)
+    problems.push({
+      path,
+      message: `"${text}" is not the start of a ${zone === 'UTC' ? 'UTC day' : `day in ${zone}`}`,
+    });
+  return dayLabel(instant, zone);
 }
 
 /** `gpu-model` and `gpu_model` as `gpuModel`. */

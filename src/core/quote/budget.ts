@@ -136,15 +136,7 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
   const [cost, whole] = [inBudget(detail.costWithin(period.end - question.asOf)), inBudget(detail.costWithin())];
   const planned = plannedFor(budget, period);
   const left = planned === null || state === null ? null : planned - state.spent - state.owed - reserved;
-  const forecast = state?.forecast ?? null;
-  const onForecast =
-    planned === null || forecast === null
-      ? null
-      : {
-          mean: planned - forecast.mean - reserved,
-          low: planned - forecast.high - reserved,
-          high: planned - forecast.low - reserved,
-        };
+  const onForecast = leftOnForecast(facts, planned);
   const unknown = [
     ...unknownsOf(facts, planned),
     ...(tagsOpen ? ['it filters by tags, and none are given'] : []),
@@ -188,6 +180,14 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
     planned,
     refusal: refusalOf(planned, left, cost, unknown, (nanos) => `${money(nanos)} ${budget.currency}`),
   };
+}
+
+/** What the forecast leaves of the plan; null: one of them is not there. */
+function leftOnForecast({ state, reserved }: BudgetFacts, planned: bigint | null): VerdictInput['onForecast'] {
+  const forecast = state?.forecast ?? null;
+  if (planned === null || forecast === null) return null;
+  const left = (used: bigint): bigint => planned - used - reserved;
+  return { mean: left(forecast.mean), low: left(forecast.high), high: left(forecast.low) };
 }
 
 /** What keeps anybody from knowing what is left. */

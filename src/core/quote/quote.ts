@@ -192,9 +192,45 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   const costed = costOfRun(found.price, request, context);
   if ('component' in costed) return noComponentPrice(costed, question, request.sku);
   if ('unpriced' in costed) return noQuote(costed.unpriced, question, request.sku, context.prices);
-  const { price, stale } = found;
+  const { price } = found;
   const { exchange, billedMs, storageNetwork } = costed;
+  const { currency } = exchange;
   const learned = context.effective?.learnedOf(price) ?? null;
+  const { costWithin, parts, interval } = uncertainCost(found, costed, request, context, learned);
+  return {
+    costWithin,
+    quote: {
+      cost: amount(costed.nanos, currency),
+      currency,
+      parts,
+      interval,
+      storageSku: storageNetwork.storage?.sku ?? null,
+      unitPrice: amount(perGpuHour(price.rate, exchange), currency),
+      provider: price.provider,
+      sku: price.sku,
+      region: price.region,
+      term: price.term,
+      upfront: price.upfront,
+      gpus: request.gpus,
+      hours: request.hours,
+      billedHours: hoursText(billedMs),
+      source: price.source,
+      effectiveFrom: formatInstant(price.effectiveFrom),
+      learned: learned === null ? null : learnedText(learned, costed, context.costs),
+      assumptions: assumptionsOf(found, request, costed, context.costs, learned),
+      alternatives: alternativesTo(found, costed, request, context),
+    },
+  };
+}
+
+/** The cost of the run and of any beginning of it, by parts, and between which ends it lies. */
+function uncertainCost(
+  { price, stale }: Priced,
+  { exchange, billedMs, storageNetwork }: Costed,
+  request: QuoteRequest,
+  context: Run,
+  learned: LearnedPrice | null,
+): Pick<QuoteDetail, 'costWithin'> & Pick<Quote, 'parts' | 'interval'> {
   const ends = intervalOf(
     price,
     stale,
@@ -219,41 +255,17 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
     exchange,
     context.costs,
   );
-  const parts = context.costs.parts(whole, exchange);
+  const { gpu, storage, network } = context.costs.parts(whole, exchange);
   const { low, high } = costWithin();
-  const { currency } = exchange;
+  const money = (nanos: bigint): string => amount(nanos, exchange.currency);
   return {
     costWithin,
-    quote: {
-      cost: amount(costed.nanos, currency),
-      currency,
-      parts: {
-        gpu: amount(parts.gpu, currency),
-        storage: parts.storage === null ? null : amount(parts.storage, currency),
-        network: parts.network === null ? null : amount(parts.network, currency),
-      },
-      interval: {
-        low: amount(low, currency),
-        high: amount(high, currency),
-        because: ends.because,
-        leavesOut: ends.leavesOut,
-      },
-      storageSku: storageNetwork.storage?.sku ?? null,
-      unitPrice: amount(perGpuHour(price.rate, exchange), currency),
-      provider: price.provider,
-      sku: price.sku,
-      region: price.region,
-      term: price.term,
-      upfront: price.upfront,
-      gpus: request.gpus,
-      hours: request.hours,
-      billedHours: hoursText(billedMs),
-      source: price.source,
-      effectiveFrom: formatInstant(price.effectiveFrom),
-      learned: learned === null ? null : learnedText(learned, costed, context.costs),
-      assumptions: assumptionsOf(found, request, costed, context.costs, learned),
-      alternatives: alternativesTo(found, costed, request, context),
+    parts: {
+      gpu: money(gpu),
+      storage: storage === null ? null : money(storage),
+      network: network === null ? null : money(network),
     },
+    interval: { low: money(low), high: money(high), because: ends.because, leavesOut: ends.leavesOut },
   };
 }
 

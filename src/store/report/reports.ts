@@ -267,13 +267,13 @@ export class ReportStore {
     return found;
   }
 
-  /** Entries of the ledger whose time touches the month, with what their hours in it saved. */
-  private async savingsOf(
+  /** Entries of the ledger whose time touches the month. */
+  private async ledgerOf(
     db: Queryable,
     organisation: string,
     teams: readonly string[],
     { start, end }: Interval,
-  ): Promise<SavingFacts[]> {
+  ): Promise<StoredSaving[]> {
     const entries: StoredSaving[] = [];
     for (let after: string | null = null; ; ) {
       const page: StoredSaving[] = await this.stores.savingLedger.list(
@@ -285,8 +285,18 @@ export class ReportStore {
       );
       entries.push(...page.filter(({ until }) => Date.parse(until) >= start));
       after = page.at(-1)?.place ?? null;
-      if (page.length < PAGE) break;
+      if (page.length < PAGE) return entries;
     }
+  }
+
+  /** Entries of the ledger whose time touches the month, with what their hours in it saved. */
+  private async savingsOf(
+    db: Queryable,
+    organisation: string,
+    teams: readonly string[],
+    { start, end }: Interval,
+  ): Promise<SavingFacts[]> {
+    const entries = await this.ledgerOf(db, organisation, teams, { start, end });
     const actions = entries.map(({ action }) => action);
     const worlds = await db.query<{ action: string; world: string; mean: string | null }>(
       `select action, spec #>> '{world,kind}' as world, spec #>> '{estimate,mean}' as mean from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
