@@ -23,15 +23,19 @@ export function textFiles(folder: string, ending: RegExp, root = ROOT): SourceFi
     .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }));
 }
 
-/** Calls `visit` on every node of the file; comments and strings are told apart from code here. */
-export function walk(file: SourceFile, visit: (node: ts.Node, line: number) => void): void {
-  const tree = ts.createSourceFile(
+/** The syntax tree of a file, of TypeScript's parser alone; every node knows its parent. */
+export const parse = (file: SourceFile): ts.SourceFile =>
+  ts.createSourceFile(
     file.name,
     file.text,
     ts.ScriptTarget.ES2022,
     true,
     file.name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
   );
+
+/** Calls `visit` on every node of the file; comments and strings are told apart from code here. */
+export function walk(file: SourceFile, visit: (node: ts.Node, line: number) => void): void {
+  const tree = parse(file);
   const step = (node: ts.Node): void => {
     visit(node, tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1);
     ts.forEachChild(node, step);
