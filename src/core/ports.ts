@@ -197,6 +197,11 @@ export type EffectOutcome =
   | { readonly kind: 'taken'; readonly reference: string | null; readonly detail: string }
   /** The provider refused it, and nothing has changed. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
+  /**
+   * What is to stand in the place of the target runs (`reference`), and the target was not ended: sent again under the
+   * same token, it starts no second one and goes on with the end.
+   */
+  | { readonly kind: 'half-done'; readonly reference: string; readonly detail: string }
   /** It surely never arrived: it may be sent. */
   | { readonly kind: 'absent' }
   /** Nobody can tell (a lost answer): ask again later, do not send again. */

@@ -12,7 +12,15 @@
  * row lock, and looks again at the state there. The guard decides (core/action/guard.ts), the table of states
  * (core/action/action.ts) says what may follow, and its written limits how long anything is waited for.
  */
-import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action/action.js';
+import {
+  askAgainAt,
+  doneAlready,
+  halfDoneReason,
+  PATIENCE,
+  undone,
+  type Action,
+  type Reason,
+} from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
 import { isTakenByCloud, type FleetTarget } from '../core/fleet/fleet.js';
 import { guard, isRetryable, type GuardReason, type Verdict } from '../core/action/guard.js';
@@ -113,7 +121,7 @@ class Execution {
   /** An intent that was delayed: the target is read and guarded again before anything is sent. */
   private async readAgain(action: Action): Promise<readonly WorkItem[]> {
     return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
-      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: [] };
+      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: doneAlready(current) };
       await this.note(tx, current, { code: 'read-again', set });
       return [executeLater(current)];
     });
@@ -207,13 +215,14 @@ class Execution {
   /** It may pass by itself: the action stays approved, and what it waits for is noted where that has changed. */
   private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly WorkItem[]> {
     const codes = (all: readonly Reason[]): string => all.map(({ code }) => code).join(' ');
-    if (codes(reasons) !== codes(action.reasons))
+    const all = [...doneAlready(action), ...plain(reasons)];
+    if (codes(all) !== codes(action.reasons))
       await this.stores.actions.note(tx, this.organisation, action, {
         at: this.now,
         actor: LINE,
         code: 'waiting',
         detail: { reasons },
-        set: { reasons: plain(reasons) },
+        set: { reasons: all },
       });
     return [executeLater(action, Math.min(action.expiresAt, this.now + WAIT_MS))];
   }
@@ -246,9 +255,10 @@ class Execution {
     );
   }
 
-  /** Whether what was read before an intent is older than the limits allow to act on. */
+  /** Whether what was read before an intent is older than the limits allow to act on, or has been overtaken. */
   private async isOld({ team, effect, beforeAt }: Action): Promise<boolean> {
-    if (effect.kind === 'purchase' || beforeAt === null) return false;
+    if (effect.kind === 'purchase') return false;
+    if (beforeAt === null) return true;
     const limits = await this.stores.safety.limits(this.stores.db, this.organisation, team);
     return this.now - beforeAt > limits.team.readingSeconds * 1000;
   }
@@ -296,6 +306,8 @@ class Execution {
         case 'refused':
           return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection))
             .workItems;
+        case 'half-done':
+          return this.halfDone(tx, action, answer.detail);
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
@@ -341,6 +353,13 @@ class Execution {
     return [executeLater(action)];
   }
 
+  /** Said at once. What is left of it is done only after another reading, and only if the guard allows it still. */
+  private async halfDone(tx: Transaction, action: Action, message: string): Promise<readonly WorkItem[]> {
+    const set = { askedAt: null, beforeAt: null, reasons: [halfDoneReason(message)] };
+    await this.note(tx, action, { code: 'half-done', detail: { message }, set });
+    return [executeLater(action, askAgainAt(action.intendedAt ?? this.now, this.now, 5000, MINUTE_MS / 2))];
+  }
+
   private async unknown(tx: Transaction, action: Action, detail: string): Promise<readonly WorkItem[]> {
     const since = action.askedAt ?? this.now;
     if (this.now - since >= PATIENCE.outcomeMs)
@@ -350,7 +369,11 @@ class Execution {
       });
     const reason = { code: 'outcome-unknown', message: detail };
     if (!action.reasons.some(({ code }) => code === reason.code))
-      await this.note(tx, action, { code: reason.code, detail: { detail }, set: { reasons: [reason] } });
+      await this.note(tx, action, {
+        code: reason.code,
+        detail: { detail },
+        set: { reasons: [...doneAlready(action), reason] },
+      });
     return [executeLater(action, askAgainAt(since, this.now))];
   }
 
@@ -361,7 +384,7 @@ class Execution {
         actor: LINE,
         code: reason.code,
         detail: { ...reason },
-        set: { reasons: [reason] },
+        set: { reasons: [...doneAlready(action), reason] },
       })
     ).workItems;
   }
@@ -372,13 +395,10 @@ class Execution {
     );
   }
 
-  private refused(tx: Transaction, action: Action, reasons: readonly Reason[], actor = LINE): Promise<Moved> {
-    return this.stores.actions.move(tx, this.organisation, action, 'refused', {
-      at: this.now,
-      actor,
-      detail: { reasons: plain(reasons) },
-      set: { reasons: plain(reasons) },
-    });
+  private refused(tx: Transaction, action: Action, why: readonly Reason[], actor = LINE): Promise<Moved> {
+    const { to, reasons } = undone(action, plain(why));
+    const step = { at: this.now, actor, detail: { reasons }, set: { reasons } };
+    return this.stores.actions.move(tx, this.organisation, action, to, step);
   }
 
   private note(tx: Transaction, action: Action, step: Omit<Step, 'at' | 'actor'>): Promise<Action> {

@@ -67,8 +67,9 @@ const group = (over: Partial<FleetTarget> = {}): FleetTarget =>
   target({ target: SERVE, kind: 'group', replicas: { desired: 3, ready: 3, min: 1, max: 10 }, ...over });
 const stop: Effect = { kind: 'stop', target: TRAIN };
 
-/** The state of i-0train1 as the server tells it from now on. */
+/** The state of i-0train1 as the server tells it from now on; nothing was started in its place. */
 function trainIs(state: string, code: number, own = ''): void {
+  server.on(call('DescribeInstances', { 'Filter.1.Name': 'client-token' }), reply('describe-instances-none.xml'));
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
   server.on(
     call('DescribeInstances', { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' }),
@@ -374,6 +375,7 @@ describe('a replacement without a group', () => {
     });
     expect(server.requests.map(parametersOf).map(({ Action }) => Action)).toEqual([
       'DescribeInstances',
+      'DescribeInstances',
       'DescribeLaunchTemplateVersions',
       'TerminateInstances',
       'RunInstances',
@@ -446,6 +448,7 @@ describe('a replacement without a group', () => {
     const ofTrain = { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' };
     const noNetwork = { '<subnetId>subnet-0a1b2c3d</subnetId>': '', '<nextToken>page-2</nextToken>': '' };
     playFleet(server);
+    server.on(call('DescribeInstances', { 'Filter.1.Name': 'client-token' }), reply('describe-instances-none.xml'));
     server.on(call('DescribeInstances', ofTrain), reply('describe-instances-1.xml', noNetwork));
     server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
     server.on(call('TerminateInstances', rehearsal), dryRun);
@@ -466,7 +469,7 @@ describe('a replacement without a group', () => {
       kind: 'denied',
       message: expect.stringContaining('ec2:TerminateInstances'),
     });
-    server.on(call('DescribeInstances'), reply('describe-instances-2.xml'));
+    server.on(call('DescribeInstances', { 'Filter.1.Name': 'instance-id' }), reply('describe-instances-2.xml'));
     expect(await aws.apply({ ...replace, target: 'instance/us-east-1/i-0idle1' }, 'token-2', target())).toMatchObject({
       kind: 'refused',
       code: 'no-launch-template',
@@ -474,11 +477,69 @@ describe('a replacement without a group', () => {
     expect(sent(server, 'RunInstances')).toEqual([]);
   });
 
+  /** What runs under the token, from the next question on. */
+  const successorIs = (state: string, code: number): unknown =>
+    server.on(
+      call('DescribeInstances', { 'Filter.1.Name': 'client-token' }),
+      reply('describe-instances-1.xml', {
+        'i-0train1': 'i-0new1',
+        '<nextToken>page-2</nextToken>': '',
+        '<code>16</code><name>running': `<code>${code}</code><name>${state}`,
+      }),
+    );
+
+  it('whose answer was lost is known as half done at once, and goes on with the end alone', async () => {
+    server.reset();
+    trainIs('running', 16);
+    server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
+    const aws = connect(acting(server));
+    for (const state of ['pending', 'running'] as const) {
+      successorIs(state, state === 'pending' ? 0 : 16);
+      expect(await aws.outcome(replace, 'token-1')).toEqual({
+        kind: 'half-done',
+        reference: 'i-0new1',
+        detail: `i-0new1, started in the place of i-0train1, is ${state}, and i-0train1 was not ended`,
+      });
+    }
+    expect(await aws.apply(replace, 'token-1', target())).toEqual({
+      kind: 'taken',
+      reference: 'i-0new1',
+      detail: 'i-0new1 runs in the place of i-0train1',
+    });
+    expect(sent(server, 'TerminateInstances')).toEqual([{ Action: 'TerminateInstances', 'InstanceId.1': 'i-0train1' }]);
+    expect(sent(server, 'RunInstances')).toEqual([]);
+  });
+
+  it('is half done where the old one cannot be ended, and ends nothing for one that has ended again', async () => {
+    trainIs('running', 16);
+    templateIs('');
+    server.on(call('RunInstances'), reply('run-instances.xml'));
+    const aws = connect(acting(server));
+    for (const error of [
+      ec2Error('OperationNotPermitted', 'The instance may not be terminated.', 400),
+      ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503),
+    ]) {
+      server.on(call('TerminateInstances'), error);
+      server.on(call('TerminateInstances', rehearsal), dryRun);
+      expect(await aws.apply(replace, 'token-1', target())).toMatchObject({
+        kind: 'half-done',
+        reference: 'i-0new1',
+        detail: expect.stringContaining('i-0new1 runs in the place of i-0train1, which was not ended: '),
+      });
+    }
+    const ends = sent(server, 'TerminateInstances').length;
+    successorIs('terminated', 48);
+    const gone = { kind: 'refused', code: 'successor-ended' };
+    expect(await aws.outcome(replace, 'token-1')).toMatchObject(gone);
+    expect(await aws.apply(replace, 'token-1', target())).toMatchObject(gone);
+    expect(sent(server, 'TerminateInstances')).toHaveLength(ends);
+  });
+
   it('that was lost is told by what runs under its token', async () => {
     const aws = connect(acting(server));
     trainIs('terminated', 48);
     server.on(
-      call('DescribeInstances', { 'Filter.1.Name': 'client-token', 'Filter.1.Value.1': 'token-1' }),
+      call('DescribeInstances', { 'Filter.1.Name': 'client-token' }),
       reply('describe-instances-none.xml'),
       reply('describe-instances-1.xml', { 'i-0train1': 'i-0new1', '<nextToken>page-2</nextToken>': '' }),
     );

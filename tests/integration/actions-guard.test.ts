@@ -6,7 +6,8 @@ import { approveRecommendation } from '../../src/application/action/set-action.j
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { approveAction } from '../../src/application/action/set-action.js';
+import { approveAction, rejectAction } from '../../src/application/action/set-action.js';
+import { outcomeOf } from '../../src/core/alert/alert.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 
@@ -147,6 +148,61 @@ describe('the guard', async () => {
       await w.document('enforce');
     },
   );
+
+  describe('a replacement of which half was done', () => {
+    const half = { code: 'half-done', message: 'i-new runs, and the old one does not end' };
+    const begun = async (name: string, fault: 'half' | 'half-lost', document = 'enforce' as const): Promise<Action> => {
+      await w.document(document);
+      w.cloud.add(instance(name));
+      w.cloud.faults.push(fault);
+      w.script.wants = [{ action: 'Replace', target: name }];
+      await w.look(2 * HOUR_MS);
+      if (fault === 'half-lost') await w.pass(5000);
+      w.script.wants = [];
+      return (await w.all()).at(-1)!;
+    };
+
+    it.each(['half', 'half-lost'] as const)('is told at once (%s), then ended after another look', async (fault) => {
+      const { id, state, reasons } = await begun(`i-${fault}`, fault);
+      expect([state, reasons]).toEqual(['intended', [half]]);
+      await w.pass(MINUTE_MS);
+      expect((await w.all()).at(-1)).toMatchObject({ id, state: 'confirmed' });
+      const codes = await w.codes(id);
+      expect(codes.slice(codes.indexOf('half-done'))).toEqual([
+        'half-done',
+        'read-again',
+        'asked',
+        'applied',
+        'confirmed',
+      ]);
+      expect(w.cloud.done.filter(({ token }) => token === `bursar-${id}`)).toHaveLength(1);
+    });
+
+    it.each(['protected', 'moved', 'gone', 'stopped', 'rejected'])(
+      'ends with that, and names both machines, where the rest is forbidden by then: %s',
+      async (why) => {
+        const { id, target } = await begun(`i-${why}`, 'half-lost');
+        const { arrived } = w.cloud;
+        if (why === 'protected') w.cloud.change(target, { labels: { 'bursar.io/protected': 'true' } });
+        if (why === 'moved') w.cloud.change(target, { labels: { team: 'other' } });
+        if (why === 'gone') w.cloud.targets.delete(target);
+        if (why === 'stopped') await w.stop('all');
+        if (why === 'rejected')
+          await w.db.transaction((tx) => rejectAction(w.stores, tx, 'default', id, '', 'boss', w.clock.at));
+        await w.pass(MINUTE_MS);
+        const action = (await w.all()).find((one) => one.id === id)!;
+        expect([action.state, action.reasons[0], action.reasons.length]).toEqual([
+          'failed',
+          half,
+          why === 'gone' ? 3 : 2,
+        ]);
+        expect(w.cloud.arrived).toBe(arrived);
+        const last = (await w.stores.actions.events(w.db, 'default', id)).at(-1)!;
+        expect(outcomeOf(last)).toBe('failed');
+        if (why === 'stopped') await w.lift('all');
+      },
+    );
+  });
 
   it('acts on no reading that is older than the limit allows, however long a provider or a lock took', async () => {
     w.cloud.add(instance('i-10'));

@@ -10,9 +10,9 @@ import type { TargetFinder } from '../../src/store/action/targets.js';
 
 /**
  * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before
- * it was; it is refused; it cannot be sent.
+ * it was; it is refused; it cannot be sent; half of it is done (and the answer is lost).
  */
-export type Fault = 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent';
+export type Fault = 'half' | 'half-lost' | 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent';
 
 export const instance = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
   target: `instance/${name}`,
@@ -56,6 +56,12 @@ export function meeting(of: number): () => Promise<void> {
     });
 }
 
+const HALF: EffectOutcome = {
+  kind: 'half-done',
+  reference: 'i-new',
+  detail: 'i-new runs, and the old one does not end',
+};
+
 export class MemoryCloud implements ProviderConnection {
   readonly name = 'cloud';
   readonly account = 'a1';
@@ -68,6 +74,8 @@ export class MemoryCloud implements ProviderConnection {
   /** Effects that arrived, repeated ones included. */
   arrived = 0;
   readonly faults: Fault[] = [];
+  /** Tokens of which half was done. */
+  readonly halves = new Set<string>();
   /** Whether machines that were stopped are billed no more at once. */
   endsBilling = true;
   /** Whether it can tell what became of a token. */
@@ -96,6 +104,11 @@ export class MemoryCloud implements ProviderConnection {
     if (fault === 'refused') return { kind: 'refused', code: 'Quota', detail: 'no quota is left' };
     if (fault === 'crash-before') throw new Error('the process died before it asked');
     this.arrived++;
+    if (fault === 'half' || fault === 'half-lost') {
+      this.halves.add(token);
+      return fault === 'half' ? HALF : { kind: 'unknown', detail: 'the answer was lost' };
+    }
+    this.halves.delete(token);
     this.take(effect, token);
     if (fault === 'crash-after') throw new Error('the process died before it heard');
     return fault === 'lost'
@@ -105,6 +118,7 @@ export class MemoryCloud implements ProviderConnection {
 
   async outcome(_: Effect, token: string): Promise<EffectOutcome> {
     if (!this.tells) return { kind: 'unknown', detail: 'ask later' };
+    if (this.halves.has(token)) return HALF;
     return this.done.some((one) => one.token === token)
       ? { kind: 'taken', reference: null, detail: 'taken before' }
       : { kind: 'absent' };
@@ -120,7 +134,7 @@ export class MemoryCloud implements ProviderConnection {
     if (effect.kind === 'scale' && known?.replicas)
       this.change(effect.target, { replicas: { ...known.replicas, desired: effect.replicas, ready: effect.replicas } });
     if (effect.kind === 'set-spot-ratio') this.change(effect.target, { spotRatio: effect.spotRatio });
-    if (effect.kind === 'terminate') this.targets.delete(effect.target);
+    if (effect.kind === 'terminate' || effect.kind === 'replace') this.targets.delete(effect.target);
   }
 
   /** Finds by a target's own name. */

@@ -5,7 +5,7 @@
  * Nothing here asks a provider: an approval enqueues the action, and the guard has the last word.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
-import { isFinal, policyActor, type Action } from '../../core/action/action.js';
+import { isFinal, policyActor, undone, type Action } from '../../core/action/action.js';
 import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
@@ -150,15 +150,16 @@ async function reject(
   if (action.recommendation !== null)
     await stores.recommendations.follow(tx, organisation, action.recommendation, 'rejected', by, now);
   const message = reason === '' ? `rejected by ${by}` : reason;
+  const { to, reasons } = undone(action, [{ code: 'rejected', message }]);
   return enqueued(
     tx,
     organisation,
-    await stores.actions.move(tx, organisation, action, 'refused', {
+    await stores.actions.move(tx, organisation, action, to, {
       at: now,
       actor: by,
       code: 'rejected',
       detail: { message },
-      set: { reasons: [{ code: 'rejected', message }] },
+      set: { reasons },
     }),
   );
 }

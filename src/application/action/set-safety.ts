@@ -5,6 +5,7 @@
  * What was approved before a stop is refused by it, there and then, and does not come back when it is lifted: nobody
  * needs to have looked in between. What a worker has in hand meanwhile meets the guard and the asking statement.
  */
+import { undone } from '../../core/action/action.js';
 import type { Stop } from '../../core/action/guard.js';
 import { invalid, missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
@@ -55,8 +56,10 @@ export async function setStop(
   const workItems: WorkItem[] = [];
   for (const action of await actions.unasked(tx, organisation)) {
     if ((await safety.stopsOver(tx, organisation, action.team, action.connection)).length === 0) continue;
-    const reasons = [{ code: 'stopped', message: 'the kill switch was set before it was sent' }];
-    const moved = await actions.move(tx, organisation, action, 'refused', {
+    const { to, reasons } = undone(action, [
+      { code: 'stopped', message: 'the kill switch was set before it was sent' },
+    ]);
+    const moved = await actions.move(tx, organisation, action, to, {
       at: now,
       actor: by,
       detail: { reasons },

@@ -74,6 +74,27 @@ export interface Reason {
   readonly message: string;
 }
 
+/** What is to stand in the place of a target runs already, and costs, and the target was not ended. */
+const HALF_DONE = 'half-done';
+
+export const halfDoneReason = (message: string): Reason => ({ code: HALF_DONE, message });
+
+/** The reasons of an action that say what of it was done already; empty: nothing that is known. */
+export const doneAlready = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason[] =>
+  reasons.filter(({ code }) => code === HALF_DONE);
+
+/**
+ * How an action ends that is not carried out, or no further: as refused, nothing has changed; where half of it was done
+ * it has failed, and says what there is now.
+ */
+export function undone(
+  action: Pick<Action, 'reasons'>,
+  reasons: readonly Reason[],
+): { readonly to: 'refused' | 'failed'; readonly reasons: readonly Reason[] } {
+  const done = doneAlready(action);
+  return { to: done.length > 0 ? 'failed' : 'refused', reasons: [...done, ...reasons] };
+}
+
 export interface Action {
   readonly id: string;
   readonly team: string;

@@ -28,7 +28,7 @@ import { readTarget } from './fleet.js';
 import type { InstanceTypes } from './gpus.js';
 import { readGroups } from './groups.js';
 import { purchase, purchaseOutcome, PURCHASE_PERMISSIONS } from './purchase.js';
-import { startAnother, REPLACE_PERMISSIONS, successorOf } from './replace.js';
+import { endedAgain, hasEnded, REPLACE_PERMISSIONS, startAnother, successorOf } from './replace.js';
 import { GROUP_TAG, parseTarget } from './targets.js';
 
 const STOP = 'ec2:StopInstances';
@@ -238,10 +238,17 @@ export class Effects {
             ? 'it has ended, and nothing shows what runs in its place'
             : `it has ended, and ${successor.InstanceId}, started in its place, is ${successor.State?.Name ?? 'unknown'}`,
       };
-    // Sent again under the same token, RunInstances starts no second one, and the old instance is ended.
-    return seen.state === 'stopping' || seen.state === 'unknown'
-      ? { kind: 'unknown', detail: `it is ${seen.state}` }
-      : { kind: 'absent' };
+    if (seen.state === 'stopping' || seen.state === 'unknown')
+      return { kind: 'unknown', detail: `it is ${seen.state}` };
+    if (successor === null || named === null || named.kind !== 'instance') return { kind: 'absent' };
+    const { InstanceId: reference = 'another', State } = successor;
+    return hasEnded(successor)
+      ? endedAgain(named.id, successor)
+      : {
+          kind: 'half-done',
+          reference,
+          detail: `${reference}, started in the place of ${named.id}, is ${State?.Name ?? 'there'}, and ${named.id} was not ended`,
+        };
   }
 }
 

@@ -28,7 +28,9 @@ const END = 'ec2:TerminateInstances';
 export const REPLACE_PERMISSIONS: readonly string[] = [RUN, END, 'ec2:CreateTags', 'iam:PassRole'];
 
 /**
- * Starts one like the instance under the token, then ends the instance.
+ * Starts one like the instance under the token, then ends the instance. One that was started under the token before (its
+ * answer was lost, or the old one could not be ended) is not asked for again: the tags and the template that the request
+ * is made of may have changed since, and EC2 takes the token for no other request (IdempotentParameterMismatch).
  * @param launch how it was made, as it was told before: EC2 forgets the network of what is terminated
  * @throws Failure where nothing was started
  */
@@ -40,6 +42,9 @@ export async function startAnother(
 ): Promise<EffectOutcome> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [id] }] });
   if (found === undefined) return refused('not-found', `${id} is not there`);
+  const earlier = await successorOf(clients, region, token);
+  if (earlier !== null)
+    return hasEnded(earlier) ? endedAgain(id, earlier) : endOld(clients, { region, id }, besides(id, earlier), earlier);
   const labels = labelsOf(found.instance.Tags);
   const from = templateOf(labels);
   if (from === null)
@@ -51,38 +56,62 @@ export async function startAnother(
   const why = whyNotLike(instance, template);
   if (why !== null) return refused(...why);
   const ec2 = clients.ec2(region, 'act');
-  const ending = { InstanceIds: [id] };
   // A rehearsal: where ending the old one is denied, the new one is not started.
   const allowed = await acting(
     END,
-    () => ec2.send(new TerminateInstancesCommand({ ...ending, DryRun: true })),
+    () => ec2.send(new TerminateInstancesCommand({ InstanceIds: [id], DryRun: true })),
     () => 'allowed',
   );
   if (allowed.kind === 'unknown') throw unavailable(`whether ${id} may be ended could not be asked: ${allowed.detail}`);
   if (allowed.kind === 'refused' && allowed.code !== 'DryRunOperation') return allowed;
-  let successor = '';
+  let successor: Instance = {};
   const started = await acting(
     RUN,
     () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token))),
     (answer) => {
-      successor = answer.Instances?.[0]?.InstanceId ?? 'another';
-      return `${successor} runs in the place of ${id}${leftBehind(instance)}`;
+      successor = answer.Instances?.[0] ?? {};
+      return `${besides(id, successor)}${leftBehind(instance)}`;
     },
   );
   if (started.kind !== 'taken') return started;
+  // Of a token that was used EC2 answers with what was started then, whatever has become of it.
+  return hasEnded(successor) ? endedAgain(id, successor) : endOld(clients, { region, id }, started.detail, successor);
+}
+
+const besides = (id: string, { InstanceId = 'another' }: Instance): string =>
+  `${InstanceId} runs in the place of ${id}`;
+
+/** What was started under a token runs no more: it takes nobody's place. */
+export const hasEnded = ({ State }: Instance): boolean =>
+  State?.Name === 'terminated' || State?.Name === 'shutting-down';
+
+export const endedAgain = (id: string, { InstanceId = 'another' }: Instance): EffectOutcome =>
+  refused('successor-ended', `${InstanceId}, started in the place of ${id}, has ended again: ${id} was not ended`);
+
+/** Ends the old one, now that the new one was started. */
+async function endOld(
+  clients: Clients,
+  { region, id }: { readonly region: string; readonly id: string },
+  started: string,
+  { InstanceId: reference = 'another' }: Instance,
+): Promise<EffectOutcome> {
+  const halfDone = (why: string): EffectOutcome => ({
+    kind: 'half-done',
+    reference,
+    detail: `${started}, which was not ended: ${why}`,
+  });
   try {
     const ended = await acting(
       END,
-      () => ec2.send(new TerminateInstancesCommand(ending)),
+      () => clients.ec2(region, 'act').send(new TerminateInstancesCommand({ InstanceIds: [id] })),
       () => '',
     );
-    if (ended.kind === 'unknown') return { kind: 'unknown', detail: `${started.detail}; ${ended.detail}` };
-    if (ended.kind === 'refused')
-      return { ...started, detail: `${started.detail}, which was not ended: ${ended.code}` };
-    return { ...started, reference: successor };
+    if (ended.kind === 'unknown') return { kind: 'unknown', detail: `${started}; ${ended.detail}` };
+    if (ended.kind === 'refused') return halfDone(`${ended.code} (${ended.detail})`);
+    return { kind: 'taken', reference, detail: started };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { kind: 'unknown', detail: `${started.detail}, which could not be ended yet: ${error.message}` };
+    return halfDone(error.message);
   }
 }
 

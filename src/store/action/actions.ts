@@ -71,7 +71,7 @@ interface Settable {
   approvedBy: string;
   token: string;
   before: FleetTarget | null;
-  beforeAt: number;
+  beforeAt: number | null;
   after: FleetTarget | null;
   afterAt: number;
   askedAt: number | null;

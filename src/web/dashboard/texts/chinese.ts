@@ -908,6 +908,8 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'event.quiet-hours': '静默时段',
   'event.protected': '受保护',
   'event.protected-label': '受保护标签',
+  'event.other-team': '已属于其他团队',
+  'event.half-done': '只完成了一半',
   'event.evidence-stale': '依据已过期',
   'event.no-backtest': '未经回测',
   'event.cannot-act': '无法执行',

@@ -927,6 +927,8 @@ export const ENGLISH = {
   'event.quiet-hours': 'Quiet hours',
   'event.protected': 'Protected',
   'event.protected-label': 'Protected label',
+  'event.other-team': 'Another team’s by now',
+  'event.half-done': 'Half done',
   'event.evidence-stale': 'Evidence stale',
   'event.no-backtest': 'No backtest',
   'event.cannot-act': 'Cannot act',
