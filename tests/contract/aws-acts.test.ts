@@ -203,6 +203,7 @@ describe('what is refused', () => {
     server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-none.xml'));
     server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml'));
+    server.on(call('DescribeSpotInstanceRequests'), reply('describe-spot-instance-requests.xml'));
     server.on(call('DescribeInstances'), reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }));
     const read = connect(acting(server));
     const member = (await read.fleet()).targets.find(({ target: name }) => name.endsWith('i-0spot1'));

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
-import { effectOf } from '../../src/core/action/acting.js';
+import { effectOf, obstaclesOf } from '../../src/core/action/acting.js';
 import { awsInstanceGpus } from '../../src/formats/reading/aws-instances.js';
 import { undeclared } from '../../src/parts.js';
 import { provider } from '../../src/providers/aws/aws.js';
@@ -474,6 +474,68 @@ describe("EC2's own word that a machine is not well", () => {
     expect(problems).toEqual([
       'us-east-1: instances: status checks were not read: AWS denied ec2:DescribeInstanceStatus (UnauthorizedOperation): the permission is missing',
     ]);
+  });
+});
+
+describe('a stop of a spot instance', () => {
+  const of = (more: Record<string, string>): unknown =>
+    server.on(
+      call('DescribeSpotInstanceRequests', {
+        'Filter.1.Name': 'spot-instance-request-id',
+        'Filter.1.Value.1': 'sir-1a2b3c4d',
+      }),
+      reply('describe-spot-instance-requests.xml', more),
+    );
+  it.each([
+    ['a persistent request', {}, undefined],
+    ['a one-time request', { '<type>persistent': '<type>one-time' }, 'one-time request'],
+    ['a request that names no type', { '<type>persistent</type>': '' }, 'one-time request'],
+    ['a cancelled request', { '<state>active': '<state>cancelled' }, 'its spot request is cancelled'],
+    ['a launch group', { '</state>': '</state><launchGroup>two</launchGroup>' }, 'of a launch group'],
+    [
+      'a group within a zone',
+      { '</state>': '</state><availabilityZoneGroup>two</availabilityZoneGroup>' },
+      'of a launch group',
+    ],
+  ])('of %s', async (_, more, why) => {
+    playFleet(server);
+    of(more);
+    const type = '<instanceType>p4d.24xlarge</instanceType>';
+    const spot =
+      '<instanceLifecycle>spot</instanceLifecycle><spotInstanceRequestId>sir-1a2b3c4d</spotInstanceRequestId>';
+    const aws = connect(reading(server));
+    const listed = (await aws.fleet()).targets.find((one) => one.target.endsWith('i-0spot1'));
+    server.on(
+      call('DescribeInstances', { 'Filter.1.Name': 'instance-id' }),
+      reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '', [type]: type + spot }),
+    );
+    const target = 'instance/us-east-1/i-0train1';
+    const alone = (await aws.target(target))!;
+    expect(listed?.ruledOut?.stop).toEqual(alone.ruledOut?.stop);
+    const obstacles = obstaclesOf({ kind: 'stop', target }, alone);
+    if (why === undefined) expect(obstacles).toEqual([]);
+    else expect(obstacles).toMatchObject([{ code: 'ruled-out', message: expect.stringContaining(why) }]);
+    expect(obstaclesOf({ kind: 'terminate', target }, alone)).toEqual([]);
+  });
+
+  it('that a fleet launched, or whose request may not be read', async () => {
+    playFleet(server);
+    server.on(call('DescribeSpotInstanceRequests'), ec2Error('UnauthorizedOperation', 'no', 403));
+    const { problems, targets } = await connect(reading(server)).fleet();
+    expect(problems).toEqual([
+      'us-east-1: instances: spot requests were not read: AWS denied ec2:DescribeSpotInstanceRequests (UnauthorizedOperation): the permission is missing',
+    ]);
+    expect(targets.find(({ target }) => target.endsWith('i-0spot1'))?.ruledOut).toBeUndefined();
+    server.on(
+      call('DescribeInstances'),
+      reply('describe-instances-1.xml', {
+        '<nextToken>page-2</nextToken>': '',
+        '<spotInstanceRequestId>sir-1a2b3c4d</spotInstanceRequestId>':
+          '<tagSet><item><key>aws:ec2:fleet-id</key><value>fleet-1</value></item></tagSet>',
+      }),
+    );
+    const again = await connect(reading(server)).fleet();
+    expect(again.targets.find(({ target }) => target.endsWith('i-0spot1'))?.ruledOut?.stop).toContain('of a fleet');
   });
 });
 

@@ -138,6 +138,7 @@ export function playFleet(server: WireServer): void {
   server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml'));
   server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-none.xml'));
   server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-none.json'));
+  server.on(call('DescribeSpotInstanceRequests'), reply('describe-spot-instance-requests.xml'));
   server.on(call('DescribeInstances'), reply('describe-instances-1.xml'));
   server.on(call('DescribeInstances', { NextToken: 'page-2' }), reply('describe-instances-2.xml'));
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));

@@ -13,12 +13,14 @@ import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
 import { SETTINGS_PERMISSIONS } from './group-settings.js';
 import { gpuGroups, GROUP_PERMISSION, readGroup, TEMPLATE_PERMISSION } from './groups.js';
 import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
+import { SPOT_REQUEST_PERMISSION, withSpotRequests } from './spot-requests.js';
 import { STATUS_PERMISSION } from './status.js';
 import { parseTarget } from './targets.js';
 
 export const FLEET_PERMISSIONS: readonly string[] = [
   INSTANCE_PERMISSION,
   STATUS_PERMISSION,
+  SPOT_REQUEST_PERMISSION,
   GROUP_PERMISSION,
   TYPE_PERMISSION,
   TEMPLATE_PERMISSION,
@@ -71,7 +73,7 @@ async function readPart(
 ): Promise<Part> {
   const lacking: string[] = [];
   try {
-    const targets = await read((problem) => void lacking.push(`${what}: status checks were not read: ${problem}`));
+    const targets = await read((problem) => void lacking.push(`${what}: ${problem}`));
     return { what, targets, failure: null, lacking };
   } catch (error) {
     if (error instanceof Failure) return { what, targets: [], failure: error, lacking };
@@ -93,5 +95,7 @@ export async function readTarget(clients: Clients, types: InstanceTypes, target:
   if (one === undefined) return null;
   const type = one.instance.InstanceType;
   const gpus = type === undefined ? undefined : (await types.gpusOf(region, [type])).get(type);
-  return instanceAsTarget(one, region, gpus, clients.settings.account);
+  const seen = instanceAsTarget(one, region, gpus, clients.settings.account);
+  // What is not known of its request EC2 says itself, when it is asked.
+  return (await withSpotRequests(clients, region, [one.instance], [seen], () => undefined))[0] ?? seen;
 }

@@ -14,6 +14,7 @@ import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 import type { InstanceTypes, TypeGpus } from './gpus.js';
 import { launchOf } from './launch.js';
+import { withSpotRequests } from './spot-requests.js';
 import { unwellInstances } from './status.js';
 import { instanceTarget, labelsOf } from './targets.js';
 
@@ -44,7 +45,7 @@ export async function readInstances(
 
 /**
  * The GPU instances of a region, those that were terminated within the last hour too.
- * @param notRead is told that their status checks could not be read: the instances stand
+ * @param notRead is told that their status checks or spot requests could not be read: the instances stand
  * @throws Failure
  */
 export async function gpuInstances(
@@ -68,7 +69,13 @@ export async function gpuInstances(
     return type === null ? [] : [instanceAsTarget(one, region, type, clients.settings.account)];
   });
   const idOf = ({ target }: FleetTarget): string => target.slice(instanceTarget(region, '').length);
-  return withUnwell(targets, idOf, () => unwellInstances(clients, region, now), notRead);
+  const instances = found.map(({ instance }) => instance);
+  return withUnwell(
+    await withSpotRequests(clients, region, instances, targets, notRead),
+    idOf,
+    () => unwellInstances(clients, region, now),
+    (why) => notRead(`status checks were not read: ${why}`),
+  );
 }
 
 const STATES: Readonly<Record<string, RunState>> = {

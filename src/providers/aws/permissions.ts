@@ -21,6 +21,7 @@ import {
   DescribeLaunchTemplateVersionsCommand,
   DescribeReservedInstancesCommand,
   DescribeReservedInstancesOfferingsCommand,
+  DescribeSpotInstanceRequestsCommand,
   DescribeSpotPriceHistoryCommand,
   DescribeVolumesCommand,
   DescribeVolumesModificationsCommand,
@@ -59,6 +60,8 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
   'ec2:DescribeInstanceTypes': (clients, region) => clients.ec2(region).send(new DescribeInstanceTypesCommand(DRY)),
   'ec2:DescribeLaunchTemplateVersions': (clients, region) =>
     clients.ec2(region).send(new DescribeLaunchTemplateVersionsCommand({ Versions: ['$Latest'], ...DRY })),
+  'ec2:DescribeSpotInstanceRequests': (clients, region) =>
+    clients.ec2(region).send(new DescribeSpotInstanceRequestsCommand(DRY)),
   'ec2:DescribeSpotPriceHistory': (clients, region) =>
     clients.ec2(region).send(new DescribeSpotPriceHistoryCommand(DRY)),
   'ec2:DescribeVolumes': (clients, region) => clients.ec2(region).send(new DescribeVolumesCommand(DRY)),
