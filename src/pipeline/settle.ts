@@ -140,6 +140,11 @@ class Settling {
       wanted.map(({ id }) => id),
     );
     const newest = await this.stores.actions.newestOf(this.tx, organisation, [...open]);
+    const overtaken = await this.stores.actions.overtaken(
+      this.tx,
+      organisation,
+      [...newest.values()].map(({ id }) => id),
+    );
     const obstacles = new Map<string, readonly Reason[]>();
     for (const recommendation of wanted.filter(({ id }) => open.has(id))) {
       const last = newest.get(recommendation.id);
@@ -147,7 +152,7 @@ class Settling {
       const plan =
         now >= expiryOf(recommendation)
           ? EXPIRED
-          : mayAskAgain(last, recommendation)
+          : mayAskAgain(last, recommendation, overtaken.get(last?.id ?? '') ?? null)
             ? await planOf(this.stores, this.tx, organisation, recommendation, now)
             : JUST_ENDED;
       const hindrance = 'obstacle' in plan || recommendation.mode !== 'enforce' ? null : await this.hindrance(plan);
@@ -241,7 +246,7 @@ const JUST_ENDED: Plan = {
  * Whether an open recommendation may have another action after its last one. What a policy itself withdrew is
  * forgotten.
  */
-function mayAskAgain(last: Action | undefined, recommendation: Recommendation): boolean {
+function mayAskAgain(last: Action | undefined, recommendation: Recommendation, overtakenAt: number | null): boolean {
   if (
     last === undefined ||
     (last.state === 'refused' && last.reasons.some(({ code }) => code === 'superseded') && !isApprovedByPerson(last))
@@ -253,6 +258,7 @@ function mayAskAgain(last: Action | undefined, recommendation: Recommendation): 
       hasLapsed: false,
       action: { endedAt: last.endedAt },
       asksForOther: asksForOther(last, recommendation),
+      overtakenAt,
     },
     newestEvidence(recommendation),
   );

@@ -204,6 +204,30 @@ describe('the guard', async () => {
     );
   });
 
+  it('does again what its own document has undone, without the half hour of what is only proposed on', async () => {
+    await w.document('enforce');
+    await w.limits({ cooldownMinutes: 0 });
+    w.cloud.add(instance('i-cal'));
+    const ask = async (action: 'Stop' | 'Start'): Promise<string[]> => {
+      w.script.wants = [{ action, target: 'i-cal', ...(action === 'Start' ? { change: { replicas: 1 } } : {}) }];
+      await w.look(MINUTE_MS);
+      return (await w.all()).flatMap((one) =>
+        one.target === 'instance/i-cal' ? [`${one.effect.kind} ${one.state}`] : [],
+      );
+    };
+    await w.pass(2 * HOUR_MS);
+    expect(await ask('Stop')).toEqual(['stop confirmed']);
+    // Proposed on, what is stopped rests.
+    expect(await ask('Stop')).toEqual(['stop confirmed']);
+    expect(await ask('Start')).toEqual(['stop confirmed', 'start confirmed']);
+    expect(await ask('Stop')).toEqual(['stop confirmed', 'start confirmed', 'stop confirmed']);
+    // Somebody else has started it: that is not the document's to undo at once.
+    w.cloud.change('instance/i-cal', { state: 'running', billing: 'billed' });
+    expect(await ask('Stop')).toHaveLength(3);
+    w.script.wants = [];
+    await w.limits({});
+  });
+
   it('acts on no reading that is older than the limit allows, however long a provider or a lock took', async () => {
     w.cloud.add(instance('i-10'));
     w.cloud.beforeRead = async () => {

@@ -6,6 +6,7 @@
  * The policies are asked with the same view that recommendations are made of, so that it says what they do. The
  * invariant: it never answers without a reason; where no document holds, that is the reason.
  */
+import { REOPEN_AFTER_MS } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
 import { candidatesOf } from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
@@ -194,11 +195,17 @@ const stateOf = (made: StoredRecommendation, action: Action | null): ExplainedRe
   action: action === null ? null : `${action.id} ${action.state}`,
   because:
     action !== null && made.status !== 'open'
-      ? (action.reasons[0]?.message ?? null)
+      ? (action.reasons[0]?.message ?? restsUntil(made, action))
       : made.obstacles.length > 0
         ? made.obstacles.map(({ message }) => message).join('; ')
         : null,
 });
+
+/** What is proposed on although it was done: when it is a new question. */
+const restsUntil = ({ status }: StoredRecommendation, { endedAt }: Action): string | null =>
+  status === 'approved' && endedAt !== null
+    ? `done for now: evidence from ${formatInstant(endedAt + REOPEN_AFTER_MS)} on may ask for it again`
+    : null;
 
 function explanationsOf(
   document: StoredPolicy,

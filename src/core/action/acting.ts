@@ -393,6 +393,11 @@ export interface Decided {
   readonly decidedAt?: number;
   /** Its newest action was done, and another number is proposed now (`asksForOther`). */
   readonly asksForOther?: boolean;
+  /**
+   * Since its newest action its document has done something else to the target, which was over then, in epoch
+   * milliseconds; absent or null: it has not.
+   */
+  readonly overtakenAt?: number | null;
 }
 
 /** Whether a recommendation asks for another number of replicas than the action that was done last has set. */
@@ -411,17 +416,19 @@ export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
  * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
- * replicas is one with the first evidence after the action, and the cooldown paces it. A decision that
+ * replicas is one with the first evidence after the action, and the cooldown paces it; so is what its own document has
+ * changed back since (stopped, started by the calendar, and to be stopped again). A decision that
  * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: an evaluation did
  * not propose it, and a later one does; after a rejection half an hour later at the earliest. An evaluation that saw
  * nothing, as readings were missing, lets nothing pass.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
-  const { status, hasLapsed, action, decidedAt, asksForOther: isOther } = decided;
+  const { status, hasLapsed, action, decidedAt, asksForOther: isOther, overtakenAt = null } = decided;
   if (action !== null && action.endedAt === null) return false;
   if (status === 'approved' && (action === null || action.endedAt === null)) return hasLapsed;
   if (isOther === true && status === 'approved')
     return evidenceAt !== null && evidenceAt > (action?.endedAt ?? Infinity);
+  if (overtakenAt !== null && status === 'approved') return evidenceAt !== null && evidenceAt > overtakenAt;
   const rests = Math.max(action?.endedAt ?? -Infinity, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
   if (status === 'rejected') return hasLapsed && (evidenceAt ?? Infinity) >= rests;
   return evidenceAt !== null && evidenceAt >= rests;

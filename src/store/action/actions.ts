@@ -168,6 +168,11 @@ const REACHED: Readonly<Partial<Record<ActionState, string>>> = {
   confirmed: 'confirmed_at',
 };
 
+/** Of an action `a` with a document: when that had last done something to the target after it; null: it has not. */
+export const OVERTAKEN = `(select max(coalesce(n.ended_at, n.applied_at)) from action n
+  where n.organisation = a.organisation and n.connection = a.connection and n.target = a.target
+    and n.document = a.document and n.no > a.no and n.rollback_of is null and n.applied_at is not null)`;
+
 export class ActionStore {
   constructor(private readonly db: Queryable) {}
 
@@ -387,6 +392,15 @@ export class ActionStore {
       [organisation, recommendations],
     );
     return new Map(rows.map((row) => [row.recommendation ?? '', actionOf(row)]));
+  }
+
+  /** When the document of each action had last done something to its target after it; those that it has not lack. */
+  async overtaken(db: Queryable, organisation: string, ids: readonly string[]): Promise<Map<string, number>> {
+    const rows = await db.query<{ id: string; at: Date | null }>(
+      `select a.id, ${OVERTAKEN} as at from action a where a.organisation = $1 and a.id = any($2::text[])`,
+      [organisation, ids],
+    );
+    return new Map(rows.flatMap(({ id, at }) => (at === null ? [] : [[id, at.getTime()] as const])));
   }
 
   /** A page, newest first; `before` is the place of the last one seen. */

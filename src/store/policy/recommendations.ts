@@ -12,6 +12,7 @@ import { effectFromJson, type ActionState, type EffectJson } from '../../core/ac
 import type { Reason } from '../../core/action/action.js';
 import { conflict, missing } from '../../core/errors.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
+import { OVERTAKEN } from '../action/actions.js';
 import type { Queryable, Transaction } from '../database.js';
 
 export type RecommendationStatus = 'open' | 'observed' | 'approved' | 'rejected' | 'superseded' | 'expired';
@@ -184,15 +185,17 @@ export class RecommendationStore {
       state: ActionState | null;
       effect: EffectJson | null;
       undone: Date | null;
+      overtaken: Date | null;
     }>(
       `select r.id, r.status, r.lapsed_at as lapsed, r.decided_at as decided, a.id as action, a.ended_at as ended, a.state, a.effect,
-         ${UNDONE} as undone
+         ${UNDONE} as undone, a.overtaken
        from recommendation r
-       left join lateral (select id, ended_at, state, effect from action where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
+       left join lateral (select id, ended_at, state, effect, ${OVERTAKEN} as overtaken from action a
+         where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
        where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`,
       [organisation, made.map(({ id }) => id)],
     );
-    const again = rows.filter(({ id, status, lapsed, action, ended, decided, state, effect, undone }) => {
+    const again = rows.filter(({ id, status, lapsed, action, ended, decided, state, effect, undone, overtaken }) => {
       const found = made.find((one) => one.id === id);
       return (
         found !== undefined &&
@@ -202,6 +205,7 @@ export class RecommendationStore {
             status: undone === null ? status : 'rejected',
             hasLapsed: lapsed !== null && (undone === null || lapsed > undone),
             action: action === null ? null : { endedAt: ended?.getTime() ?? null },
+            overtakenAt: overtaken?.getTime() ?? null,
             ...(decided === null ? {} : { decidedAt: (undone ?? decided).getTime() }),
             ...(state === null || effect === null
               ? {}

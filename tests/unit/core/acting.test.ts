@@ -454,6 +454,24 @@ describe('a decided question', () => {
       T,
       false,
     ],
+    [
+      'changed back since by its own document, with newer evidence',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, overtakenAt: T + 60_000 },
+      T + 60_001,
+      true,
+    ],
+    [
+      'changed back since by its own document, on what was seen before that',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, overtakenAt: T + 60_000 },
+      T + 60_000,
+      false,
+    ],
+    [
+      'rejected, whatever its document did since',
+      { status: 'rejected', hasLapsed: false, action: { endedAt: T }, overtakenAt: T + 60_000 },
+      T + 60_001,
+      false,
+    ],
     ['no evidence', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, null, false],
     [
       'rejected, and the situation goes on',
