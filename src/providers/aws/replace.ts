@@ -44,7 +44,9 @@ export async function startAnother(
   if (found === undefined) return refused('not-found', `${id} is not there`);
   const earlier = await successorOf(clients, region, token);
   if (earlier !== null)
-    return hasEnded(earlier) ? endedAgain(id, earlier) : endOld(clients, { region, id }, besides(id, earlier), earlier);
+    return hasEnded(earlier)
+      ? endedAgain(id, earlier)
+      : endOld(clients, { region, id }, inPlaceOf(id, earlier), earlier);
   const labels = labelsOf(found.instance.Tags);
   const from = templateOf(labels);
   if (from === null)
@@ -70,7 +72,7 @@ export async function startAnother(
     () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token))),
     (answer) => {
       successor = answer.Instances?.[0] ?? {};
-      return `${besides(id, successor)}${leftBehind(instance)}`;
+      return `${inPlaceOf(id, successor)}${leftBehind(instance)}`;
     },
   );
   if (started.kind !== 'taken') return started;
@@ -78,7 +80,7 @@ export async function startAnother(
   return hasEnded(successor) ? endedAgain(id, successor) : endOld(clients, { region, id }, started.detail, successor);
 }
 
-const besides = (id: string, { InstanceId = 'another' }: Instance): string =>
+const inPlaceOf = (id: string, { InstanceId = 'another' }: Instance): string =>
   `${InstanceId} runs in the place of ${id}`;
 
 /** What was started under a token runs no more: it takes nobody's place. */
