@@ -244,7 +244,10 @@ export class BillDelivery {
     const prefix = `${periodKey(scope)}|`;
     const together = [...delivered].filter(([other]) => other !== key && other.startsWith(prefix));
     const problems: Problem[] = [];
-    const own = { delivery: scope.id, digest: scope.digest, prefix };
+    // A file that was there with other lines is no copy of another one of which it has the lines now.
+    const before = await deliveryOf(this.tx, { ...scope, organisation, source, key });
+    const isChanged = before !== undefined && !before.digest.equals(scope.digest);
+    const own = { delivery: scope.id, digest: isChanged ? NO_DIGEST : scope.digest, prefix };
     const ids = together.flatMap(([, { id, digest }]) => (digest.equals(scope.digest) ? [] : [id]));
     for (const other of await sharedLines(this.tx, organisation, source, own, [...delivered.keys()], ids)) {
       const file = fileOf(other.scope ?? together.find(([, { id }]) => id === other.delivery)?.[0] ?? '');

@@ -22,6 +22,7 @@ import { idWords, keyBytes, wordsKey } from './digests.js';
 import type { TeamDay } from './raw.js';
 import { takeBackSaid } from './confirmed.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
+import { refuseRepeats } from './restored.js';
 import { supplementItems } from './scopes.js';
 import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
@@ -157,6 +158,7 @@ class Undoing {
     for (const { id, source: from } of restored) {
       const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
       days.push(...(made?.days ?? []));
+      await refuseRepeats(tx, organisation, id);
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
       this.workItems.push(...(await supplementItems(tx, organisation, from, bill?.scope ?? '')));
       this.restored.push({
