@@ -97,6 +97,10 @@ async function world(params: Record<string, unknown>) {
       const [look] = looks;
       return `${look?.leftAlone?.code}: ${look?.leftAlone?.message}`;
     },
+    async because(): Promise<string | null> {
+      const { looks } = await explain(stores, policies, 'default', target, clock.at);
+      return looks[0]?.recommendation?.because ?? null;
+    },
   };
 }
 
@@ -107,10 +111,11 @@ const office = {
 
 describe('A calendar over machines that nobody measures', () => {
   it('stops them by their fleet names and starts them again, also after a restart', async () => {
-    const { until, restart, done, said, cloud, target } = await world(office);
+    const { until, restart, done, said, because, cloud, target } = await world(office);
     await until(18, 20, 10);
     expect(cloud.target(target)?.state).toBe('stopped');
     expect(await said()).toBe('stopped-by-calendar: it is started again at 2026-11-19T08:00:00Z');
+    expect(await because()).toBe('done for now: evidence from 2026-11-18T20:30:00Z on may ask for it again');
     restart();
     await until(19, 8, 10);
     expect(cloud.target(target)?.state).toBe('running');

@@ -29,6 +29,7 @@ import {
   type Piece,
   type UnverifiableReason,
 } from './evidence.js';
+import { asMetered, heldAtOnce, hasMoreSpot, lastBefore, type RanBefore } from './ran-before.js';
 import { DAY_MS, HOUR_MS, hourOf, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
@@ -56,6 +57,8 @@ interface Span extends Interval {
   readonly claimedUntil: number;
   /** GPU parts that its meter saw held at once in the day before; null: none were. */
   readonly meteredParts: number | null;
+  /** What its meter saw last before the action, by term and resource; null: nothing. */
+  readonly ranBefore: RanBefore | null;
   /** Of a shifted world: when the one piece would have been done. */
   readonly doneAt: number;
 }
@@ -131,6 +134,7 @@ function spanOf(member: Member, effects: readonly AppliedEffect[], pieces: reado
     end,
     claimedUntil,
     meteredParts: heldAtOnce(own, { start: from - DAY_MS, end: from }),
+    ranBefore: lastBefore(own, from),
     doneAt: from + Number(shifted),
   };
 }
@@ -141,22 +145,6 @@ function raisedAt(pieces: readonly Piece[], afterParts: number, confirmedAt: num
     if (partMsWithin(pieces, { start: hour, end: hour + HOUR_MS }) > BigInt(afterParts) * BigInt(HOUR_MS)) return hour;
   }
   return Infinity;
-}
-
-/** The most GPU parts at one instant of the interval; null: none at all. */
-function heldAtOnce(pieces: readonly Piece[], { start, end }: Interval): number | null {
-  const steps = pieces
-    .filter(({ record }) => record.start < end && record.end > start)
-    .flatMap(
-      ({ record }) =>
-        [
-          [record.start, record.gpuParts ?? 0],
-          [record.end, -(record.gpuParts ?? 0)],
-        ] as const,
-    );
-  let [held, most] = [0, 0];
-  for (const [, parts] of [...steps].sort(([a, x], [b, y]) => a - b || x - y)) most = Math.max(most, (held += parts));
-  return most === 0 ? null : most;
 }
 
 function chainHours(
@@ -267,14 +255,22 @@ function undone(level: Level, span: Span, window: Interval): Level {
     case 'held':
       return [
         ...others,
-        ...cappedAt(world.holdings, span.meteredParts).flatMap((holding) => standing(holding, targets, window)),
+        ...cappedAt(asMetered(world.holdings, span.ranBefore), span.meteredParts).flatMap((holding) =>
+          standing(holding, targets, window),
+        ),
       ];
     case 'shifted':
       return window.start < span.doneAt
-        ? [...others, ...world.holdings.flatMap((holding) => standing(holding, targets, window))]
+        ? [
+            ...others,
+            ...asMetered(world.holdings, span.ranBefore).flatMap((holding) => standing(holding, targets, window)),
+          ]
         : others;
     case 'term':
-      return [...others, ...own.flatMap((piece) => splitBySpot(piece, world.spotRatio))];
+      // A share of new machines has changed nothing as long as no machine runs on spot that did not before.
+      return hasMoreSpot(own, span.ranBefore, window)
+        ? [...others, ...own.flatMap((piece) => splitBySpot(piece, world.spotRatio))]
+        : level;
     case 'size':
       return [
         ...others,

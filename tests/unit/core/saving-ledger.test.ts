@@ -172,6 +172,38 @@ describe('other actions', () => {
     ]);
   });
 
+  it('spot: what changed no machine saves nothing, and the scale-in after it has its saving', () => {
+    const moved = applied('a1', 1, { kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(2));
+    const scaled = applied(
+      'a2',
+      2,
+      { kind: 'scale', target: 'asg/train', replicas: 1 },
+      group(2, { spotRatio: 1, term: 'on-demand' }),
+    );
+    const records = [...groupUsage(2, -1, 2), ...groupUsage(1, 2, 4)];
+    const savings = savingsOf([moved, scaled], records, { hours: 4 });
+    expect(shown(savings, 'a1')).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 0],
+    ]);
+    expect(shown(savings, 'a2')).toEqual([
+      [2, 80],
+      [3, 80],
+    ]);
+    // Of a group that was half spot by its setting, and on demand by its machines.
+    const half = applied(
+      'a3',
+      1,
+      { kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 },
+      group(2, { spotRatio: 0.5 }),
+    );
+    expect(shown(savingsOf([half], groupUsage(2, -1, 3), { hours: 3 }), 'a3')).toEqual([
+      [1, 0],
+      [2, 0],
+    ]);
+  });
+
   it('spot that is dearer is a loss, and says so', () => {
     const dear = contextWith([
       instancePrice('80', { minimumSeconds: 0 }),
