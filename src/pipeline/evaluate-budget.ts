@@ -7,14 +7,22 @@
  * budget that was reserved for them, and evaluates again when a
  * reservation expires.
  */
-import { crossings, raised, evaluateBudget, type Forecaster, type NotifiedCrossing } from '../core/budget/budget.js';
-import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
+import {
+  crossings,
+  raised,
+  evaluateBudget,
+  type Budget,
+  type Forecaster,
+  type NotifiedCrossing,
+} from '../core/budget/budget.js';
+import type { FxTable } from '../core/price/fx.js';
+import { periodOf, parseDay, startOfLocalDay, DAY_MS, type Interval } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
-import { isBeingPriced } from '../store/budget/being-priced.js';
+import { isBeingPriced, MOST_HELD_MS } from '../store/budget/being-priced.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
 import { unnamedUsage } from '../store/budget/unnamed.js';
 import { unpricedOfBudget } from '../store/budget/unpriced.js';
-import type { Queryable } from '../store/database.js';
+import type { Queryable, Transaction } from '../store/database.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
 import type { ReservationStore } from '../store/budget/reservations.js';
@@ -28,12 +36,22 @@ const PUT_BACK_MS = 2000;
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
   forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
+interface Stores {
+  readonly organisations: OrganisationStore;
+  readonly prices: PriceStore;
+  readonly budgets: BudgetStore;
+  readonly reservations: ReservationStore;
+}
+
 export function evaluateBudgetStage(
   organisations: OrganisationStore,
   prices: PriceStore,
   budgets: BudgetStore,
   reservations: ReservationStore,
 ): Stage {
+  const stores: Stores = { organisations, prices, budgets, reservations };
+  /** Since when keys are put back, by this process. */
+  const held = new Map<string, number>();
   return {
     name: 'budget.weigh',
     most: 20,
@@ -42,62 +60,85 @@ export function evaluateBudgetStage(
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
+      const teams = await budgets.teamsUnder(tx, organisation, budget.team);
       const workItems: WorkItem[] = [];
       for (const key of keys) {
         const day = parseDay(lastPart(key));
         if (day === null) continue;
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
+        const item = { stage: 'budget.weigh', partition, key };
         // Its last state stands until then: it is put back, and keeps nobody from doing what it waits for.
-        if (await isBeingPriced(tx, organisation, period, now)) {
-          workItems.push({ stage: 'budget.weigh', partition, key, pauseMs: PUT_BACK_MS });
+        const since = held.get(key) ?? now;
+        if (now - since < MOST_HELD_MS && (await isBeingPriced(tx, organisation, period, teams, now))) {
+          held.set(key, since);
+          workItems.push({ ...item, pauseMs: PUT_BACK_MS });
           continue;
         }
-        // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
-        const held = await reservations.settle(
-          tx,
-          organisation,
-          budget,
-          { period, asOf, now },
-          () => budgets.teamsUnder(tx, organisation, budget.team),
-          fx,
-        );
-        const { points, unconverted, unstated, setAside } = await budgets.spend(tx, organisation, budget, period, fx);
-        const teams = await budgets.teamsUnder(tx, organisation, budget.team);
-        const unnamed = await unnamedUsage(tx, organisation, budget, teams, period);
-        const unpriced = await unpricedOfBudget(tx, organisation, budget, teams, period);
-        const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
-        const state = evaluateBudget({
-          budget,
-          instant,
-          spend: points.filter((point) => point.at <= asOf),
-          committed: owed.reduce((sum, point) => sum + point.nanos, 0n),
-          reserved: held.nanos,
-          now: asOf,
-          forecaster,
-        });
-        await budgets.saveState(
-          tx,
-          organisation,
-          state,
-          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated, setAside, unnamed, unpriced },
-          now,
-          held.nanos,
-        );
-        if (held.nextExpiry !== null)
-          workItems.push({ stage: 'budget.weigh', partition, key, notBefore: held.nextExpiry });
-        const notified = await budgets.notified(tx, organisation, budget.id, period);
-        const changed = raised(state, notified);
-        await budgets.saveNotified(tx, organisation, budget.id, period, changed, now);
-        const sameAs = (one: NotifiedCrossing) => (other: NotifiedCrossing) =>
-          one.kind === other.kind && one.ratio === other.ratio;
-        const standing = notified.map((one) => changed.find(sameAs(one)) ?? one);
-        await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
+        held.delete(key);
+        const again = await evaluatePeriod(stores, tx, organisation, { budget, teams, instant, period, asOf, now, fx });
+        if (again !== null) workItems.push({ ...item, notBefore: again });
         workItems.push({ stage: 'recommendation.make', partition: budget.team, key: budget.team });
       }
       return workItems;
     },
   };
+}
+
+interface Asked {
+  readonly budget: Budget;
+  /** The budget's and those under it. */
+  readonly teams: readonly string[];
+  readonly instant: number;
+  readonly period: Interval;
+  readonly asOf: number;
+  readonly now: number;
+  readonly fx: FxTable;
+}
+
+/** Keeps the state of a period and the thresholds it crosses; returns when a reservation of it expires next. */
+async function evaluatePeriod(
+  { budgets, reservations }: Stores,
+  tx: Transaction,
+  organisation: string,
+  { budget, teams, instant, period, asOf, now, fx }: Asked,
+): Promise<number | null> {
+  // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
+  const reserved = await reservations.settle(
+    tx,
+    organisation,
+    budget,
+    { period, asOf, now },
+    () => Promise.resolve([...teams]),
+    fx,
+  );
+  const { points, unconverted, unstated, setAside } = await budgets.spend(tx, organisation, budget, period, fx);
+  const lacking = {
+    unconverted: [...new Set([...unconverted, ...reserved.unconverted])],
+    unstated,
+    setAside,
+    unnamed: await unnamedUsage(tx, organisation, budget, teams, period),
+    unpriced: await unpricedOfBudget(tx, organisation, budget, teams, period),
+  };
+  const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
+  const state = evaluateBudget({
+    budget,
+    instant,
+    spend: points.filter((point) => point.at <= asOf),
+    committed: owed.reduce((sum, point) => sum + point.nanos, 0n),
+    reserved: reserved.nanos,
+    now: asOf,
+    forecaster,
+  });
+  await budgets.saveState(tx, organisation, state, lacking, now, reserved.nanos);
+  const notified = await budgets.notified(tx, organisation, budget.id, period);
+  const changed = raised(state, notified);
+  await budgets.saveNotified(tx, organisation, budget.id, period, changed, now);
+  const sameAs = (one: NotifiedCrossing) => (other: NotifiedCrossing) =>
+    one.kind === other.kind && one.ratio === other.ratio;
+  const standing = notified.map((one) => changed.find(sameAs(one)) ?? one);
+  await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
+  return reserved.nextExpiry;
 }
 
 /** Enqueues every budget over the given teams, for the periods that the days (UTC) may lie in. */

@@ -53,6 +53,34 @@ const only = (bursar: TestBursar, stage: string, partition: string): Promise<num
   bursar.runner.runPartition({ organisation: 'default', stage, partition }, async (done) => done >= 30);
 
 describe('a budget beside a bill that has just come', () => {
+  it('is weighed within five minutes though bills and usage never cease to come', async () => {
+    const bursar = await world();
+    await set(bursar);
+    await bursar.runner.drain();
+    const from = bursar.clock.at;
+    let rounds = 0;
+    for (let n = 0; (await spent(bursar))[0] === 0 && n < 20; n += 1) {
+      rounds = n;
+      bursar.clock.at += 45_000;
+      const hour = NOW - (n + 1) * HOUR;
+      await bursar.take([metered(`m${n}`, { start: hour, end: hour + HOUR })], { source: 'meter' });
+      await bursar.take([billed(`b${n}`, '7.00', { account: `other-${n}`, start: hour, end: hour + HOUR }, NOVEMBER)], {
+        source: `bill-${n}`,
+      });
+      await bursar.db.query(`update work set done = wanted where stage = 'bill.settle'`);
+      for (const stage of ['cost.price', 'cost.rollup']) await only(bursar, stage, 'unallocated');
+      await enqueue(bursar.db, 'default', [
+        { stage: 'cost.price', partition: 'unallocated', key: `unallocated/${'2026-11-20'}` },
+        { stage: 'budget.weigh', partition: 'b', key: 'b/2026-11-01' },
+      ]);
+      await only(bursar, 'budget.weigh', 'b');
+    }
+    expect((await spent(bursar))[0]).toBeGreaterThan(0);
+    // Held at first, and no longer than is said.
+    expect(rounds).toBeGreaterThan(3);
+    expect(bursar.clock.at - from).toBeLessThanOrEqual(MOST_HELD_MS + 2 * 45_000);
+  });
+
   it('is not weighed before the usage that stands for its lines has a price', async () => {
     const bursar = await world();
     await set(bursar);

@@ -315,7 +315,7 @@ describe('doctor of a server', () => {
   });
 
   it('says how each fleet was read, and how new its evidence is', async () => {
-    const now = new Date().toISOString();
+    const now = new Date(0).toISOString();
     const read = { readAt: now, completeAt: now, complete: true, stale: false, targets: 6, problems: [] };
     fleets = [
       { connection: 'aws', ...read },
@@ -325,7 +325,7 @@ describe('doctor of a server', () => {
     sources = [
       { name: 'prometheus', ...source },
       { name: 'half', ...source, coverage: 0.5 },
-      { name: 'old', ...source, readTo: '2026-01-01T00:00:00Z' },
+      { name: 'old', ...source, readTo: '1969-12-31T00:00:00Z' },
     ];
     const { findings } = JSON.parse((await bursar(['doctor', '--json'])).out) as {
       findings: { check: string; status: string; detail: string }[];

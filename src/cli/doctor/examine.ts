@@ -30,7 +30,11 @@ export async function examineRemote({ context }: Session, seconds: number): Prom
   const names = ['BURSAR_URL', 'BURSAR_API_KEY'].filter((name) => environment[name]);
   const settings = problems.length > 0 ? problems : [ok('configuration', `set: ${names.join(', ')}`)];
   const api = new Api(new HttpTransport(remote));
-  return { findings: [...settings, ...(await examineServer(api, remote.url, seconds))], settings: [], permissions: [] };
+  return {
+    findings: [...settings, ...(await examineServer(api, remote.url, context.clock, seconds))],
+    settings: [],
+    permissions: [],
+  };
 }
 
 /** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */

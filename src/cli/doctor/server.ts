@@ -3,6 +3,7 @@
  * stands, and how well it knows its fleets and their evidence. By its open routes and the key; nothing of this
  * machine's database is touched, and no provider is asked: `bursar doctor --local`, on the server, does.
  */
+import type { Clock } from '../../core/time.js';
 import type { Api } from '../client/api.js';
 import { FleetClient } from '../client/fleet.js';
 import { SignInClient } from '../client/sign-in.js';
@@ -20,7 +21,7 @@ interface Readiness {
 const MOST_LAG_SECONDS = 600;
 
 /** One after the other: a server that is away is said once. */
-export async function examineServer(api: Api, url: string, seconds: number): Promise<Finding[]> {
+export async function examineServer(api: Api, url: string, clock: Clock, seconds: number): Promise<Finding[]> {
   try {
     await within(seconds, api.call('GET', '/healthz', { isOpen: true }));
   } catch (error) {
@@ -37,7 +38,7 @@ export async function examineServer(api: Api, url: string, seconds: number): Pro
   if (key.some(({ status }) => status === 'wrong')) return answers;
   const [fleets, evidence] = await Promise.all([
     checked('providers', () => providers(fleet, seconds)),
-    checked('telemetry', () => telemetry(fleet, seconds)),
+    checked('telemetry', () => telemetry(fleet, clock, seconds)),
   ]);
   return [...answers, ...fleets, ...evidence];
 }
@@ -120,11 +121,11 @@ async function providers(fleet: FleetClient, seconds: number): Promise<Finding[]
 }
 
 /** How new the evidence of each source is. */
-async function telemetry(fleet: FleetClient, seconds: number): Promise<Finding[]> {
+async function telemetry(fleet: FleetClient, clock: Clock, seconds: number): Promise<Finding[]> {
   const sources = await within(seconds, fleet.sources());
   return sources.map(({ name, readTo, coverage, problems }) => {
     const check = `telemetry ${name}`;
-    const age = Math.max(0, Math.round((Date.now() - Date.parse(readTo)) / 1000));
+    const age = Math.max(0, Math.round((clock.now() - Date.parse(readTo)) / 1000));
     const missing =
       coverage !== null && coverage < 1 ? [`${Math.floor(coverage * 100)} % of the exporters answer`] : [];
     const found = [`the newest evidence is of ${readTo}`, ...missing, ...problems];

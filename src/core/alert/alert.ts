@@ -70,6 +70,8 @@ export interface BudgetNews {
   /** ISO 8601. */
   readonly periodStart: string;
   readonly periodEnd: string;
+  /** Where the budget's zone was changed: how its period began when the threshold was reached. */
+  readonly reachedIn?: string;
   /** The period by its name in the budget's zone, `2026-11`; absent in alerts of before it was kept. */
   readonly period?: string;
   readonly threshold: ThresholdNews;
@@ -316,10 +318,11 @@ export const crossingIdentity = ({
   team,
   budget,
   periodStart,
+  reachedIn = periodStart,
   threshold,
   round = 1,
-}: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold' | 'round'>): string =>
-  joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio, ...(round === 1 ? [] : [String(round)]));
+}: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'reachedIn' | 'threshold' | 'round'>): string =>
+  joined('budget', team, budget, reachedIn, threshold.kind, threshold.ratio, ...(round === 1 ? [] : [String(round)]));
 
 /** By gravity: what is spent before what is forecast, and of each the higher threshold. */
 const graver = (a: BudgetNews, b: BudgetNews): number =>

@@ -167,19 +167,19 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
   const all = await db.query<{
     team: string;
     budget: string;
-    start: Date;
+    reached_in: Date;
     kind: 'actual' | 'forecast';
     ratio: string;
     round: number;
   }>(
-    `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio, c.round from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
+    `select b.team, c.budget, ${REACHED_IN} as reached_in, c.kind, trim_scale(c.ratio)::text as ratio, c.round from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      where c.organisation = $1 and c.crossed_at > $2 and not exists (
        select 1 from work w where w.organisation = $1 and w.lane = c.budget and w.stage = 'budget.weigh' and w.urgent
          and w.done < w.wanted and w.parked_at is null)`,
     [organisation, since],
   );
-  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio, round }) =>
-    crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio }, round }),
+  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, reached_in, kind, ratio, round }) =>
+    crossingIdentity({ team, budget, periodStart: reached_in.toISOString(), threshold: { kind, ratio }, round }),
   );
   if (fresh.length === 0) return [];
   const rows = await db.query<CrossingRow>(
@@ -189,9 +189,13 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
   return rows.map(budgetNews);
 }
 
+/** Where a budget's zone was changed: the beginning that its period had when the threshold was reached. */
+const REACHED_IN = `coalesce((c.value->>'reachedIn')::timestamptz, c.period_start)`;
+
 interface CrossingRow {
   readonly spec: Budget;
   readonly start: Date;
+  readonly reached_in: Date;
   readonly until: Date;
   readonly kind: 'actual' | 'forecast';
   readonly ratio: string;
@@ -199,12 +203,12 @@ interface CrossingRow {
   readonly state: BudgetStateJson;
 }
 
-const CROSSING = `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, c.round, s.state
+const CROSSING = `select b.spec, c.period_start as start, ${REACHED_IN} as reached_in, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, c.round, s.state
      from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
      where c.organisation = $1`;
 
-const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingRow): BudgetNews => ({
+const budgetNews = ({ spec, start, reached_in, until, kind, ratio, round, state }: CrossingRow): BudgetNews => ({
   kind: 'budget',
   team: spec.team,
   budget: spec.id,
@@ -213,6 +217,7 @@ const budgetNews = ({ spec, start, until, kind, ratio, round, state }: CrossingR
   period: periodName({ start: start.getTime(), end: until.getTime() }, spec.zone),
   threshold: { kind, ratio },
   ...(round === 1 ? {} : { round }),
+  ...(reached_in.getTime() === start.getTime() ? {} : { reachedIn: formatInstant(reached_in.getTime()) }),
   currency: state.currency,
   planned: state.planned ?? '0',
   spent: state.spent,

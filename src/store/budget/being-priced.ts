@@ -8,8 +8,8 @@ import type { Queryable } from '../database.js';
 import { aboutOf } from '../bill/reconciliation.js';
 
 /**
- * No budget waits longer for a bill: a line that is never done must not keep it from being evaluated. What is counted
- * then is what `costs` says too.
+ * No budget waits longer, whatever more comes meanwhile: a line that is never done, or bills without a pause, must not
+ * keep it from being evaluated. What is counted then is what `costs` says too.
  */
 export const MOST_HELD_MS = 5 * MINUTE_MS;
 
@@ -19,11 +19,15 @@ const OF_ALL_DAYS = ['usage.allocate', 'bill.settle'];
 
 const ABOUT = aboutOf('v');
 
-/** @param period of a budget: bills about it, and work on its days, are looked at */
+/**
+ * @param period of a budget: bills about it, and work on its days, are looked at
+ * @param teams that the budget counts
+ */
 export async function isBeingPriced(
   db: Queryable,
   organisation: string,
   { start, end }: Interval,
+  teams: readonly string[],
   now: number,
 ): Promise<boolean> {
   const [bill] = await db.query(
@@ -36,7 +40,7 @@ export async function isBeingPriced(
   const [work] = await db.query(
     `select 1 from work where organisation = $1 and done < wanted and parked_at is null and attempts = 0
        and not_before <= $2 and (stage = any($3::text[])
-         or stage = any($4::text[]) and right(key, 10) between $5 and $6) limit 1`,
+         or stage = any($4::text[]) and lane = any($7::text[]) and right(key, 10) between $5 and $6) limit 1`,
     [
       organisation,
       formatInstant(now),
@@ -44,6 +48,7 @@ export async function isBeingPriced(
       BY_DAY,
       formatInstant(start - DAY_MS).slice(0, 10),
       formatInstant(end + DAY_MS).slice(0, 10),
+      teams,
     ],
   );
   return work !== undefined;

@@ -189,7 +189,8 @@ export class BudgetStore {
   ): Promise<void> {
     await tx.query(
       `insert into crossing (organisation, budget, period_start, kind, ratio, round, crossed_at, value, plan_nanos, rearmed_at)
-       select organisation, budget, $4, kind, ratio, round, crossed_at, value, plan_nanos, rearmed_at
+       select organisation, budget, $4, kind, ratio, round, crossed_at,
+         jsonb_build_object('reachedIn', period_start) || value, plan_nanos, rearmed_at
        from crossing where organisation = $1 and budget = $2 and period_start = $3 on conflict do nothing`,
       [organisation, budget, formatInstant(from), formatInstant(to)],
     );
