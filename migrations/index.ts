@@ -47,6 +47,7 @@ import { OneOrganisation1764000000055 } from './0055-one-organisation.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
 import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
 import { CivilDays1764000000059 } from './0059-civil-days.js';
+import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -97,4 +98,5 @@ export const migrations = [
   CostViews1764000000057,
   ConfirmedBills1764000000058,
   CivilDays1764000000059,
+  AnsweringSince1764000000062,
 ];

@@ -612,6 +612,23 @@ describe('an exporter that answers and names no card any more', async () => {
   });
 });
 
+describe('an exporter that answers again after a silence, and names no card yet', async () => {
+  const { after, card } = await answering();
+
+  it('has as long as one that was just restarted, from its return: a reboot takes longer than a minute', async () => {
+    expect(await card()).toEqual([]);
+    expect(await after(15, { exportersUp: [] })).toEqual([]);
+    expect(await after(75, { exportersUp: [] })).toEqual([]);
+    expect([await after(15, {}), await after(15, {}), await after(40, {})]).toEqual([[], [], []]);
+    expect(await after(10, {})).toEqual(['gone']);
+  });
+
+  it('has it where nobody looked for a while, too', async () => {
+    expect(await card()).toEqual([]);
+    expect([await after(300, {}), await after(30, {}), await after(40, {})]).toEqual([[], [], ['gone']]);
+  });
+});
+
 describe('an exporter that answers and names other cards', async () => {
   const { clock, after, samples } = await answering();
 

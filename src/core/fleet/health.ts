@@ -99,6 +99,8 @@ export interface DeviceHistory {
    * been started.
    */
   readonly exporterNamesCards: boolean;
+  /** Since when its exporter answers without a break; absent: for long. One that has come back names no cards yet. */
+  readonly exporterSince?: number;
   /**
    * What the answer of its exporter without it says: it names other cards, as many, of the same machine (which was
    * moved, or has a new card) or of another (which has its address now); or its machine was started since it was seen.
@@ -246,7 +248,8 @@ const gone: Rule = (device, now, params) => {
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
   if (missingSeconds <= 0 || device.answer === 'another-card') return 'well';
   if (device.answer !== undefined) return 'unknown';
-  if (missingSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds))
+  const answeredSeconds = (exporterUpAt - Math.max(cardSeenAt, device.exporterSince ?? -Infinity)) / 1000;
+  if (answeredSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds))
     return 'unknown';
   if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
   return {

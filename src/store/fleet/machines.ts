@@ -88,7 +88,11 @@ export async function silencesOf(
           (confirmed === null || confirmed.getTime() >= one.since - ECHO_MS),
       )?.id ?? null;
     return {
-      silence: { ...one, machine: readingOf(one, own, isWhole(one, workload, targets)), takenAwayBy } satisfies Silence,
+      silence: {
+        ...one,
+        machine: readingOf(one, own, isWhole(one, workload, targets, own)),
+        takenAwayBy,
+      } satisfies Silence,
     };
   };
 }
@@ -174,14 +178,27 @@ function readingOf(
   return readings.sort((a, b) => rank(a) - rank(b))[0] ?? null;
 }
 
-/** Whether the group that a card works for has all that it wants, as it was read since; null: not known. */
-function isWhole({ since }: SilentExporter, workload: string | null, targets: readonly TargetRow[]): boolean | null {
+/**
+ * Whether the group that a card works for has all that it wants without the card's machine, as it was read since; null:
+ * not known. A group goes on counting a machine as ready that its cloud calls unwell.
+ */
+function isWhole(
+  { since }: SilentExporter,
+  workload: string | null,
+  targets: readonly TargetRow[],
+  own: readonly TargetRow[],
+): boolean | null {
   const group = targets.find(
     ({ target, connection, gone }) =>
       gone === null && workload !== null && (target === workload || `${connection}/${target}` === workload),
   );
   const replicas = group === undefined || group.seen.getTime() < since ? null : group.body.replicas;
-  return replicas === null || replicas.ready === null ? null : replicas.ready >= replicas.desired;
+  if (replicas === null || replicas.ready === null) return null;
+  const isUnwell = own.some(
+    ({ body, missed, gone }) =>
+      gone === null && missed === 0 && body.state === 'running' && (body.unwell ?? null) !== null,
+  );
+  return replicas.ready - (isUnwell ? 1 : 0) >= replicas.desired;
 }
 
 /**

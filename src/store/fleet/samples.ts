@@ -33,6 +33,8 @@ export interface SourceState {
   readonly silent?: readonly SilentExporter[];
   /** When exporters that name no card any more were started, epoch milliseconds; absent: not known. */
   readonly startedAt?: Readonly<Record<string, number>>;
+  /** As it is kept: since when exporters that came back within the hour answer, epoch milliseconds. */
+  readonly answeringSince?: Readonly<Record<string, number>>;
   readonly problems: readonly string[];
 }
 
@@ -166,9 +168,10 @@ export class SampleStore {
       exporters_up: string[] | null;
       silent: SilentExporter[];
       started_at: Record<string, number>;
+      answering_since: Record<string, number>;
       problems: string[];
     }>(
-      `select name, read_to, coverage, exporters_up, silent, started_at, problems from telemetry_source where organisation = $1 order by name`,
+      `select name, read_to, coverage, exporters_up, silent, started_at, answering_since, problems from telemetry_source where organisation = $1 order by name`,
       [organisation],
     );
     return rows.map((row) => ({
@@ -178,14 +181,16 @@ export class SampleStore {
       exportersUp: row.exporters_up,
       silent: row.silent,
       startedAt: row.started_at,
+      answeringSince: row.answering_since,
       problems: row.problems,
     }));
   }
 
   async saveState(tx: Queryable, organisation: string, state: SourceState, now: number): Promise<void> {
+    const before = await this.state(tx, organisation, state.name);
     await tx.query(
-      `insert into telemetry_source (organisation, name, read_to, coverage, exporters_up, problems, read_at, silent, started_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-       on conflict (organisation, name) do update set read_to = excluded.read_to, coverage = excluded.coverage, exporters_up = excluded.exporters_up, problems = excluded.problems, read_at = excluded.read_at, silent = excluded.silent, started_at = excluded.started_at`,
+      `insert into telemetry_source (organisation, name, read_to, coverage, exporters_up, problems, read_at, silent, started_at, answering_since) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       on conflict (organisation, name) do update set read_to = excluded.read_to, coverage = excluded.coverage, exporters_up = excluded.exporters_up, problems = excluded.problems, read_at = excluded.read_at, silent = excluded.silent, started_at = excluded.started_at, answering_since = excluded.answering_since`,
       [
         organisation,
         state.name,
@@ -196,6 +201,7 @@ export class SampleStore {
         formatInstant(now),
         JSON.stringify(state.silent ?? []),
         JSON.stringify(state.startedAt ?? {}),
+        JSON.stringify(answeringSince(state, before)),
       ],
     );
   }
@@ -258,7 +264,22 @@ export class SampleStore {
   }
 }
 
-type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'>;
+/** Two readings further apart than this do not tell whether an exporter answered all the while. */
+const BREAK_MS = 2 * MINUTE_MS;
+
+/** Of exporters that came back within the hour: the others answer for long. */
+function answeringSince(state: SourceState, before: SourceState | null): Record<string, number> {
+  const wentOn = before !== null && state.readTo - before.readTo <= BREAK_MS ? new Set(before.exportersUp) : new Set();
+  const since = (exporter: string): number =>
+    wentOn.has(exporter) ? (before?.answeringSince?.[exporter] ?? -Infinity) : state.readTo;
+  return Object.fromEntries(
+    (state.exportersUp ?? [])
+      .map((exporter) => [exporter, since(exporter)] as const)
+      .filter(([, at]) => at > state.readTo - HOUR_MS),
+  );
+}
+
+type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards' | 'exporterSince'>;
 
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
 function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: SourceState): Answer {
@@ -266,5 +287,9 @@ function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: 
   const isNaming = state.readTo - named < MINUTE_MS;
   // One that names none and runs since before has surely looked for them.
   const runsOn = (state.startedAt?.[exporter] ?? Infinity) < named;
-  return { exporterUpAt: isNaming && !runsOn ? named : state.readTo, exporterNamesCards: isNaming || runsOn };
+  return {
+    exporterUpAt: isNaming && !runsOn ? named : state.readTo,
+    exporterNamesCards: isNaming || runsOn,
+    exporterSince: state.answeringSince?.[exporter],
+  };
 }

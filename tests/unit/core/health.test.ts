@@ -155,6 +155,21 @@ describe('gone', () => {
       'unknown',
     ],
     ['an exporter has named no card for a minute', missing(65, 5, { exporterNamesCards: false }), 'found'],
+    [
+      'an exporter that names no card came back from a silence, as of a reboot, 50 seconds ago',
+      missing(120, 5, { exporterNamesCards: false, exporterSince: NOW - 55_000 }),
+      'unknown',
+    ],
+    [
+      'an exporter that came back has named no card for a minute since',
+      missing(180, 5, { exporterNamesCards: false, exporterSince: NOW - 65_000 }),
+      'found',
+    ],
+    [
+      'an exporter that came back 5 seconds before names others, not yet all',
+      missing(120, 5, { exporterSince: NOW - 10_000 }),
+      'unknown',
+    ],
   ])('%s', (_, one, expected) => expect(state(one, 'gone')).toBe(expected));
 });
 
