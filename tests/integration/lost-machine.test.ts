@@ -259,6 +259,21 @@ describe('a machine that dies with its exporter', () => {
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
   });
 
+  it('is so though its group, which goes on counting it as ready, looks whole', async () => {
+    const group = instance('train', {
+      target: 'train',
+      kind: 'group',
+      replicas: { desired: 2, ready: 2, min: 0, max: 4 },
+    });
+    const { run, actions } = await world(
+      targets(15, dies(31)),
+      (now) => [instance('host-1', now < at(31) ? {} : { unwell: 'SystemStatus impaired' }), group],
+      { spares: false },
+    );
+    await run(90);
+    expect((await actions()).map(({ effect }) => effect.kind)).toEqual(['replace']);
+  });
+
   it('is replaced by another like it where its cloud has taken it away for good', async () => {
     const ended = { by: 'cloud', because: 'StateReason Server.SpotInstanceTermination' } as const;
     const taken = instance('host-1', { state: 'gone', billing: 'ended', ended });
