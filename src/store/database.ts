@@ -33,7 +33,7 @@ export interface Patience {
 export const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 5000 };
 
 /** A transaction that the database asks to be run again is run so often at most. */
-const MOST_RUNS = 6;
+const MOST_RUNS = 8;
 
 /** One open transaction on one connection. */
 export class Transaction implements Queryable {
@@ -256,14 +256,17 @@ export class Database implements Queryable {
 
 const ignore = (): void => undefined;
 
-/** Runs work again, after a moment, for as long as the database asks for it. */
+/**
+ * Runs work again, after a moment, for as long as the database asks for it. Whoever met in a deadlock is found after a
+ * second (PostgreSQL's deadlock_timeout): pauses that are as long let the other one pass.
+ */
 async function repeating<T>(work: () => Promise<T>): Promise<T> {
   for (let run = 1; ; run++) {
     try {
       return await work();
     } catch (error) {
       if (run === MOST_RUNS || !isToBeRepeated(error)) throw error;
-      await pause(Math.random() * 10 * 2 ** run);
+      await pause(Math.random() * Math.min(2000, 50 * 2 ** run));
     }
   }
 }
