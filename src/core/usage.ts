@@ -105,6 +105,8 @@ export interface Charge {
    * is no bill itself.
    */
   readonly supplement?: boolean;
+  /** Whether the line is of a machine's own hours. Absent: the source does not tell. */
+  readonly machineHours?: boolean;
 }
 
 /** Which statement of a record counts: that of the highest revision, of one revision the latest. */

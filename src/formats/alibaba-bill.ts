@@ -38,6 +38,8 @@ const NAMES = {
   end: ['账单结束时间', '服务结束时间', 'UsageEndTime', 'Usage End Time'],
   instance: ['实例ID', '资产/资源实例ID', 'InstanceID', 'Instance ID'],
   spec: ['实例规格', 'InstanceSpec', 'Instance Spec'],
+  billing: ['计费方式', 'BillingType', 'Billing Type'],
+  item: ['计费项', 'BillingItem', 'Billing Item', '计费项Code', 'BillingItemCode', 'Billing Item Code'],
   region: ['地域', 'Region'],
   tags: ['实例标签', 'Tag', 'InstanceTag', 'Instance Tag'],
   list: ['原价', '官网价', '目录总价', 'PretaxGrossAmount', 'Pretax Gross Amount'],
@@ -103,6 +105,8 @@ function columnsOf(columns: NamedColumns) {
     end: columns.optional(...NAMES.end),
     instance: columns.optional(...NAMES.instance),
     spec: columns.optional(...NAMES.spec),
+    billing: columns.optional(...NAMES.billing),
+    item: columns.optional(...NAMES.item),
     region: columns.optional(...NAMES.region),
     tags: columns.optional(...NAMES.tags),
     list: columns.optional(...NAMES.list),
@@ -139,6 +143,9 @@ const TYPES: Readonly<Record<string, ChargeCategory | null>> = {
 
 const typeOf = (text: string): ChargeCategory | null | undefined => TYPES[text.replace(/[\s-]/g, '').toLowerCase()];
 
+/** Billable items that are the instance itself: `云服务器配置`, `Instance Type`. */
+const OWN_ITEM = /云服务器|实例|instance|server|cpu|gpu|comput/i;
+const OTHER_ITEM = /traffic|bandwidth|disk|storage|snapshot|image|流量|带宽|盘|存储|快照|镜像/i;
 const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
 
 class AlibabaReader {
@@ -171,6 +178,8 @@ class AlibabaReader {
     const prepaid = SUBSCRIPTION.test(cells.repeated(columns.subscription.at));
     const category = this.category(cells, prepaid);
     const spec = row.key(columns.spec.at, columns.spec.name);
+    const isOwn = this.isOwn(cells);
+    const isMachine = spec !== null && spec.startsWith('ecs.') && isOwn;
     const tax = row.amount(columns.tax.at, columns.tax.name);
     const line: UsageRecord = {
       id: String(cells.line),
@@ -180,7 +189,7 @@ class AlibabaReader {
       resource: row.resource(columns.instance.at, columns.instance.name),
       namespace: null,
       service: row.key(columns.product.at, columns.product.name),
-      sku: spec !== null && spec.startsWith('ecs.') ? spec : row.key(columns.commodity.at, columns.commodity.name),
+      sku: isMachine ? spec : row.key(columns.commodity.at, columns.commodity.name),
       region: row.key(columns.region.at, columns.region.name),
       term: null,
       gpuModel: null,
@@ -199,6 +208,7 @@ class AlibabaReader {
         list: row.amount(columns.list.at, columns.list.name),
         periodStart: month?.start ?? Number.NaN,
         periodEnd: month?.end ?? Number.NaN,
+        ...(isMachine || !isOwn ? { machineHours: isMachine } : {}),
       },
     };
     if (line.charge === null || tax === null || tax.unscaled === 0n) return [line];
@@ -208,6 +218,14 @@ class AlibabaReader {
         : row.currency(columns.taxCurrency.at, columns.taxCurrency.name);
     const charge = { ...line.charge, category: 'Tax' as const, currency, billed: tax, effective: tax, list: null };
     return [line, { ...line, id: `${line.id}/tax`, charge }];
+  }
+
+  /** Whether a line that names a machine's type is of the machine itself; its disks and traffic name it too. */
+  private isOwn(cells: Cells): boolean {
+    const { product, commodity, billing, item } = this.columns;
+    const name = cells.repeated(item.at);
+    if (name !== '' && !OWN_ITEM.test(name)) return false;
+    return ![product, commodity, billing, item].some(({ at }) => OTHER_ITEM.test(cells.repeated(at)));
   }
 
   /** The line's own times, else its day, else its billing cycle. */

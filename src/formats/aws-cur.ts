@@ -17,7 +17,7 @@ import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
-import { awsInstanceGpus, isNotHours } from './reading/aws-instances.js';
+import { awsInstanceGpus, awsMachine, awsMachineOf, isAwsMachineHours } from './reading/aws-instances.js';
 import { SplitCosts, type Costs } from './reading/aws-split.js';
 import { BillRow, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
@@ -94,6 +94,7 @@ function columnsOf(header: Header) {
     subAccount: optional('lineItem/UsageAccountId'),
     resource: optional('lineItem/ResourceId'),
     service: optional('product/ProductName', 'lineItem/ProductCode'),
+    product: optional('lineItem/ProductCode', 'product/ProductName'),
     usageType: optional('lineItem/UsageType'),
     instanceType: optional('product/instanceType'),
     sku: optional('product/sku'),
@@ -169,7 +170,7 @@ class CurReader {
   private readonly tagColumns: readonly { key: string; column: number; name: string }[];
   private readonly planTags = new Memo((text) => ({ tags: parseTags(text) }));
   private readonly skus = new Memo(storageOrTrafficSku);
-  private readonly notHours = new Memo((text) => ({ is: isNotHours(text) }));
+  private readonly machines = new Memo(awsMachineOf);
   private readonly gpus = new Memo((text) => ({ model: awsInstanceGpus(text)?.model ?? null }));
 
   constructor(
@@ -209,7 +210,8 @@ class CurReader {
   private isMachine(cells: Cells): boolean {
     return (
       cells.repeated(this.columns.operation).startsWith('RunInstances') &&
-      cells.repeated(this.columns.instanceType) !== '' &&
+      (cells.repeated(this.columns.instanceType) !== '' ||
+        this.machines.valueOf(cells.repeated(this.columns.usageType)) !== null) &&
       MACHINE_TYPES.has(cells.repeated(this.columns.type)) &&
       cells.text(this.columns.resource) !== ''
     );
@@ -267,8 +269,9 @@ class CurReader {
     row.interval(periodStart, periodEnd, row.named(columns.periodEnd, 'bill/BillingPeriodEndDate'), true);
     const { billed, effective } = this.costs(cells, type);
     const tags = this.tags(cells);
-    const isOther = this.notHours.valueOf(cells.repeated(columns.usageType)).is;
-    const instanceType = isOther ? null : row.key(columns.instanceType, 'product/instanceType');
+    const usageType = cells.repeated(columns.usageType);
+    const isHours = isAwsMachineHours(cells.repeated(columns.product), usageType);
+    const instanceType = awsMachine(isHours, row.key(columns.instanceType, 'product/instanceType'), usageType);
     return {
       id: this.id(cells),
       provider: 'AWS',
@@ -277,7 +280,7 @@ class CurReader {
       resource: row.resource(columns.resource, 'lineItem/ResourceId'),
       namespace: namespaceOf(tags),
       service: row.key(columns.service, 'product/ProductName'),
-      sku: instanceType ?? this.skus.valueOf(cells.repeated(columns.usageType)) ?? row.key(columns.sku, 'product/sku'),
+      sku: instanceType ?? this.skus.valueOf(usageType) ?? row.key(columns.sku, 'product/sku'),
       region: row.key(columns.region, 'product/regionCode'),
       term: this.term(cells, type),
       gpuModel: instanceType === null ? null : this.gpus.valueOf(instanceType).model,
@@ -297,6 +300,7 @@ class CurReader {
         periodEnd,
         // Blank until the report is final (AWS CUR data dictionary, bill/InvoiceId).
         ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
+        ...(isHours === null ? {} : { machineHours: isHours }),
         commitment: this.commitment(type),
       },
     };

@@ -22,10 +22,11 @@ import {
   type Term,
   type UsageRecord,
 } from '../core/usage.js';
+import { isOfMachines } from '../core/bill/links.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
-import { awsInstanceGpus, awsMachineOf, isNotHours } from './reading/aws-instances.js';
+import { awsInstanceGpus, awsMachine, isAwsMachineHours } from './reading/aws-instances.js';
 import { BillRow, MOST_RESOURCE_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
@@ -185,6 +186,7 @@ function columnsOf(header: Header) {
     skuTerm: header.optional('x_SkuTerm'),
     quantity: header.optional('ConsumedQuantity'),
     unit: header.optional('ConsumedUnit'),
+    pricingUnit: header.optional('PricingUnit'),
     tags: header.optional('Tags'),
     invoice: header.optional('InvoiceId'),
   };
@@ -203,9 +205,7 @@ class FocusReader {
   private readonly columns: ReturnType<typeof columnsOf>;
   private readonly row: BillRow;
   private readonly details = new Memo(skuDetailsOf);
-  private readonly machines = new Memo(awsMachineOf);
   private readonly skus = new Memo(storageOrTrafficSku);
-  private readonly notHours = new Memo((text) => ({ is: isNotHours(text) }));
   private readonly pricing = new Memo((text) => text.toLowerCase());
 
   constructor(header: Header) {
@@ -218,7 +218,8 @@ class FocusReader {
     row.begin(cells, problems);
     const isOlder = cells.repeated(columns.provider) === '' && cells.repeated(columns.olderProvider) !== '';
     const provider = row.provider(isOlder ? columns.olderProvider : columns.provider, 'ProviderName');
-    const details = this.machine(cells, provider);
+    const isHours = this.isHours(cells, provider);
+    const details = this.machine(cells, provider, isHours);
     const start = row.instant(columns.start, 'ChargePeriodStart');
     const end = row.instant(columns.end, 'ChargePeriodEnd');
     const periodStart = row.instant(columns.periodStart, 'BillingPeriodStart');
@@ -255,6 +256,7 @@ class FocusReader {
         periodEnd,
         // Null until the charge is on an invoice (FOCUS 1.2, InvoiceId).
         ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
+        ...(isHours === null ? {} : { machineHours: isHours }),
         commitment: this.commitment(cells),
         contracts: this.contracts(cells),
       },
@@ -267,13 +269,29 @@ class FocusReader {
   }
 
   /**
+   * Whether the line is a machine's own hours: AWS says it by usage type, others by service, meter and unit. Null where
+   * it says nothing, or where the machine that it states says more.
+   */
+  private isHours(cells: Cells, provider: string): boolean | null {
+    const { columns } = this;
+    const service = cells.repeated(columns.service);
+    const meter = cells.repeated(columns.usageType);
+    const known = provider === 'AWS' ? isAwsMachineHours(service, meter) : null;
+    if (known !== null) return known;
+    const details = this.details.valueOf(cells.repeated(columns.skuDetails));
+    if (service === '' || Object.values(details).some((stated) => stated !== null)) return null;
+    const unit = cells.repeated(columns.unit) || cells.repeated(columns.pricingUnit);
+    return (unit === '' || TIME.test(unit)) && isOfMachines(service, meter);
+  }
+
+  /**
    * What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not.
    */
-  private machine(cells: Cells, provider: string): SkuDetails {
+  private machine(cells: Cells, provider: string, isHours: boolean | null): SkuDetails {
     const details = this.details.valueOf(cells.repeated(this.columns.skuDetails));
     if (provider !== 'AWS') return details;
-    if (this.notHours.valueOf(cells.repeated(this.columns.usageType)).is) return NO_DETAILS;
-    const type = details.instanceType ?? this.machines.valueOf(cells.repeated(this.columns.usageType));
+    const type = awsMachine(isHours, details.instanceType, cells.repeated(this.columns.usageType));
+    if (isHours === false && type === null) return NO_DETAILS;
     const known = type === null ? null : awsInstanceGpus(type);
     return {
       instanceType: type,
@@ -350,6 +368,7 @@ class FocusReader {
 }
 
 const HOURS = /^(?:1 )?(?:hours?|hrs?)$/i;
+const TIME = /^(?:\d+ )?(?:hours?|hrs?|h|minutes?|min|seconds?|s)$/i;
 const INVOICED = { isFinal: true } as const;
 const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
 const THREE_YEARS = /\b(?:3|three)[ _-]?(?:y|yr|yrs|year|years)\b/i;

@@ -169,8 +169,13 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 
 /** Fees of committed use discounts: `Commitment v1: A100 in Americas for 1 Year`, `Commitment - dollar based v1: ...`. */
 const FEE = /^Commitment\b/;
-/** What is charged beside the hours of a machine, whose type stands in its labels too. */
-const NOT_HOURS = /\b(?:Egress|Data Transfer|Network|Licensing Fee|Snapshot|IP Charge|External IP)\b/i;
+const COMPUTE = 'Compute Engine';
+/**
+ * The hours of a machine, by its parts: `A2 Instance Core running in Americas`, `Nvidia Tesla A100 GPU attached to Spot
+ * Preemptible VMs running in Iowa`. All else that is charged because of it has its type in the labels too.
+ */
+const MACHINE_HOURS = /\b(?:Core|Ram|V?CPU|GPU)\b.*\brunning\b|\bGPU (?:slice|in)\b/i;
+const NOT_HOURS = /^(?:Licensing|Commitment|Sole Tenancy Premium)\b/i;
 const COMMITTED = /^COMMITTED_USAGE_DISCOUNT/;
 const GRANTED = 'PROMOTION';
 
@@ -209,9 +214,9 @@ class GcpReader {
     const credits = this.credits(cells);
     const billed = addDecimal(cost, credits.discount);
     const category = this.category(cells);
-    const isOther = NOT_HOURS.test(cells.repeated(columns.sku)) || cells.repeated(columns.unit) === 'bytes';
-    const machine = isOther ? null : this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
-    const gpuModel = this.gpuModel(cells);
+    const isHours = this.isMachineHours(cells);
+    const machine = isHours === false ? null : this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
+    const gpuModel = isHours === false ? null : this.gpuModel(cells);
     const tags = this.tags(cells);
     const line: UsageRecord = {
       id: String(cells.line),
@@ -240,9 +245,18 @@ class GcpReader {
         list: row.amount(columns.list, 'cost_at_list'),
         periodStart: month?.start ?? Number.NaN,
         periodEnd: month?.end ?? Number.NaN,
+        ...(isHours === null ? {} : { machineHours: isHours }),
       },
     };
     return [line, ...grantedLines(line, credits)];
+  }
+
+  /** Null where the line does not say what it is of. */
+  private isMachineHours(cells: Cells): boolean | null {
+    const service = cells.repeated(this.columns.service);
+    const sku = cells.repeated(this.columns.sku);
+    if (service !== '' && service !== COMPUTE) return false;
+    return sku === '' ? null : MACHINE_HOURS.test(sku) && !NOT_HOURS.test(sku);
   }
 
   private category(cells: Cells): ChargeCategory {

@@ -27,6 +27,8 @@ const NAMES = {
   owner: ['使用者UIN', '使用者 UIN', 'Owner Account ID'],
   product: ['产品名称', 'Product Name', 'ProductName'],
   subproduct: ['子产品名称', 'Subproduct Name', 'SubproductName'],
+  component: ['组件类型', 'Component Type', 'ComponentType'],
+  componentName: ['组件名称', 'Component Name', 'ComponentName'],
   mode: ['计费模式', 'Billing Mode', 'BillingMode'],
   region: ['地域', 'Region Code', 'Region'],
   instance: ['资源ID', '资源 ID', '实例ID', 'Instance ID', 'InstanceID'],
@@ -82,6 +84,8 @@ function columnsOf(columns: NamedColumns) {
     owner: columns.optional(...NAMES.owner),
     product: columns.optional(...NAMES.product),
     subproduct: columns.optional(...NAMES.subproduct),
+    component: columns.optional(...NAMES.component),
+    componentName: columns.optional(...NAMES.componentName),
     mode: columns.optional(...NAMES.mode),
     region: columns.optional(...NAMES.region),
     instance: columns.optional(...NAMES.instance),
@@ -120,6 +124,9 @@ const PASSED_OVER: ReadonlySet<string> = new Set(
   ).split(','),
 );
 
+/** Components that are the machine itself; its disks, bandwidth and images are others of the same subproduct. */
+const OWN_COMPONENT = /cpu|gpu|memory|comput|instance|内存|计算|算力|实例/i;
+const OTHER_COMPONENT = /disk|bandwidth|traffic|image|storage|snapshot|盘|带宽|流量|镜像|存储|快照/i;
 const SPOT = /竞价|spot/i;
 const ON_DEMAND = /按量|pay-as-you-go/i;
 /** An end states its last second. */
@@ -155,6 +162,7 @@ class TencentReader {
     const category = this.actions.valueOf(action);
     if (category === null && action !== '')
       row.problem(columns.action.name, `${quotedText(action)} is not a transaction type that is known`);
+    const other = this.otherComponent();
     const line: UsageRecord = {
       id: String(cells.line),
       provider: 'Tencent Cloud',
@@ -163,7 +171,7 @@ class TencentReader {
       resource: row.resource(columns.instance.at, columns.instance.name),
       namespace: null,
       service: row.key(columns.product.at, columns.product.name),
-      sku: row.key(columns.subproduct.at, columns.subproduct.name),
+      sku: other ?? row.key(columns.subproduct.at, columns.subproduct.name),
       region: row.key(columns.region.at, columns.region.name),
       term: this.term(cells, action),
       gpuModel: null,
@@ -182,11 +190,22 @@ class TencentReader {
         list: row.amount(columns.list.at, columns.list.name),
         periodStart: month?.start ?? Number.NaN,
         periodEnd: month?.end ?? Number.NaN,
+        ...(other === null ? {} : { machineHours: false }),
       },
     };
     if (line.charge === null || tax === null || tax.unscaled === 0n) return [line];
     const charge = { ...line.charge, category: 'Tax' as const, billed: tax, effective: tax, list: null };
     return [line, { ...line, id: `${line.id}/tax`, charge }];
+  }
+
+  /** The component that a line is of, where it is not the machine itself; null where it is, or none is named. */
+  private otherComponent(): string | null {
+    const { row, columns } = this;
+    const type = row.key(columns.component.at, columns.component.name);
+    const name = row.key(columns.componentName.at, columns.componentName.name);
+    const words = `${type ?? ''} ${name ?? ''}`;
+    if (words === ' ' || (OWN_COMPONENT.test(words) && !OTHER_COMPONENT.test(words))) return null;
+    return name ?? type;
   }
 
   private month(cells: Cells): { readonly start: number; readonly end: number } | null {

@@ -25,6 +25,8 @@ export interface ResourcesOfSku {
   readonly services?: readonly string[];
   /** A line of it states GPUs. */
   readonly ofGpus?: boolean;
+  /** Whether its lines are a machine's own hours; absent where no line says. One line that is not tells of all. */
+  readonly machineHours?: boolean;
 }
 
 /** A few of a SKU's resources tell what it is: the first by name, so that two SKUs of the same machines have the same. */
@@ -40,16 +42,7 @@ const DAYS = 2 ** 22;
 export class BillCells {
   private readonly cells = new Map<string, Cell>();
   private readonly near = new Map<number, Cell>();
-  private readonly resources = new Map<
-    string,
-    {
-      readonly provider: string;
-      readonly sku: string;
-      names: Set<string>;
-      readonly services: Set<string>;
-      ofGpus: boolean;
-    }
-  >();
+  private readonly resources = new Map<string, Gathered>();
 
   /** @param group of the record, as one Grouping numbers them */
   add(group: Pick<Group, 'index' | 'team'>, record: UsageRecord): void {
@@ -70,12 +63,13 @@ export class BillCells {
   summary(): BillSummary {
     return {
       cells: [...this.cells.values()].map((cell) => cell.asBilled()),
-      resources: [...this.resources.values()].map(({ provider, sku, names, services, ofGpus }) => ({
+      resources: [...this.resources.values()].map(({ provider, sku, names, services, ofGpus, machineHours }) => ({
         provider,
         sku,
         resources: firstOf(names),
         services: [...services],
         ofGpus,
+        ...(machineHours === undefined ? {} : { machineHours }),
       })),
     };
   }
@@ -122,10 +116,13 @@ export class BillCells {
     return cell;
   }
 
-  private note({ provider, sku, resource, service, gpuParts, gpuModel }: UsageRecord, { category }: Charge): void {
+  private note(
+    { provider, sku, resource, service, gpuParts, gpuModel }: UsageRecord,
+    { category, machineHours }: Charge,
+  ): void {
     if (resource === null || sku === null || category !== 'Usage') return;
     const name = JSON.stringify([provider, sku]);
-    const known = this.resources.get(name) ?? {
+    const known: Gathered = this.resources.get(name) ?? {
       provider,
       sku,
       names: new Set<string>(),
@@ -136,8 +133,18 @@ export class BillCells {
     if (known.names.size > MOST_GATHERED) known.names = new Set(firstOf(known.names));
     if (service !== null && known.services.size < MOST_SERVICES) known.services.add(service);
     known.ofGpus ||= gpuParts !== null || gpuModel !== null;
+    if (machineHours !== undefined) known.machineHours = machineHours && (known.machineHours ?? true);
     this.resources.set(name, known);
   }
+}
+
+interface Gathered {
+  readonly provider: string;
+  readonly sku: string;
+  names: Set<string>;
+  readonly services: Set<string>;
+  ofGpus: boolean;
+  machineHours?: boolean;
 }
 
 const firstOf = (names: ReadonlySet<string>): string[] => [...names].sort().slice(0, MOST_RESOURCES);

@@ -1,15 +1,23 @@
 /**
  * Which SKUs of a bill may be the machine that a meter has under the same resource. A bill names a machine on all that
- * is charged because of it: its hours, its traffic, its licences, its monitoring; the meter means its hours.
+ * is charged because of it: its hours, its traffic, its licences, its protection; the meter means its hours.
  *
- * Never guesses by amounts. The invariant: where one SKU of a resource is the meter's own name (or one that price lists
- * know), no other SKU of that resource is taken for it.
+ * Never guesses by amounts. The invariants: where one SKU of a resource is the meter's own name (or one that price lists
+ * know), no other SKU of that resource is taken for it; and what nothing calls a machine's hours is none.
  */
 import type { ResourcesOfSku } from './cells.js';
 
-/** What is charged beside a machine's hours, by how vendors call SKUs and services. */
+/** What is charged beside a machine's hours, by how vendors call SKUs, meters and services. */
 const NOT_HOURS =
-  /transfer|bandwidth|egress|traffic|\bnetwork|\bstorage|snapshot|\bdisks?\b|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]e|marketplace|software|ip address/i;
+  /transfer|bandwidth|egress|traffic|\bnetwork|\bstorage|snapshot|\bdisks?\b|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|^(?:windows )?\d+ vcpu/i;
+
+/** Services of which the hours of machines are charged. */
+const OF_MACHINES =
+  /\b(?:compute|virtual machines?|vms?|instances?|gpus?|ec2|ecs|cvm|servers?|bare[ -]?metal|pods?|machines?)\b|云服务器|裸金属|实例|算力/i;
+
+/** Whether a line may be a machine's hours, by its service and what else (its meter) says what it is of. */
+export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
+  OF_MACHINES.test(service) && ![service, ...others].some((name) => NOT_HOURS.test(name));
 
 /** @param isSignificant whether a SKU's name alone tells what it is */
 export function machineSkus(
@@ -21,6 +29,7 @@ export function machineSkus(
   const ofGpus = new Set<string>();
   const wanted: ResourcesOfSku[] = [];
   for (const one of skus) {
+    if (one.machineHours === false) continue;
     const isKnown = isSignificant(one.provider, one.sku);
     if (!isKnown) wanted.push(one);
     for (const resource of one.resources) {
@@ -28,10 +37,12 @@ export function machineSkus(
       if (one.ofGpus === true) ofGpus.add(named(one.provider, resource));
     }
   }
-  return wanted.filter(({ provider, sku, resources, services = [], ofGpus: statesGpus = false }) => {
+  return wanted.filter(({ provider, sku, resources, services = [], ofGpus: statesGpus = false, machineHours }) => {
     const names = resources.map((resource) => named(provider, resource));
     if (names.some((name) => known.has(name))) return false;
-    if (statesGpus) return true;
-    return !names.some((name) => ofGpus.has(name)) && ![sku, ...services].some((name) => NOT_HOURS.test(name));
+    if (machineHours === true || statesGpus) return true;
+    if (names.some((name) => ofGpus.has(name)) || NOT_HOURS.test(sku)) return false;
+    // A bill that names no services cannot tell by them.
+    return services.every((service) => isOfMachines(service));
   });
 }

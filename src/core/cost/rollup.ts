@@ -84,9 +84,9 @@ function groupKey(r: UsageRecord): string {
 /** What a line of a bill says apart from its words, as one number: two lines of one group have the same. */
 function natureOf({ charge }: UsageRecord, dating: Dating | null): number {
   if (charge === null || dating === null) return 0;
-  return (
-    dating.days * 8 + (dating.civil ? 4 : 0) + (charge.effective === null ? 2 : 0) + (charge.list === null ? 1 : 0)
-  );
+  const hours = charge.machineHours === undefined ? 0 : charge.machineHours ? 8 : 16;
+  const stated = (charge.effective === null ? 2 : 0) + (charge.list === null ? 1 : 0);
+  return dating.days * 32 + hours + (dating.civil ? 4 : 0) + stated;
 }
 
 function sameTags(a: UsageRecord['tags'], b: UsageRecord['tags']): boolean {

@@ -21,6 +21,7 @@ import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import type { Interval } from '../../core/time.js';
+import { isOfMachines } from '../../core/bill/links.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { BillRow, quotedText } from './bill.js';
 import { CsvTokenizer } from './csv.js';
@@ -109,6 +110,9 @@ function columnsOf(header: Header) {
     resource: optional('ResourceId', 'InstanceId', 'InstanceName'),
     service: optional('MeterCategory'),
     meter: optional('MeterId'),
+    meterName: optional('MeterName'),
+    subCategory: optional('MeterSubCategory'),
+    unit: optional('UnitOfMeasure'),
     additional: optional('AdditionalInfo'),
     region: optional('ResourceLocation', 'MeterRegion'),
     tags: optional('Tags'),
@@ -167,6 +171,7 @@ class AzureReader {
     const covered = isCommitted(pricing) || chargeType.toLowerCase().startsWith('unused');
     const amortised = this.nature === 'amortised';
     if (amortised && !covered && problems.length === 0) return null;
+    const isHours = this.isHours(cells);
     return {
       id: String(cells.line),
       provider: 'Microsoft',
@@ -175,7 +180,7 @@ class AzureReader {
       resource: row.resource(columns.resource, 'ResourceId'),
       namespace: null,
       service: row.key(columns.service, 'MeterCategory'),
-      sku: this.machines.valueOf(cells.repeated(columns.additional)).size ?? row.key(columns.meter, 'MeterId'),
+      sku: this.machine(cells, isHours) ?? row.key(columns.meter, 'MeterId'),
       region: row.key(columns.region, 'ResourceLocation'),
       term: termOf(pricing, cells.repeated(columns.months)),
       gpuModel: null,
@@ -194,9 +199,27 @@ class AzureReader {
         periodStart,
         periodEnd,
         ...(amortised ? { supplement: true } : {}),
+        ...(isHours === null ? {} : { machineHours: isHours }),
         commitment: covered ? this.commitment(chargeType, category ?? 'Usage', pricing) : null,
       },
     };
+  }
+
+  /** Whether the line is hours of a virtual machine, by its meter; null where that is not named. */
+  private isHours(cells: Cells): boolean | null {
+    const { columns } = this;
+    const [service, unit] = [cells.repeated(columns.service), cells.repeated(columns.unit)];
+    if (service === '') return null;
+    const meter = [cells.repeated(columns.meterName), cells.repeated(columns.subCategory)];
+    return (unit === '' || /hour/i.test(unit)) && isOfMachines(service, ...meter);
+  }
+
+  /** A licence names the size of its machine too; what a commitment's own line is of says it by no meter. */
+  private machine(cells: Cells, isHours: boolean | null): string | null {
+    const { columns } = this;
+    const { size } = this.machines.valueOf(cells.repeated(columns.additional));
+    const isCommitment = /^(?:savings ?plan|reservation)s?$/i.test(cells.repeated(columns.service));
+    return isHours === false && !isCommitment ? null : size;
   }
 
   /** The actual export's line of covered usage has the list cost: the amortised one adds nothing to it. */

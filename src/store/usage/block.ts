@@ -12,7 +12,7 @@ import type { Charge, UsageRecord } from '../../core/usage.js';
 export const BLOCK_RECORDS = 16_384;
 
 type Shared = Omit<UsageRecord, 'id' | 'start' | 'end' | 'gpuParts' | 'storageMib' | 'networkBytes' | 'charge'> & {
-  readonly charge: Pick<Charge, 'category' | 'currency' | 'periodStart' | 'periodEnd'> | null;
+  readonly charge: Pick<Charge, 'category' | 'currency' | 'periodStart' | 'periodEnd' | 'machineHours'> | null;
 };
 
 interface Head {
@@ -178,6 +178,8 @@ function sharedOf(r: UsageRecord): Shared {
             currency: charge.currency,
             periodStart: charge.periodStart,
             periodEnd: charge.periodEnd,
+            // Absent where nothing is said, so that blocks of before keep their digests.
+            ...(charge.machineHours === undefined ? {} : { machineHours: charge.machineHours }),
           },
   };
 }
@@ -199,11 +201,14 @@ function known(value: number | undefined): number | null {
 }
 
 const chargeOf = (
-  { category, currency, periodStart, periodEnd }: NonNullable<Shared['charge']>,
+  { category, currency, periodStart, periodEnd, machineHours }: NonNullable<Shared['charge']>,
   billed: Decimal,
   effective: Decimal | null,
   list: Decimal | null,
-): Charge => ({ category, currency, billed, effective, list, periodStart, periodEnd });
+): Charge => {
+  const charge = { category, currency, billed, effective, list, periodStart, periodEnd };
+  return machineHours === undefined ? charge : { ...charge, machineHours };
+};
 
 /** The records of a block, in their order. */
 export function decodeBlock(payload: Buffer): UsageRecord[] {

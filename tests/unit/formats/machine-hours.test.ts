@@ -1,0 +1,293 @@
+/**
+ * Which lines of a bill a metered machine stands for: its own hours, and nothing else that names its resource. From the
+ * file to the SKUs that the comparison knows, in every form of a bill.
+ */
+import { describe, expect, it } from 'vitest';
+import { BillCells } from '../../../src/core/bill/cells.js';
+import { machineSkus } from '../../../src/core/bill/links.js';
+import { Grouping } from '../../../src/core/cost/rollup.js';
+import type { UsageFormat } from '../../../src/core/ports.js';
+import type { UsageRecord } from '../../../src/core/usage.js';
+import { format as alibaba } from '../../../src/formats/alibaba-bill.js';
+import { format as cur } from '../../../src/formats/aws-cur.js';
+import { format as azure } from '../../../src/formats/azure-ea.js';
+import { format as focus } from '../../../src/formats/focus.js';
+import { format as gcp } from '../../../src/formats/gcp-billing.js';
+import { format as tencent } from '../../../src/formats/tencent-bill.js';
+import { BlockBuilder, decodeBlock } from '../../../src/store/usage/block.js';
+import { usageOfText } from './reading.js';
+
+/** What the meter calls its machines. */
+const METERED = new Set(['p5.48xlarge', 'a2-highgpu-8g', 'Standard_ND96asr_v4', 'ecs.gn7-c12g1.3xlarge']);
+
+type Row = Readonly<Record<string, string>>;
+const csvOf = (rows: readonly Row[]): string => {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const quoted = (text = ''): string => `"${text.replaceAll('"', '""')}"`;
+  return `${[columns, ...rows.map((row) => columns.map((name) => row[name]))].map((cells) => cells.map(quoted).join(',')).join('\n')}\n`;
+};
+
+/** By line whether the meter stands for it: its SKU is the meter's, or linked to it by the resource. */
+async function standsFor(format: UsageFormat, text: string, name?: string): Promise<boolean[]> {
+  const { records, rejects } = await usageOfText(format, text, name);
+  expect(rejects).toEqual([]);
+  const grouping = new Grouping(() => '', []);
+  const [block, cells] = [new BlockBuilder(), new BillCells()];
+  for (const record of records) block.add(grouping.groupOf(record).index, record);
+  // As the database gives them back.
+  for (const record of decodeBlock(block.encode())) cells.add(grouping.groupOf(record), record);
+  const linked = new Set(machineSkus(cells.summary().resources, (_, sku) => METERED.has(sku)).map(({ sku }) => sku));
+  return records.map(({ sku }: UsageRecord) => sku !== null && (METERED.has(sku) || linked.has(sku)));
+}
+
+const PERIOD = [
+  '2026-11-01T00:00:00Z',
+  '2026-12-01T00:00:00Z',
+  '2026-11-05T01:00:00Z',
+  '2026-11-05T02:00:00Z',
+] as const;
+const [PERIOD_START, PERIOD_END, START, END] = PERIOD;
+
+const curRow = (usageType: string, over: Row = {}): Row => ({
+  'bill/BillingPeriodStartDate': PERIOD_START,
+  'bill/BillingPeriodEndDate': PERIOD_END,
+  'bill/PayerAccountId': '1',
+  'lineItem/LineItemType': 'Usage',
+  'lineItem/UsageStartDate': START,
+  'lineItem/UsageEndDate': END,
+  'lineItem/ProductCode': 'AmazonEC2',
+  'lineItem/ResourceId': 'i-1',
+  'lineItem/CurrencyCode': 'USD',
+  'lineItem/UnblendedCost': '5',
+  'lineItem/UsageType': usageType,
+  'product/instanceType': 'p5.48xlarge',
+  'product/sku': `SKU-${usageType}`,
+  ...over,
+});
+const focusRow = (over: Row): Row => ({
+  BilledCost: '5',
+  BillingAccountId: '1',
+  BillingCurrency: 'USD',
+  BillingPeriodStart: PERIOD_START,
+  BillingPeriodEnd: PERIOD_END,
+  ChargeCategory: 'Usage',
+  ChargePeriodStart: START,
+  ChargePeriodEnd: END,
+  ProviderName: 'AWS',
+  ServiceName: 'Amazon Elastic Compute Cloud',
+  ResourceId: 'i-1',
+  SkuId: 'SX',
+  SkuPriceDetails: '',
+  ...over,
+});
+
+describe('a CUR', () => {
+  const code = (product: string): Row => ({ 'lineItem/ProductCode': product });
+  const untyped = { 'product/instanceType': '' };
+  it.each<[string, Row, boolean]>([
+    ['BoxUsage:p5.48xlarge', {}, true],
+    ['USE1-BoxUsage:p5.48xlarge', untyped, true],
+    ['SpotUsage:p5.48xlarge', { 'pricing/term': 'Spot' }, true],
+    ['BoxUsage:p5.48xlarge', { 'lineItem/LineItemType': 'DiscountedUsage' }, true],
+    ['BoxUsage:p5.48xlarge', { 'lineItem/LineItemType': 'SavingsPlanCoveredUsage' }, true],
+    ['BoxUsage:p5.48xlarge', { 'lineItem/LineItemType': 'SavingsPlanNegation' }, true],
+    ['DedicatedUsage:p5.48xlarge', {}, true],
+    ['HostBoxUsage:p5.48xlarge', {}, true],
+    ['UnusedBox:p5.48xlarge', {}, true],
+    ['Reservation:p5.48xlarge', {}, true],
+    ['', {}, true],
+    ['BoxUsage:p5.48xlarge', code('MarketplaceXYZ'), false],
+    ['USE1-BoxUsage:p5.48xlarge', code('ElasticMapReduce'), false],
+    ['USE1-EKS-Auto:p5.48xlarge', code('AmazonEKS'), false],
+    ['USE1-EC2:AutoMode', code('AmazonEKS'), false],
+    ['SoftwareContracts', code('9xyz'), false],
+    ['RHEL-Licensing', {}, false],
+    ['CapacityBlock:p5.48xlarge', {}, false],
+    ['USE1-SSM-OnPrem', code('AWSSystemsManager'), false],
+    ['EBSOptimized:p5.48xlarge', {}, false],
+    ['USE1-DataTransfer-Out-Bytes', untyped, false],
+    ['USE1-PaidEventsAnalyzed', { ...code('AmazonGuardDuty'), ...untyped }, false],
+  ])('%s %o', async (usageType, over, expected) => {
+    expect(await standsFor(cur, csvOf([curRow(usageType, over)]))).toEqual([expected]);
+    const product = over['lineItem/ProductCode'] ?? 'AmazonEC2';
+    const rows = [curRow('BoxUsage:p5.48xlarge'), curRow(usageType, { ...over, 'lineItem/ProductCode': product })];
+    expect(await standsFor(cur, csvOf(rows))).toEqual([true, expected]);
+  });
+
+  it('leaves the machines of other services their names', async () => {
+    const other = { 'product/instanceType': 'ml.p5.48xlarge', 'lineItem/ProductCode': 'AmazonSageMaker' };
+    const { records } = await usageOfText(cur, csvOf([curRow('USE1-Train:ml.p5.48xlarge', other)]));
+    expect(records.map(({ sku }) => sku)).toEqual(['ml.p5.48xlarge']);
+  });
+});
+
+describe('a FOCUS bill of AWS', () => {
+  const typed = { SkuPriceDetails: '{"InstanceType":"p5.48xlarge"}' };
+  it.each<[string, Row, boolean]>([
+    ['BoxUsage:p5.48xlarge', {}, true],
+    ['USE1-SpotUsage:p5.48xlarge', { PricingCategory: 'Dynamic' }, true],
+    ['', typed, true],
+    ['BoxUsage:p5.48xlarge', { ServiceName: 'Amazon EMR', ...typed }, false],
+    ['USE1-BoxUsage:p5.48xlarge', { ServiceName: 'Amazon Elastic MapReduce' }, false],
+    ['USE1-EKS-Auto:p5.48xlarge', { ServiceName: 'Amazon Elastic Kubernetes Service', ...typed }, false],
+    ['SoftwareUsage:p5.48xlarge', { ServiceName: 'AWS Marketplace', ...typed }, false],
+    ['', { ServiceName: 'AWS Marketplace' }, false],
+    ['USE1-PaidEventsAnalyzed', { ServiceName: 'Amazon GuardDuty' }, false],
+    ['USE1-EC2InstanceCoverage', { ServiceName: 'Amazon Inspector' }, false],
+    ['USE1-SSM', { ServiceName: 'AWS Systems Manager' }, false],
+    ['EBSOptimized:p5.48xlarge', typed, false],
+    ['CapacityBlock:p5.48xlarge', typed, false],
+  ])('%s %o', async (usageType, over, expected) => {
+    const line = focusRow({ x_UsageType: usageType, ...over });
+    expect(await standsFor(focus, csvOf([line]))).toEqual([expected]);
+    const box = focusRow({ x_UsageType: 'BoxUsage:p5.48xlarge', SkuId: 'BOX', PricingCategory: '' });
+    expect(await standsFor(focus, csvOf([box, line]))).toEqual([true, expected]);
+  });
+});
+
+describe('a FOCUS bill of another provider', () => {
+  it.each<[string, string, string, boolean]>([
+    ['Virtual Machines', 'ND96asr A100 v4', 'Hours', true],
+    ['Virtual Machines', 'ND96asr A100 v4', '', true],
+    ['Virtual Machines', 'ND96asr A100 v4', 'GB', false],
+    ['Virtual Machines', 'Red Hat Enterprise Linux 96 vCPU', 'Hours', false],
+    ['Virtual Machines Licenses', 'Windows 96 vCPU', 'Hours', false],
+    ['Bandwidth', 'Inter-Region', 'GB', false],
+    ['Virtual Network', 'Standard IPv4 Static Public IP', 'Hours', false],
+    ['Storage', 'P30 LRS Disk', 'Units/Month', false],
+    ['Log Analytics', 'Pay-as-you-go Data Ingestion', 'GB', false],
+    ['Microsoft Defender for Cloud', 'Standard P2 Node', 'Hours', false],
+    ['Azure Site Recovery', 'VM Replicated to Azure', 'Hours', false],
+    ['Backup', 'Azure VM Protected Instances', '', false],
+    ['Azure Update Manager', 'Arc', 'Hours', false],
+    ['SaaS', 'Red Hat', '', false],
+  ])('%s %s %s', async (ServiceName, SkuMeter, ConsumedUnit, expected) => {
+    const line = focusRow({ ProviderName: 'Microsoft', ServiceName, SkuMeter, ConsumedUnit });
+    expect(await standsFor(focus, csvOf([line]))).toEqual([expected]);
+    const own = { ServiceName: 'Virtual Machines', SkuMeter: 'ND96asr A100 v4', ConsumedUnit: 'Hours', SkuId: 'A1' };
+    expect(await standsFor(focus, csvOf([{ ...line, ...own }, line]))).toEqual([true, expected]);
+  });
+});
+
+it.each<[string, Row, boolean]>([
+  ['Virtual Machines', { MeterName: 'ND96asr A100 v4', MeterSubCategory: 'NDasrA100v4 Series Windows' }, true],
+  ['Virtual Machines', { MeterName: 'Red Hat Enterprise Linux 96 vCPU' }, false],
+  ['Virtual Machines Licenses', { MeterName: '96 vCPU VM' }, false],
+  ['Microsoft Defender for Cloud', { MeterName: 'Standard P2 Node' }, false],
+])("Azure's own export: %s %o", async (MeterCategory, over, expected) => {
+  const row = {
+    Date: '11/05/2026',
+    BillingAccountId: '1',
+    BillingPeriodStartDate: '11/01/2026',
+    BillingPeriodEndDate: '11/30/2026',
+    CostInBillingCurrency: '5',
+    BillingCurrency: 'USD',
+    ChargeType: 'Usage',
+    ResourceId: '/vm/1',
+    MeterId: 'M-1',
+    UnitOfMeasure: '1 Hour',
+    MeterCategory,
+    ...over,
+  };
+  expect(await standsFor(azure, csvOf([row]))).toEqual([expected]);
+  const sized = { ...row, AdditionalInfo: '{"ServiceType":"Standard_ND96asr_v4"}' };
+  expect(await standsFor(azure, csvOf([sized]))).toEqual([expected]);
+});
+
+describe("Google's export", () => {
+  const line = (description: string, machine: string | null, over: object = {}): string =>
+    JSON.stringify({
+      billing_account_id: '1',
+      invoice: { month: '202611' },
+      cost_type: 'regular',
+      service: { description: 'Compute Engine' },
+      sku: { id: `ID-${description}`, description },
+      usage_start_time: '2026-11-05 01:00:00 UTC',
+      usage_end_time: '2026-11-05 02:00:00 UTC',
+      cost: 5,
+      currency: 'USD',
+      usage: { amount: 1, unit: 'seconds' },
+      resource: { name: 'trainer-1' },
+      system_labels: machine === null ? [] : [{ key: 'compute.googleapis.com/machine_spec', value: machine }],
+      ...over,
+    });
+  const service = (description: string) => ({ service: { description } });
+  const own = ['Nvidia Tesla A100 GPU running in Americas', 'A2 Instance Core running in Americas'];
+  it.each<[string, object, boolean]>([
+    ['A2 Instance Ram running in Americas', { usage: { amount: 1, unit: 'byte-seconds' } }, true],
+    ['Nvidia H100 80GB GPU attached to Spot Preemptible VMs running in Iowa', {}, true],
+    ['SSD backed Local Storage attached to A2', { usage: { amount: 1, unit: 'byte-seconds' } }, false],
+    ['Local SSD', {}, false],
+    ['Balanced PD Capacity', {}, false],
+    ['Hyperdisk Balanced Capacity', {}, false],
+    ['Cloud NAT Gateway: VM', {}, false],
+    ['Sole Tenancy Premium for A2 Core', {}, false],
+    ['Sole Tenancy Premium for A2 Instance Core running in Americas', {}, false],
+    ['Licensing Fee for Windows Server 2019 (CPU cost)', {}, false],
+    ['Network Internet Egress from Americas to EMEA', {}, false],
+    ['Metric Volume', service('Cloud Monitoring'), false],
+    ['Autopilot GPU running in Americas', service('Kubernetes Engine'), false],
+  ])('%s %o', async (description, over, expected) => {
+    for (const machine of ['a2-highgpu-8g', null]) {
+      const lines = [...own.map((one) => line(one, machine)), line(description, machine, over)];
+      expect(await standsFor(gcp, `${lines.join('\n')}\n`, 'x.jsonl')).toEqual([true, true, expected]);
+      expect(await standsFor(gcp, `${line(description, machine, over)}\n`, 'x.jsonl')).toEqual([expected]);
+    }
+  });
+});
+
+it.each([
+  ['', '', true],
+  ['CPU', '', true],
+  ['GPU', 'GPU', true],
+  ['Bandwidth', 'Outbound traffic', false],
+  ['系统盘', '', false],
+  ['Data disk', 'Premium', false],
+])("Tencent's component %s %s", async (ComponentType, ComponentName, expected) => {
+  const row = {
+    'Payer Account ID': '1',
+    ProductName: 'CVM',
+    SubproductName: 'CVM-GPU Computing GN10Xp',
+    InstanceID: 'ins-1',
+    TransactionType: 'Hourly settlement',
+    TransactionTime: '2026-11-05 10:00:00',
+    'Usage Start Time': '2026-11-05 09:00:00',
+    'Usage End Time': '2026-11-05 09:59:59',
+    'Total Amount After Discount (Excluding Tax)': '5',
+    Currency: 'USD',
+    ComponentName,
+    ComponentType,
+  };
+  expect(await standsFor(tencent, csvOf([row]))).toEqual([expected]);
+  expect(await standsFor(tencent, csvOf([{ ...row, ComponentType: 'CPU', ComponentName: '' }, row]))).toEqual([
+    true,
+    expected,
+  ]);
+});
+
+it.each<[Row, boolean]>([
+  [{}, true],
+  [{ BillingItem: '云服务器配置' }, true],
+  [{ BillingItem: 'Instance Type' }, true],
+  [{ InstanceSpec: '' }, true],
+  [{ BillingItem: '系统盘' }, false],
+  [{ BillingItem: 'ImageOS' }, false],
+  [{ ProductName: 'Elastic Compute Service - Traffic', BillingType: 'Internet traffic' }, false],
+])("Alibaba's item %o", async (over, expected) => {
+  const row = {
+    BillingCycle: '2026-11',
+    AccountID: '1',
+    ProductName: 'Elastic Compute Service',
+    ProductType: 'ecs',
+    SubscriptionType: 'PayAsYouGo',
+    UsageStartTime: '2026-11-05 09:00:00',
+    UsageEndTime: '2026-11-05 10:00:00',
+    Item: 'PayAsYouGoBill',
+    InstanceID: 'i-1',
+    InstanceSpec: 'ecs.gn7-c12g1.3xlarge',
+    PretaxAmount: '5',
+    Currency: 'USD',
+    ...over,
+  };
+  expect(await standsFor(alibaba, csvOf([row]))).toEqual([expected]);
+});
