@@ -204,6 +204,8 @@ describe('what is refused', () => {
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-none.xml'));
     server.on(call('DescribeInstanceStatus'), reply('describe-instance-status.xml'));
     server.on(call('DescribeSpotInstanceRequests'), reply('describe-spot-instance-requests.xml'));
+    server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-tagged.xml'));
+    server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-1.json', { '"owned-2"': 'null' }));
     server.on(call('DescribeInstances'), reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }));
     const read = connect(acting(server));
     const member = (await read.fleet()).targets.find(({ target: name }) => name.endsWith('i-0spot1'));
