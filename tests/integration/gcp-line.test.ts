@@ -39,7 +39,7 @@ async function approved(effect: Effect): Promise<string> {
       tx,
       organisation,
       {
-        team: 'vision',
+        team: 'unallocated',
         connection: 'gcp',
         target: effect.target,
         effect,

@@ -217,7 +217,8 @@ async function fill(world: DashboardWorld): Promise<void> {
       { kind: 'forecast', ratio: '2' },
     ],
   });
-  world.cloud.add(instance('i-1'), instance('i-2'));
+  const labels = { team: 'lab' };
+  world.cloud.add(instance('i-1', { labels }), instance('i-2', { labels }));
   world.script.wants = [
     { action: 'Stop', target: 'i-1' },
     { action: 'Stop', target: 'i-2' },

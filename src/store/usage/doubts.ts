@@ -6,7 +6,7 @@
  * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
  * nobody takes such a sum for exact.
  */
-import { DAY_MS, formatDay } from '../../core/time.js';
+import { DAY_MS, formatDay, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { CountingStore, StatedBill } from '../bill/counting.js';
 import { aboutOf } from '../bill/reconciliation.js';
@@ -99,22 +99,33 @@ interface Unsettled {
   readonly parked: number;
 }
 
-/** Of days: their usage is to be priced, or summed. Of none: it is to be given to teams, or a bill to be settled. */
+/** Of days: their usage is to be priced, or summed. Of none: it is to be given to teams. */
 const OF_DAYS = ['cost.price', 'cost.rollup'];
-const OF_NONE = ['usage.allocate', 'cost.share', 'cost.credit', 'bill.settle'];
+const OF_NONE = ['usage.allocate', 'cost.share'];
+
+/** Work that waits longer has a time of its own, as when a bill becomes final. */
+const SOON_MS = 60_000;
 
 /** Days of a zone lie in those of UTC beside them. */
 const shiftDay = (day: string | null, days: number): string | null =>
   day === null ? null : formatDay(Date.parse(day) / DAY_MS + days);
 
-async function unsettledWork(db: Queryable, organisation: string, query: DoubtQuery): Promise<Unsettled> {
+async function unsettledWork(db: Queryable, organisation: string, query: DoubtQuery, now: number): Promise<Unsettled> {
   const [found] = await db.query<Unsettled>(
     `select count(distinct key) filter (where stage = any($2::text[]))::int as days,
        count(*) filter (where stage = any($3::text[]))::int as whole, count(parked_at)::int as parked
-     from work where organisation = $1 and done < wanted and (stage = any($3::text[]) or stage = any($2::text[])
+     from work where organisation = $1 and done < wanted and not_before <= $7 and (stage = any($3::text[]) or stage = any($2::text[])
        and ($4::text is null or right(key, 10) >= $4) and ($5::text is null or right(key, 10) < $5)
        and ($6::text[] is null or lane = any($6::text[])))`,
-    [organisation, OF_DAYS, OF_NONE, shiftDay(query.from, -1), shiftDay(query.to, 1), query.teams],
+    [
+      organisation,
+      OF_DAYS,
+      OF_NONE,
+      shiftDay(query.from, -1),
+      shiftDay(query.to, 1),
+      query.teams,
+      formatInstant(now + SOON_MS),
+    ],
   );
   return found ?? { days: 0, whole: 0, parked: 0 };
 }
@@ -124,7 +135,7 @@ function sayUnsettled({ days, whole, parked }: Unsettled): string[] {
     days > 0
       ? `${days} day(s) of teams are being priced or summed`
       : whole > 0
-        ? 'usage, bills or shared costs that have just come are being given to teams'
+        ? 'usage or shared costs are being given to teams'
         : null;
   return [
     ...(what === null ? [] : [`${what}: these sums are not what they will be`]),
@@ -140,7 +151,7 @@ export async function withWarnings(
   query: DoubtQuery,
   now: number,
 ): Promise<CostsAnswer> {
-  const unsettled = sayUnsettled(await unsettledWork(db, organisation, query));
+  const unsettled = sayUnsettled(await unsettledWork(db, organisation, query, now));
   if (spend.basis !== 'actual') return { ...spend, warnings: unsettled, bills: [] };
   return {
     ...spend,
