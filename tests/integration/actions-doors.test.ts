@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { run } from '../../src/cli/program.js';
 import { HOUR_MS } from '../../src/core/time.js';
+import type { NewAction } from '../../src/store/action/actions.js';
 import type { ActionJson, ActionStory } from '../../src/store/action/action-json.js';
 import type { StoredStop } from '../../src/store/action/safety.js';
 import { actingWorld, type ActingWorld } from '../support/acting.js';
@@ -14,31 +15,29 @@ import { endpoints } from '../../src/web/web.module.js';
 import { NOW, testApi } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
 
+/** A stop that a document asks for. */
+const stopOf = (team: string, target: string): NewAction => ({
+  team,
+  connection: 'cloud',
+  target,
+  effect: { kind: 'stop', target },
+  mode: 'approve',
+  recommendation: null,
+  policy: 'idle-stop',
+  document: 'doc',
+  subject: null,
+  rollbackOf: null,
+  underStop: false,
+  proposedBy: 'policy:doc',
+  evidenceAt: NOW,
+  expiresAt: NOW + HOUR_MS,
+});
+
 describe('actions over REST', async () => {
   const api = await testApi();
   const propose = async (team: string, target: string): Promise<string> => {
     const { action } = await api.stores.db.transaction((tx) =>
-      api.stores.actions.propose(
-        tx,
-        'default',
-        {
-          team,
-          connection: 'cloud',
-          target,
-          effect: { kind: 'stop', target },
-          mode: 'approve',
-          recommendation: null,
-          policy: 'idle-stop',
-          document: 'doc',
-          subject: null,
-          rollbackOf: null,
-          underStop: false,
-          proposedBy: 'policy:doc',
-          evidenceAt: NOW,
-          expiresAt: NOW + HOUR_MS,
-        },
-        NOW,
-      ),
+      api.stores.actions.propose(tx, 'default', stopOf(team, target), NOW),
     );
     return action.id;
   };
@@ -186,27 +185,7 @@ describe('how a machine was made', async () => {
     const reading = { at: NOW, targets: [launched], complete: true, problems: [] };
     await stores.fleet.save(db, 'default', 'cloud', reading, () => 'red');
     const id = await db.transaction(async (tx) => {
-      const { action } = await stores.actions.propose(
-        tx,
-        'default',
-        {
-          team: 'red',
-          connection: 'cloud',
-          target: launched.target,
-          effect: { kind: 'stop', target: launched.target },
-          mode: 'approve',
-          recommendation: null,
-          policy: 'idle-stop',
-          document: 'doc',
-          subject: null,
-          rollbackOf: null,
-          underStop: false,
-          proposedBy: 'policy:doc',
-          evidenceAt: NOW,
-          expiresAt: NOW + HOUR_MS,
-        },
-        NOW,
-      );
+      const { action } = await stores.actions.propose(tx, 'default', stopOf('red', launched.target), NOW);
       const by = { at: NOW, actor: 'boss' };
       const approved = await stores.actions.move(tx, 'default', action, 'approved', by);
       const read = { before: launched, beforeAt: NOW, after: launched, afterAt: NOW };

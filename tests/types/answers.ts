@@ -6,6 +6,7 @@
 import type * as Api from '../../clients/typescript/bursar.js';
 import type * as Dashboard from '../../src/web/dashboard/answers.js';
 import type { SignedIn } from '../../src/cli/client/sign-in.js';
+import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 
 type Plain = string | number | boolean | bigint | symbol | null | undefined;
 /** The names that any member of a union has. */
@@ -68,6 +69,8 @@ export type Held = [
   Nothing<Lacks<Dashboard.CostView, Api.CostView>>,
   Nothing<Lacks<Dashboard.CostResources, Api.CostResources>>,
   Nothing<Lacks<Dashboard.FleetDetails, Api.FleetDetails>>,
+  // What is answered as it is kept.
+  Nothing<Exclude<keyof FleetTargetJson, keyof Api.FleetTarget>>,
 ];
 
 // @ts-expect-error a name that the session does not answer

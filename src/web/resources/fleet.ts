@@ -49,6 +49,17 @@ const targetSchema = z
     seenAt: z.iso.datetime(),
     ageSeconds: z.number().describe('Since it was last seen'),
     missed: z.int().describe('Complete readings since that lacked it: above zero it may be gone'),
+    onDemandBase: z.number().optional().describe('Of a group: machines on demand before the share of spot counts'),
+    group: z.unknown().optional().describe('Of a group: what its own settings say of its size'),
+    ruledOut: z.unknown().optional().describe('Effects that its settings rule out, each with why'),
+    followedBy: z.string().optional().describe('What of its cloud sets its size already'),
+    managedBy: z.array(z.string()).readonly().optional().describe('Tools that hold it to what they have written down'),
+    paid: z.enum(['hourly', 'prepaid', 'elsewhere']).optional(),
+    localDisks: z.literal(true).optional().describe('Its data is lost when it stops'),
+    mayKeepCharging: z.literal(true).optional().describe('It may go on being billed while it is stopped'),
+    asOne: z.literal(true).optional().describe('It has no size of its own: it is stopped and started as one'),
+    ended: z.strictObject({ by: z.enum(['cloud', 'somebody']), because: z.string() }).optional(),
+    unwell: z.string().optional().describe('What its cloud finds wrong with it while it runs'),
   })
   .meta({ id: 'FleetTarget' });
 
