@@ -13,6 +13,7 @@
  * day, or its billing cycle. Columns that are neither read nor known to say nothing of cost are named. The new version
  * of the bill ("Fields in upgraded bills") has other columns and is not read.
  */
+import { isMachineComponent, namesOther } from '../core/bill/components.js';
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
@@ -143,9 +144,6 @@ const TYPES: Readonly<Record<string, ChargeCategory | null>> = {
 
 const typeOf = (text: string): ChargeCategory | null | undefined => TYPES[text.replace(/[\s-]/g, '').toLowerCase()];
 
-/** Billable items that are the instance itself: `云服务器配置`, `Instance Type`. */
-const OWN_ITEM = /云服务器|实例|instance|server|cpu|gpu|comput/i;
-const OTHER_ITEM = /traffic|bandwidth|disk|storage|snapshot|image|流量|带宽|盘|存储|快照|镜像/i;
 const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
 
 class AlibabaReader {
@@ -223,9 +221,8 @@ class AlibabaReader {
   /** Whether a line that names a machine's type is of the machine itself; its disks and traffic name it too. */
   private isOwn(cells: Cells): boolean {
     const { product, commodity, billing, item } = this.columns;
-    const name = cells.repeated(item.at);
-    if (name !== '' && !OWN_ITEM.test(name)) return false;
-    return ![product, commodity, billing, item].some(({ at }) => OTHER_ITEM.test(cells.repeated(at)));
+    if (isMachineComponent(cells.repeated(item.at)) === false) return false;
+    return ![product, commodity, billing].some(({ at }) => namesOther(cells.repeated(at)));
   }
 
   /** The line's own times, else its day, else its billing cycle. */

@@ -15,11 +15,11 @@
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
-import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
+import { awsMachine, awsMachineOf, isAwsMachineHours, storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
-import { awsInstanceGpus, awsMachine, awsMachineOf, isAwsMachineHours } from './reading/aws-instances.js';
+import { awsInstanceGpus } from './reading/aws-instances.js';
 import { SplitCosts, type Costs } from './reading/aws-split.js';
-import { BillRow, quotedText } from './reading/bill.js';
+import { BillRow, MOST_KEY_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
 import { readParquetTable } from './reading/parquet.js';
@@ -110,6 +110,8 @@ function columnsOf(header: Header) {
     planCost: optional('savingsPlan/SavingsPlanEffectiveCost'),
     planTotal: optional('savingsPlan/TotalCommitmentToDate'),
     planUsed: optional('savingsPlan/UsedCommitment'),
+    // Of CUR 2.0: what the export has no column of its own for.
+    productMap: optional('product'),
     tags: optional('resource_tags'),
     invoice: optional('bill/InvoiceId'),
     netBilled: optional('lineItem/NetUnblendedCost'),
@@ -210,7 +212,7 @@ class CurReader {
   private isMachine(cells: Cells): boolean {
     return (
       cells.repeated(this.columns.operation).startsWith('RunInstances') &&
-      (cells.repeated(this.columns.instanceType) !== '' ||
+      (this.product(cells, this.columns.instanceType, 'instance_type') !== null ||
         this.machines.valueOf(cells.repeated(this.columns.usageType)) !== null) &&
       MACHINE_TYPES.has(cells.repeated(this.columns.type)) &&
       cells.text(this.columns.resource) !== ''
@@ -271,7 +273,8 @@ class CurReader {
     const tags = this.tags(cells);
     const usageType = cells.repeated(columns.usageType);
     const isHours = isAwsMachineHours(cells.repeated(columns.product), usageType);
-    const instanceType = awsMachine(isHours, row.key(columns.instanceType, 'product/instanceType'), usageType);
+    const stated = this.product(cells, columns.instanceType, 'instance_type');
+    const instanceType = awsMachine(isHours, stated, usageType);
     return {
       id: this.id(cells),
       provider: 'AWS',
@@ -280,8 +283,8 @@ class CurReader {
       resource: row.resource(columns.resource, 'lineItem/ResourceId'),
       namespace: namespaceOf(tags),
       service: row.key(columns.service, 'product/ProductName'),
-      sku: instanceType ?? this.skus.valueOf(usageType) ?? row.key(columns.sku, 'product/sku'),
-      region: row.key(columns.region, 'product/regionCode'),
+      sku: instanceType ?? this.skus.valueOf(usageType) ?? this.product(cells, columns.sku, 'sku'),
+      region: this.product(cells, columns.region, 'region_code', 'region'),
       term: this.term(cells, type),
       gpuModel: instanceType === null ? null : this.gpus.valueOf(instanceType).model,
       tags,
@@ -324,6 +327,17 @@ class CurReader {
       quantity: null,
       unit: null,
     };
+  }
+
+  /** An attribute of the product: its own column, or where the report has none the first of its names in the map. */
+  private product(cells: Cells, column: number, ...names: readonly string[]): string | null {
+    const { row, columns } = this;
+    if (column >= 0 || columns.productMap < 0) return row.key(column, `product_${names[0] ?? ''}`);
+    const attributes = this.map(cells, columns.productMap, 'product') ?? {};
+    const value = names.map((name) => attributes[name] ?? '').find((text) => text !== '') ?? null;
+    if (value !== null && value.length > MOST_KEY_CHARACTERS)
+      row.problem('product', `the text has more than ${MOST_KEY_CHARACTERS} characters`);
+    return value;
   }
 
   /** A line item's id is unique within its time interval; a report without ids has the line number. */
@@ -399,7 +413,7 @@ class CurReader {
     const text = cells.repeated(column);
     if (text === '') return null;
     const { tags } = this.planTags.valueOf(text);
-    if (tags === undefined) this.row.problem(name, `${quotedText(text)} is not a JSON object of tags`);
+    if (tags === undefined) this.row.problem(name, `${quotedText(text)} is not a JSON object`);
     return tags ?? null;
   }
 }

@@ -24,9 +24,9 @@ import {
 } from '../core/usage.js';
 import { isOfMachines } from '../core/bill/links.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
-import { storageOrTrafficSku } from '../core/price/aws-usage-type.js';
+import { awsMachine, isAwsMachineHours, storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
-import { awsInstanceGpus, awsMachine, isAwsMachineHours } from './reading/aws-instances.js';
+import { awsInstanceGpus } from './reading/aws-instances.js';
 import { BillRow, MOST_RESOURCE_CHARACTERS, quotedText } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';

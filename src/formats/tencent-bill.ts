@@ -11,6 +11,7 @@
  * day is unknown. Times are Beijing's and an end states its last second. The billing period is the bill month, or
  * where a file has no such column (before November 2024) the month in which the line was deducted.
  */
+import { isMachineComponent } from '../core/bill/components.js';
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
@@ -124,9 +125,6 @@ const PASSED_OVER: ReadonlySet<string> = new Set(
   ).split(','),
 );
 
-/** Components that are the machine itself; its disks, bandwidth and images are others of the same subproduct. */
-const OWN_COMPONENT = /cpu|gpu|memory|comput|instance|内存|计算|算力|实例/i;
-const OTHER_COMPONENT = /disk|bandwidth|traffic|image|storage|snapshot|盘|带宽|流量|镜像|存储|快照/i;
 const SPOT = /竞价|spot/i;
 const ON_DEMAND = /按量|pay-as-you-go/i;
 /** An end states its last second. */
@@ -203,9 +201,7 @@ class TencentReader {
     const { row, columns } = this;
     const type = row.key(columns.component.at, columns.component.name);
     const name = row.key(columns.componentName.at, columns.componentName.name);
-    const words = `${type ?? ''} ${name ?? ''}`;
-    if (words === ' ' || (OWN_COMPONENT.test(words) && !OTHER_COMPONENT.test(words))) return null;
-    return name ?? type;
+    return isMachineComponent(type ?? '', name ?? '') === false ? (name ?? type) : null;
   }
 
   private month(cells: Cells): { readonly start: number; readonly end: number } | null {

@@ -804,22 +804,27 @@ describe('the bill', () => {
         BillingCycle: '2026-10',
         BillingDate: '2026-10-01',
         Granularity: 'DAILY',
-        IsBillingItem: 'false',
+        IsBillingItem: 'true',
         MaxResults: '300',
       },
     });
     expect(asked[1]?.params['NextToken']).toBe('CAESEgoQCg4KCm');
     expect(
-      records.map(({ charge }) => [
+      records.map(({ charge, sku }) => [
         charge?.category,
         charge && formatDecimal(charge.billed),
         charge?.effective && formatDecimal(charge.effective),
         charge?.list && formatDecimal(charge.list),
+        sku,
+        charge?.machineHours,
       ]),
     ).toEqual([
-      ['Usage', '367.2384', '367.2384', '459.048'],
-      ['Purchase', '88200.5', null, '98000'],
-      ['Usage', '0.000000012345', '0.000000012345', '0.000000012345'],
+      ['Usage', '367.2384', '367.2384', '459.048', 'ecs.gn7i-c16g1.4xlarge', true],
+      // The disk and the traffic of the same machine, which its meter does not stand for.
+      ['Usage', '2.688', '2.688', '3.36', 'ecs', false],
+      ['Usage', '8', '8', '8', 'ecs', false],
+      ['Purchase', '88200.5', null, '98000', 'ecs.gn7-c12g1.12xlarge', true],
+      ['Usage', '0.000000012345', '0.000000012345', '0.000000012345', 'ecs.gn7i-c16g1.4xlarge', true],
     ]);
     expect(records[0]).toMatchObject({
       provider: 'Alibaba Cloud',
@@ -835,9 +840,10 @@ describe('the bill', () => {
       end: MONTH + 86_400_000,
       charge: { currency: 'CNY', periodStart: MONTH, periodEnd: Date.UTC(2026, 9, 31, 16) },
     });
-    expect(records[1]).toMatchObject({ gpuModel: 'A100-40GB', tags: null });
-    expect(new Set(records.map(({ id }) => id)).size).toBe(3);
-    expect(rejects).toMatchObject([{ line: 4, column: 'PretaxAmount' }]);
+    expect(records[1]).toMatchObject({ gpuModel: null, resource: 'i-2zetrain' });
+    expect(records[3]).toMatchObject({ gpuModel: 'A100-40GB', tags: null });
+    expect(new Set(records.map(({ id }) => id)).size).toBe(5);
+    expect(rejects).toMatchObject([{ line: 6, column: 'PretaxAmount' }]);
     expect((await readBill(MONTH, MONTH + 1)).records).toEqual(records);
   });
 
@@ -846,7 +852,27 @@ describe('the bill', () => {
     expect(await readBill(Date.UTC(2026, 9, 14), Date.UTC(2026, 9, 15))).toEqual({ records: [], rejects: [] });
     expect(server.of('DescribeInstanceBill')).toEqual([]);
     now = Date.UTC(2026, 10, 3, 4);
-    expect((await readBill(Date.UTC(2026, 9, 14), Date.UTC(2026, 9, 15))).records).toHaveLength(3);
+    expect((await readBill(Date.UTC(2026, 9, 14), Date.UTC(2026, 9, 15))).records).toHaveLength(5);
+  });
+
+  it('takes no usage for the machine that no billable item or product calls one', async () => {
+    const { Data } = reply<{ Data: { Items: Record<string, unknown>[] } }>('alibaba', 'DescribeInstanceBill.1');
+    const [item = {}] = Data.Items;
+    const kinds: [object, boolean][] = [
+      [{ BillingItem: 'Instance Type', BillingItemCode: '' }, true],
+      [{ BillingItem: '', BillingItemCode: '' }, true],
+      [{ BillingItem: '', BillingItemCode: '', ProductDetail: 'ECS - Internet traffic' }, false],
+      [{ BillingItem: '数据盘', BillingItemCode: 'DataDisk' }, false],
+      [{ BillingItem: 'Other', BillingItemCode: 'Other' }, false],
+      [{ BillingItem: 'ImageOS', BillingItemCode: 'ImageOs' }, false],
+    ];
+    const Items = kinds.map(([kind]) => ({ ...item, ...kind }));
+    server.play('DescribeInstanceBill', ({ params }) => ({
+      body: { Data: { AccountID: '1', NextToken: '', Items: params['BillingDate'] === '2026-10-01' ? Items : [] } },
+    }));
+    const { records } = await readBill(MONTH, MONTH + 1);
+    expect(records.map(({ charge }) => charge?.machineHours)).toEqual(kinds.map(([, expected]) => expected));
+    expect(records.map(({ sku }) => sku?.startsWith('ecs.'))).toEqual(kinds.map(([, expected]) => expected));
   });
 
   it('fails whole, so that half a month never replaces a month', async () => {

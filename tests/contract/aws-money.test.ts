@@ -175,6 +175,12 @@ it('spot prices come by zone, from all pages, and say nothing of availability', 
   expect(Object.values(asked ?? {})).not.toContain('m5.large');
 });
 
+interface Filter {
+  readonly And?: readonly Filter[];
+  readonly Not?: Filter;
+  readonly Dimensions?: { readonly Values: readonly string[] };
+}
+
 describe('the bill', () => {
   const asks =
     (filter: (text: string) => boolean, page?: string): WireMatch =>
@@ -182,7 +188,9 @@ describe('the bill', () => {
       call('GetCostAndUsage')(request) &&
       filter(JSON.stringify(parametersOf(request)['Filter'])) &&
       parametersOf(request)['NextPageToken'] === page;
-  const isUsage = (text: string): boolean => text.startsWith('{"Not"');
+  const isAnyUsage = (text: string): boolean => text.startsWith('{"And"');
+  const isOther = (text: string): boolean => isAnyUsage(text) && text.includes('{"Not":{"Or"');
+  const isUsage = (text: string): boolean => isAnyUsage(text) && !isOther(text);
   const SEPTEMBER = [Date.UTC(2026, 8, 1), Date.UTC(2026, 9, 1)] as const;
   const read = async (settings: Record<string, string>, from: number, to: number): Promise<UsageRecord[]> => {
     const records: UsageRecord[] = [];
@@ -216,7 +224,7 @@ describe('the bill', () => {
     server.on(asks(isUsage), reply('get-cost-and-usage-usage-1.json'));
     server.on(asks(isUsage, 'bill-2'), reply('get-cost-and-usage-usage-2.json'));
     server.on(
-      asks((text) => text.includes('["Tax"]') && !isUsage(text)),
+      asks((text) => text.includes('["Tax"]') && !isAnyUsage(text)),
       reply('get-cost-and-usage-tax.json'),
     );
     const records = await read(
@@ -251,6 +259,7 @@ describe('the bill', () => {
         periodStart: SEPTEMBER[0],
         periodEnd: SEPTEMBER[1],
         isFinal: true,
+        machineHours: true,
       },
     } satisfies UsageRecord);
     expect(
@@ -279,12 +288,50 @@ describe('the bill', () => {
       });
     }
     // What usage leaves out is what the other queries ask for: no charge is missing, none comes twice.
-    const values = queries.map(
-      ({ Filter }) => Filter as { Not?: { Dimensions: { Values: string[] } }; Dimensions?: { Values: string[] } },
+    const filters = queries.map(({ Filter }) => Filter as Filter);
+    const [ofEc2, others, ...rest] = filters.map(({ And }) => And?.[1]);
+    expect(others).toEqual({ Not: ofEc2 });
+    expect(rest).toEqual(rest.map(() => undefined));
+    for (const { And } of filters.slice(0, 2))
+      expect(And?.[0]?.Not?.Dimensions?.Values.toSorted()).toEqual(
+        filters.flatMap(({ Dimensions }) => Dimensions?.Values ?? []).sort(),
+      );
+  });
+
+  it('has the hours of a machine as its instance type, and nothing else that names one', async () => {
+    types();
+    const amount = { Amount: '1', Unit: 'USD' };
+    const groups = (...usageTypes: string[]) => ({
+      ResultsByTime: [
+        {
+          TimePeriod: { Start: '2026-09-01', End: '2026-09-02' },
+          Groups: usageTypes.map((type) => ({ Keys: ['1', type], Metrics: { UnblendedCost: amount } })),
+        },
+      ],
+    });
+    server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));
+    const own = ['USW2-BoxUsage:p4d.24xlarge', 'SpotUsage:g5.xlarge', 'EBSOptimized:p4d.24xlarge', 'CPUCredits:t3'];
+    server.on(asks(isUsage), { body: JSON.stringify(groups(...own)) });
+    const beside = ['USW2-BoxUsage:p4d.24xlarge', 'USW2-Train:ml.p4d.24xlarge', 'EKS-Auto:p4d.24xlarge', 'Requests'];
+    server.on(asks(isOther), { body: JSON.stringify(groups(...beside)) });
+    server.on(
+      asks((text) => text.includes('["Credit"]') && !isAnyUsage(text)),
+      { body: JSON.stringify(groups('BoxUsage:p4d.24xlarge')) },
     );
-    expect(values.flatMap(({ Dimensions }) => Dimensions?.Values ?? []).sort()).toEqual(
-      values.flatMap(({ Not }) => Not?.Dimensions.Values ?? []).sort(),
-    );
+    const records = await read(reading(server), ...SEPTEMBER);
+    expect(records.map(({ sku, gpuModel, charge }) => [sku, gpuModel, charge?.machineHours])).toEqual([
+      ['p4d.24xlarge', 'A100-40GB', true],
+      ['g5.xlarge', 'A10G', true],
+      ['EBSOptimized:p4d.24xlarge', null, false],
+      ['t3', null, false],
+      // EMR's fee beside the machine; SageMaker's machines have names of their own.
+      ['USW2-BoxUsage:p4d.24xlarge', null, false],
+      ['ml.p4d.24xlarge', null, false],
+      ['EKS-Auto:p4d.24xlarge', null, false],
+      [null, null, false],
+      ['p4d.24xlarge', 'A100-40GB', undefined],
+    ]);
+    expect(new Set(records.map(({ id }) => id)).size).toBe(records.length);
   });
 
   it('is split by a cost allocation tag where one is named, and asks no month after this one', async () => {

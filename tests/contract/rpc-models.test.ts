@@ -1,22 +1,27 @@
 /**
- * What is asked of Alibaba Cloud and Tencent Cloud about the health of their machines, and what is read of the answers,
- * against the models of their official SDKs; and canaries: a misspelling of each kind is found. The requests on the
+ * What is asked of Alibaba Cloud and Tencent Cloud about the health of their machines and of Alibaba Cloud for its bill,
+ * and what is read of the answers, against the models of their official SDKs; and canaries: a misspelling of each kind is found. The requests on the
  * wire are held against the same models by the tests of each cloud.
  */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { BILL, billParams, ITEM } from '../../src/providers/alibaba/bill.js';
 import { AT_WORK, EVENTS_REPLY, LOSSES, STATUS_REPLY } from '../../src/providers/alibaba/health.js';
 import { BROKEN, OPEN, TASKS_REPLY, tasksParams } from '../../src/providers/tencent/health.js';
 import { MODELS, problemsOfReply, problemsOfRequest } from '../support/rpc-model.js';
 
 const { DescribeInstancesFullStatus, DescribeInstanceHistoryEvents } = MODELS['alibaba-ecs'];
 const { DescribeTaskInfo } = MODELS['tencent-cvm'];
+const { DescribeInstanceBill } = MODELS['alibaba-bss'];
 const NOW = Date.UTC(2026, 10, 20, 8);
 
 it('reads fields that the replies have, of their types', () => {
   expect(problemsOfReply(DescribeInstancesFullStatus!, STATUS_REPLY)).toEqual([]);
   expect(problemsOfReply(DescribeInstanceHistoryEvents!, EVENTS_REPLY)).toEqual([]);
   expect(problemsOfReply(DescribeTaskInfo!, TASKS_REPLY)).toEqual([]);
+  expect(problemsOfReply(DescribeInstanceBill!, BILL)).toEqual([]);
+  const items = z.object({ Data: z.object({ Items: z.array(ITEM) }) });
+  expect(problemsOfReply(DescribeInstanceBill!, items)).toEqual([]);
 });
 
 it('asks by words and numbers that the SDKs list', () => {
@@ -27,6 +32,7 @@ it('asks by words and numbers that the SDKs list', () => {
   for (const one of Object.keys(BROKEN)) expect(DescribeTaskInfo!.words['TaskTypeIds']).toContain(Number(one));
   for (const one of OPEN) expect(DescribeTaskInfo!.words['TaskStatus']).toContain(one);
   expect(problemsOfRequest(DescribeTaskInfo!, tasksParams(0, NOW))).toEqual([]);
+  expect(problemsOfRequest(DescribeInstanceBill!, billParams('2026-10', '2026-10-01', 'next'))).toEqual([]);
 });
 
 describe('a canary finds a misspelt', () => {

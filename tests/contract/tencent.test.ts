@@ -698,6 +698,7 @@ describe('the bill', () => {
     ]);
     expect(
       records.map(({ charge, term, sku, gpuModel }) => [
+        charge?.machineHours,
         charge?.category,
         charge && formatDecimal(charge.billed),
         charge?.effective && formatDecimal(charge.effective),
@@ -707,10 +708,11 @@ describe('the bill', () => {
         gpuModel,
       ]),
     ).toEqual([
-      ['Usage', '5.64000000', '5.64000000', '7.05000000', 'on-demand', 'sp_cvm_gn7', 'T4'],
-      ['Usage', '0.02000000', '0.02000000', null, 'on-demand', 'sp_cvm_gn7', 'T4'],
-      ['Usage', '2.10000000', '2.10000000', '10.50000000', 'spot', 'sp_cvm_gn10xp', 'V100-32GB'],
-      ['Purchase', '88200.50000000', null, '98000.00000000', null, 'sp_cvm_gt4', 'A100-40GB'],
+      [true, 'Usage', '5.64000000', '5.64000000', '7.05000000', 'on-demand', 'sp_cvm_gn7', 'T4'],
+      // The system disk of the same machine, which its meter does not stand for.
+      [false, 'Usage', '0.02000000', '0.02000000', null, 'on-demand', 'sv_cvm_rootdisk_cbspremium', null],
+      [true, 'Usage', '2.10000000', '2.10000000', '10.50000000', 'spot', 'sp_cvm_gn10xp', 'V100-32GB'],
+      [true, 'Purchase', '88200.50000000', null, '98000.00000000', null, 'sp_cvm_gt4', 'A100-40GB'],
     ]);
     expect(records[0]).toMatchObject({
       provider: 'Tencent Cloud',
@@ -728,6 +730,36 @@ describe('the bill', () => {
     expect(new Set(records.map(({ id }) => id)).size).toBe(4);
     expect(rejects).toMatchObject([{ line: 4, column: 'ComponentSet/RealCost' }]);
     expect((await readBill(MONTH, MONTH + 1)).records).toEqual(records);
+  });
+
+  it('takes a component for the machine by its codes, else by its names, and of CVM alone', async () => {
+    const [detail] = reply<{ Response: { DetailSet: { ComponentSet: object[] }[] } }>('tencent', 'DescribeBillDetail')
+      .Response.DetailSet;
+    const coded = (ComponentCode: string, ItemCode: string, ItemCodeName = ''): object => ({
+      ComponentCode,
+      ItemCode,
+      ComponentCodeName: '',
+      ItemCodeName,
+    });
+    const kinds: [object, boolean | undefined, string][] = [
+      [coded('virtual_v_cvm_compute', 'virtual_v_cvm_compute_gn7', '运算组件-存储型'), true, 'sp_cvm_gn7'],
+      [coded('v_cvm_bandwidth', 'sv_cvm_bandwidth_prepay'), false, 'sv_cvm_bandwidth_prepay'],
+      [coded('', '', '运算组件'), true, 'sp_cvm_gn7'],
+      [coded('', '', 'Data disk'), false, 'Data disk'],
+      [coded('', ''), undefined, 'sp_cvm_gn7'],
+    ];
+    const ComponentSet = kinds.map(([kind]) => ({ ...detail?.ComponentSet[0], ...kind }));
+    const DetailSet = [
+      { ...detail, ComponentSet },
+      { ...detail, BusinessCode: 'p_redis', ProductCode: 'sp_redis', Id: '2' },
+    ];
+    server.play('DescribeBillDetail', answer({ DetailSet }));
+    const { records } = await readBill(MONTH, MONTH + 1);
+    expect(records.slice(0, kinds.length).map(({ charge, sku }) => [charge?.machineHours, sku])).toEqual(
+      kinds.map(([, expected, sku]) => [expected, sku]),
+    );
+    expect(records[kinds.length]).toMatchObject({ sku: 'sp_redis' });
+    expect(records[kinds.length]?.charge).not.toHaveProperty('machineHours');
   });
 
   it('is read page by page, with what the reply before said', async () => {

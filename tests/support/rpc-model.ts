@@ -20,7 +20,11 @@ const modelOf = (file: string): Readonly<Record<string, Model>> =>
     string,
     Model
   >;
-export const MODELS = { 'alibaba-ecs': modelOf('alibaba-ecs'), 'tencent-cvm': modelOf('tencent-cvm') };
+export const MODELS = {
+  'alibaba-ecs': modelOf('alibaba-ecs'),
+  'alibaba-bss': modelOf('alibaba-bss'),
+  'tencent-cvm': modelOf('tencent-cvm'),
+};
 
 /** What is wrong with the parameters of a request. A list of Alibaba's is `Name.1`, `Name.2`. */
 export function problemsOfRequest({ request, words }: Model, params: Readonly<Record<string, unknown>>): string[] {
@@ -59,6 +63,7 @@ function compared(shape: Shape, type: Type, where: string): string[] {
     return shape.type.filter((one) => one !== 'null').flatMap((one) => compared({ ...shape, type: one }, type, where));
   if (shape.type === 'array')
     return Array.isArray(type) ? compared(shape.items ?? {}, type[0] as Type, `${where}[]`) : [`${where} is no list`];
+  if (shape.type === undefined) return [];
   if (shape.properties === undefined) return shape.type === type ? [] : [`${where} is no ${shape.type}`];
   if (typeof type === 'string' || Array.isArray(type)) return [`${where} is no object`];
   const fields = type as Readonly<Record<string, Type>>;

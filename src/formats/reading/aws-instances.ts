@@ -86,35 +86,3 @@ export function awsInstanceGpus(instanceType: string): InstanceGpus | null {
   const gpus = family?.sizes[instanceType.slice(dot + 1)];
   return family === undefined || gpus === undefined ? null : { model: family.model, gpus };
 }
-
-/** EC2 usage types that are hours of a machine: `USW2-BoxUsage:p4d.24xlarge`, `SpotUsage:g5.xlarge`; `BoxUsage`. */
-const MACHINE_HOURS =
-  /(?:^|-)(?:BoxUsage|SpotUsage|DedicatedUsage|UnusedBox|UnusedDed|SchedUsage|HeavyUsage|Reservation|HostBoxUsage)(?::([a-z0-9-]+\.[a-z0-9-]+))?$/;
-
-/** The machine whose hours an AWS usage type charges; null where it charges something else. */
-export function awsMachineOf(usageType: string): string | null {
-  return MACHINE_HOURS.exec(usageType)?.[1] ?? null;
-}
-
-/** EC2 as a product code, as a product's name and as FOCUS' ServiceName. */
-const EC2 = /^(?:AmazonEC2|(?:Amazon |AWS )?(?:EC2|Elastic Compute Cloud)\b.*)$/i;
-/** A machine as EC2 names one: `p5.48xlarge`; other services' are `ml.p5.48xlarge`, `db.r5.large`. */
-const EC2_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
-
-/**
- * Whether a line charges hours of EC2's machines, by its service (or product code) and usage type: EMR, EKS and the
- * marketplace have usage types of the same names. Null where neither says.
- */
-export function isAwsMachineHours(service: string, usageType: string): boolean | null {
-  if (service !== '' && !EC2.test(service)) return false;
-  return usageType === '' ? null : MACHINE_HOURS.test(usageType);
-}
-
-/**
- * The machine that a line's SKU is, from the instance type that it states, else its usage type; null where what it
- * charges is none of EC2's machines, though it names one.
- */
-export function awsMachine(isHours: boolean | null, stated: string | null, usageType: string): string | null {
-  if (isHours === false) return stated === null || EC2_TYPE.test(stated) ? null : stated;
-  return stated ?? awsMachineOf(usageType);
-}

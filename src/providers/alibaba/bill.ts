@@ -1,14 +1,17 @@
 /**
- * The bill, by instance and day, as bill lines.
+ * The bill, by instance, billable item and day, as bill lines.
  *
  * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount; the shape has no tax. What a
- * subscription costs per day is not stated here: its effective cost is null, and its order is a purchase. The
- * invariant: a month is read whole, because a bill replaces its month, and never between its end and its last day of
- * change. The instance's term is not stated: null. Source: BSS OpenAPI Reference (2017-12-14), "DescribeInstanceBill"
- * (final after 12:00 of the third day of the next month; region names, not ids); ECS API Reference (2014-05-26),
- * "DescribeRegions" (their names in the language that is asked for).
+ * subscription costs per day is not stated here: its effective cost is null, and its order is a purchase. By instance
+ * alone a machine, its disks and its traffic would be one amount: asked for by billable item, only the machine itself
+ * is a line of its instance type. The invariant: a month is read whole, because a bill replaces its month, and never
+ * between its end and its last day of change. The instance's term is not stated: null. Source: BSS OpenAPI Reference
+ * (2017-12-14), "DescribeInstanceBill" (IsBillingItem, BillingItem and BillingItemCode; final after 12:00 of the third
+ * day of the next month; region names, not ids); ECS API Reference (2014-05-26), "DescribeRegions" (their names in the
+ * language that is asked for).
  */
 import { z } from 'zod';
+import { isMachineComponent, namesOther } from '../../core/bill/components.js';
 import { orLacking, type PartialRead } from '../../core/partial-read.js';
 import type { ChargeCategory, RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
@@ -25,7 +28,7 @@ const MOST_RESULTS = 300;
 const FINAL_AFTER_MS = 2 * DAY_MS + 12 * HOUR_MS;
 
 const text = z.string().nullish();
-const ITEM = z.object({
+export const ITEM = z.object({
   InstanceID: text,
   BillingDate: text,
   ProductCode: text,
@@ -34,6 +37,8 @@ const ITEM = z.object({
   CommodityCode: text,
   SubscriptionType: text,
   Item: text,
+  BillingItem: text,
+  BillingItemCode: text,
   Region: text,
   InstanceSpec: text,
   OwnerID: text,
@@ -44,7 +49,9 @@ const ITEM = z.object({
   PretaxGrossAmount: z.unknown(),
 });
 type Item = z.output<typeof ITEM>;
-const BILL = z.object({ Data: z.object({ AccountID: text, NextToken: text, Items: z.array(z.unknown()).nullish() }) });
+export const BILL = z.object({
+  Data: z.object({ AccountID: text, NextToken: text, Items: z.array(z.unknown()).nullish() }),
+});
 const REGIONS = z.object({
   Regions: z.object({ Region: z.array(z.object({ RegionId: z.string(), LocalName: z.string().optional() })) }),
 });
@@ -87,6 +94,15 @@ const NO_TYPES: ReadonlyMap<string, TypeGpus> = new Map();
 const specOf = (item: Item | undefined): string | null =>
   item?.InstanceSpec?.startsWith('ecs.') === true ? item.InstanceSpec : null;
 
+export const billParams = (month: string, day: string, token: string): Params => ({
+  BillingCycle: month,
+  Granularity: 'DAILY',
+  BillingDate: day,
+  IsBillingItem: true,
+  MaxResults: MOST_RESULTS,
+  ...(token === '' ? {} : { NextToken: token }),
+});
+
 async function* pagesOf(
   client: AlibabaClient,
   region: string,
@@ -95,14 +111,7 @@ async function* pagesOf(
 ): AsyncGenerator<{ account: string | null; items: readonly unknown[] }> {
   let token = '';
   do {
-    const params: Params = {
-      BillingCycle: month.name,
-      Granularity: 'DAILY',
-      BillingDate: day,
-      IsBillingItem: false,
-      MaxResults: MOST_RESULTS,
-      ...(token === '' ? {} : { NextToken: token }),
-    };
+    const params = billParams(month.name, day, token);
     const { Data } = await reading(CLOUD, BILL_PERMISSION, BILL, () =>
       client.call('bss', 'DescribeInstanceBill', region, params),
     );
@@ -168,7 +177,8 @@ class Lines {
     const billed = decimalOf(item.PretaxAmount);
     if (billed === null) return reject('PretaxAmount', 'is not an amount');
     if (!/^[A-Z]{3}$/.test(item.Currency ?? '')) return reject('Currency', 'is not a currency code');
-    const spec = specOf(item);
+    const isOwn = isMachineItem(item, category);
+    const spec = isOwn ? specOf(item) : null;
     return {
       id: this.id(item),
       provider: CLOUD,
@@ -195,6 +205,7 @@ class Lines {
         effective: item.SubscriptionType === 'Subscription' ? null : billed,
         periodStart: this.month.start,
         periodEnd: this.month.end,
+        ...(spec !== null || !isOwn ? { machineHours: isOwn } : {}),
       },
     };
   }
@@ -207,15 +218,29 @@ class Lines {
     CommodityCode,
     SubscriptionType,
     Item,
+    BillingItem,
+    BillingItemCode,
     InstanceSpec,
   }: Item): string {
-    const name = [BillingDate, InstanceID, ProductCode, CommodityCode, SubscriptionType, Item, InstanceSpec]
+    const billable = orNull(BillingItemCode) ?? BillingItem;
+    const name = [BillingDate, InstanceID, ProductCode, CommodityCode, SubscriptionType, Item, InstanceSpec, billable]
       .map((part) => part ?? '')
       .join('/');
     const count = (this.counts.get(name) ?? 0) + 1;
     this.counts.set(name, count);
     return count === 1 ? name : `${name}#${count}`;
   }
+}
+
+/**
+ * Whether a line may be of the machine itself. Of usage the billable item says so; an order or a refund may be of the
+ * whole machine, and where no item is named the product tells.
+ */
+function isMachineItem(item: Item, category: ChargeCategory): boolean {
+  const { BillingItem, BillingItemCode, ProductName, ProductDetail, CommodityCode } = item;
+  const names = [BillingItemCode, BillingItem].map((name) => name ?? '');
+  if (category === 'Usage' && isMachineComponent(...names) === false) return false;
+  return ![...names, ProductName ?? '', ProductDetail ?? '', CommodityCode ?? ''].some(namesOther);
 }
 
 /** `key:team value:a; key:env value:prod`. */

@@ -3,14 +3,15 @@
  * allocation tag.
  *
  * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it (`Estimated` of
- * each day): a later answer replaces the month. The invariant: the categories share out every charge: what is none of
- * the others is usage, so that the lines add up to the bill. Source: AWS Cost Management API Reference,
- * GetCostAndUsage (at most two groups; metrics by day) and dimension RECORD_TYPE.
+ * each day): a later answer replaces the month. The hours of EC2's machines are asked for apart from all other usage:
+ * EMR and the marketplace have usage types of the same names. The invariant: the questions share out every charge: what
+ * is none of the others is usage, so that the lines add up to the bill. Source: AWS Cost Management API Reference,
+ * GetCostAndUsage (at most two groups; metrics by day) and dimensions RECORD_TYPE and SERVICE.
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import { orLacking, type PartialRead } from '../../core/partial-read.js';
-import { storageOrTrafficSku } from '../../core/price/aws-usage-type.js';
+import { awsMachine, isAwsMachineHours, storageOrTrafficSku } from '../../core/price/aws-usage-type.js';
 import type { RecordBatch, ChargeCategory, Reject, Term, UsageRecord } from '../../core/usage.js';
 import { civilFromDays, dayOf, DAY_MS, daysFromCivil } from '../../core/time.js';
 import type { Clients } from './clients.js';
@@ -45,9 +46,26 @@ const byRecordType = (values: readonly string[]): Expression => ({
   Dimensions: { Key: 'RECORD_TYPE', Values: [...values] },
 });
 
-const QUERIES: readonly (readonly [ChargeCategory, Expression])[] = [
-  ['Usage', { Not: byRecordType(RECORD_TYPES.flatMap(([, values]) => values)) }],
-  ...RECORD_TYPES.map(([category, values]): [ChargeCategory, Expression] => [category, byRecordType(values)]),
+interface Query {
+  readonly category: ChargeCategory;
+  /** Usage of another service than EC2. */
+  readonly isOfOthers: boolean;
+  readonly filter: Expression;
+}
+
+const USAGE: Expression = { Not: byRecordType(RECORD_TYPES.flatMap(([, values]) => values)) };
+/** A negation goes with the covered usage, whatever service Cost Explorer has it under. */
+const OF_EC2: Expression = {
+  Or: [
+    { Dimensions: { Key: 'SERVICE', Values: ['Amazon Elastic Compute Cloud - Compute'] } },
+    byRecordType(['SavingsPlanNegation']),
+  ],
+};
+
+const QUERIES: readonly Query[] = [
+  { category: 'Usage', isOfOthers: false, filter: { And: [USAGE, OF_EC2] } },
+  { category: 'Usage', isOfOthers: true, filter: { And: [USAGE, { Not: OF_EC2 }] } },
+  ...RECORD_TYPES.map(([category, values]) => ({ category, isOfOthers: false, filter: byRecordType(values) })),
 ];
 
 /** The first instant of the month of an instant, or of a month that comes later. */
@@ -72,10 +90,10 @@ export async function* readBill(
   const last = Math.min(to, monthStart(now, 1));
   for (let start = monthStart(from); start < last; start = monthStart(start, 1)) {
     const month = { start, end: monthStart(start, 1) };
-    for (const [category, filter] of QUERIES) {
+    for (const { filter, ...query } of QUERIES) {
       for await (const days of readDays(clients, month, filter))
         yield batchOf(days, {
-          category,
+          ...query,
           month,
           account: clients.settings.account,
           tag: clients.settings.billTag,
@@ -124,8 +142,7 @@ async function* readDays(clients: Clients, month: Month, filter: Expression): As
   } while (page !== undefined && page !== '');
 }
 
-interface Context {
-  readonly category: ChargeCategory;
+interface Context extends Omit<Query, 'filter'> {
   readonly month: Month;
   readonly account: string | null;
   readonly tag: string | null;
@@ -157,18 +174,18 @@ function recordOf(
   { Keys = [], Metrics = {} }: Group,
   start: number,
   isFinal: boolean,
-  { category, month, account, tag, models }: Context,
+  { category, isOfOthers, month, account, tag, models }: Context,
 ): UsageRecord | null {
   const [by = '', usageType = ''] = Keys;
   const { UnblendedCost, AmortizedCost } = Metrics;
   const billed = amountOf(UnblendedCost?.Amount);
   if (billed === null || UnblendedCost?.Unit === undefined) return null;
-  // `USW2-BoxUsage:p4d.24xlarge`: after the colon is the instance type.
-  const sku = storageOrTrafficSku(usageType) ?? /:(.+)$/.exec(usageType)?.[1] ?? null;
+  const isHours = !isOfOthers && isAwsMachineHours('', usageType) === true;
+  const sku = storageOrTrafficSku(usageType) ?? skuOf(usageType, isHours);
   // Groups of a tag are `team$vision`, or `team$` where it is not set.
   const value = tag === null ? '' : by.slice(by.indexOf('$') + 1);
   return {
-    id: `${dateOf(start)} ${category} ${by} ${usageType}`,
+    id: `${dateOf(start)} ${isOfOthers ? 'Other usage' : category} ${by} ${usageType}`,
     provider: 'AWS',
     account,
     subAccount: tag === null && by !== '' ? by : null,
@@ -194,8 +211,19 @@ function recordOf(
       periodStart: month.start,
       periodEnd: month.end,
       ...(isFinal ? { isFinal } : {}),
+      ...(category === 'Usage' ? { machineHours: isHours } : {}),
     },
   };
+}
+
+/**
+ * `USW2-BoxUsage:p4d.24xlarge`: after the colon is the instance type. What is not EC2's hours and names one of EC2's
+ * machines (`EBSOptimized:p4d.24xlarge`, EMR's `BoxUsage:p4d.24xlarge`) keeps its usage type.
+ */
+function skuOf(usageType: string, isHours: boolean): string | null {
+  const named = /:(.+)$/.exec(usageType)?.[1] ?? null;
+  if (named === null) return null;
+  return awsMachine(isHours, named, usageType) ?? usageType;
 }
 
 const amountOf = (text: string | undefined): Decimal | null => (text === undefined ? null : parseDecimal(text));

@@ -3,12 +3,15 @@
  *
  * Billed is what a component costs after discounts, whatever it is paid with; list is its price before them. A
  * purchase's cost per day is not stated: its effective cost is null. The bill names sub-products, not instance types:
- * they are the SKU here. The invariant: a month is read whole, because a bill replaces its month, and never between its
- * end and a margin of our own of three days. Sources: Billing API Reference (2018-07-09), "DescribeBillDetail" and data
- * types BillDetail, BillDetailComponent and ActionType's values; CVM API Reference, "DescribeRegions" (the bill has
- * numbers and names of regions, the rest of the API has their codes).
+ * they are the SKU here. A machine's disks, bandwidth and images are components of its entry: each is a line of its own
+ * SKU, its item's code, so that a meter of the machine stands for its computing alone. The invariant: a month is read
+ * whole, because a bill replaces its month, and never between its end and a margin of our own of three days. Sources:
+ * Billing API Reference (2018-07-09), "DescribeBillDetail" and data types BillDetail, BillDetailComponent (ComponentCode
+ * and ItemCode, with their names) and ActionType's values; CVM API Reference, "DescribeRegions" (the bill has numbers
+ * and names of regions, the rest of the API has their codes).
  */
 import { z } from 'zod';
+import { isMachineComponent } from '../../core/bill/components.js';
 import { orLacking, type PartialRead } from '../../core/partial-read.js';
 import { DAY_MS } from '../../core/time.js';
 import type { ChargeCategory, RecordBatch, Reject, Term, UsageRecord } from '../../core/usage.js';
@@ -25,9 +28,20 @@ const LIMIT = 300;
 const FINAL_AFTER_MS = 3 * DAY_MS;
 /** An end states its last second. */
 const SECOND_MS = 1000;
+/** BusinessCode of CVM. */
+const MACHINES = 'p_cvm';
 
 const text = z.string().nullish();
-const COMPONENT = z.object({ ItemCode: text, InstanceType: text, RealCost: text, Cost: text });
+const COMPONENT = z.object({
+  ComponentCode: text,
+  ComponentCodeName: text,
+  ItemCode: text,
+  ItemCodeName: text,
+  InstanceType: text,
+  RealCost: text,
+  Cost: text,
+});
+type Component = z.output<typeof COMPONENT>;
 const DETAIL = z.object({
   Id: text,
   BillId: text,
@@ -137,8 +151,10 @@ class Lines {
       const billed = costs[at];
       if (billed === null || billed === undefined) continue;
       const category = categoryOf(detail.ActionType ?? '');
+      const isMachine = detail.BusinessCode === MACHINES ? isMachineOf(component) : null;
       records.push({
         ...this.common(detail),
+        ...(isMachine === false ? { sku: itemOf(component), gpuModel: null } : {}),
         id: this.id(detail, component.ItemCode ?? ''),
         term: termOf(detail, component.InstanceType ?? ''),
         start,
@@ -151,6 +167,7 @@ class Lines {
           list: decimalOf(component.Cost),
           periodStart: this.month.start,
           periodEnd: this.month.end,
+          ...(isMachine === null ? {} : { machineHours: isMachine }),
         },
       });
     }
@@ -193,10 +210,21 @@ function categoryOf(action: string): ChargeCategory {
   return action.startsWith('postpay_') || action.endsWith('line_deduct') ? 'Usage' : 'Adjustment';
 }
 
+/** Whether a component of an instance is its computing; by its codes, else by its names; null where it has neither. */
+function isMachineOf({ ComponentCode, ComponentCodeName, ItemCode, ItemCodeName }: Component): boolean | null {
+  return (
+    isMachineComponent(ComponentCode ?? '', ItemCode ?? '') ??
+    isMachineComponent(ComponentCodeName ?? '', ItemCodeName ?? '')
+  );
+}
+
+const itemOf = ({ ComponentCode, ComponentCodeName, ItemCode, ItemCodeName }: Component): string | null =>
+  orNull(ItemCode) ?? orNull(ComponentCode) ?? orNull(ItemCodeName) ?? orNull(ComponentCodeName);
+
 /** @param kind of the component: RI, SP, a package or spot; empty or `-` for a plain instance */
 function termOf({ ActionType, BusinessCode }: Detail, kind: string): Term | null {
   if (ActionType === 'postpay_deduct_s') return 'spot';
-  return BusinessCode === 'p_cvm' && ActionType === 'postpay_deduct_h' && (kind === '' || kind === '-')
+  return BusinessCode === MACHINES && ActionType === 'postpay_deduct_h' && (kind === '' || kind === '-')
     ? 'on-demand'
     : null;
 }

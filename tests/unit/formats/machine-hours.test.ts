@@ -2,6 +2,8 @@
  * Which lines of a bill a metered machine stands for: its own hours, and nothing else that names its resource. From the
  * file to the SKUs that the comparison knows, in every form of a bill.
  */
+import type { SchemaElement } from 'hyparquet';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
 import { BillCells } from '../../../src/core/bill/cells.js';
 import { machineSkus } from '../../../src/core/bill/links.js';
@@ -13,9 +15,10 @@ import { format as cur } from '../../../src/formats/aws-cur.js';
 import { format as azure } from '../../../src/formats/azure-ea.js';
 import { format as focus } from '../../../src/formats/focus.js';
 import { format as gcp } from '../../../src/formats/gcp-billing.js';
+import { openBytes } from '../../../src/formats/reading/input.js';
 import { format as tencent } from '../../../src/formats/tencent-bill.js';
 import { BlockBuilder, decodeBlock } from '../../../src/store/usage/block.js';
-import { usageOfText } from './reading.js';
+import { usageOf, usageOfText } from './reading.js';
 
 /** What the meter calls its machines. */
 const METERED = new Set(['p5.48xlarge', 'a2-highgpu-8g', 'Standard_ND96asr_v4', 'ecs.gn7-c12g1.3xlarge']);
@@ -31,6 +34,10 @@ const csvOf = (rows: readonly Row[]): string => {
 async function standsFor(format: UsageFormat, text: string, name?: string): Promise<boolean[]> {
   const { records, rejects } = await usageOfText(format, text, name);
   expect(rejects).toEqual([]);
+  return standsForEach(records);
+}
+
+function standsForEach(records: readonly UsageRecord[]): boolean[] {
   const grouping = new Grouping(() => '', []);
   const [block, cells] = [new BlockBuilder(), new BillCells()];
   for (const record of records) block.add(grouping.groupOf(record).index, record);
@@ -112,6 +119,71 @@ describe('a CUR', () => {
     const product = over['lineItem/ProductCode'] ?? 'AmazonEC2';
     const rows = [curRow('BoxUsage:p5.48xlarge'), curRow(usageType, { ...over, 'lineItem/ProductCode': product })];
     expect(await standsFor(cur, csvOf(rows))).toEqual([true, expected]);
+  });
+
+  describe('of an export without the column product_instance_type', () => {
+    /** Usage type, product code, what the map says of the instance; whether it is the machine. */
+    const lines: [string, string, string | null, boolean][] = [
+      ['BoxUsage:p5.48xlarge', 'AmazonEC2', 'p5.48xlarge', true],
+      ['USE1-BoxUsage:p5.48xlarge', 'AmazonEC2', null, true],
+      ['', 'AmazonEC2', 'p5.48xlarge', true],
+      ['USE1-DataTransfer-Out-Bytes', 'AmazonEC2', null, false],
+      ['EBSOptimized:p5.48xlarge', 'AmazonEC2', 'p5.48xlarge', false],
+      ['BoxUsage:p5.48xlarge', 'ElasticMapReduce', 'p5.48xlarge', false],
+    ];
+    const modern = (name: string): string =>
+      name
+        .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+        .replace('/', '_')
+        .toLowerCase();
+    const attributesOf = (type: string | null): Record<string, string> => ({
+      region: 'us-east-1',
+      sku: 'ABC',
+      ...(type === null ? {} : { instance_type: type }),
+    });
+    const rows = lines.map(([usageType, product, type]): Row => {
+      const { 'product/instanceType': _, 'product/sku': __, ...row } = curRow(usageType, code(product));
+      return {
+        ...Object.fromEntries(Object.entries(row).map(([name, value]) => [modern(name), value])),
+        product: JSON.stringify(attributesOf(type)),
+      };
+    });
+
+    it('takes it from the usage type or from the map of the product', async () => {
+      expect(await standsFor(cur, csvOf(rows))).toEqual(lines.map(([, , , expected]) => expected));
+      const { records } = await usageOfText(cur, csvOf(rows));
+      expect(new Set(records.map(({ region }) => region))).toEqual(new Set(['us-east-1']));
+      expect(records.map(({ sku }) => sku).slice(2)).toEqual(['p5.48xlarge', 'DataTransfer-Out-Bytes', 'ABC', 'ABC']);
+      const { rejects } = await usageOfText(cur, csvOf([{ ...rows[0], product: 'instance_type=p5' }]));
+      expect(rejects).toMatchObject([{ line: 2, column: 'product' }]);
+    });
+
+    it('reads the map of a Parquet file', async () => {
+      const names = Object.keys(rows[0] ?? {});
+      const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' } as const;
+      const schema: SchemaElement[] = [
+        { name: 'root', num_children: names.length },
+        ...names.flatMap((name): SchemaElement[] =>
+          name === 'product'
+            ? [
+                { name, converted_type: 'MAP', repetition_type: 'OPTIONAL', num_children: 1 },
+                { name: 'key_value', repetition_type: 'REPEATED', num_children: 2 },
+                { ...text, name: 'key', repetition_type: 'REQUIRED' },
+                { ...text, name: 'value' },
+              ]
+            : [{ ...text, name }],
+        ),
+      ];
+      const columnData = names.map((name) => ({
+        name,
+        data: rows.map((row) => (name === 'product' ? JSON.parse(row[name] ?? '') : row[name]) as unknown),
+      }));
+      const input = await openBytes('cur.parquet', new Uint8Array(parquetWriteBuffer({ columnData, schema })));
+      const { records, rejects } = await usageOf(cur, input);
+      expect(rejects).toEqual([]);
+      expect(standsForEach(records)).toEqual(lines.map(([, , , expected]) => expected));
+      expect(records.map(({ sku }) => sku).slice(3)).toEqual(['DataTransfer-Out-Bytes', 'ABC', 'ABC']);
+    });
   });
 
   it('leaves the machines of other services their names', async () => {
@@ -240,6 +312,7 @@ it.each([
   ['', '', true],
   ['CPU', '', true],
   ['GPU', 'GPU', true],
+  ['运算组件', '运算组件-GPU计算型GN10Xp', true],
   ['Bandwidth', 'Outbound traffic', false],
   ['系统盘', '', false],
   ['Data disk', 'Premium', false],
