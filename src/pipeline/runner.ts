@@ -161,7 +161,7 @@ export class Runner {
           clock: this.clock,
           tx,
         });
-        await this.work.finish(tx, partition, claimed);
+        this.work.finish(tx, partition, claimed);
         await enqueue(tx, partition.organisation, following(claimed, pauses ? paused(workItems, now) : workItems));
         return claimed.length;
       });
@@ -192,7 +192,7 @@ export class Runner {
         await this.db.transaction(async (tx) => {
           if (!(await this.work.isOpen(tx, partition, claimed))) return;
           const workItems = await save(tx, this.clock.now());
-          await this.work.finish(tx, partition, claimed);
+          this.work.finish(tx, partition, claimed);
           await enqueue(tx, partition.organisation, following(claimed, workItems));
         });
         return 1;

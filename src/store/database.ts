@@ -37,10 +37,22 @@ const MOST_RUNS = 8;
 
 /** One open transaction on one connection. */
 export class Transaction implements Queryable {
+  private readonly endings: (() => Promise<void>)[] = [];
+
   constructor(
     private readonly client: PoolClient,
     private readonly patience: Patience,
   ) {}
+
+  /** Has that done after everything else of the transaction, right before its commit. */
+  beforeCommit(ending: () => Promise<void>): void {
+    this.endings.push(ending);
+  }
+
+  /** Does what was left for the end; whoever commits calls it. */
+  async end(): Promise<void> {
+    for (const ending of this.endings) await ending();
+  }
 
   async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
     return ask<Row>(this.client, this.patience, sql, parameters);
@@ -147,7 +159,9 @@ export class Database implements Queryable {
       this.lent(this.pool, async (client) => {
         await ask(client, this.patience, 'begin');
         try {
-          const result = await work(new Transaction(client, this.patience));
+          const transaction = new Transaction(client, this.patience);
+          const result = await work(transaction);
+          await transaction.end();
           await ask(client, this.patience, 'commit');
           return result;
         } catch (error) {

@@ -3,9 +3,13 @@
  *
  * Enqueuing is `wanted + 1` in the transaction of whoever enqueues; doing sets `done` to the `wanted` that was read. So
  * a crash repeats work and never loses it, and a bulk load enqueues each key once. Knows nothing of what a stage does.
+ *
+ * No transaction waits for another because of this table, but for the moment of a commit: what a transaction enqueues
+ * and finishes is written by one statement at its very end, in one order for everybody, so that no two of them can
+ * wait for each other; and whoever works at a partition holds a lock of that name, which is only ever tried.
  */
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
-import type { Queryable, Transaction } from './database.js';
+import { Transaction, type Queryable } from './database.js';
 
 /**
  * One work item: the partition is the first part of the key (a team, a source), and the unit in which jobs are handed
@@ -62,30 +66,91 @@ export const ENQUEUED_CHANNEL = 'bursar_waking';
 /** After this many failures a key is parked, with its reason, until somebody enqueues it again. */
 export const MOST_ATTEMPTS = 6;
 
+/** What is written of one key: that it is wanted once more, that it is done, or both. */
+interface Change extends Required<Pick<WorkItem, 'partition' | 'stage' | 'key' | 'notBefore' | 'urgent'>> {
+  readonly organisation: string;
+  readonly isWanted: boolean;
+  /** Up to which `wanted`; 0: it is not finished. */
+  readonly done: string;
+  readonly traceparent: string | null;
+}
+
+/** What a transaction leaves for its end. */
+interface Ending {
+  readonly changes: Change[];
+  readonly expedited: (() => Promise<void>)[];
+}
+
+const ENDINGS = new WeakMap<Transaction, Ending>();
+
+function endingOf(tx: Transaction): Ending {
+  const known = ENDINGS.get(tx);
+  if (known !== undefined) return known;
+  const ending: Ending = { changes: [], expedited: [] };
+  ENDINGS.set(tx, ending);
+  tx.beforeCommit(async () => {
+    await write(tx, ending.changes);
+    // This waits for nobody, so it may come after the order.
+    for (const expedite of ending.expedited) await expedite();
+  });
+  return ending;
+}
+
+/** In a transaction it is written right before the commit. */
 export async function enqueue(db: Queryable, organisation: string, workItems: readonly WorkItem[]): Promise<void> {
-  if (workItems.length === 0) return;
-  const unique = soonest(workItems);
-  unique.sort((a, b) => (a.partition + a.stage + a.key < b.partition + b.stage + b.key ? -1 : 1));
+  const traceparent = currentTraceparent();
+  const changes = workItems.map(
+    ({ partition, stage, key, notBefore = -Infinity, urgent = false }): Change => ({
+      ...{ organisation, partition, stage, key, notBefore, urgent, traceparent },
+      isWanted: true,
+      done: '0',
+    }),
+  );
+  if (db instanceof Transaction) endingOf(db).changes.push(...changes);
+  else await write(db, changes);
+}
+
+/** Each key once, in an order that is the same for everybody. */
+async function write(db: Queryable, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  const rows = [...merged(changes)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change);
   await db.query(
-    `with enqueued as (
-       insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
-       select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent, $7::text from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
+    `with changed as (
+       insert into work (organisation, lane, stage, key, wanted, done, not_before, urgent, waker, woken_at)
+       select organisation, lane, stage, key, done + wanted, done, coalesce(not_before, '-infinity'), urgent, waker, now()
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::boolean[], $9::text[])
+         as w(organisation, lane, stage, key, wanted, done, not_before, urgent, waker)
        on conflict (organisation, lane, stage, key) do update
-       set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent, waker = excluded.waker,
-         not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end)
-     select pg_notify($8, $1)`,
+       set wanted = work.wanted + excluded.wanted - excluded.done, done = greatest(work.done, excluded.done), attempts = 0,
+         last_error = case when ${FINISHED} then null else work.last_error end,
+         leased_until = case when ${FINISHED} then null else work.leased_until end,
+         parked_at = case when ${WANTED} then null else work.parked_at end,
+         woken_at = case when ${WANTED} then excluded.woken_at else work.woken_at end,
+         waker = case when ${WANTED} then excluded.waker else work.waker end,
+         urgent = excluded.urgent or work.urgent and not (${FINISHED} and work.wanted <= excluded.done),
+         not_before = case when not ${WANTED} then work.not_before
+           when greatest(work.done, excluded.done) < work.wanted and work.parked_at is null and (work.attempts = 0 or ${FINISHED}) then least(work.not_before, excluded.not_before)
+           else excluded.not_before end)
+     select pg_notify($10, organisation) from unnest($11::text[]) as enqueued(organisation)`,
     [
-      organisation,
-      unique.map((w) => w.partition),
-      unique.map((w) => w.stage),
-      unique.map((w) => w.key),
-      unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))),
-      unique.map((w) => w.urgent === true),
-      currentTraceparent(),
+      rows.map(({ organisation }) => organisation),
+      rows.map(({ partition }) => partition),
+      rows.map(({ stage }) => stage),
+      rows.map(({ key }) => key),
+      rows.map(({ isWanted }) => (isWanted ? 1 : 0)),
+      rows.map(({ done }) => done),
+      rows.map(({ notBefore }) => (Number.isFinite(notBefore) ? new Date(notBefore) : null)),
+      rows.map(({ urgent }) => urgent),
+      rows.map(({ traceparent }) => traceparent),
       ENQUEUED_CHANNEL,
+      [...new Set(rows.filter(({ isWanted }) => isWanted).map(({ organisation }) => organisation))],
     ],
   );
 }
+
+/** Of a row that conflicts: what is written says that it is done, that it is wanted once more. */
+const FINISHED = '(excluded.done > 0)';
+const WANTED = '(excluded.wanted > excluded.done)';
 
 /**
  * Enqueues what a person has just asked for, who waits for it: neither it nor what follows from it waits for its
@@ -105,8 +170,8 @@ export function following(claimed: readonly ClaimedWork[], workItems: readonly W
 }
 
 /**
- * Makes due at once what waits for a later time. What somebody is at work on is left alone, so that nobody waits for
- * them.
+ * Makes due at once what waits for a later time. What somebody else is just writing is left alone, so that nobody
+ * waits for them.
  */
 export async function expedite(
   db: Queryable,
@@ -115,6 +180,11 @@ export async function expedite(
   keys: readonly string[],
 ): Promise<void> {
   if (keys.length === 0) return;
+  if (db instanceof Transaction) endingOf(db).expedited.push(() => expediteNow(db, organisation, stage, keys));
+  else await expediteNow(db, organisation, stage, keys);
+}
+
+async function expediteNow(db: Queryable, organisation: string, stage: string, keys: readonly string[]): Promise<void> {
   await db.query(
     `with expedited as (
        update work w set not_before = '-infinity', urgent = true
@@ -143,18 +213,27 @@ export function enqueuedIn(traceparent: string | null): SpanContext | null {
     : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** Of several work items of a key the one that is due first; urgent where any of them is. */
-function soonest(workItems: readonly WorkItem[]): WorkItem[] {
-  const found = new Map<string, WorkItem>();
-  for (const workItem of workItems) {
-    const name = `${workItem.stage}\u0001${workItem.key}`;
-    const other = found.get(name);
-    const first =
-      other === undefined || (workItem.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? workItem : other;
-    found.set(name, workItem.urgent === true || other?.urgent === true ? { ...first, urgent: true } : first);
+/** Of several changes of a key one: due as early, and as urgent, as any of them. */
+function merged(changes: readonly Change[]): Map<string, Change> {
+  const found = new Map<string, Change>();
+  for (const change of changes) {
+    const name = [change.organisation, change.partition, change.stage, change.key].join('\u0001');
+    const other = found.get(name) ?? change;
+    found.set(name, {
+      ...change,
+      isWanted: change.isWanted || other.isWanted,
+      done: change.done === '0' ? other.done : change.done,
+      notBefore: Math.min(change.notBefore, other.notBefore),
+      urgent: change.urgent || other.urgent,
+      traceparent: change.traceparent ?? other.traceparent,
+    });
   }
-  return [...found.values()];
+  return found;
 }
+
+/** Of whoever works at a partition, or has leased a key of it. */
+const lockOf = ({ organisation, stage, partition }: Omit<DuePartition, 'due'>, key = ''): string =>
+  ['bursar.work', organisation, stage, partition, key].join('\u0001');
 
 /** Neither failed nor due at $1: it waits by its stage's own wish. */
 export const DEFERRED = '(attempts = 0 and not_before > $1)';
@@ -174,12 +253,21 @@ export class WorkTable {
     );
   }
 
-  /** Takes up to `most` due keys of a partition; they stay locked until the transaction ends. */
+  /**
+   * Takes up to `most` due keys of a partition, and the partition until the transaction ends; none where somebody else
+   * is at work on it.
+   */
   async claim(tx: Transaction, partition: Omit<DuePartition, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
+    const [lock] = await tx.query<{ taken: boolean }>(
+      'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken',
+      [lockOf(partition)],
+    );
+    // A statement of its own, so that it sees what the last one to hold the lock committed.
+    if (lock?.taken !== true) return [];
     return tx.query<ClaimedWork>(
       `select key, wanted::text as wanted, attempts, waker as traceparent, urgent from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
-         and ${free('$4')} order by key limit $5 for update skip locked`,
+         and ${free('$4')} order by key limit $5`,
       [partition.organisation, partition.partition, partition.stage, new Date(at), most],
     );
   }
@@ -213,15 +301,20 @@ export class WorkTable {
     );
   }
 
-  /** Whether leased keys are still to be finished: where a lease ran out, another process may have been faster. */
+  /**
+   * Whether leased keys are still to be finished: where a lease ran out, another process may have been faster. It stays
+   * so until the transaction ends.
+   */
   async isOpen(
     tx: Transaction,
     partition: Omit<DuePartition, 'due'>,
     claimed: readonly ClaimedWork[],
   ): Promise<boolean> {
+    for (const { key } of claimed)
+      await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lockOf(partition, key)]);
     const rows = await tx.query(
       `select 1 from work w join unnest($4::text[], $5::bigint[]) as c(key, wanted) on c.key = w.key
-       where w.organisation = $1 and w.lane = $2 and w.stage = $3 and w.done < c.wanted for update of w`,
+       where w.organisation = $1 and w.lane = $2 and w.stage = $3 and w.done < c.wanted`,
       [
         partition.organisation,
         partition.partition,
@@ -233,20 +326,17 @@ export class WorkTable {
     return rows.length === claimed.length;
   }
 
-  async finish(tx: Transaction, partition: Omit<DuePartition, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
-    await tx.query(
-      `update work set done = c.wanted, attempts = 0, last_error = null, leased_until = null,
-         urgent = urgent and work.wanted > c.wanted
-       from unnest($4::text[], $5::bigint[]) as c(key, wanted)
-       where organisation = $1 and lane = $2 and stage = $3 and work.key = c.key`,
-      [
-        partition.organisation,
-        partition.partition,
-        partition.stage,
-        claimed.map((c) => c.key),
-        claimed.map((c) => c.wanted),
-      ],
-    );
+  /** Written right before the commit, with what is enqueued. */
+  finish(
+    tx: Transaction,
+    { organisation, partition, stage }: Omit<DuePartition, 'due'>,
+    claimed: readonly ClaimedWork[],
+  ): void {
+    for (const { key, wanted } of claimed)
+      endingOf(tx).changes.push({
+        ...{ organisation, partition, stage, key, done: wanted, isWanted: false },
+        ...{ notBefore: Infinity, urgent: false, traceparent: null },
+      });
   }
 
   /** Notes a failure: tried again at `retryAt`, or parked where that is null. */
