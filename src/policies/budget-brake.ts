@@ -194,8 +194,10 @@ function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: 
   if (replicas === null || replicas === 0 || one.fleet === null) return [];
   const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
   if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
-  if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > one.fleet.minReplicas)
-    return [scaleIn(view, braking, one, replicas, one.fleet.minReplicas)];
+  // Down to none is a stop, which has conditions of its own; a single machine is no fleet to be made smaller.
+  const least = Math.max(1, one.fleet.minReplicas);
+  if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > least)
+    return [scaleIn(view, braking, one, replicas, least)];
   if (!isAtLeast(braking, 'move') || one.interruptible !== true) return [];
   const toCheaper = one.term === 'on-demand' ? toSpot(view, braking, one, replicas, given) : [];
   return toCheaper.length > 0 ? toCheaper : toOffPeak(view, braking, one);
@@ -403,7 +405,7 @@ const REFUSAL = { action: 'RefuseLaunches', target: 'team/research' } as const;
 
 export const policy: Policy<Params> = {
   name: 'budget-brake',
-  version: 3,
+  version: 4,
   description:
     'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,

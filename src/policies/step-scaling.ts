@@ -99,7 +99,7 @@ function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null
     isEvery(utilisation, (value) => value < given.inBelowRatio) &&
     (given.memoryMetric === null || isEvery(memory, (value) => value < given.memoryAboveRatio));
   const cooled = fleet.changedAt !== null && view.asOf - fleet.changedAt >= given.cooldownMinutes * 60_000;
-  const to = Math.max(fleet.minReplicas, now - given.inReplicas);
+  const to = Math.max(1, fleet.minReplicas, now - given.inReplicas);
   return quiet && cooled && fleet.booting === 0 && to < now
     ? { from: now, to, why: `${given.metric} below ${amount(given, given.inBelowRatio)}` }
     : null;

@@ -78,7 +78,7 @@ interface Change extends Required<Pick<WorkItem, 'partition' | 'stage' | 'key' |
 /** What a transaction leaves for its end. */
 interface Ending {
   readonly changes: Change[];
-  readonly expedited: (() => Promise<void>)[];
+  readonly afterwards: (() => Promise<void>)[];
 }
 
 const ENDINGS = new WeakMap<Transaction, Ending>();
@@ -86,12 +86,12 @@ const ENDINGS = new WeakMap<Transaction, Ending>();
 function endingOf(tx: Transaction): Ending {
   const known = ENDINGS.get(tx);
   if (known !== undefined) return known;
-  const ending: Ending = { changes: [], expedited: [] };
+  const ending: Ending = { changes: [], afterwards: [] };
   ENDINGS.set(tx, ending);
   tx.beforeCommit(async () => {
     await write(tx, ending.changes);
     // This waits for nobody, so it may come after the order.
-    for (const expedite of ending.expedited) await expedite();
+    for (const expedited of ending.afterwards) await expedited();
   });
   return ending;
 }
@@ -101,7 +101,13 @@ export async function enqueue(db: Queryable, organisation: string, workItems: re
   const traceparent = currentTraceparent();
   const changes = workItems.map(
     ({ partition, stage, key, notBefore = -Infinity, urgent = false }): Change => ({
-      ...{ organisation, partition, stage, key, notBefore, urgent, traceparent },
+      organisation,
+      partition,
+      stage,
+      key,
+      notBefore,
+      urgent,
+      traceparent,
       isWanted: true,
       done: '0',
     }),
@@ -180,7 +186,7 @@ export async function expedite(
   keys: readonly string[],
 ): Promise<void> {
   if (keys.length === 0) return;
-  if (db instanceof Transaction) endingOf(db).expedited.push(() => expediteNow(db, organisation, stage, keys));
+  if (db instanceof Transaction) endingOf(db).afterwards.push(() => expediteNow(db, organisation, stage, keys));
   else await expediteNow(db, organisation, stage, keys);
 }
 
@@ -334,8 +340,15 @@ export class WorkTable {
   ): void {
     for (const { key, wanted } of claimed)
       endingOf(tx).changes.push({
-        ...{ organisation, partition, stage, key, done: wanted, isWanted: false },
-        ...{ notBefore: Infinity, urgent: false, traceparent: null },
+        organisation,
+        partition,
+        stage,
+        key,
+        notBefore: Infinity,
+        urgent: false,
+        traceparent: null,
+        isWanted: false,
+        done: wanted,
       });
   }
 

@@ -131,12 +131,14 @@ function scaled(seen: FleetTarget, replicas: number): Carrying {
   return { effect: { kind: 'scale', target: seen.target, replicas } };
 }
 
-function resized({ change }: Wanted, seen: FleetTarget): Carrying {
+function resized({ action, change }: Wanted, seen: FleetTarget): Carrying {
   const { replicas } = change;
   if (typeof replicas !== 'number' || !Number.isSafeInteger(replicas) || replicas < 0)
     return none('no-effect-fits', 'it does not say how many replicas there should be');
   if (isSized(seen)) return scaled(seen, replicas);
   if (replicas > 1) return none('no-effect-fits', 'a single instance cannot become several');
+  if (action === 'ScaleIn')
+    return none('no-effect-fits', 'a single instance has no replicas to lower: what ends its work is a stop');
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
 }
 

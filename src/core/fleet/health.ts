@@ -46,6 +46,8 @@ export interface HealthParams extends SilenceParams {
   readonly goneAfterSeconds: number;
   /** The same where the exporter names no card at all: it may just have been started. */
   readonly goneAfterSilenceSeconds: number;
+  /** The same where the exporter was silent since it named the card: its machine may just have been started. */
+  readonly goneAfterReturnSeconds: number;
   /** A card that was last seen longer ago is not missed any more. */
   readonly goneMinutes: number;
   readonly latencyAboveSeconds: number;
@@ -65,6 +67,7 @@ export const HEALTH_DEFAULTS: HealthParams = {
   replayMinutes: 60,
   goneAfterSeconds: 10,
   goneAfterSilenceSeconds: 60,
+  goneAfterReturnSeconds: 300,
   goneMinutes: 30,
   latencyAboveSeconds: 0.002,
   lowBelowRatio: 0.3,
@@ -248,9 +251,8 @@ const gone: Rule = (device, now, params) => {
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
   if (missingSeconds <= 0 || device.answer === 'another-card') return 'well';
   if (device.answer !== undefined) return 'unknown';
-  const answeredSeconds = (exporterUpAt - Math.max(cardSeenAt, device.exporterSince ?? -Infinity)) / 1000;
-  if (answeredSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds))
-    return 'unknown';
+  const since = Math.max(cardSeenAt, device.exporterSince ?? -Infinity);
+  if ((exporterUpAt - since) / 1000 < patienceWith(exporterNamesCards, since > cardSeenAt, params)) return 'unknown';
   if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
   return {
     title: 'gone: its exporter answers and no longer names it',
@@ -260,6 +262,10 @@ const gone: Rule = (device, now, params) => {
     to: exporterUpAt,
   };
 };
+
+/** After a reboot cards come one by one: drivers, a fabric manager and an operator's pods start before the last. */
+const patienceWith = (namesCards: boolean, isBack: boolean, params: HealthParams): number =>
+  isBack ? params.goneAfterReturnSeconds : namesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds;
 
 /** Of who held the card, only the last lost it. */
 function goneWithMachine(

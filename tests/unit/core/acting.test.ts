@@ -39,6 +39,7 @@ describe('the effect of a recommendation', () => {
     ['scales out', 'ScaleOut', g, { replicas: 20 }, { kind: 'scale', target: 'asg/g', replicas: 20 }],
     ['never beyond the bounds of the group', 'ScaleOut', g, { replicas: 21 }, 'beyond-bounds'],
     ['starts an instance', 'Start', i, { replicas: 1 }, { kind: 'start', target: 'instance/i' }],
+    ['lowers no single instance to nothing', 'ScaleIn', i, { replicas: 0 }, 'no-effect-fits'],
     ['makes no two instances of one', 'ScaleOut', i, { replicas: 2 }, 'no-effect-fits'],
     ['needs a number', 'ScaleIn', g, {}, 'no-effect-fits'],
     ['needs a whole number', 'ScaleIn', g, { replicas: 1.5 }, 'no-effect-fits'],

@@ -31,6 +31,31 @@ it('a scale-in saves what the replicas cost that go', () => {
   expect(sayings('ScaleIn')).toEqual([['chat', 8_760_000_000_000n, 11_680_000_000_000n, '2880.000000']]);
 });
 
+it('a scale-in ends nothing: down to none is a stop, with its conditions', () => {
+  const toNone = (ready: number) => ({ ready, booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null });
+  const of = (spent: number): [string, string, unknown][] =>
+    policy
+      .evaluate(
+        exampleView({
+          asOf: AS_OF + 20 * DAY_MS,
+          workloads: [
+            workload('instance/i-train', { kind: 'training', fleet: { ...toNone(1), maxReplicas: 1 } }),
+            workload('asg/serve', { kind: 'inference', fleet: toNone(3) }),
+            workload('instance/i-lab', { kind: 'notebook', fleet: { ...toNone(1), maxReplicas: 1 } }),
+          ],
+          budgets: [budgetAt(1000, spent)],
+        }),
+        policy.params.parse({}),
+      )
+      .filter(({ action }) => action === 'ScaleIn' || action === 'Stop')
+      .map(({ action, target, change }) => [action, target, change?.['replicas']]);
+  expect(of(1050)).toEqual([['ScaleIn', 'asg/serve', 1]]);
+  expect(of(2000)).toEqual([
+    ['ScaleIn', 'asg/serve', 1],
+    ['Stop', 'instance/i-lab', 0],
+  ]);
+});
+
 it('a stop saves all that it costs; what has no price saves an unknown amount', () => {
   expect(sayings('Stop')).toEqual([
     ['train', 2_920_000_000_000n, 2_920_000_000_000n, '960.000000'],
