@@ -48,6 +48,7 @@ import { CostViews1764000000057 } from './0057-cost-views.js';
 import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
 import { CivilDays1764000000059 } from './0059-civil-days.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
+import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -99,4 +100,5 @@ export const migrations = [
   ConfirmedBills1764000000058,
   CivilDays1764000000059,
   AnsweringSince1764000000062,
+  MeasuredGpus1764000000063,
 ];

@@ -19,6 +19,7 @@ import type {
 } from '../core/policy/policy.js';
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
 import { leftAlone, explainTarget, proposalsOf, PROTECTED, sawOf, type Judged } from './estimating/explanations.js';
+import { isOfAllReplicas } from './estimating/measured-replicas.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';
 import {
@@ -69,7 +70,7 @@ function needOf(
 ): { readonly unitsPerMinute: number; readonly what: string } | null {
   if (one.service !== null) {
     const window = windowBefore(one.service.load, view.asOf, given.windowMinutes);
-    if (window === null || !window.isWhole) return null;
+    if (window === null || !window.isWhole || !isOfAllReplicas(one, window)) return null;
     const peak = window.values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
     return peak > 0
       ? {
@@ -278,7 +279,7 @@ const small = (load: readonly (number | null)[]): WorkloadView =>
 
 export const policy: Policy<Params> = {
   name: 'mix',
-  version: 2,
+  version: 3,
   description:
     'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices',
   params,

@@ -19,7 +19,8 @@ import {
   sawOf,
   type Judged,
 } from './estimating/explanations.js';
-import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
+import { isEveryOf } from './estimating/measured-replicas.js';
+import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
 const params = z
@@ -84,7 +85,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   if (one.job?.resizable !== true)
     return leftAlone('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
   const signal = windowBefore(one.metrics[metric], view.asOf, signalMinutes);
-  if (!isEvery(signal, (value) => value >= worthFrom))
+  if (!isEveryOf(one, metric, signal, ({ least }) => least >= worthFrom))
     return leftAlone(
       'no-signal',
       signal === null
@@ -165,7 +166,7 @@ const training = (replicas: number, startedAt: number | null, signal: number): W
 
 export const policy: Policy<Params> = {
   name: 'ramp',
-  version: 2,
+  version: 3,
   description:
     'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,

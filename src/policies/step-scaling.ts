@@ -3,12 +3,14 @@
  *
  * The published rule (AWS Auto Scaling, step adjustments; the thresholds of the defaults are 70 % for two more, 85 % of
  * memory for one more, 30 % for one fewer), for who wants it. It keeps no memory: cooldown follows from when the fleet
- * last changed. A missing minute, or a memory that is not measured, never removes a replica.
+ * last changed. A missing minute, or a memory that is not measured, never removes a replica; replicas of which nothing
+ * came count as idle before others are added, and as wholly used before one is removed.
  */
 import { z } from 'zod';
 import type { TargetExplanation, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
-import { exampleView, minutes, steady, workload, AS_OF } from './estimating/examples.js';
-import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
+import { exampleView, minutes, ofGpus, steady, workload, AS_OF } from './estimating/examples.js';
+import { aboutUnmeasured, boundsOf, isEveryOf } from './estimating/measured-replicas.js';
+import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './estimating/money.js';
 
 const metricName = z.string().regex(/^\w{1,200}$/, 'is not a name of letters, digits and _');
@@ -78,8 +80,13 @@ function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null
     windowBefore(metrics[given.metric], view.asOf, given.breachMinutes),
     given.memoryMetric === null ? null : windowBefore(metrics[given.memoryMetric], view.asOf, given.breachMinutes),
   ];
-  const byUtilisation = isEvery(utilisation, (value) => value >= given.outAboveRatio) ? given.outReplicas : 0;
-  const byMemory = isEvery(memory, (value) => value >= given.memoryAboveRatio) ? given.memoryReplicas : 0;
+  const byUtilisation = isEveryOf(one, given.metric, utilisation, ({ least }) => least >= given.outAboveRatio)
+    ? given.outReplicas
+    : 0;
+  const memoryMetric = given.memoryMetric ?? '';
+  const byMemory = isEveryOf(one, memoryMetric, memory, ({ least }) => least >= given.memoryAboveRatio)
+    ? given.memoryReplicas
+    : 0;
   const add = Math.max(byUtilisation, byMemory);
   if (add > 0) {
     // Replicas that still boot are an answer to the same breach.
@@ -96,8 +103,8 @@ function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null
       : null;
   }
   const quiet =
-    isEvery(utilisation, (value) => value < given.inBelowRatio) &&
-    (given.memoryMetric === null || isEvery(memory, (value) => value < given.memoryAboveRatio));
+    isEveryOf(one, given.metric, utilisation, ({ most }) => most < given.inBelowRatio) &&
+    (given.memoryMetric === null || isEveryOf(one, memoryMetric, memory, ({ most }) => most < given.memoryAboveRatio));
   const cooled = fleet.changedAt !== null && view.asOf - fleet.changedAt >= given.cooldownMinutes * 60_000;
   const to = Math.max(1, fleet.minReplicas, now - given.inReplicas);
   return quiet && cooled && fleet.booting === 0 && to < now
@@ -117,7 +124,10 @@ const amount = ({ metric }: Params, value: number): string =>
 function shareThatFits(view: PolicyView, one: WorkloadView, { from, to }: Step, given: Params): number {
   const window = windowBefore(one.metrics[given.metric], view.asOf, given.windowMinutes);
   const fits =
-    window?.values.filter((value) => value !== null && to > 0 && (value * from) / to < given.outAboveRatio) ?? [];
+    window?.values.filter((value, n) => {
+      const bounds = value === null ? null : boundsOf(one, given.metric, value, window.gpus[n] ?? null);
+      return bounds !== null && to > 0 && (bounds.most * from) / to < given.outAboveRatio;
+    }) ?? [];
   return fits.length / given.windowMinutes;
 }
 
@@ -181,7 +191,12 @@ function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetE
     return left('no-size', 'its replicas and their bounds are not known', 'a reading of the fleet');
   const window = windowBefore(one.metrics[given.metric], view.asOf, given.breachMinutes);
   const known = window?.values.filter((value) => value !== null).length ?? 0;
-  const saw = [`${given.metric} of ${known} of the last ${given.breachMinutes} minutes`];
+  const last = window?.values.findLastIndex((value) => value !== null) ?? -1;
+  const unmeasured = last < 0 ? null : aboutUnmeasured(one, window?.gpus[last] ?? null);
+  const saw = [
+    `${given.metric} of ${known} of the last ${given.breachMinutes} minutes`,
+    ...(unmeasured === null ? [] : [unmeasured]),
+  ];
   return stepOf(view, one, given) === null
     ? left(
         'no-breach',
@@ -203,7 +218,7 @@ const service = (utilisation: readonly (number | null)[], memory: readonly (numb
 
 export const policy: Policy<Params> = {
   name: 'step-scaling',
-  version: 2,
+  version: 3,
   description: 'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
@@ -235,6 +250,12 @@ export const policy: Policy<Params> = {
       view: exampleView({
         workloads: [{ ...service(steady(0.9, 60), steady(0.5, 60)), followedBy: 'the HorizontalPodAutoscaler embed' }],
       }),
+      proposes: [],
+    },
+    {
+      title: 'Ninety per cent busy, but one replica of four is measured',
+      params: {},
+      view: exampleView({ workloads: [{ ...service([], null), metrics: { gpu_utilisation_ratio: ofGpus(0.9, 1) } }] }),
       proposes: [],
     },
     {

@@ -3,7 +3,7 @@
  *
  * The number is the planner's (planning/scaling), which forecasts the load at which a new replica would serve. Fewer
  * replicas are proposed only where every minute of the window was measured: a missing minute is not an idle one. More
- * replicas need no such proof. What has lost a GPU is replaced, whatever the load.
+ * replicas need no such proof, and are never ordered for what nobody measured. What has lost a GPU is replaced, whatever the load.
  */
 import { z } from 'zod';
 import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
@@ -24,8 +24,9 @@ import {
 } from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
 import { explainUtilisation, targetProposals, targetShape } from './estimating/utilisation.js';
-import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
+import { exampleView, goneCard, minutes, ofGpus, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
+import { isOfAllReplicas } from './estimating/measured-replicas.js';
 import { replacements } from './estimating/replace.js';
 import {
   EIGHTY_PERCENT,
@@ -99,7 +100,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (history.length === 0) return [];
   const plan = planReplicas(history, service.fleet, service.settings);
   if (plan.replicas > plan.current) return [scaleOut(view, service, plan)];
-  if (plan.replicas < plan.current && service.window.isWhole && hasCooled(view, service, given))
+  if (plan.replicas < plan.current && isKnown(one, service) && hasCooled(view, service, given))
     return [scaleIn(view, service, plan, history)];
   return [];
 }
@@ -135,10 +136,16 @@ function explainForecast(view: PolicyView, one: WorkloadView, given: Params): Ta
   if (plan.replicas > plan.current) return { target: one.workload, saw, leftAlone: null };
   if (!service.window.isWhole)
     return left('missing-minutes', 'fewer need every minute measured', `${given.windowMinutes} measured minutes`, saw);
+  if (!isOfAllReplicas(one, service.window))
+    return left('not-all-measured', NOT_ALL, 'an exporter on every replica', saw);
   return hasCooled(view, service, given)
     ? { target: one.workload, saw, leftAlone: null }
     : left('recent-change', 'its size has just changed', `${given.cooldownMinutes} minutes without a change`, saw);
 }
+
+const NOT_ALL = 'of some of its replicas nothing was measured, so the load was more than is known';
+
+const isKnown = (one: WorkloadView, { window }: Service): boolean => window.isWhole && isOfAllReplicas(one, window);
 
 /** A fleet whose last change is not known may have changed just now. */
 const hasCooled = (view: PolicyView, { fleet }: Service, { cooldownMinutes }: Params): boolean =>
@@ -262,7 +269,7 @@ const SEVENTY = {
 
 export const policy: Policy<Params> = {
   name: 'target-tracking',
-  version: 6,
+  version: 7,
   description:
     'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU',
   params,
@@ -296,6 +303,18 @@ export const policy: Policy<Params> = {
       title: 'A target of 70 %: one of the last five minutes was busy, so all four are kept',
       params: { target: SEVENTY },
       view: exampleView({ workloads: [atUtilisation([...steady(0.3, 7), 0.7, 0.3, 0.3])] }),
+      proposes: [],
+    },
+    {
+      title: 'A target of 70 %: one of four is measured at 95 %, and the others count as idle',
+      params: { target: SEVENTY },
+      view: exampleView({ workloads: [atUtilisation([], { metrics: { gpu_utilisation_ratio: ofGpus(0.95, 1) } })] }),
+      proposes: [],
+    },
+    {
+      title: 'A target of 70 %: one of four is measured at 5 %, and the others count as wholly used',
+      params: { target: SEVENTY },
+      view: exampleView({ workloads: [atUtilisation([], { metrics: { gpu_utilisation_ratio: ofGpus(0.05, 1) } })] }),
       proposes: [],
     },
     {

@@ -171,7 +171,8 @@ describe('a source that is read', async () => {
       await stores.prices.book(db, 'default'),
       await stores.organisations.peak(db, 'default'),
     );
-    expect(view.workloads[0]?.metrics['gpu_utilisation_ratio']?.values.at(-1)).toBe(0.625);
+    const measured = view.workloads[0]?.metrics['gpu_utilisation_ratio'];
+    expect([measured?.values.at(-1), measured?.measuredGpus?.at(-1)]).toEqual([0.625, 2]);
     await after(30_000, () => [
       reading([sample('GPU-0', clock.now()), sample('GPU-1', clock.now(), { gpuUtilisationRatio: null })]),
     ]);

@@ -146,6 +146,11 @@ export interface MinuteSeries {
   readonly from: number;
   /** Null where a minute was not measured. */
   readonly values: readonly (number | null)[];
+  /**
+   * Of how many GPUs each value is, where it is measured of GPUs one by one: those of which nothing came are not in it.
+   * Null, or absent: whoever sent it says it of the whole workload.
+   */
+  readonly measuredGpus?: readonly (number | null)[];
 }
 
 export interface FleetFacts {

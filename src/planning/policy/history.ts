@@ -109,10 +109,15 @@ function resourceAt(resource: ResourceView, asOf: number): ResourceView[] {
 }
 
 function workloadAt(one: WorkloadView, asOf: number): WorkloadView {
-  const cut = (series: MinuteSeries): MinuteSeries => ({
-    ...series,
-    values: series.values.slice(0, Math.max(0, Math.floor((asOf - series.from) / MINUTE_MS))),
-  });
+  const cut = (series: MinuteSeries): MinuteSeries => {
+    const known = Math.max(0, Math.floor((asOf - series.from) / MINUTE_MS));
+    const { values, measuredGpus } = series;
+    return {
+      ...series,
+      values: values.slice(0, known),
+      ...(measuredGpus === undefined ? {} : { measuredGpus: measuredGpus.slice(0, known) }),
+    };
+  };
   return {
     ...one,
     metrics: Object.fromEntries(Object.entries(one.metrics).map(([name, series]) => [name, cut(series)])),

@@ -3,7 +3,8 @@
  *
  * Pure arithmetic of the present and the last minutes, without a forecast: Bursar decides by it where a policy document
  * states such a target, and is measured against it elsewhere (opponents.ts). The invariants: a minute that nobody
- * measured never takes a replica away, and within the tolerance nothing changes.
+ * measured never takes a replica away, replicas of which nothing came neither bring others nor take them away, and
+ * within the tolerance nothing changes.
  * Source: kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale (algorithm details, stabilization
  * window) and `calcPlainMetricReplicas` in pkg/controller/podautoscaler/replica_calculator.go.
  */
@@ -33,10 +34,45 @@ export function hpaReplicas(
   return Math.max(current, roundUp(ratioWithNotReady * current));
 }
 
+/**
+ * The same where of some ready replicas nothing came: they count as idle where the measured ones ask for more, and as
+ * wholly used (at `most` of the target) where these ask for fewer; if that turns the direction, nothing changes.
+ * Source: `GetResourceReplicas` in pkg/controller/podautoscaler/replica_calculator.go, missing pods: 0 % on a scale-up,
+ * 100 % (or the target, where that is higher) on a scale-down.
+ * @param measured of the ready ones; may be a part of one, where some of its GPUs were measured
+ * @param most the whole of the measure over its target
+ */
+function hpaReplicasOf(
+  usageRatio: number,
+  measured: number,
+  { ready, booting }: TrackedFleet,
+  most: number,
+  tolerance: number,
+): number {
+  const missing = ready - measured;
+  if (missing <= 1e-9) return hpaReplicas(usageRatio, ready, booting, tolerance);
+  const current = ready + booting;
+  // What boots counts as idle before more are ordered, and is set aside before any is given up.
+  const counted = usageRatio > 1 ? current : ready;
+  const ratio = (usageRatio * measured + (usageRatio < 1 ? missing * most : 0)) / counted;
+  if (Math.abs(ratio - 1) <= tolerance + 1e-12 || usageRatio < 1 !== ratio < 1) return current;
+  const wished = roundUp(ratio * counted);
+  return ratio < 1 ? Math.min(current, wished) : Math.max(current, wished);
+}
+
+/** A minute of the measure. */
+export interface TrackedMinute {
+  readonly value: number;
+  /** Of the ready replicas those that it is the mean of, as far as they were measured. */
+  readonly measured: number;
+}
+
 export interface TargetSettings {
   /** Wanted mean of the measure, above 0. */
   readonly target: number;
   readonly tolerance: number;
+  /** The measure of a replica that is wholly used; the target, where there is no such end or it lies higher. */
+  readonly whole: number;
   readonly minReplicas: number;
   readonly maxReplicas: number;
 }
@@ -52,30 +88,35 @@ export interface TargetPlan {
   readonly replicas: number;
   /** Of the newest minute, before limits and stabilisation. */
   readonly wished: number;
-  readonly heldBy: 'nothing' | 'stabilisation' | 'missing minutes' | 'recent change';
+  readonly heldBy: 'nothing' | 'unmeasured replicas' | 'stabilisation' | 'missing minutes' | 'recent change';
 }
 
 /**
  * Replicas are reduced only to the highest number that any minute of the stabilisation window asked for. Those minutes
  * are computed with the present size, so a size that has changed within the window is not reduced.
- * @param values the window's minutes, oldest first, null: not measured; the newest is that of `newest`
+ * @param minutes the window's minutes, oldest first, null: not measured; the newest is that of `newest`
  * @param hasChanged whether the size changed within the window, or nobody knows
  */
 export function trackTarget(
-  newest: number,
-  values: readonly (number | null)[],
+  newest: TrackedMinute,
+  minutes: readonly (TrackedMinute | null)[],
   hasChanged: boolean,
-  { ready, booting }: TrackedFleet,
-  { target, tolerance, minReplicas, maxReplicas }: TargetSettings,
+  fleet: TrackedFleet,
+  { target, tolerance, whole, minReplicas, maxReplicas }: TargetSettings,
 ): TargetPlan {
-  const current = ready + booting;
+  const current = fleet.ready + fleet.booting;
   const bounded = (wish: number): number => Math.min(maxReplicas, Math.max(minReplicas, wish));
-  const wishOf = (value: number): number => hpaReplicas(value / target, ready, booting, tolerance);
+  const wishOf = ({ value, measured }: TrackedMinute): number =>
+    hpaReplicasOf(value / target, measured, fleet, Math.max(whole, target) / target, tolerance);
   const wished = wishOf(newest);
   const now = bounded(wished);
+  const ofMeasured = bounded(hpaReplicas(newest.value / target, fleet.ready, fleet.booting, tolerance));
+  if (now === current && ofMeasured !== current)
+    return { current, replicas: current, wished, heldBy: 'unmeasured replicas' };
   if (now >= current) return { current, replicas: now, wished, heldBy: 'nothing' };
-  if (values.some((value) => value === null)) return { current, replicas: current, wished, heldBy: 'missing minutes' };
+  if (minutes.some((minute) => minute === null))
+    return { current, replicas: current, wished, heldBy: 'missing minutes' };
   if (hasChanged) return { current, replicas: current, wished, heldBy: 'recent change' };
-  const most = Math.min(current, Math.max(now, ...values.map((value) => bounded(wishOf(value ?? target)))));
+  const most = Math.min(current, Math.max(now, ...minutes.map((minute) => bounded(wishOf(minute ?? newest)))));
   return { current, replicas: most, wished, heldBy: most > now ? 'stabilisation' : 'nothing' };
 }

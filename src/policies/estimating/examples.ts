@@ -90,6 +90,12 @@ export const minutes = (values: readonly (number | null)[]): MinuteSeries => ({
   values,
 });
 
+/** Ten minutes of one value that is of so many GPUs. */
+export const ofGpus = (value: number, gpus: number): MinuteSeries => ({
+  ...minutes(steady(value, 10)),
+  measuredGpus: steady(gpus, 10),
+});
+
 export const steady = (value: number, count: number): number[] => new Array<number>(count).fill(value);
 
 export const exampleView = (over: Partial<PolicyView> = {}): PolicyView =>

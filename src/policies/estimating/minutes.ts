@@ -7,6 +7,8 @@ import { MINUTE_MS } from '../../core/time.js';
 export interface Window {
   /** Values of the minutes, oldest first; those not measured are null. */
   readonly values: readonly (number | null)[];
+  /** Of how many GPUs each value is; null: of the whole workload, as whoever sent it says. */
+  readonly gpus: readonly (number | null)[];
   /** The first minute's first millisecond, and the millisecond after the last minute. */
   readonly from: number;
   readonly to: number;
@@ -24,6 +26,7 @@ export function windowBefore(series: MinuteSeries | undefined, asOf: number, min
   });
   return {
     values,
+    gpus: values.map((_, n) => series.measuredGpus?.[to - minutes + n] ?? null),
     from: series.from + (to - minutes) * MINUTE_MS,
     to: series.from + to * MINUTE_MS,
     isWhole: minutes > 0 && values.every((value) => value !== null),
@@ -40,10 +43,6 @@ export function knownTail({ values }: Window): number[] {
   }
   return tail.reverse();
 }
-
-/** Whether every minute of the window was measured and passes. */
-export const isEvery = (window: Window | null, passes: (value: number) => boolean): boolean =>
-  window !== null && window.isWhole && window.values.every((value) => value !== null && passes(value));
 
 /** Whether nobody has forbidden to touch it. */
 export const mayTouch = ({ isProtected }: WorkloadView): boolean => isProtected !== true;

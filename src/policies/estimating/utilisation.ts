@@ -2,13 +2,15 @@
  * A target for a measure of a workload (70 % of its GPUs), held by the rule of Kubernetes' autoscaler: what
  * target-tracking proposes where its document states one.
  *
- * The measure is a mean over the replicas, minute by minute. What an autoscaler of the workload's own cloud follows
+ * The measure is a mean over the replicas that were measured, minute by minute; the others count as idle before replicas
+ * are added, and as wholly used before any is taken away. What an autoscaler of the workload's own cloud follows
  * already is left to that: two that set one size undo each other. A minute that nobody measured takes nothing away.
  */
 import type { LeftAlone, TargetExplanation, PolicyView, Proposal, WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
-import { HPA_TOLERANCE, trackTarget, type TargetPlan } from '../../planning/scaling/hpa.js';
+import { HPA_TOLERANCE, trackTarget, type TargetPlan, type TrackedMinute } from '../../planning/scaling/hpa.js';
 import { z } from 'zod';
+import { aboutUnmeasured, measuredReplicas, wholeOf } from './measured-replicas.js';
 import { mayTouch, windowBefore } from './minutes.js';
 import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './money.js';
 
@@ -46,7 +48,9 @@ export type Target = z.output<typeof targetShape>;
 
 interface Tracked {
   readonly plan: TargetPlan;
-  readonly newest: number;
+  readonly newest: TrackedMinute;
+  /** What is told of replicas of which nothing came; null: of each something did. */
+  readonly unmeasured: string | null;
   /** The end of the newest measured minute. */
   readonly at: number;
 }
@@ -62,33 +66,53 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
       `${followedBy} sets its size already, and two would undo each other`,
       'the target set there, or that taken away',
     );
-  if (fleet === null || fleet.ready + fleet.booting === 0)
-    return left('no-size', 'it has no replicas, or nobody knows how many', 'replicas that run, and their bounds');
+  if (target.metric === 'requests_per_second')
+    return left(
+      'a-sum',
+      'requests_per_second is the sum of its replicas, which more of them do not lower',
+      'a metric per replica at /v1/workload-metrics, or this policy without a target, which forecasts the load',
+    );
+  if (fleet === null || fleet.ready === 0)
+    return left('no-size', 'it has no ready replicas, or nobody knows how many', 'replicas that run, and their bounds');
   const window = windowBefore(metrics[target.metric], view.asOf, target.stabilisationMinutes + target.staleMinutes);
   const values = window?.values ?? [];
   const last = values.findLastIndex((value) => value !== null);
   const newest = values[last] ?? null;
+  const minuteAt = (n: number): TrackedMinute | null => {
+    const value = values[n] ?? null;
+    const measured = measuredReplicas(one, window?.gpus[n] ?? null);
+    return value === null || measured === null ? null : { value, measured };
+  };
   if (window === null || newest === null || values.length - last > target.staleMinutes)
     return left(
       'not-measured',
       `${target.metric} has no value of the last ${target.staleMinutes} minutes`,
       'samples of its GPUs, or values at /v1/workload-metrics',
     );
+  const now = minuteAt(last);
+  const unmeasured = aboutUnmeasured(one, window.gpus[last] ?? null);
+  if (now === null)
+    return left(
+      'gpus-unknown',
+      unmeasured ?? 'nobody knows how many GPUs a replica has',
+      'a reading of the fleet that says it',
+    );
   const at = window.from + (last + 1) * MINUTE_MS;
   const from = at - target.stabilisationMinutes * MINUTE_MS;
   const plan = trackTarget(
-    newest,
-    values.slice(Math.max(0, last + 1 - target.stabilisationMinutes), last + 1),
+    now,
+    Array.from({ length: target.stabilisationMinutes }, (_, n) => minuteAt(last + 1 - target.stabilisationMinutes + n)),
     fleet.changedAt === null || fleet.changedAt > from,
     fleet,
     {
       target: target.value,
       tolerance: target.toleranceRatio,
+      whole: wholeOf(target.metric) ?? target.value,
       minReplicas: Math.max(fleet.minReplicas, target.minReplicas ?? 1),
       maxReplicas: Math.min(fleet.maxReplicas, target.maxReplicas ?? Infinity),
     },
   );
-  return { plan, newest, at };
+  return { plan, newest: now, unmeasured, at };
 }
 
 const text = (value: number): string => String(Number(value.toPrecision(3)));
@@ -96,7 +120,7 @@ const text = (value: number): string => String(Number(value.toPrecision(3)));
 export function targetProposals(view: PolicyView, one: WorkloadView, target: Target): Proposal[] {
   const tracked = track(view, one, target);
   if ('code' in tracked || tracked.plan.replicas === tracked.plan.current) return [];
-  const { plan, newest, at } = tracked;
+  const { plan, newest, unmeasured, at } = tracked;
   const { current, replicas: wanted } = plan;
   const out = wanted > current;
   const nanos = replicaHourNanos(view, one);
@@ -107,7 +131,7 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
       target: one.workload,
       protective: out,
       change: { replicas: wanted },
-      title: `${out ? 'Raise' : 'Lower'} ${one.workload} from ${current} to ${wanted} replicas: ${metric} is ${text(newest)}, and ${text(value)} is wanted`,
+      title: `${out ? 'Raise' : 'Lower'} ${one.workload} from ${current} to ${wanted} replicas: ${metric} is ${text(newest.value)}, and ${text(value)} is wanted`,
       // The rule knows no future: it may go back as soon as the measure does.
       monthlySavings: nanos === null ? null : out ? monthly((current - wanted) * nanos) : null,
       monthlyCost: monthlyCostOf(nanos === null ? null : current * nanos),
@@ -115,7 +139,9 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
         replicasNow: current,
         replicasWished: plan.wished,
         replicasPlanned: wanted,
-        measured: newest,
+        measured: newest.value,
+        replicasMeasured: newest.measured,
+        ...(unmeasured === null ? {} : { unmeasured }),
         wanted: value,
         toleranceRatio: target.toleranceRatio,
         stabilisationMinutes,
@@ -138,14 +164,19 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
 export function explainUtilisation(view: PolicyView, one: WorkloadView, target: Target): TargetExplanation {
   const tracked = track(view, one, target);
   if ('code' in tracked) return { target: one.workload, saw: [], leftAlone: tracked };
-  const { plan, newest } = tracked;
+  const { plan, newest, unmeasured } = tracked;
   const saw = [
-    `${target.metric} is ${text(newest)} of ${text(target.value)} wanted, on ${plan.current} replicas: ${plan.wished} would hold it`,
+    `${target.metric} is ${text(newest.value)} of ${text(target.value)} wanted, on ${plan.current} replicas: ${plan.wished} would hold it`,
+    ...(unmeasured === null ? [] : [unmeasured]),
   ];
   if (plan.replicas !== plan.current) return { target: one.workload, saw, leftAlone: null };
   const isBound = plan.heldBy === 'nothing' && plan.wished !== plan.current;
   const why: Readonly<Record<TargetPlan['heldBy'], readonly [code: string, message: string]>> = {
     nothing: isBound ? ['bounds', 'its bounds keep it'] : ['as-wanted', 'it is within the tolerance'],
+    'unmeasured replicas': [
+      'not-all-measured',
+      `the measured ones alone would change its size, and with what is assumed of the others they do not`,
+    ],
     stabilisation: ['stabilisation', `one of the last ${target.stabilisationMinutes} minutes asked for as many`],
     'missing minutes': ['missing-minutes', `of the last ${target.stabilisationMinutes} minutes one was not measured`],
     'recent change': [

@@ -94,16 +94,17 @@ export class SampleStore {
     for (let first = 0; first < minutes.length; first += MINUTES_PER_STATEMENT) {
       const some = minutes.slice(first, first + MINUTES_PER_STATEMENT);
       await tx.query(
-        `insert into workload_metric (organisation, workload, name, at, value)
-         select $1, workload, name, at, value
-         from unnest($2::text[], $3::text[], $4::timestamptz[], $5::float8[]) as m(workload, name, at, value)
-         on conflict (organisation, workload, name, at) do update set value = excluded.value`,
+        `insert into workload_metric (organisation, workload, name, at, value, gpus)
+         select $1, workload, name, at, value, gpus
+         from unnest($2::text[], $3::text[], $4::timestamptz[], $5::float8[], $6::int[]) as m(workload, name, at, value, gpus)
+         on conflict (organisation, workload, name, at) do update set value = excluded.value, gpus = excluded.gpus`,
         [
           organisation,
           some.map(({ workload }) => workload),
           some.map(({ name }) => name),
           some.map(({ at }) => formatInstant(at)),
           some.map(({ value }) => value),
+          some.map(({ gpus }) => gpus),
         ],
       );
     }

@@ -1,6 +1,7 @@
 /**
- * Minutes of workloads out of the samples of their cards: the mean use where every card was measured, and the requests
- * of their resources where each of them is known. Of what was blank nothing is said.
+ * Minutes of workloads out of the samples of their cards: the mean use where every card that was told of was measured,
+ * and the requests of their resources where each of them is known; and of how many cards that is. Of what was blank
+ * nothing is said.
  */
 import { placeOf } from './sample-block.js';
 import type { MinuteSample } from './sample-reading.js';
@@ -11,6 +12,8 @@ export interface WorkloadMinute {
   /** Where it begins, epoch milliseconds. */
   readonly at: number;
   readonly value: number;
+  /** Of how many GPUs it is: what nothing came of is not in it, and how many those are the fleet knows. */
+  readonly gpus: number;
 }
 
 const MEANS = [
@@ -36,7 +39,9 @@ export function workloadMinutes(samples: readonly MinuteSample[]): WorkloadMinut
     return [
       ...MEANS.map(([name, measure]) => [name, meanOf(own, measure)] as const),
       ['requests_per_second', requestsOf(own)] as const,
-    ].flatMap(([name, value]): WorkloadMinute[] => (value === null ? [] : [{ workload, name, at: first.at, value }]));
+    ].flatMap(([name, value]): WorkloadMinute[] =>
+      value === null ? [] : [{ workload, name, at: first.at, value, gpus: own.length }],
+    );
   });
 }
 

@@ -40,6 +40,13 @@ export interface NewestMetric {
   readonly value: number;
 }
 
+/** A series that is being filled. */
+interface Series {
+  readonly from: number;
+  readonly values: (number | null)[];
+  measuredGpus?: (number | null)[];
+}
+
 /** Older reports say nothing of how many replicas run now. */
 const FLEET_STALE_MS = 15 * MINUTE_MS;
 const SPOT_DAYS = 90;
@@ -75,7 +82,7 @@ export class WorkloadStore {
     await tx.query(
       `insert into workload_metric (organisation, workload, name, at, value)
        select $1, workload, name, date_trunc('minute', at), value from unnest($2::text[], $3::text[], $4::timestamptz[], $5::double precision[]) as m(workload, name, at, value)
-       on conflict (organisation, workload, name, at) do update set value = excluded.value`,
+       on conflict (organisation, workload, name, at) do update set value = excluded.value, gpus = null`,
       [
         organisation,
         all.map((p) => p.workload),
@@ -248,16 +255,19 @@ export class WorkloadStore {
   ): Promise<Map<string, Record<string, MinuteSeries>>> {
     const to = Math.floor(asOf / MINUTE_MS) * MINUTE_MS;
     const from = to - days * DAY_MS;
-    const rows = await db.query<{ workload: string; name: string; at: Date; value: number }>(
-      `select workload, name, at, value from workload_metric where organisation = $1 and workload = any($2::text[]) and at >= $3 and at < $4`,
+    const rows = await db.query<{ workload: string; name: string; at: Date; value: number; gpus: number | null }>(
+      `select workload, name, at, value, gpus from workload_metric where organisation = $1 and workload = any($2::text[]) and at >= $3 and at < $4`,
       [organisation, workloads, formatInstant(from), formatInstant(to)],
     );
-    const all = new Map<string, Record<string, { from: number; values: (number | null)[] }>>();
-    for (const { workload, name, at, value } of rows) {
+    const blank = (): (number | null)[] => new Array<number | null>((to - from) / MINUTE_MS).fill(null);
+    const all = new Map<string, Record<string, Series>>();
+    for (const { workload, name, at, value, gpus } of rows) {
       const own = all.get(workload) ?? {};
       all.set(workload, own);
-      const series = (own[name] ??= { from, values: new Array<number | null>((to - from) / MINUTE_MS).fill(null) });
-      series.values[(at.getTime() - from) / MINUTE_MS] = value;
+      const series = (own[name] ??= { from, values: blank() });
+      const minute = (at.getTime() - from) / MINUTE_MS;
+      series.values[minute] = value;
+      if (gpus !== null) (series.measuredGpus ??= blank())[minute] = gpus;
     }
     return all;
   }
