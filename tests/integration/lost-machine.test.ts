@@ -608,39 +608,69 @@ async function answering() {
     clock.at += 60_000;
     return after(0, { samples: samples() });
   };
-  return { clock, after, samples, card };
+  const looks = async (times: number, seconds: number, over: Partial<TelemetryReading>): Promise<string[][]> => {
+    const found: string[][] = [];
+    for (let look = 0; look < times; look++) found.push(await after(seconds, over));
+    return found;
+  };
+  return { clock, after, samples, card, looks };
 }
 
 describe('an exporter that answers and names no card any more', async () => {
-  const { after, card } = await answering();
+  const { after, card, clock, looks } = await answering();
 
   it('has lost it within 15 seconds where it runs since before', async () => {
     expect(await card()).toEqual([]);
     expect(await after(15, { startedAt: { [EXPORTER]: START - 3_600_000 } })).toEqual(['gone']);
   });
 
-  it('is given a minute where it was restarted, or nobody knows', async () => {
-    for (const told of [{ startedAt: { [EXPORTER]: START + 600_000 } }, {}]) {
-      expect(await card()).toEqual([]);
-      expect([await after(15, told), await after(30, told), await after(15, told)]).toEqual([[], [], ['gone']]);
-    }
+  it('is given a minute where nobody knows since when it runs', async () => {
+    expect(await card()).toEqual([]);
+    expect([await after(15, {}), await after(30, {}), await after(15, {})]).toEqual([[], [], ['gone']]);
+  });
+
+  it('is given five where it was restarted after the card was seen', async () => {
+    expect(await card()).toEqual([]);
+    const told = { startedAt: { [EXPORTER]: clock.at + 5000 } };
+    expect(await looks(10, 30, told)).toEqual(looked(10, []));
+    expect(await after(5, told)).toEqual(['gone']);
   });
 });
 
-describe('an exporter that answers again after a silence, and names no card yet', async () => {
-  const { after, card } = await answering();
+const looked = (times: number, found: readonly string[]): (readonly string[])[] =>
+  new Array<readonly string[]>(times).fill(found);
 
-  it('has as long as one that was just restarted, from its return: a reboot takes longer than a minute', async () => {
+describe('an exporter that answers again after a silence, and does not name its card yet', async () => {
+  const { after, card, clock, looks, samples } = await answering();
+
+  it('has five minutes from its return: what a reboot takes until every card is there again', async () => {
     expect(await card()).toEqual([]);
     expect(await after(15, { exportersUp: [] })).toEqual([]);
     expect(await after(75, { exportersUp: [] })).toEqual([]);
-    expect([await after(15, {}), await after(15, {}), await after(40, {})]).toEqual([[], [], []]);
-    expect(await after(10, {})).toEqual(['gone']);
+    expect(await after(15, {})).toEqual([]);
+    expect(await looks(9, 30, {})).toEqual(looked(9, []));
+    expect(await after(30, {})).toEqual(['gone']);
   });
 
-  it('has it where nobody looked for a while, too', async () => {
+  it('has them where nobody looked for a while, too', async () => {
     expect(await card()).toEqual([]);
-    expect([await after(300, {}), await after(30, {}), await after(40, {})]).toEqual([[], [], ['gone']]);
+    expect(await after(300, {})).toEqual([]);
+    expect(await looks(9, 30, {})).toEqual(looked(9, []));
+    expect(await after(30, {})).toEqual(['gone']);
+  });
+
+  it('has them where it names another already', async () => {
+    const naming = async (...cards: string[]): Promise<string[]> => {
+      clock.at += 30_000;
+      return after(0, { samples: samples().flatMap((one) => cards.map((gpu) => ({ ...one, gpu }))) });
+    };
+    expect(await card()).toEqual([]);
+    expect(await naming('GPU-0', 'GPU-1')).toEqual([]);
+    expect(await after(15, { exportersUp: [] })).toEqual([]);
+    expect(await after(75, { exportersUp: [] })).toEqual([]);
+    for (let look = 0; look < 10; look++) expect(await naming('GPU-0')).toEqual([]);
+    expect(await naming('GPU-0')).toEqual(['gone']);
+    expect(await naming('GPU-0', 'GPU-1')).toEqual([]);
   });
 });
 

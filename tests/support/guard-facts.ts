@@ -52,6 +52,7 @@ export function facts(over: Partial<GuardFacts> = {}, action: Partial<Action> = 
     owner: 'lab',
     isProtected: null,
     limits: bindingLimits({}, {}),
+    teamFleet: null,
     recent: { team: none, organisation: none },
     lastOnTargetAt: null,
     liveOnTarget: null,

@@ -183,6 +183,7 @@ function addLimits(program: Command, session: Session): void {
 Both documents bind: of two limits the stricter holds. What is absent has its default, 0 allows none:
   gpusPerAction: 16
   gpusPerHour: 64
+  minTeamGpus: 8
   cooldownMinutes: 30
   protectedLabels: { "bursar.io/protected": "true" }
   quietHours: [{ zone: Europe/Berlin, from: "08:00", to: "18:00", days: [mon, tue, wed, thu, fri] }]

@@ -16,6 +16,7 @@ import { UNALLOCATED } from '../cost/allocation.js';
 import { isTakenByCloud, type Effect, type EffectKind, type FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
+import { gpusKept, type TeamFleet } from './team-floor.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
 
 /** Switched off: everything, a team with the teams below it, or a provider. */
@@ -53,6 +54,8 @@ export interface GuardFacts {
   /** Whether its owner forbids stops, moves and resizes; null: nobody said. */
   readonly isProtected: boolean | null;
   readonly limits: BindingLimits;
+  /** What its team runs; null where no limit asks for it. */
+  readonly teamFleet: TeamFleet | null;
   readonly recent: { readonly team: RecentActions; readonly organisation: RecentActions };
   /** When another action on the target was last applied; null: never. */
   readonly lastOnTargetAt: number | null;
@@ -194,7 +197,7 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
     );
   if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'nothing is done in quiet hours'));
   const sheltered = { ...facts, target: action.target, effect: action.effect };
-  found.push(...aboutProtection(sheltered), ...aboutFloor(sheltered));
+  found.push(...aboutProtection(sheltered), ...aboutFloor(sheltered), ...aboutTeamFloor(sheltered));
   if (reach !== null) found.push(...aboutHour(facts, reach, 'team'), ...aboutHour(facts, reach, 'organisation'));
   return found;
 }
@@ -209,6 +212,7 @@ export interface StandingFacts {
   readonly seen: FleetTarget;
   readonly isProtected: boolean | null;
   readonly limits: BindingLimits;
+  readonly teamFleet: TeamFleet | null;
 }
 
 /**
@@ -216,8 +220,8 @@ export interface StandingFacts {
  * so that nobody is asked to approve it.
  */
 export function standingReasons(facts: StandingFacts): Reason[] {
-  const { effect, connection, carriesOut, seen, isProtected, limits } = facts;
-  const reader = { target: effect.target, effect, seen, isProtected, limits };
+  const { effect, connection, carriesOut, seen, isProtected, limits, teamFleet } = facts;
+  const reader = { target: effect.target, effect, seen, isProtected, limits, teamFleet };
   const cannot =
     carriesOut === null || carriesOut.includes(effect.kind)
       ? []
@@ -231,12 +235,13 @@ export function standingReasons(facts: StandingFacts): Reason[] {
     ...obstaclesOf(effect, seen),
     ...aboutProtection(reader),
     ...aboutFloor(reader),
+    ...aboutTeamFloor(reader).filter(({ passing }) => !passing),
     ...aboutReach(reachOf(effect, seen), limits.team),
   ].map(({ code, message }) => ({ code, message }));
 }
 
 /** What is protected, and how much of it has to stay, is told by these. */
-type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits'> & Pick<Action, 'target' | 'effect'>;
+type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits' | 'teamFleet'> & Pick<Action, 'target' | 'effect'>;
 
 function aboutProtection({ target, seen, isProtected, limits }: Sheltered): GuardReason[] {
   const found: GuardReason[] =
@@ -270,6 +275,15 @@ function aboutFloor({ target, effect, seen, limits: { team } }: Sheltered): Guar
   return left * seen.gpus < team.minGpus
     ? [...found, refusal('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${target} keeps`)]
     : found;
+}
+
+/** What a team keeps over everything that it runs. What another action takes meanwhile may come back. */
+function aboutTeamFloor({ effect, seen, limits: { team }, teamFleet }: Sheltered): GuardReason[] {
+  const left = team.minTeamGpus === 0 || seen === null || teamFleet === null ? null : gpusKept(effect, seen, teamFleet);
+  if (left === null || left.kept >= team.minTeamGpus) return [];
+  const why = (kept: number): string =>
+    `${kept} GPUs of the team would be certain to stay in service, fewer than the ${team.minTeamGpus} that it keeps`;
+  return [left.alone < team.minTeamGpus ? refusal('floor', why(left.alone)) : wait('team-floor', why(left.kept))];
 }
 
 /** The caps of an hour. What alone is more than the cap never passes. */

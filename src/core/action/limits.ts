@@ -24,11 +24,15 @@ export interface Limits {
   readonly actionsPerHour: number;
   readonly gpusPerHour: number;
   /**
-   * What a group, a workload or a pool keeps, apart from the smallest size that it has itself. A single instance has no
-   * size.
+   * What each group, workload or pool keeps, apart from the smallest size that it has itself. A single instance has no
+   * size: `minTeamGpus` holds for it.
    */
   readonly minReplicas: number;
   readonly minGpus: number;
+  /**
+   * GPUs that a team keeps in service over all its machines, groups and workloads: no stop of any of them goes below it.
+   */
+  readonly minTeamGpus: number;
   /** Between two actions on one target. */
   readonly cooldownMinutes: number;
   /** The oldest evidence that is acted on. Purchases look at months; they are bound by their recommendation's end. */
@@ -62,6 +66,7 @@ export const DEFAULT_LIMITS: Limits = {
   gpusPerHour: 128,
   minReplicas: 0,
   minGpus: 0,
+  minTeamGpus: 0,
   cooldownMinutes: 30,
   evidenceMinutes: 120,
   readingSeconds: 60,
@@ -80,6 +85,7 @@ const NUMBERS: Readonly<Partial<Record<keyof Limits, { readonly most: number; re
   gpusPerHour: { most: 1e7, whole: false },
   minReplicas: { most: 1e6, whole: true },
   minGpus: { most: 1e6, whole: false },
+  minTeamGpus: { most: 1e6, whole: false },
   cooldownMinutes: { most: 10_080, whole: false },
   evidenceMinutes: { most: 10_080, whole: false },
   readingSeconds: { most: 3600, whole: false },
@@ -204,7 +210,7 @@ export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument
       | 'evidenceMinutes'
       | 'readingSeconds',
   ): number => Math.min(over[key], team[key] ?? over[key]);
-  const most = (key: 'minReplicas' | 'minGpus' | 'cooldownMinutes'): number =>
+  const most = (key: 'minReplicas' | 'minGpus' | 'minTeamGpus' | 'cooldownMinutes'): number =>
     Math.max(over[key], team[key] ?? over[key]);
   return {
     organisation: over,
@@ -217,6 +223,7 @@ export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument
       readingSeconds: least('readingSeconds'),
       minReplicas: most('minReplicas'),
       minGpus: most('minGpus'),
+      minTeamGpus: most('minTeamGpus'),
       cooldownMinutes: most('cooldownMinutes'),
       // What either document protects is protected: whoever asks looks at both.
       protectedLabels: team.protectedLabels ?? over.protectedLabels,

@@ -46,7 +46,7 @@ export interface HealthParams extends SilenceParams {
   readonly goneAfterSeconds: number;
   /** The same where the exporter names no card at all: it may just have been started. */
   readonly goneAfterSilenceSeconds: number;
-  /** The same where the exporter was silent since it named the card: its machine may just have been started. */
+  /** The same where the exporter was silent, or started, since it named the card: its machine may just have been started. */
   readonly goneAfterReturnSeconds: number;
   /** A card that was last seen longer ago is not missed any more. */
   readonly goneMinutes: number;
@@ -102,7 +102,10 @@ export interface DeviceHistory {
    * been started.
    */
   readonly exporterNamesCards: boolean;
-  /** Since when its exporter answers without a break; absent: for long. One that has come back names no cards yet. */
+  /**
+   * Since when its exporter answers without a break, or was started; absent: for long. One that has come back does not
+   * name all cards yet.
+   */
   readonly exporterSince?: number;
   /**
    * What the answer of its exporter without it says: it names other cards, as many, of the same machine (which was

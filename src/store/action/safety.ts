@@ -6,6 +6,7 @@
  * once.
  */
 import { isApprovedByPolicy, LIVE_STATES, type Action, type Reason } from '../../core/action/action.js';
+import type { TeamFleet } from '../../core/action/team-floor.js';
 import { appliesTo, fingerprintOf } from '../../core/policy/document.js';
 import {
   recentSince,
@@ -19,6 +20,7 @@ import { bindingLimits, type BindingLimits, type Limits, type LimitsDocument } f
 import type { Policy } from '../../core/policy/policy.js';
 import { monthLabel, parseDay, DAY_MS } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
+import { teamFleet } from './team-fleet.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PolicyStore, StoredPolicy } from '../policy/policies.js';
 
@@ -32,7 +34,15 @@ export interface StoredStop extends Stop {
 /** The facts of the guard that the database has. */
 export type KnownFacts = Pick<
   GuardFacts,
-  'limits' | 'recent' | 'lastOnTargetAt' | 'liveOnTarget' | 'stillEnforces' | 'gate' | 'stops' | 'isProtected'
+  | 'limits'
+  | 'teamFleet'
+  | 'recent'
+  | 'lastOnTargetAt'
+  | 'liveOnTarget'
+  | 'stillEnforces'
+  | 'gate'
+  | 'stops'
+  | 'isProtected'
 >;
 
 /** Of the kill switches those that cover a connection and a team with the teams above it: $1 is the organisation. */
@@ -155,6 +165,7 @@ export class SafetyStore {
         : (await this.policies.list(tx, organisation, policies)).find(({ name }) => name === action.document);
     return {
       limits,
+      teamFleet: await this.fleetOf(tx, organisation, action.team, limits, action.id),
       recent: await this.recent(tx, organisation, action, limits, now),
       lastOnTargetAt: await this.lastOn(tx, organisation, action),
       liveOnTarget: await this.liveOn(tx, organisation, action.connection, action.target, [
@@ -180,14 +191,26 @@ export class SafetyStore {
     db: Queryable,
     organisation: string,
     team: string,
-    facts: Omit<StandingFacts, 'limits' | 'isProtected'>,
+    facts: Omit<StandingFacts, 'limits' | 'isProtected' | 'teamFleet'>,
     names: readonly string[],
   ): Promise<Reason[]> {
+    const limits = await this.limits(db, organisation, team);
     return standingReasons({
       ...facts,
-      limits: await this.limits(db, organisation, team),
+      limits,
+      teamFleet: await this.fleetOf(db, organisation, team, limits, null),
       isProtected: await this.isProtected(db, organisation, team, names),
     });
+  }
+
+  private async fleetOf(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    limits: BindingLimits,
+    except: string | null,
+  ): Promise<TeamFleet | null> {
+    return limits.team.minTeamGpus === 0 ? null : teamFleet(db, organisation, team, except);
   }
 
   private async recent(

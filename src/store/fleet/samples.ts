@@ -282,6 +282,12 @@ function answeringSince(state: SourceState, before: SourceState | null): Record<
 
 type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards' | 'exporterSince'>;
 
+/** It may have been started anew between two readings. */
+const sinceOf = (answering = -Infinity, started = -Infinity): Pick<Answer, 'exporterSince'> => {
+  const since = Math.max(answering, started);
+  return Number.isFinite(since) ? { exporterSince: since } : {};
+};
+
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
 function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: SourceState): Answer {
   const named = newest.get(exporter) ?? 0;
@@ -291,6 +297,6 @@ function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: 
   return {
     exporterUpAt: isNaming && !runsOn ? named : state.readTo,
     exporterNamesCards: isNaming || runsOn,
-    exporterSince: state.answeringSince?.[exporter],
+    ...sinceOf(state.answeringSince?.[exporter], state.startedAt?.[exporter]),
   };
 }

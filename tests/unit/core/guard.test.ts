@@ -345,3 +345,44 @@ describe('limits', () => {
     ]);
   });
 });
+
+describe('the floor of a team', () => {
+  const fleet = (targets: readonly FleetTarget[], leaving: readonly (readonly [string, number])[] = []) => ({
+    ...limits({}, { minTeamGpus: 16 }),
+    teamFleet: { targets, leaving: new Map(leaving) },
+  });
+  const machines = (count: number): FleetTarget[] =>
+    Array.from({ length: count }, (_, n) => instance(n === 0 ? 'i' : `i-${n}`));
+  const member = (name: string): FleetTarget => instance(name, { labels: { 'fake:group': 'g' } });
+  const pods = (ready: number): FleetTarget => ({
+    ...group('pods', ready),
+    kind: 'workload',
+    target: 'deployment/ml/pods',
+  });
+
+  it.each<[string, Partial<GuardFacts>, Partial<Action>, string[]]>([
+    ['a machine of three that are eight each may stop', fleet(machines(3)), {}, []],
+    ['a machine of two may not', fleet(machines(2)), {}, ['floor']],
+    ['nor be ended', fleet(machines(2)), { effect: { kind: 'terminate', target: 'instance/i' } }, ['floor']],
+    ['it may be replaced', fleet(machines(2)), { effect: { kind: 'replace', target: 'instance/i', group: null } }, []],
+    [
+      'machines that stand still, and those whose GPUs nobody knows, keep none',
+      fleet([...machines(2), instance('b', { state: 'stopped' }), instance('c', { gpus: null })]),
+      {},
+      ['floor'],
+    ],
+    ['what another action takes may come back', fleet(machines(3), [['instance/i-1', 8]]), {}, ['team-floor']],
+    ['a group may shrink to it', { ...fleet([group('g', 6)]), seen: group('g', 6) }, scale(4), []],
+    ['and not below', { ...fleet([group('g', 6)]), seen: group('g', 6) }, scale(3), ['floor']],
+    [
+      'a group and its machines are counted once',
+      { ...fleet([group('g', 2), member('a'), member('b')]), seen: group('g', 2) },
+      scale(1),
+      ['floor'],
+    ],
+    ['as are machines and the pods on them', fleet([...machines(2), pods(5)]), {}, ['floor']],
+    ['which count where they are more', fleet([...machines(2), pods(6)]), {}, []],
+    ['it may grow', { ...fleet([group('g', 1)]), seen: group('g', 1) }, scale(2), []],
+    ['a limit that nobody set asks for nothing', { ...fleet(machines(1)), ...limits({}) }, {}, []],
+  ])('%s', (_, over, action, expected) => expect(codes(over, action)).toEqual(expected));
+});
