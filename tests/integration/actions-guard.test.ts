@@ -62,6 +62,22 @@ describe('the guard', async () => {
     },
   );
 
+  it('keeps the GPUs that a team keeps, with what was just taken counted', async () => {
+    const both = [instance('t-1'), instance('t-2')];
+    w.cloud.add(...both);
+    const reading = { at: w.clock.now(), targets: both, complete: true, problems: [] };
+    await w.stores.fleet.save(w.db, 'default', 'cloud', reading, () => 'lab');
+    await w.limits({ minTeamGpus: 9 });
+    expect(await obstructed('t-1')).toEqual(['floor']);
+    await w.limits({ minTeamGpus: 8 });
+    expect((await enforced('t-1')).state).toBe('confirmed');
+    const second = await enforced('t-2');
+    expect([second.state, codesOf(second)]).toEqual(['approved', ['team-floor']]);
+    await w.limits({});
+    await w.pass(5 * MINUTE_MS);
+    expect((await w.all()).at(-1)!.state).toBe('confirmed');
+  });
+
   it('refuses what nobody has backtested, unless an audited reason says why', async () => {
     w.cloud.add(instance('i-2'));
     // As the tables' owner: nobody else may, and the chain of hashes shows it.
