@@ -142,7 +142,9 @@ describe('a load that is summed of its replicas', () => {
   });
 
   it('says nothing of the cheapest mix either', () => {
-    const known = mix.examples.find(({ proposes, view }) => proposes.length > 0 && view.workloads[0]?.service != null)!;
+    const known = mix.examples.find(
+      ({ proposes, view }) => proposes.length > 0 && (view.workloads[0]?.service ?? null) !== null,
+    )!;
     const given = mix.params.parse(known.params);
     const [one] = known.view.workloads;
     const measured = (gpus: number) => ({
