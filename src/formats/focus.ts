@@ -22,7 +22,7 @@ import {
   type Term,
   type UsageRecord,
 } from '../core/usage.js';
-import { isOfMachines } from '../core/bill/links.js';
+import { countsTime, isMachineHours, isOfMachines } from '../core/bill/machine-hours.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { awsMachine, isAwsMachineHours, storageOrTrafficSku } from '../core/price/aws-usage-type.js';
 import type { Decimal } from '../core/decimal.js';
@@ -106,6 +106,8 @@ const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'HostProviderName',
   'InvoiceDetailId',
   'x_CostCategories',
+  'x_SkuMeterCategory',
+  'x_SkuMeterName',
   'x_SkuTerm',
   'x_UsageType',
 ]);
@@ -183,6 +185,10 @@ function columnsOf(header: Header) {
     commitmentUnit: header.optional('CommitmentDiscountUnit'),
     costCategories: header.optional('x_CostCategories'),
     usageType: header.optional('x_UsageType', 'SkuMeter'),
+    // Of Microsoft's export before it had SkuMeter.
+    meterCategory: header.optional('x_SkuMeterCategory'),
+    meterName: header.optional('x_SkuMeterName'),
+    description: header.optional('ChargeDescription'),
     skuTerm: header.optional('x_SkuTerm'),
     quantity: header.optional('ConsumedQuantity'),
     unit: header.optional('ConsumedUnit'),
@@ -199,6 +205,7 @@ interface SkuDetails {
   readonly gpus: number | null;
 }
 
+const MACHINE_DETAILS = ['InstanceType', 'GpuModel', 'GpuCount'];
 const NO_DETAILS: SkuDetails = { instanceType: null, gpuModel: null, gpus: null };
 
 class FocusReader {
@@ -207,6 +214,17 @@ class FocusReader {
   private readonly details = new Memo(skuDetailsOf);
   private readonly skus = new Memo(storageOrTrafficSku);
   private readonly pricing = new Memo((text) => text.toLowerCase());
+  private readonly services = new Memo((text) => ({
+    isEc2: isAwsMachineHours(text, ''),
+    isOfMachines: isOfMachines(text),
+  }));
+  private readonly usageTypes = new Memo((text) => isAwsMachineHours('', text));
+  private readonly units = new Memo((text) => text === '' || countsTime(text));
+  private readonly hours = new Memo((text) => {
+    const [provider = '', service = '', meter = '', unit = '', states = '', ...description] = text.split('\n');
+    const words = { provider, service, meter, unit, description: description.join(' ') };
+    return isMachineHours({ ...words, statesMachine: states !== '' });
+  });
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
@@ -218,8 +236,6 @@ class FocusReader {
     row.begin(cells, problems);
     const isOlder = cells.repeated(columns.provider) === '' && cells.repeated(columns.olderProvider) !== '';
     const provider = row.provider(isOlder ? columns.olderProvider : columns.provider, 'ProviderName');
-    const isHours = this.isHours(cells, provider);
-    const details = this.machine(cells, provider, isHours);
     const start = row.instant(columns.start, 'ChargePeriodStart');
     const end = row.instant(columns.end, 'ChargePeriodEnd');
     const periodStart = row.instant(columns.periodStart, 'BillingPeriodStart');
@@ -227,6 +243,10 @@ class FocusReader {
     row.interval(start, end, 'ChargePeriodEnd', false);
     row.interval(periodStart, periodEnd, 'BillingPeriodEnd', true);
     const billed = row.requiredAmount(columns.billed, 'BilledCost');
+    const category = row.category(columns.category, 'ChargeCategory');
+    const stated = this.details.valueOf(cells.repeated(columns.skuDetails));
+    const isHours = category === 'Usage' ? this.isHours(cells, provider, stated) : null;
+    const details = this.machine(cells, provider, isHours, stated);
     return {
       id: String(cells.line),
       provider,
@@ -247,7 +267,7 @@ class FocusReader {
       storageMib: null,
       networkBytes: null,
       charge: {
-        category: row.category(columns.category, 'ChargeCategory'),
+        category,
         currency: row.currency(columns.currency, 'BillingCurrency'),
         billed: billed ?? NOTHING,
         effective: row.amount(columns.effective, 'EffectiveCost'),
@@ -269,27 +289,31 @@ class FocusReader {
   }
 
   /**
-   * Whether the line is a machine's own hours: AWS says it by usage type, others by service, meter and unit. Null where
-   * it says nothing, or where the machine that it states says more.
+   * Whether the line is a machine's own hours: AWS says it by usage type, others by service, meter, description and
+   * unit. Null where it says nothing, or where the machine that it states says more.
    */
-  private isHours(cells: Cells, provider: string): boolean | null {
+  private isHours(cells: Cells, provider: string, details: SkuDetails): boolean | null {
     const { columns } = this;
-    const service = cells.repeated(columns.service);
-    const meter = cells.repeated(columns.usageType);
-    const known = provider === 'AWS' ? isAwsMachineHours(service, meter) : null;
-    if (known !== null) return known;
-    const details = this.details.valueOf(cells.repeated(columns.skuDetails));
-    if (service === '' || Object.values(details).some((stated) => stated !== null)) return null;
+    const text = cells.repeated(columns.service);
+    const service = this.services.valueOf(text);
+    const type = cells.repeated(columns.usageType);
+    if (provider === 'AWS') {
+      if (service.isEc2 === false) return false;
+      if (type !== '') return this.usageTypes.valueOf(type);
+    }
+    // Most lines of a bill are of other services, or count no time: nothing more of them is looked at.
     const unit = cells.repeated(columns.unit) || cells.repeated(columns.pricingUnit);
-    return (unit === '' || TIME.test(unit)) && isOfMachines(service, meter);
+    if (details === NO_DETAILS && text !== '' && (!service.isOfMachines || !this.units.valueOf(unit))) return false;
+    const meter = type || `${cells.repeated(columns.meterCategory)} ${cells.repeated(columns.meterName)}`.trim();
+    const states = details === NO_DETAILS ? '' : '1';
+    return this.hours.valueOf([provider, text, meter, unit, states, cells.repeated(columns.description)].join('\n'));
   }
 
   /**
    * What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not.
    */
-  private machine(cells: Cells, provider: string, isHours: boolean | null): SkuDetails {
-    const details = this.details.valueOf(cells.repeated(this.columns.skuDetails));
-    if (provider !== 'AWS') return details;
+  private machine(cells: Cells, provider: string, isHours: boolean | null, details: SkuDetails): SkuDetails {
+    if (provider !== 'AWS') return isHours === false ? NO_DETAILS : details;
     const type = awsMachine(isHours, details.instanceType, cells.repeated(this.columns.usageType));
     if (isHours === false && type === null) return NO_DETAILS;
     const known = type === null ? null : awsInstanceGpus(type);
@@ -368,7 +392,6 @@ class FocusReader {
 }
 
 const HOURS = /^(?:1 )?(?:hours?|hrs?)$/i;
-const TIME = /^(?:\d+ )?(?:hours?|hrs?|h|minutes?|min|seconds?|s)$/i;
 const INVOICED = { isFinal: true } as const;
 const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
 const THREE_YEARS = /\b(?:3|three)[ _-]?(?:y|yr|yrs|year|years)\b/i;
@@ -385,6 +408,7 @@ function skuDetailsOf(text: string): SkuDetails {
   const details = text === '' ? null : parseTags(text);
   if (details === null || details === undefined) return NO_DETAILS;
   const gpus = Number(details['GpuCount'] ?? '');
+  if (!MACHINE_DETAILS.some((name) => details[name] !== undefined)) return NO_DETAILS;
   return {
     instanceType: details['InstanceType'] ?? null,
     gpuModel: details['GpuModel'] === undefined ? null : modelOf(details['GpuModel']),

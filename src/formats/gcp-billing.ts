@@ -12,6 +12,7 @@
  * The billing period is the calendar month of `invoice.month`. The invariant: cost and credits of a line are read
  * whole or the line is refused; a number of JSON keeps every digit that is written.
  */
+import { isGoogleMachineHours } from '../core/bill/machine-hours.js';
 import { addDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
@@ -169,13 +170,6 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 
 /** Fees of committed use discounts: `Commitment v1: A100 in Americas for 1 Year`, `Commitment - dollar based v1: ...`. */
 const FEE = /^Commitment\b/;
-const COMPUTE = 'Compute Engine';
-/**
- * The hours of a machine, by its parts: `A2 Instance Core running in Americas`, `Nvidia Tesla A100 GPU attached to Spot
- * Preemptible VMs running in Iowa`. All else that is charged because of it has its type in the labels too.
- */
-const MACHINE_HOURS = /\b(?:Core|Ram|V?CPU|GPU)\b.*\brunning\b|\bGPU (?:slice|in)\b/i;
-const NOT_HOURS = /^(?:Licensing|Commitment|Sole Tenancy Premium)\b/i;
 const COMMITTED = /^COMMITTED_USAGE_DISCOUNT/;
 const GRANTED = 'PROMOTION';
 
@@ -214,7 +208,7 @@ class GcpReader {
     const credits = this.credits(cells);
     const billed = addDecimal(cost, credits.discount);
     const category = this.category(cells);
-    const isHours = this.isMachineHours(cells);
+    const isHours = isGoogleMachineHours(cells.repeated(columns.service), cells.repeated(columns.sku));
     const machine = isHours === false ? null : this.machines.valueOf(cells.repeated(columns.systemLabels)).type;
     const gpuModel = isHours === false ? null : this.gpuModel(cells);
     const tags = this.tags(cells);
@@ -249,14 +243,6 @@ class GcpReader {
       },
     };
     return [line, ...grantedLines(line, credits)];
-  }
-
-  /** Null where the line does not say what it is of. */
-  private isMachineHours(cells: Cells): boolean | null {
-    const service = cells.repeated(this.columns.service);
-    const sku = cells.repeated(this.columns.sku);
-    if (service !== '' && service !== COMPUTE) return false;
-    return sku === '' ? null : MACHINE_HOURS.test(sku) && !NOT_HOURS.test(sku);
   }
 
   private category(cells: Cells): ChargeCategory {

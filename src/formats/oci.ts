@@ -4,13 +4,16 @@
  * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar
  * month: "Cost and usage reports overview"). Oracle writes new files through the day, each with what is new: a file
  * adds to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity,
- * in whatever files it comes (store/usage/increments.ts); a correction is an adjustment.
+ * in whatever files it comes (store/usage/increments.ts); a correction is an adjustment. COMPUTE is more than machines
+ * (Windows, images): its description and unit say which lines are their hours.
  */
+import { isMachineHours } from '../core/bill/machine-hours.js';
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, UsageFormat } from '../core/ports.js';
 import type { RecordBatch, UsageRecord } from '../core/usage.js';
 import { BillRow } from './reading/bill.js';
+import { Memo } from './reading/memo.js';
 import { hasColumns, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 import { tagsOf } from './reading/tags.js';
 
@@ -47,6 +50,8 @@ function columnsOf(header: Header) {
     resource: header.optional('product/resourceId'),
     sku: header.optional('cost/productSku'),
     correction: header.optional('lineItem/isCorrection'),
+    description: header.optional('product/Description'),
+    unit: header.optional('cost/skuUnitDescription'),
   };
 }
 
@@ -54,6 +59,10 @@ class OciReader {
   private readonly columns: ReturnType<typeof columnsOf>;
   private readonly row: BillRow;
   private readonly tagColumns: readonly { key: string; column: number }[];
+  private readonly hours = new Memo((text) => {
+    const [service = '', description = '', unit = ''] = text.split('\n');
+    return isMachineHours({ provider: 'Oracle', service, meter: '', description, unit, statesMachine: false });
+  });
   private lastMonth = { start: Number.NaN, end: Number.NaN };
 
   constructor(header: Header) {
@@ -77,6 +86,7 @@ class OciReader {
         .map(({ key, column }): [string, string] => [key, cells.repeated(column)])
         .filter(([, value]) => value !== ''),
     );
+    const isHours = this.isHours(cells);
     return {
       id: row.resource(columns.reference, 'lineItem/referenceNo') ?? String(cells.line),
       provider: 'Oracle',
@@ -103,8 +113,15 @@ class OciReader {
         list: null,
         periodStart: period.start,
         periodEnd: period.end,
+        ...(isHours === null ? {} : { machineHours: isHours }),
       },
     };
+  }
+
+  private isHours(cells: Cells): boolean | null {
+    const { service, description, unit } = this.columns;
+    if (description < 0) return null;
+    return this.hours.valueOf([service, description, unit].map((column) => cells.repeated(column)).join('\n'));
   }
 
   /** The UTC calendar month that holds the instant. */

@@ -6,18 +6,7 @@
  * know), no other SKU of that resource is taken for it; and what nothing calls a machine's hours is none.
  */
 import type { ResourcesOfSku } from './cells.js';
-
-/** What is charged beside a machine's hours, by how vendors call SKUs, meters and services. */
-const NOT_HOURS =
-  /transfer|bandwidth|egress|traffic|\bnetwork|\bstorage|snapshot|\bdisks?\b|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|^(?:windows )?\d+ vcpu/i;
-
-/** Services of which the hours of machines are charged. */
-const OF_MACHINES =
-  /\b(?:compute|virtual machines?|vms?|instances?|gpus?|ec2|ecs|cvm|servers?|bare[ -]?metal|pods?|machines?)\b|云服务器|裸金属|实例|算力/i;
-
-/** Whether a line may be a machine's hours, by its service and what else (its meter) says what it is of. */
-export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
-  OF_MACHINES.test(service) && ![service, ...others].some((name) => NOT_HOURS.test(name));
+import { isOfMachines, namesNoHours } from './machine-hours.js';
 
 /** @param isSignificant whether a SKU's name alone tells what it is */
 export function machineSkus(
@@ -33,7 +22,7 @@ export function machineSkus(
     const isKnown = isSignificant(one.provider, one.sku);
     if (!isKnown) wanted.push(one);
     for (const resource of one.resources) {
-      if (isKnown && !NOT_HOURS.test(one.sku)) known.add(named(one.provider, resource));
+      if (isKnown && !namesNoHours(one.sku)) known.add(named(one.provider, resource));
       if (one.ofGpus === true) ofGpus.add(named(one.provider, resource));
     }
   }
@@ -41,7 +30,7 @@ export function machineSkus(
     const names = resources.map((resource) => named(provider, resource));
     if (names.some((name) => known.has(name))) return false;
     if (machineHours === true || statesGpus) return true;
-    if (names.some((name) => ofGpus.has(name)) || NOT_HOURS.test(sku)) return false;
+    if (names.some((name) => ofGpus.has(name)) || namesNoHours(sku)) return false;
     // A bill that names no services cannot tell by them.
     return services.every((service) => isOfMachines(service));
   });

@@ -21,7 +21,7 @@ import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import type { Interval } from '../../core/time.js';
-import { isOfMachines } from '../../core/bill/links.js';
+import { isOfMachines } from '../../core/bill/machine-hours.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { BillRow, quotedText } from './bill.js';
 import { CsvTokenizer } from './csv.js';

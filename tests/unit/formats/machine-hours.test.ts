@@ -16,6 +16,7 @@ import { format as azure } from '../../../src/formats/azure-ea.js';
 import { format as focus } from '../../../src/formats/focus.js';
 import { format as gcp } from '../../../src/formats/gcp-billing.js';
 import { openBytes } from '../../../src/formats/reading/input.js';
+import { format as oci } from '../../../src/formats/oci.js';
 import { format as tencent } from '../../../src/formats/tencent-bill.js';
 import { BlockBuilder, decodeBlock } from '../../../src/store/usage/block.js';
 import { usageOf, usageOfText } from './reading.js';
@@ -241,10 +242,86 @@ describe('a FOCUS bill of another provider', () => {
   });
 });
 
+/** What the line states of a machine makes it the machine's, whatever it is linked by. */
+const STATED = '{"InstanceType":"Standard_ND96asr_v4"}';
+const licences = { x_SkuMeterCategory: 'Virtual Machines Licenses', x_SkuMeterName: '96 vCPU VM License' };
+
+describe('a FOCUS bill by units, descriptions and the meters of its vendor', () => {
+  it.each<[string, string, string, string, Row, boolean]>([
+    ['Oracle', 'COMPUTE', 'GPU Per Hour', 'GPU - H100', {}, true],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Standard - A1', {}, true],
+    ['Oracle', 'COMPUTE', 'GPU Hours', 'GPU', {}, true],
+    ['Oracle', 'COMPUTE', 'Gigabyte Per Hour', 'Standard - A1 - Memory', {}, true],
+    ['Oracle', 'COMPUTE', 'GB Hours', 'Standard - E3 - Memory', {}, true],
+    ['Oracle', 'COMPUTE', 'GB Hours', 'Scratch space', {}, false],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Windows OS', {}, false],
+    ['Oracle', 'COMPUTE', 'GB Months', 'Container Image Storage', {}, false],
+    ['Oracle', 'BLOCK_STORAGE', 'Gigabyte Per Hour', 'Block Volume', {}, false],
+    ['Oracle', 'COMPUTE', 'Endpoint Hours', '', {}, true],
+    ['Google Cloud', 'Compute Engine', 'seconds', 'A2 Instance Core running in Americas', {}, true],
+    ['Google Cloud', 'Compute Engine', 'byte-seconds', 'A2 Instance Ram running in Americas', {}, true],
+    ['Google Cloud', 'Compute Engine', 'byte-seconds', 'SSD backed Local Storage attached to A2', {}, false],
+    ['Google Cloud', 'Compute Engine', 'byte-seconds', '', {}, true],
+    ['Google Cloud', 'Compute Engine', 'seconds', 'Licensing Fee for SLES 12 on VM with 8 GPU', {}, false],
+    ['Google Cloud', 'Compute Engine', 'seconds', 'Reserved A2 Instance Core in Americas', {}, true],
+    ['Google Cloud', '', 'seconds', 'Nvidia Tesla A100 GPU running in Americas', {}, true],
+    ['Google Cloud', '', 'seconds', 'Licensing Fee for SLES 12 on VM with 8 GPU', {}, false],
+    ['Microsoft', 'Virtual Machines', 'Hours', 'ND96asr v4', { x_SkuMeterName: 'ND96asr v4' }, true],
+    ['Microsoft', 'Virtual Machines', 'Hours', 'Windows 96 vCPU', licences, false],
+    ['Microsoft', 'Virtual Machines Licenses', 'Hours', 'Windows', { SkuPriceDetails: STATED }, false],
+    [
+      'Microsoft',
+      'Virtual Machines',
+      'Hours',
+      'Windows',
+      { SkuPriceDetails: STATED, SkuMeter: '96 vCPU License' },
+      false,
+    ],
+    ['Microsoft', 'Virtual Machines', 'Hours', 'Storage Optimized', { SkuPriceDetails: STATED }, true],
+    ['Microsoft', 'Bandwidth', 'GB', 'Standard Data Transfer Out', { SkuPriceDetails: STATED }, false],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$98.3 per On Demand Linux p5.48xlarge Instance Hour', {}, true],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', 'p5.48xlarge Linux/UNIX Spot Instance-hour in Ohio', {}, true],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$99 per On Demand RHEL p5.48xlarge Instance Hour', {}, true],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$0.00 for 175 Mbps per p5.48xlarge instance-hour', {}, false],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$0.045 per NAT Gateway Hour', {}, false],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '', {}, true],
+  ])('%s %s %s: %s', async (ProviderName, ServiceName, unit, ChargeDescription, over, expected) => {
+    const units = { ConsumedUnit: unit, PricingUnit: unit };
+    const line = focusRow({ ProviderName, ServiceName, ChargeDescription, ...units, ...over });
+    expect(await standsFor(focus, csvOf([line]))).toEqual([expected]);
+  });
+});
+
+it.each([
+  ['COMPUTE', 'GPU - H100', 'GPU Hours', true],
+  ['COMPUTE', 'Standard - E4', 'OCPU Hours', true],
+  ['COMPUTE', 'Standard - E4 - Memory', 'GB Hours', true],
+  ['COMPUTE', 'Windows OS', 'OCPU Hours', false],
+  ['COMPUTE', 'Container Image Storage', 'GB Months', false],
+  ['NETWORK', 'Outbound Data Transfer Zone 1', 'GB Months', false],
+])("Oracle's own report: %s %s in %s", async (service, description, unit, expected) => {
+  const row = {
+    'lineItem/referenceNo': '1',
+    'lineItem/tenantId': '1',
+    'lineItem/intervalUsageStart': START,
+    'lineItem/intervalUsageEnd': END,
+    'product/service': service,
+    'product/resourceId': 'ocid1.instance.1',
+    'product/Description': description,
+    'cost/skuUnitDescription': unit,
+    'cost/productSku': 'B1',
+    'cost/myCost': '5',
+    'cost/currencyCode': 'USD',
+  };
+  expect(await standsFor(oci, csvOf([row]))).toEqual([expected]);
+});
+
 it.each<[string, Row, boolean]>([
+  ['Virtual Machines', { MeterName: 'ND96asr v4', MeterSubCategory: 'Storage Optimized GPU Series' }, true],
   ['Virtual Machines', { MeterName: 'ND96asr A100 v4', MeterSubCategory: 'NDasrA100v4 Series Windows' }, true],
   ['Virtual Machines', { MeterName: 'Red Hat Enterprise Linux 96 vCPU' }, false],
   ['Virtual Machines Licenses', { MeterName: '96 vCPU VM' }, false],
+  ['Azure Machine Learning', { MeterName: 'ND96asr A100 v4' }, false],
   ['Microsoft Defender for Cloud', { MeterName: 'Standard P2 Node' }, false],
 ])("Azure's own export: %s %o", async (MeterCategory, over, expected) => {
   const row = {
@@ -293,6 +370,12 @@ describe("Google's export", () => {
     ['Balanced PD Capacity', {}, false],
     ['Hyperdisk Balanced Capacity', {}, false],
     ['Cloud NAT Gateway: VM', {}, false],
+    ['Nvidia Tesla A100 GPU attached to DWS Defined Duration VMs in Iowa', {}, true],
+    ['Reserved A2 Instance Core in Americas', {}, true],
+    ['A3Ultra Instance Nvidia H200 141GB (8 gpu) in Iowa', {}, true],
+    ['TpuV5e running in Oregon', {}, true],
+    ['Memory Optimized Upgrade Premium for Memory-optimized Instance Core running in Americas', {}, false],
+    ['Commitment v1: A100 GPU in Americas for 1 Year', {}, false],
     ['Sole Tenancy Premium for A2 Core', {}, false],
     ['Sole Tenancy Premium for A2 Instance Core running in Americas', {}, false],
     ['Licensing Fee for Windows Server 2019 (CPU cost)', {}, false],

@@ -1,0 +1,109 @@
+/**
+ * Whether a line of a bill charges a machine's own hours, by the words in which its vendor says what it is of: service,
+ * meter, description and unit.
+ *
+ * Null: the line does not say. A meter stands for what is true, and for what is null only by the machine that the line
+ * states or by its resource (links.ts). Never guesses by amounts. Followed: FOCUS 1.2 to 1.4, ServiceName, SkuMeter,
+ * ChargeDescription, and its "Unit format" (`GB-Hours`); the units of FOCUS' own sample data (Oracle: `OCPU Per Hour`,
+ * `GB Hours`, `Gigabyte Per Hour`); Google, "FOCUS" view of the billing export (ChargeDescription is sku.description)
+ * and the names of its SKU explorer; Microsoft, "FOCUS cost and usage details" (x_SkuMeterCategory, x_SkuMeterName);
+ * AWS, lineItem/LineItemDescription.
+ */
+
+/** What is charged beside a machine's hours, by how vendors call SKUs, meters and services. */
+const NOT_HOURS =
+  /transfer|bandwidth|egress|traffic|\bnetwork(?![ -]optimi[sz]ed)|\bstorage(?![ -]optimi[sz]ed)|snapshot|\bdisks?\b|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|\bwindows os\b|operating system|^(?:windows )?\d+ vcpu/i;
+
+/** Services of which the hours of machines are charged. */
+const OF_MACHINES =
+  /\b(?:compute|virtual machines?|vms?|instances?|gpus?|ec2|ecs|cvm|servers?|bare[ -]?metal|pods?|machines?(?! learning))\b|云服务器|裸金属|实例|算力/i;
+
+/** Whether a name is that of something charged beside a machine's hours. */
+export const namesNoHours = (name: string): boolean => NOT_HOURS.test(name);
+
+/** Whether a line may be a machine's hours, by its service and what else (its meter) says what it is of. */
+export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
+  OF_MACHINES.test(service) && ![service, ...others].some(namesNoHours);
+
+/** `Hours`, `100 Hours`, `OCPU Per Hour`, `GB Hours`, `byte-seconds`: of what it is hours, if it is. */
+const TIMES = /^(?:\d+ ?)?(?:\/ ?)?(?:(.*?\D)[ /-]+(?:per[ -])?)?(?:hours?|hrs?|h|minutes?|min|seconds?|s)$/i;
+const OF_WHOLE =
+  /^(?:units?|instances?|machines?|vms?|nodes?|servers?|hosts?|pods?|gpus?|accelerators?|[oev]?cpus?|v?cores?)$/i;
+const OF_BYTES = /^(?:[kmgtp]i?b|[a-z]*bytes?|[a-z]*bibytes?)$/i;
+const MEMORY = /\b(?:memory|ram)\b/i;
+
+type Quantity = 'machines' | 'bytes' | 'other' | 'none';
+
+/** What a unit counts by time; `none` where it counts no time. */
+function timesOf(unit: string): Quantity {
+  const match = TIMES.exec(unit);
+  if (match === null) return unit === '' ? 'machines' : 'none';
+  const [, what] = match;
+  if (what === undefined || OF_WHOLE.test(what)) return 'machines';
+  return OF_BYTES.test(what) ? 'bytes' : 'other';
+}
+
+/** Whether a unit counts time, of whatever. */
+export const countsTime = (unit: string): boolean => timesOf(unit) !== 'none';
+
+const COMPUTE_ENGINE = 'Compute Engine';
+/**
+ * A machine of Google's by its parts: `A2 Instance Core running in Americas`, `Nvidia Tesla A100 GPU attached to Spot
+ * Preemptible VMs running in Iowa`, `Reserved A2 Instance Ram in Iowa`, `TpuV5e running in Oregon`.
+ */
+const PARTS = /\b(?:Cores?|Ram|V?CPU|GPU|TPU|TpuV?\w*)\b/i;
+/** What names a machine's parts because it is charged for them, and is none of them. */
+const NOT_PARTS =
+  /Licen[cs]|^Commitment\b|\bPremium\b|\bStorage\b|\bDisk\b|\bPD\b|Egress|\bNetwork\b|Snapshot|\bImage\b/i;
+
+/** Whether a SKU of Google's is a machine's own hours; null where it is not described. */
+export function isGoogleMachineHours(service: string, description: string): boolean | null {
+  if (service !== '' && service !== COMPUTE_ENGINE) return false;
+  return description === '' ? null : PARTS.test(description) && !NOT_PARTS.test(description);
+}
+
+/** A machine of EC2's in a description: `$1.624 per On Demand Linux g5.4xlarge Instance Hour`. */
+const EC2_MACHINE = /\b[a-z][a-z0-9-]*\d[a-z0-9-]*\.(?:\d*x?large|medium|small|micro|nano|metal[\w-]*)\b/i;
+const NOT_EC2_MACHINE = /\bMbps\b|capacity block|data transfer/i;
+
+/**
+ * What AWS' description says, where no usage type does; null where the machine that the line states, or unit and
+ * service must.
+ */
+function isEc2Description(text: string, statesMachine: boolean): boolean | null {
+  if (NOT_EC2_MACHINE.test(text)) return false;
+  if (text === '' || statesMachine) return null;
+  return EC2_MACHINE.test(text) && /instance/i.test(text);
+}
+
+/** What a line says of what it charges. Empty where it says nothing. */
+export interface LineWords {
+  readonly provider: string;
+  readonly service: string;
+  /** The vendor's meter, as far as it names one. */
+  readonly meter: string;
+  readonly description: string;
+  readonly unit: string;
+  /** The line states a machine: its type or its GPUs. */
+  readonly statesMachine: boolean;
+}
+
+/** Whether the line is a machine's own hours, see the head of this file. */
+export function isMachineHours(words: LineWords): boolean | null {
+  const { provider, service, meter, description, unit, statesMachine } = words;
+  const times = timesOf(unit);
+  // Traffic and disks of a machine that they state.
+  if (times === 'none' && statesMachine && /^(?:\d+ )?[kmgtp]?i?b(?:ytes?)?\b/i.test(unit)) return false;
+  if (provider === 'AWS') {
+    const known = isEc2Description(description, statesMachine);
+    if (known !== null) return known;
+  }
+  if (provider === 'Google Cloud' && description !== '') return isGoogleMachineHours(service, description);
+  // AWS' descriptions of hours name the system, which is in them: `per On Demand RHEL p5.48xlarge Instance Hour`.
+  const text = meter === '' && provider !== 'AWS' ? description : meter;
+  if (namesNoHours(service) || namesNoHours(text)) return false;
+  if (statesMachine || service === '') return null;
+  if (!isOfMachines(service) || times === 'none') return false;
+  if (times === 'bytes') return meter + description === '' ? null : MEMORY.test(`${meter} ${description}`);
+  return times === 'machines' ? true : null;
+}
