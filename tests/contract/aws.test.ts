@@ -136,6 +136,28 @@ describe("a group's own settings", () => {
     expect((await settingsOf('serve-g5'))?.ruledOut).toBeUndefined();
   });
 
+  it.each(['Standby', 'Terminating:Wait', 'Pending'])(
+    'tell which of its machines are not in service: %s',
+    async (state) => {
+      playFleet(server);
+      const named =
+        '<InstanceId>i-0spot1</InstanceId><InstanceType>g5.xlarge</InstanceType><AvailabilityZone>us-east-1b</AvailabilityZone>';
+      server.on(
+        call('DescribeAutoScalingGroups'),
+        reply('describe-auto-scaling-groups-1.xml', {
+          '<NextToken>groups-2</NextToken>': '',
+          [`${named}<LifecycleState>InService`]: `${named}<LifecycleState>${state}`,
+        }),
+      );
+      const { targets } = await connect(reading(server)).fleet();
+      const told = targets.filter(({ outOfService }) => outOfService !== undefined);
+      expect(told.map(({ target, outOfService }) => [target, outOfService])).toEqual([
+        ['instance/us-east-1/i-0spot1', `LifecycleState ${state}`],
+      ]);
+      expect(targets.find(({ target }) => target === 'asg/us-east-1/serve-g5')?.replicas?.ready).toBe(1);
+    },
+  );
+
   it('are not known where they may not be read, and rule out a share of spot where nothing mixes it', async () => {
     playFleet(server);
     for (const action of ['DescribeLifecycleHooks', 'DescribePolicies'])

@@ -8,11 +8,13 @@ import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { Policy } from '../../src/core/policy/policy.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { takeSamples } from '../../src/application/fleet/take-samples.js';
+import type { GpuSample } from '../../src/core/ports.js';
 import { explain } from '../../src/application/policy/explain.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
-import { group } from '../support/memory-cloud.js';
+import { group, instance } from '../support/memory-cloud.js';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const MINUTE = 60_000;
@@ -56,6 +58,26 @@ async function looked(over: Partial<FleetTarget>, values: readonly number[]) {
   };
 }
 
+const sampleOf = (name: string, at: number, gpuUtilisationRatio: number): GpuSample => ({
+  resource: name,
+  gpu: `GPU-${name}`,
+  migInstance: null,
+  gpuModel: null,
+  namespace: null,
+  pod: null,
+  at,
+  exporter: `dcgm/${name}`,
+  gpuUtilisationRatio,
+  memoryUsedRatio: null,
+  memoryUsedMib: null,
+  temperatureCelsius: null,
+  powerWatts: null,
+  pcieReplays: null,
+  requestsPerSecond: null,
+  networkLatencySeconds: null,
+  labels: { instance_id: name },
+});
+
 const steady = (value: number): number[] => new Array<number>(10).fill(value);
 
 it('as many replicas as bring the CPU to 70 %, within the bounds of the document', async () => {
@@ -67,6 +89,40 @@ it('as many replicas as bring the CPU to 70 %, within the bounds of the document
   expect((await looked({}, steady(0.05))).made).toEqual([['ScaleIn', 2]]);
   expect((await looked({}, steady(0.72))).left).toEqual(['as-wanted']);
   expect((await looked({}, [...steady(0.1), 0.7, 0.1])).left).toEqual(['stabilisation']);
+});
+
+it('measures those in service alone: what leaves, boots or stands by does none of its work', async () => {
+  const { db, stores } = await testBursar({ policies, now: NOW, targets: new FleetStore() });
+  const label = { 'aws:autoscaling:groupName': 'serve' };
+  const member = (name: string, over: Partial<FleetTarget> = {}): FleetTarget =>
+    instance(name, { target: `instance/${name}`, labels: label, gpus: 1, gpuModel: null, ...over });
+  const use = { a: 0.65, b: 0.65, c: 0, d: 0 };
+  const minute = async (at: number, away: Partial<FleetTarget>) => {
+    const targets = [
+      group('serve', 2, { gpus: 1 }),
+      ...(['a', 'b'] as const).map((name) => member(name)),
+      ...(['c', 'd'] as const).map((name) => member(name, away)),
+    ];
+    const reading = { at, targets, complete: true, problems: [] };
+    await stores.fleet.save(db, 'default', 'cloud', reading, () => 'lab');
+    await db.transaction((tx) =>
+      takeSamples(
+        stores,
+        tx,
+        'default',
+        'dcgm',
+        Object.entries(use).map(([name, ratio]) => sampleOf(name, at + 1000, ratio)),
+      ),
+    );
+    const [workload] = await stores.workloads.workloads(db, 'default', 'lab', at + MINUTE);
+    const series = workload?.metrics['gpu_utilisation_ratio'];
+    return [series?.values.at(-1), series?.measuredGpus?.at(-1)];
+  };
+  expect(await minute(NOW, {})).toEqual([0.325, 4]);
+  expect(await minute(NOW + MINUTE, { outOfService: 'LifecycleState Standby' })).toEqual([0.65, 2]);
+  expect((await explain(stores, policies, 'default', 'instance/c', NOW + MINUTE)).known.join()).toContain(
+    'its group does not count it among those in service (LifecycleState Standby)',
+  );
 });
 
 it.each<[string, Partial<FleetTarget>]>([

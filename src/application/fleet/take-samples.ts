@@ -235,6 +235,8 @@ class Placing {
 
   /** A joined target that is a workload, or the group that it is one of; else as the labels and the pod's name say. */
   private workloadFor(called: Called, found: Candidate | null): string | null {
+    // What boots, leaves or stands by does none of its group's work: as Kubernetes leaves out pods that are deleted.
+    if (found?.seen.outOfService !== undefined) return null;
     const owner = found === null ? null : (groupOf(found.seen) ?? found.seen.target);
     const own = owner === null ? [] : [`${found?.connection ?? ''}/${owner}`, owner];
     return own.find((id) => this.workloads.includes(id)) ?? workloadOf(called, this.workloads);

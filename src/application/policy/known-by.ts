@@ -158,6 +158,8 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
   const known = [
     `${connection} knows it as ${seen.target}: ${seen.state}, ${seen.sku ?? 'unknown SKU'} in ${seen.region ?? 'an unknown region'}`,
   ];
+  if (seen.outOfService !== undefined)
+    known.push(`its group does not count it among those in service (${seen.outOfService}): its use is not the group's`);
   if (own.length > 0) known.push(`${gpusOf(own)} GPUs are measured as its own: ${listed(own)}`);
   for (const { gpus, resource, target } of held)
     known.push(`${gpus} of its GPUs are held by ${resource}${target === null ? '' : `, of ${target}`}: ask for that`);

@@ -101,6 +101,11 @@ export interface FleetTarget {
    * Who ends it or has ended it, or who of the two has stopped it; absent: nobody has, or its cloud does not say who.
    */
   readonly ended?: Ended;
+  /**
+   * Its group's own word that it is not among those in service (it boots, leaves, stands by); absent: it is, or nothing
+   * is told. What it does is no measure of the group's.
+   */
+  readonly outOfService?: string;
   /** Its cloud's own word that it does not work as it should, with the name of its field; absent: there is none. */
   readonly unwell?: string;
   /**

@@ -78,6 +78,7 @@ export interface Candidate {
     | 'network'
     | 'labels'
     | 'launchedAt'
+    | 'outOfService'
   >;
 }
 

@@ -36,7 +36,9 @@ export function hpaReplicas(
 
 /**
  * The same where of some ready replicas nothing came: they count as idle where the measured ones ask for more, and as
- * wholly used (at `most` of the target) where these ask for fewer; if that turns the direction, nothing changes.
+ * wholly used (at `most` of the target) where these ask for fewer; if that turns the direction, nothing changes. Where
+ * more were measured than are ready, some of them leave or boot, and the ready ones may have done all the work, or
+ * none of what the others can.
  * Source: `GetResourceReplicas` in pkg/controller/podautoscaler/replica_calculator.go, missing pods: 0 % on a scale-up,
  * 100 % (or the target, where that is higher) on a scale-down.
  * @param measured of the ready ones; may be a part of one, where some of its GPUs were measured
@@ -50,6 +52,7 @@ function hpaReplicasOf(
   tolerance: number,
 ): number {
   const missing = ready - measured;
+  if (missing < -1e-9) return hpaReplicasAmong(usageRatio, measured, { ready, booting }, most, tolerance);
   if (missing <= 1e-9) return hpaReplicas(usageRatio, ready, booting, tolerance);
   const current = ready + booting;
   // What boots counts as idle before more are ordered, and is set aside before any is given up.
@@ -60,10 +63,24 @@ function hpaReplicasOf(
   return ratio < 1 ? Math.min(current, wished) : Math.max(current, wished);
 }
 
+/** What is certain whatever the ready ones did: more where they need them at least, fewer where they need no more. */
+function hpaReplicasAmong(
+  usageRatio: number,
+  measured: number,
+  { ready, booting }: TrackedFleet,
+  most: number,
+  tolerance: number,
+): number {
+  const sum = usageRatio * measured;
+  const wishOf = (ratio: number): number => hpaReplicas(ratio, ready, booting, tolerance);
+  const fewest = wishOf(Math.max(0, sum - (measured - ready) * most) / ready);
+  return Math.min(wishOf(Math.min(most, sum / ready)), Math.max(fewest, ready + booting));
+}
+
 /** A minute of the measure. */
 export interface TrackedMinute {
   readonly value: number;
-  /** Of the ready replicas those that it is the mean of, as far as they were measured. */
+  /** How many replicas it is the mean of; more than are ready: of some that leave or boot, too. */
   readonly measured: number;
 }
 

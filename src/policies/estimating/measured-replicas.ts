@@ -10,14 +10,14 @@ import type { Window } from './minutes.js';
 const OF_GPUS: ReadonlySet<string> = new Set(['gpu_utilisation_ratio', 'memory_used_ratio']);
 
 /**
- * Ready replicas that a value is of, a part of one where some of its GPUs were measured; null: nobody knows how many
+ * Replicas that a value is of, a part of one where some of its GPUs were measured; null: nobody knows how many
  * GPUs a replica has. A value that somebody sent is of all.
  * @param gpus of how many GPUs the value is; null: it was sent
  */
 export function measuredReplicas({ fleet, gpusPerReplica }: WorkloadView, gpus: number | null): number | null {
   const ready = fleet?.ready ?? 0;
   if (gpus === null) return ready;
-  return gpusPerReplica === null || gpusPerReplica <= 0 ? null : Math.min(ready, gpus / gpusPerReplica);
+  return gpusPerReplica === null || gpusPerReplica <= 0 ? null : gpus / gpusPerReplica;
 }
 
 /** The measure of a replica that is wholly used; null: it has no such end that is known. */
@@ -35,10 +35,17 @@ export function boundsOf(one: WorkloadView, metric: string, value: number, gpus:
   const ready = one.fleet?.ready ?? 0;
   const measured = measuredReplicas(one, gpus);
   if (measured === null || ready === 0) return null;
-  if (measured >= ready) return { least: value, most: value };
+  const whole = Math.max(value, wholeOf(metric) ?? Infinity);
+  if (measured === ready) return { least: value, most: value };
+  // Some of them leave or boot, and the ready ones did all that was done, or what the others cannot have done.
+  if (measured > ready)
+    return {
+      least: Math.max(0, value * measured - (measured - ready) * whole) / ready,
+      most: Math.min(whole, (value * measured) / ready),
+    };
   const part = (value * measured) / ready;
   const rest = (ready - measured) / ready;
-  return { least: part, most: part + rest * Math.max(value, wholeOf(metric) ?? Infinity) };
+  return { least: part, most: part + rest * whole };
 }
 
 /** Whether every minute of the window was measured and passes, whatever the replicas do of which nothing came. */
@@ -76,6 +83,8 @@ export function aboutUnmeasured(one: WorkloadView, gpus: number | null): string 
   const ready = one.fleet?.ready ?? 0;
   const measured = measuredReplicas(one, gpus);
   if (measured === null) return `${gpus} GPUs were measured, and nobody knows how many a replica has`;
-  if (measured >= ready) return null;
+  if (measured === ready) return null;
+  if (measured > ready)
+    return `${gpus} GPUs were measured, of ${count(measured)} replicas, and ${ready} are ready: what the ready ones did alone is not known`;
   return `${count(measured)} of ${ready} ready replicas were measured (${gpus} GPUs): the others count as idle before replicas are added, and as wholly used before any is taken away`;
 }

@@ -36,10 +36,11 @@ export async function readFleet(
   clock: Clock,
 ): Promise<FleetReading> {
   const at = clock.now();
+  const outOfService = new Map<string, string>();
   const parts = await Promise.all(
     clients.settings.regions.flatMap((region) => [
       readPart(`${region}: instances`, (lacks) => gpuInstances(clients, types, region, at, lacks)),
-      readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region)),
+      readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region, outOfService)),
     ]),
   );
   const failures = parts.flatMap(({ what, failure }) => (failure === null ? [] : [{ what, failure }]));
@@ -49,7 +50,7 @@ export async function readFleet(
   const bought = await commitments.read(at, (what) => void lacking.push(what));
   return {
     at,
-    targets: [...parts.flatMap(({ targets }) => targets), ...bought],
+    targets: [...parts.flatMap(({ targets }) => targets.map((one) => inService(one, outOfService))), ...bought],
     complete: failures.length === 0,
     problems: [
       ...failures.map(({ what, failure }) => `${what} could not be read: ${failure.message}`),
@@ -57,6 +58,12 @@ export async function readFleet(
       ...lacking,
     ],
   };
+}
+
+/** An instance with its group's word that it is not in service, where there is one. */
+function inService(one: FleetTarget, outOfService: ReadonlyMap<string, string>): FleetTarget {
+  const why = one.kind === 'instance' ? outOfService.get(one.target.slice(one.target.lastIndexOf('/') + 1)) : undefined;
+  return why === undefined ? one : { ...one, outOfService: why };
 }
 
 interface Part {

@@ -40,10 +40,23 @@ export async function readGroups(clients: Clients, region: string, names?: strin
   return groups;
 }
 
-/** The groups of a region that may launch GPUs, or of which that is not known. @throws Failure */
-export async function gpuGroups(clients: Clients, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
+/**
+ * The groups of a region that may launch GPUs, or of which that is not known.
+ * @param outOfService takes their machines that are not in service, by id, with the state that their group gives them
+ * @throws Failure
+ */
+export async function gpuGroups(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  outOfService: Map<string, string>,
+): Promise<FleetTarget[]> {
   const found = await groupsAsTargets(clients, types, region, await readGroups(clients, region));
   const targets: FleetTarget[] = [];
+  for (const { group } of found)
+    for (const { InstanceId, LifecycleState } of group.Instances ?? [])
+      if (InstanceId !== undefined && LifecycleState !== undefined && LifecycleState !== 'InService')
+        outOfService.set(InstanceId, `LifecycleState ${LifecycleState}`);
   for (const { group, target, hasGpus } of found)
     if (hasGpus !== false) targets.push(await withSettings(clients, region, group, target, 'listing'));
   return targets;

@@ -61,7 +61,8 @@ export class MeasuredStore {
          'provider', body -> 'provider', 'account', body -> 'account', 'region', body -> 'region', 'sku', body -> 'sku',
          'gpuModel', body -> 'gpuModel', 'term', body -> 'term', 'knownAs', coalesce(body -> 'knownAs', '[]'),
          'labels', body -> 'labels', 'launchedAt', body -> 'launchedAt')
-         || case when body ? 'network' then jsonb_build_object('network', body -> 'network') else '{}' end as seen
+         || case when body ? 'network' then jsonb_build_object('network', body -> 'network') else '{}' end
+         || case when body ? 'outOfService' then jsonb_build_object('outOfService', body -> 'outOfService') else '{}' end as seen
        from fleet_target where organisation = $1 and gone_at is null and body ->> 'kind' in ('instance', 'workload')
        order by connection, target`,
       [organisation],

@@ -59,6 +59,7 @@ const targetSchema = z
     mayKeepCharging: z.literal(true).optional().describe('It may go on being billed while it is stopped'),
     asOne: z.literal(true).optional().describe('It has no size of its own: it is stopped and started as one'),
     ended: z.strictObject({ by: z.enum(['cloud', 'somebody']), because: z.string() }).optional(),
+    outOfService: z.string().optional().describe('Why its group does not count it among those in service'),
     unwell: z.string().optional().describe('What its cloud finds wrong with it while it runs'),
   })
   .meta({ id: 'FleetTarget' });

@@ -61,6 +61,14 @@ describe('a target', () => {
     // (0.05 + 3) / 0.7 / 4 = 1.09: the other way.
     ['one of four at 5 %', 4, 0.05, 1, null],
     ['all four at 5 %', 4, 0.05, 4, 1],
+    // Two of the four leave and do nothing: the others are at 65 %.
+    ['two, with two that leave, at 32.5 %', 2, 0.325, 4, null],
+    ['one, with three that leave, at 25 %', 1, 0.25, 4, null],
+    // 0.2 of 2 at most.
+    ['two, with two that leave, at 5 %', 2, 0.05, 4, 1],
+    // 3.6 - 2 of 2 at least: 0.8 / 0.7 x 2 = 2.3.
+    ['two, with two that leave, at 90 %', 2, 0.9, 4, 3],
+    ['two, with two that leave, at 75 %', 2, 0.75, 4, null],
   ])('%s', (_, ready, value, gpus, replicas) => {
     expect(tracked(ready, value, gpus).replicas).toBe(replicas);
   });
@@ -115,10 +123,15 @@ it.each<[string, number, number, number | null]>([
   ['three of four busy: 68 % at least', 0.9, 3, null],
   ['all idle', 0.1, 4, 3],
   ['three of four idle: 33 % at most', 0.1, 3, null],
+  ['four and two that leave, idle: 30 % at most', 0.2, 6, null],
+  ['four and two that leave, busy: 70 % at least', 0.8, 6, 6],
+  ['four and two that leave, busy: 60 % at least', 0.7333, 6, null],
 ])('steps, %s', (_, value, gpus, replicas) => {
   const one = asked(steps, group(fleet(4), ofGpus(value, gpus)), {});
   expect(one.replicas).toBe(replicas);
-  expect(one.saw.join()).toMatch(gpus === 4 ? /minutes$/ : /3 of 4 ready replicas were measured/);
+  expect(one.saw.join()).toMatch(
+    gpus === 4 ? /minutes$/ : gpus === 3 ? /3 of 4 ready replicas were measured/ : /of 6 replicas, and 4 are ready/,
+  );
 });
 
 describe('a load that is summed of its replicas', () => {
