@@ -27,6 +27,8 @@ export interface Input {
   readonly head: Uint8Array;
   /** Of a Parquet file, whose header is at its end: the names of its columns, none where they cannot be read. */
   readonly columns?: readonly string[];
+  /** What a table's header has in the place of commas (`semicolons`); absent where it has commas, or is no table. */
+  readonly separator?: string;
   stream(): AsyncIterable<Uint8Array>;
   slice(start: number, end: number): Promise<ArrayBuffer>;
 }

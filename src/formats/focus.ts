@@ -219,7 +219,7 @@ class FocusReader {
     isOfMachines: isOfMachines(text),
   }));
   private readonly usageTypes = new Memo((text) => isAwsMachineHours('', text));
-  private readonly units = new Memo((text) => text === '' || countsTime(text));
+  private readonly units = new Memo(countsTime);
   private readonly hours = new Memo((text) => {
     const [provider = '', service = '', meter = '', unit = '', states = '', ...description] = text.split('\n');
     const words = { provider, service, meter, unit, description: description.join(' ') };

@@ -80,6 +80,7 @@ export class Collector implements Importer {
         name: input.name,
         format: format.name,
         ...(format.increments === true ? { increment: input.name } : {}),
+        isDelivered: true,
         batches: (onUnknownColumns) =>
           checked(
             { name: input.name, periods: periodsOf(manifests, input.name), twin: twins.get(input) ?? null },
@@ -150,6 +151,11 @@ export class Collector implements Importer {
         ...(await readList(input, format)),
       })),
     );
+    const empty = lists.filter(({ events, rejects }) => events.length + rejects.length === 0);
+    if (empty.length > 0) {
+      const problems = empty.map(({ name }) => ({ path: name, message: 'has no price: a header at most' }));
+      throw invalid(joined(problems), problems);
+    }
     const refused = lists.filter((list) => list.rejects.length > 0);
     if (options.strict && refused.length > 0) {
       throw invalid(
@@ -334,6 +340,9 @@ function chooseAll<F extends Format>(
       const message = `there is no format "${wanted}": it is one of auto, ${names}`;
       throw invalid(message, [{ path: 'format', message }]);
     }
+    const separated = inputs.filter((input) => input.separator !== undefined && !format.recognises(input));
+    const problems = separated.map((input) => ({ path: input.name, message: `cannot be read${hintOf(input)}` }));
+    if (problems.length > 0) throw invalid(joined(problems), problems);
     return inputs.map((input) => ({ input, format }));
   }
   const problems: Problem[] = [];
@@ -350,15 +359,21 @@ function chooseAll<F extends Format>(
     });
     return [];
   });
-  if (problems.length > 0) throw invalid(problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; '), problems);
+  if (problems.length > 0) throw invalid(joined(problems), problems);
   return chosen;
 }
 
+const joined = (problems: readonly Problem[]): string => problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; ');
+
 /** What may keep a file from being recognised. */
-const hintOf = ({ head, columns }: Input): string =>
-  columns !== undefined || isUtf8(head.subarray(0, head.lastIndexOf(LF) + 1))
+function hintOf({ head, columns, separator }: Input): string {
+  if (head.length === 0) return '. It has nothing in it';
+  if (separator !== undefined)
+    return `. It is separated by ${separator}: save it as CSV separated by commas, with points in its numbers`;
+  return columns !== undefined || isUtf8(head.subarray(0, head.lastIndexOf(LF) + 1))
     ? ''
     : '. It is no text in UTF-8: save it as CSV in UTF-8';
+}
 const LF = 10;
 
 async function readList(input: Input, format: PriceFormat): Promise<{ events: PriceEvent[]; rejects: Reject[] }> {

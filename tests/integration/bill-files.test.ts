@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, describe, it } from 'vitest';
 import type { ImportedFile } from '../../src/core/ports.js';
@@ -307,6 +308,46 @@ describe('files', () => {
     const taken = take('unknown', 'a.csv', Buffer.from([0xff, 0x2c, 0x61, 0x0a, 0x31, 0x2c, 0x32, 0x0a]));
     await expect(taken).rejects.toThrow(/400.*no text in UTF-8/s);
     await expect(take('unknown', 'a.csv', 'a,b\n1,2\n')).rejects.toThrow(/400(?!.*UTF-8)/s);
+  });
+
+  it('that no format can read say what they are, at every entry point', async () => {
+    const zip = Buffer.concat([Buffer.from('504b0304', 'hex'), Buffer.alloc(30, 'x')]);
+    const page = '<!DOCTYPE html><html><body>Sign in</body></html>';
+    const table = text('focus_1_3.csv').replaceAll(',', ';');
+    await api.call('PUT', '/v1/deliveries/kinds', { body: { source: 'kinds' } });
+    for (const [body, said] of [
+      [zip, 'a.csv is a zip archive: unpack it'],
+      [page, 'a.csv is an HTML page'],
+    ] as const) {
+      for (const at of ['imports?', 'prices?', 'deliveries/kinds/files?']) {
+        const refused = await api.call('POST', `/v1/${at}filename=a.csv`, { body });
+        expect([at, refused.status, refused.text]).toEqual([at, 400, expect.stringContaining(said)]);
+      }
+    }
+    expect((await api.call<{ files: unknown[] }>('DELETE', '/v1/deliveries/kinds')).body.files).toEqual([]);
+    await expect(take('kinds', 'a.csv', table)).rejects.toThrow(/400.*separated by semicolons: save it as CSV/s);
+    const named = await api.call('POST', '/v1/imports?source=kinds&filename=a.csv&format=focus', { body: table });
+    expect([named.status, named.text]).toEqual([
+      400,
+      expect.stringContaining('a.csv cannot be read. It is separated by'),
+    ]);
+    await expect(take('kinds', 'a.csv', gzipSync(''))).rejects.toThrow(/400.*it has nothing in it/is);
+    const prices = 'provider,sku,region,price,currency,effectiveFrom\n';
+    const list = await api.call('POST', '/v1/prices?filename=p.csv', { body: prices });
+    expect([list.status, list.text]).toEqual([400, expect.stringContaining('p.csv has no price')]);
+  });
+
+  it('of a header alone are taken, and say so', async () => {
+    const [header = '', ...lines] = linesOf('focus_1_3.csv');
+    const taken = await take('header', 'a.csv', `${header}\n`);
+    expect([taken.rows, taken.warnings]).toEqual([0, ['it has no line that counts: a header at most']]);
+    expect((await take('header', 'a.csv', `${[header, ...lines].join('\n')}\n`)).warnings).toEqual([]);
+    // It takes nothing away of what there is.
+    const before = await held('header');
+    await take('header', 'a.csv', `${header}\n`);
+    expect(await held('header')).toEqual(before);
+    const contracts = await take('header', 'c.csv', bytes('focus_contracts_1_4.csv'));
+    expect(contracts.warnings).toEqual([]);
   });
 
   it('of FOCUS 1.3 name the provider by whichever of both columns says it, the newer one first', async () => {

@@ -25,26 +25,31 @@ export const namesNoHours = (name: string): boolean => NOT_HOURS.test(name);
 export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
   OF_MACHINES.test(service) && ![service, ...others].some(namesNoHours);
 
-/** `Hours`, `100 Hours`, `OCPU Per Hour`, `GB Hours`, `byte-seconds`: of what it is hours, if it is. */
-const TIMES = /^(?:\d+ ?)?(?:\/ ?)?(?:(.*?\D)[ /-]+(?:per[ -])?)?(?:hours?|hrs?|h|minutes?|min|seconds?|s)$/i;
+/** `Hours`, `100 Hours`, `OCPU Per Hour`, `GB Hours`, `byte-seconds`, `1/Hour`, `1 小时`: of what it is hours, if it is. */
+const TIMES =
+  /^(?:\d+ ?)?(?:\/ ?)?(?:(.*?\D)[ /-]+(?:per[ -])?)?(?:hours?|hrs?|h|minutes?|min|seconds?|s|小时|horas?|heures?|stunden?)$/i;
 const OF_WHOLE =
   /^(?:units?|instances?|machines?|vms?|nodes?|servers?|hosts?|pods?|gpus?|accelerators?|[oev]?cpus?|v?cores?)$/i;
-const OF_BYTES = /^(?:[kmgtp]i?b|[a-z]*bytes?|[a-z]*bibytes?)$/i;
+const OF_BYTES = /^(?:[kmgtp]i?b|[a-z]*bytes?)$/i;
+/** What is sent, kept by the month, or counted by the piece. */
+const NO_TIME =
+  /^(?:\d+ ?)?(?:[kmgtp]?i?b|[a-z]*bytes?)\b|\bmonths?\b|[/-]mo\b|\b(?:requests?|transactions?|operations?|queries|messages?|events?)\b/i;
 const MEMORY = /\b(?:memory|ram)\b/i;
 
 type Quantity = 'machines' | 'bytes' | 'other' | 'none';
 
-/** What a unit counts by time; `none` where it counts no time. */
+/** What a unit counts by time; `none` where it surely counts no time. */
 function timesOf(unit: string): Quantity {
   const match = TIMES.exec(unit);
-  if (match === null) return unit === '' ? 'machines' : 'none';
+  if (match === null) return unit === '' ? 'machines' : NO_TIME.test(unit) ? 'none' : 'other';
   const [, what] = match;
   if (what === undefined || OF_WHOLE.test(what)) return 'machines';
   return OF_BYTES.test(what) ? 'bytes' : 'other';
 }
 
-/** Whether a unit counts time, of whatever. */
+/** Whether a unit may count time; of machines: surely. */
 export const countsTime = (unit: string): boolean => timesOf(unit) !== 'none';
+export const countsMachines = (unit: string): boolean => timesOf(unit) === 'machines';
 
 const COMPUTE_ENGINE = 'Compute Engine';
 /**
@@ -92,18 +97,19 @@ export interface LineWords {
 export function isMachineHours(words: LineWords): boolean | null {
   const { provider, service, meter, description, unit, statesMachine } = words;
   const times = timesOf(unit);
-  // Traffic and disks of a machine that they state.
-  if (times === 'none' && statesMachine && /^(?:\d+ )?[kmgtp]?i?b(?:ytes?)?\b/i.test(unit)) return false;
+  // Traffic and disks state their machine too.
+  if (times === 'none') return false;
   if (provider === 'AWS') {
     const known = isEc2Description(description, statesMachine);
     if (known !== null) return known;
   }
-  if (provider === 'Google Cloud' && description !== '') return isGoogleMachineHours(service, description);
+  const sku = description || meter;
+  if (provider === 'Google Cloud' && sku !== '') return isGoogleMachineHours(service, sku);
   // AWS' descriptions of hours name the system, which is in them: `per On Demand RHEL p5.48xlarge Instance Hour`.
   const text = meter === '' && provider !== 'AWS' ? description : meter;
   if (namesNoHours(service) || namesNoHours(text)) return false;
   if (statesMachine || service === '') return null;
-  if (!isOfMachines(service) || times === 'none') return false;
+  if (!isOfMachines(service)) return false;
   if (times === 'bytes') return meter + description === '' ? null : MEMORY.test(`${meter} ${description}`);
   return times === 'machines' ? true : null;
 }

@@ -21,7 +21,7 @@ import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import type { Interval } from '../../core/time.js';
-import { isOfMachines } from '../../core/bill/machine-hours.js';
+import { countsMachines, countsTime, isOfMachines } from '../../core/bill/machine-hours.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { BillRow, quotedText } from './bill.js';
 import { CsvTokenizer } from './csv.js';
@@ -205,13 +205,14 @@ class AzureReader {
     };
   }
 
-  /** Whether the line is hours of a virtual machine, by its meter; null where that is not named. */
+  /** Whether the line is hours of a virtual machine, by its meter; null where that, or the unit, does not say it. */
   private isHours(cells: Cells): boolean | null {
     const { columns } = this;
     const [service, unit] = [cells.repeated(columns.service), cells.repeated(columns.unit)];
     if (service === '') return null;
     const meter = [cells.repeated(columns.meterName), cells.repeated(columns.subCategory)];
-    return (unit === '' || /hour/i.test(unit)) && isOfMachines(service, ...meter);
+    if (!countsTime(unit) || !isOfMachines(service, ...meter)) return false;
+    return countsMachines(unit) ? true : null;
   }
 
   /** A licence names the size of its machine too; what a commitment's own line is of says it by no meter. */

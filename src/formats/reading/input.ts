@@ -2,7 +2,8 @@
  * Files and uploads as a format's Input: gzip is undone by its magic bytes, whatever the name says.
  *
  * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random,
- * goes to a temporary file first, within a limit. A CSV in GB18030 is handed on as UTF-8. What unpacks to far more than any bill does is refused while it does.
+ * goes to a temporary file first, within a limit. A CSV in GB18030 is handed on as UTF-8. What surely is no table is
+ * refused by what it is (kinds.ts), and what unpacks to far more than any bill does while it does.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -14,6 +15,7 @@ import { createGunzip } from 'node:zlib';
 import { Failure, invalid, missing } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import { beginsInGb18030, utf8Of } from './gb18030.js';
+import { otherSeparator, unreadableKind } from './kinds.js';
 import { columnsOfParquet } from './parquet.js';
 
 /** Bytes that formats are recognised by. */
@@ -139,17 +141,21 @@ export function isParquet(head: Uint8Array): boolean {
 }
 
 async function inputOf(name: string, head: Uint8Array, source: Source, close: () => Promise<void>): Promise<OpenInput> {
-  if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) {
-    throw invalid(`${name}: the file is UTF-16; save it as UTF-8`);
+  const kind = isParquet(head) ? null : unreadableKind(head);
+  if (kind !== null) {
+    await close();
+    throw invalid(`${name} ${kind}`);
   }
   if (!isParquet(head) && beginsInGb18030(head))
     return inputOf(name, await firstBytes(utf8Of(source.stream()), HEAD_BYTES), utf8(name, source), close);
   const columns = isParquet(head) ? { columns: await columnsOfParquet(source) } : {};
+  const separator = isParquet(head) ? null : otherSeparator(head);
   return {
     name,
     size: source.size,
     head,
     ...columns,
+    ...(separator === null ? {} : { separator }),
     stream: () => source.stream(),
     slice: (start, end) => source.slice(start, end),
     close,

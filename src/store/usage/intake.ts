@@ -63,6 +63,8 @@ export interface FileToImport {
   readonly format: string;
   /** Of a format whose files each add to their period: the file's name. */
   readonly increment?: string;
+  /** Somebody has handed the file in: one without lines is told of. */
+  readonly isDelivered?: boolean;
   /** Of a small batch: reads what is in memory already, when it is next but one at most, and before a connection is taken. */
   prepare?(): void;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
@@ -293,6 +295,9 @@ class ImportRun {
       for (const contract of batch.contracts ?? []) this.contracts.push({ count, contract });
       progress?.(count.accepted + count.unchanged + count.rejected);
     }
+    const read = count.accepted + count.unchanged + count.rejected + count.outdated;
+    if (file.isDelivered === true && read === 0 && !this.contracts.some((one) => one.count === count))
+      count.warnings.push('it has no line that counts: a header at most');
     return count;
   }
 

@@ -96,11 +96,13 @@ export class DeliveriesController {
     @PathInput('name', deliveryName) name: string,
     @QueryInput(fileQuery) { filename, replace }: z.infer<typeof fileQuery>,
   ): Promise<DeliveredFile> {
-    const { stores, clock } = this.parts;
+    const { stores, clock, importer } = this.parts;
     const { organisation } = caller.principal;
     return withUpload(caller.request.body as Readable, filename, ({ path, digest }) => {
       caller.request.bodyDigest = digest;
       return repeatable(stores, caller, async () => {
+        // What is no table or JSON is refused now, not when all files are there.
+        await (await importer.openFile(path)).close();
         const content = createReadStream(path);
         const file = await stores.deliveries.add(organisation, name, filename, content, clock.now(), replace);
         await stores.audit.audit(stores.db, organisation, actorOf(caller), 'delivery.add', name, { ...file });

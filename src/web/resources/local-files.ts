@@ -90,7 +90,7 @@ const optionsOf = (caller: Caller, { format, source, strict, dryRun, replace }: 
 
 /**
  * Opens the files, hands them to `use`, and closes them whatever happens.
- * @throws Failure missing, naming every file that cannot be opened
+ * @throws Failure missing or invalid, naming every file that cannot be opened
  */
 async function withFiles<T>(
   importer: Importer,
@@ -98,17 +98,22 @@ async function withFiles<T>(
   use: (inputs: readonly Input[]) => Promise<T>,
 ): Promise<T> {
   const opened: Awaited<ReturnType<Importer['openFile']>>[] = [];
-  const problems: Problem[] = [];
+  const failures: Failure[] = [];
   try {
     for (const path of paths) {
       try {
         opened.push(await importer.openFile(path));
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        problems.push({ path: null, message: error.message });
+        failures.push(error);
       }
     }
-    if (problems.length > 0) throw new Failure('missing', 'nothing was imported', problems);
+    if (failures.length > 0)
+      throw new Failure(
+        failures.some(({ kind }) => kind === 'missing') ? 'missing' : 'invalid',
+        'nothing was imported',
+        failures.map(({ message }): Problem => ({ path: null, message })),
+      );
     return await use(opened);
   } finally {
     await Promise.all(opened.map((input) => input.close()));

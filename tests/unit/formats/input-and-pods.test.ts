@@ -70,9 +70,43 @@ describe('inputs', () => {
     );
     const late = await openBytes('late.csv.gz', gzipSync(random).subarray(0, -9));
     await expect(bytesOf(late.stream())).rejects.toMatchObject({ kind: 'invalid' });
+    const bytesOfHex = (hex: string): Buffer => Buffer.concat([Buffer.from(hex, 'hex'), Buffer.alloc(40, 'x')]);
+    const zipped = (entry: string): Buffer => Buffer.concat([bytesOfHex('504b0304'), Buffer.from(entry)]);
+    for (const [content, said] of [
+      [Buffer.from('a,b\nc,d\n', 'utf16le'), 'is UTF-16: save it as UTF-8'],
+      [Buffer.from('a,b\nc,d\n', 'utf16le').swap16(), 'is UTF-16: save it as UTF-8'],
+      [zipped('bill.csv'), 'is a zip archive: unpack it and import the files in it (gzip is unpacked here)'],
+      [zipped('[Content_Types].xml'), 'is a workbook (.xlsx or .ods): save it as CSV in UTF-8, separated by commas'],
+      [bytesOfHex('d0cf11e0a1b11ae1'), 'is an old Office document (.xls): save it as CSV'],
+      [bytesOfHex('28b52ffd'), 'is packed with Zstandard'],
+      [bytesOfHex('425a6839314159265359'), 'is packed with bzip2'],
+      [Buffer.from('%PDF-1.7 and so on'), 'is a PDF: export the bill as CSV'],
+      [Buffer.from('\uFEFF\n<!DOCTYPE html><html><title>Sign in</title>'), 'is an HTML page, as a login'],
+      [Buffer.from('<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'), 'storage (AccessDenied) in place'],
+      [Buffer.from('<?xml version="1.0"?><bill/>'), 'is XML: save it as CSV'],
+    ] as const) {
+      await expect(openBytes('u.csv', content)).rejects.toThrow(
+        `u.csv ${said.startsWith('storage') ? 'is an error of the ' : ''}${said}`,
+      );
+      await expect(openBytes('u.csv.gz', gzipSync(content))).rejects.toMatchObject({ kind: 'invalid' });
+    }
     const empty = await openBytes('e.csv', new Uint8Array());
     expect([empty.size, empty.head.length]).toEqual([0, 0]);
   });
+});
+
+it.each([
+  ['a;b;c;d\n', 'semicolons'],
+  ['a\tb\tc\td\n', 'tabs'],
+  ['a|b|c|d\n', 'bars'],
+  ['sep=;\na;b\n', '";"'],
+  ['\uFEFFa;"b,c";d;e\n', 'semicolons'],
+  ['a,b,c\n1;2;3;4,5\n', undefined],
+  ['a,b,"c;d;e;f",g,h,i\n', undefined],
+  ['{"a":"x;y;z;w"}\n', undefined],
+  ['a;b;c\n', undefined],
+])('a file that begins with %j is separated by %s', async (text, separator) => {
+  expect((await openBytes('a.csv', Buffer.from(text))).separator).toBe(separator);
 });
 
 describe('openb-pods', () => {

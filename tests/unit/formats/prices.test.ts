@@ -342,7 +342,7 @@ describe('recognition', () => {
       Buffer.from('[{"provider":"AWS","sku":"x","price":1,"effectiveFrom":"2026-01-01"}]'),
     );
     expect(formats.filter((format) => format.recognises(prices)).map(({ name }) => name)).toEqual(['bursar-prices']);
-    for (const text of ['', 'a,b\n1,2\n', '{}', '{"hello": 1}', 'PK\u0003\u0004', '# PROVENANCE']) {
+    for (const text of ['', 'a,b\n1,2\n', '{}', '{"hello": 1}', '# PROVENANCE']) {
       const input = await openBytes('x', Buffer.from(text));
       expect(
         formats.filter((format) => format.recognises(input)).map(({ name }) => name),
