@@ -92,9 +92,15 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
         : 'no price of a term that may be proposed is below the price on demand',
       `prices on demand and of ${given.terms.join(', ')} (bursar prices)`,
     );
+  if (series.plans !== undefined)
+    return leftAlone(
+      'plan-may-cover',
+      `${series.plans.length === 1 ? 'the savings plan' : 'the savings plans'} ${series.plans.join(', ')} may cover it, and how much of it nobody says`,
+      'metered usage, or lines of a bill, that state the term savings-plan',
+    );
   const advice = recommendReservations(
     totalDemand(series),
-    series.committed ?? [],
+    [...(series.committed ?? []), ...(series.bought ?? [])],
     prices.offers.map(({ term }) => term),
     { guarded: given.guarded },
   );
@@ -121,11 +127,18 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
     const saw = [
       `${Math.floor(series.gpus.length / 24)} days of metered use, ${(series.gpus.at(-1) ?? 0).toFixed(1)} GPUs in the last hour`,
       `${series.reserved.length} prices of commitments`,
+      ...heldOf(series),
     ];
     return isLeft(judged)
       ? [explainTarget(nameOf(series), saw, judged)]
       : judged.map((one) => explainTarget(one.target, saw, one));
   });
+}
+
+/** What is bought already, where anything is. */
+function heldOf({ committed = [], bought = [] }: DemandSeries): string[] {
+  const gpus = [...committed, ...bought].reduce((sum, { units }) => sum + units, 0);
+  return gpus === 0 ? [] : [`commitments of ${gpus} GPUs that hold`];
 }
 
 /** What is used on demand and what commitments serve already, together. */
@@ -227,7 +240,7 @@ function demandView(gpus: Float64Array, onDemand: Rate | null, over: Partial<Dem
 
 export const policy: Policy<Params> = {
   name: 'reserve-baseline',
-  version: 3,
+  version: 4,
   description:
     'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time',
   params,
@@ -254,6 +267,18 @@ export const policy: Policy<Params> = {
         ],
       }),
       proposes: [{ action: 'PurchaseSavingsPlans', target: 'AWS/us-east-1/p3.2xlarge/savings-plan-1y/none' }],
+    },
+    {
+      title: 'Four GPUs in use, and reserved instances of the account for four: nothing more',
+      params: {},
+      view: demandView(steady(4, 330), rate(3060), { bought: [{ units: 4, hoursLeft: 5000 }] }),
+      proposes: [],
+    },
+    {
+      title: 'A savings plan may cover them, and nobody says how much: nothing',
+      params: {},
+      view: demandView(steady(4, 330), rate(3060), { plans: ['sp-1'] }),
+      proposes: [],
     },
     {
       title: 'A week of use is too little to commit to a year',

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
+import { Commitments } from '../../src/providers/aws/commitments.js';
 import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
@@ -299,7 +300,8 @@ describe('a lost answer', () => {
     const settings = parseSettings(acting(server));
     if (settings === null) throw new Error('no settings');
     const clients = new Clients(settings, 100);
-    const outcome = await new Effects(clients, new InstanceTypes(clients), new TestClock()).apply(
+    const types = new InstanceTypes(clients);
+    const outcome = await new Effects(clients, types, new Commitments(clients, types), new TestClock()).apply(
       stop,
       'token-1',
       target(),

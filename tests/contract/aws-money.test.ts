@@ -510,6 +510,25 @@ describe('a purchase', () => {
   const offered = (file = 'describe-reserved-instances-offering.xml'): void =>
     server.on(call('DescribeReservedInstancesOfferings'), reply(file));
 
+  it('has the commitments read anew, also what is still being paid for', async () => {
+    types();
+    offered();
+    server.on(call('PurchaseReservedInstancesOffering'), reply('purchase-reserved-instances-offering.xml'));
+    server.on(call('CreateTags'), reply('create-tags.xml'));
+    server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-tagged.xml'));
+    server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-2.json'));
+    const connection = connect(acting(server));
+    const reads = () => sent(server, 'DescribeReservedInstances');
+    await connection.target?.('commitment/us-east-1/any');
+    await connection.target?.('commitment/us-east-1/any');
+    expect(reads()).toEqual([
+      expect.objectContaining({ 'Filter.1.Value.1': 'active', 'Filter.1.Value.2': 'payment-pending' }),
+    ]);
+    await connection.apply?.(buy(), 'token-1', null);
+    await connection.target?.('commitment/us-east-1/any');
+    expect(reads()).toHaveLength(2);
+  });
+
   it('of reserved instances reads the offer again, buys once, and marks what was bought', async () => {
     offered();
     server.on(call('PurchaseReservedInstancesOffering'), reply('purchase-reserved-instances-offering.xml'));

@@ -175,6 +175,17 @@ it('is bought once somebody approves, by the spend per hour that the GPUs come t
   expect(sent(server, 'CreateSavingsPlan')).toHaveLength(1);
 });
 
+it('is known to be held from then on, so that nobody is asked to buy it twice', async () => {
+  const view = await stores.views.view(
+    ...([db, 'default', 'lab', 'USD', clock.at] as const),
+    await stores.prices.book(db, 'default'),
+    await stores.organisations.peak(db, 'default'),
+  );
+  expect(view.demand.map(({ term, bought }) => [term, bought])).toEqual([
+    ['on-demand', [{ units: 16, hoursLeft: 8760 }]],
+  ]);
+});
+
 it('saves what it served on demand, less the whole commitment', async () => {
   const [bought] = await stores.actions.list('default', {}, null, 10);
   const saving = async () => stores.savingLedger.known('default', bought?.action.id ?? '');

@@ -34,6 +34,10 @@ export interface DemandSeries {
   readonly coveredGpus?: Float64Array;
   /** Commitments that hold now; absent: none are known of. */
   readonly committed?: readonly { readonly units: number; readonly hoursLeft: number }[];
+  /** Commitments that may cover the machines beside those, though no metered term says so; absent: none are known of. */
+  readonly bought?: readonly { readonly units: number; readonly hoursLeft: number }[];
+  /** Names of savings plans that may cover the machines, where no metered term says how much; absent: none. */
+  readonly plans?: readonly string[];
   /** What an hour of one GPU costs now, in the view's currency; null: it has no price. */
   readonly onDemand: Rate | null;
   readonly reserved: readonly ReservedOffer[];

@@ -23,6 +23,7 @@ import { denied } from '../../core/errors.js';
 import { holds, type Effect, type EffectKind, type FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import type { Clients } from './clients.js';
+import type { Commitments } from './commitments.js';
 import { acting, refused } from './failures.js';
 import { readTarget } from './fleet.js';
 import type { InstanceTypes } from './gpus.js';
@@ -65,6 +66,7 @@ export class Effects {
   constructor(
     private readonly clients: Clients,
     private readonly types: InstanceTypes,
+    private readonly commitments: Commitments,
     private readonly clock: Clock,
   ) {}
 
@@ -72,7 +74,8 @@ export class Effects {
   async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {
     if (this.clients.settings.act === null)
       throw denied('the AWS connection is read-only: it has no credentials for acting (BURSAR_AWS_ACT_ACCESS_KEY_ID)');
-    if (effect.kind === 'purchase') return purchase(this.clients, effect, token);
+    if (effect.kind === 'purchase')
+      return purchase(this.clients, effect, token).finally(() => this.commitments.expire());
     const target = parseTarget(effect.target);
     if (target === null)
       return refused('unknown-target', `${effect.target} names no instance and no Auto Scaling group`);

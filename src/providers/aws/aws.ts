@@ -45,7 +45,7 @@ export const provider: Provider = {
     const clients = new Clients(settings);
     const types = new InstanceTypes(clients);
     const commitments = new Commitments(clients, types);
-    const effects = new Effects(clients, types, clock);
+    const effects = new Effects(clients, types, commitments, clock);
     const permissions = new Permissions(clients, types, settings.regions[0] ?? 'us-east-1');
     return {
       name: 'aws',

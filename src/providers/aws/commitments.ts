@@ -28,6 +28,9 @@ const YEARS: ReadonlyMap<number, '1y' | '3y'> = new Map([
 /** Families with accelerators: a plan of another family covers none of the machines here. */
 const ACCELERATED = /^(?:p|g|trn|inf|dl)\d/;
 
+/** What was bought a moment ago is being paid for; it is held all the same. */
+const HELD = ['active', 'payment-pending'] as const;
+
 interface Kept {
   readonly at: number;
   readonly targets: readonly FleetTarget[];
@@ -49,6 +52,11 @@ export class Commitments {
     );
     const plans = await this.part('savings plans', now, lacks, () => this.plans());
     return [...reserved.flat(), ...plans];
+  }
+
+  /** Something was bought: they are read anew. What cannot be read then stays as it was. */
+  expire(): void {
+    for (const [name, { targets }] of this.kept) this.kept.set(name, { at: -Infinity, targets });
   }
 
   /** One of them, by its name as a target; null: there is none of it. */
@@ -74,7 +82,7 @@ export class Commitments {
   }
 
   private async reserved(region: string): Promise<FleetTarget[]> {
-    const command = new DescribeReservedInstancesCommand({ Filters: [{ Name: 'state', Values: ['active'] }] });
+    const command = new DescribeReservedInstancesCommand({ Filters: [{ Name: 'state', Values: [...HELD] }] });
     const { ReservedInstances: all = [] } = await reading(RESERVED_PERMISSION, () =>
       this.clients.ec2(region).send(command),
     );
@@ -107,7 +115,7 @@ export class Commitments {
     const found: SavingsPlan[] = [];
     let nextToken: string | undefined;
     do {
-      const command = new DescribeSavingsPlansCommand({ states: ['active'], nextToken });
+      const command = new DescribeSavingsPlansCommand({ states: [...HELD], nextToken });
       const page = await reading(PLANS_PERMISSION, () => this.clients.savingsPlans().send(command));
       found.push(...(page.savingsPlans ?? []));
       nextToken = page.nextToken;

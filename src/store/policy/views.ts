@@ -22,11 +22,13 @@ import {
   type ResourceView,
   type WorkloadView,
 } from '../../core/policy/policy.js';
+import { withBought } from '../../core/policy/bought.js';
 import { withKnownEnds, WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import { termHours } from '../../core/price/term.js';
 import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../../core/time.js';
 import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../../core/usage.js';
 import type { BudgetStateJson, BudgetStore } from '../budget/budgets.js';
+import { ownPurchases } from '../action/own-purchases.js';
 import { ownStops } from '../action/own-stops.js';
 import type { Queryable } from '../database.js';
 import { HealthFindingStore } from '../fleet/health-findings.js';
@@ -97,10 +99,7 @@ export class ViewStore {
     { needsInstances = false }: { readonly needsInstances?: boolean } = {},
   ): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
-    const commitments = await this.fleet.commitments(db, organisation);
-    const demand = (await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices)).map((series) =>
-      withKnownEnds(series, commitments, asOf),
-    );
+    const demand = await this.coveredDemand(db, request, prices);
     const health = await this.findings.openAt(db, organisation, team, asOf);
     const taken = await takenMachines(db, organisation, team, asOf);
     const running = await this.jobs.counted(
@@ -156,6 +155,17 @@ export class ViewStore {
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf),
       })),
     };
+  }
+
+  /** The demand of the last year, with what is bought for it already. */
+  private async coveredDemand(db: Queryable, request: ViewRequest, prices: CurrentPrices): Promise<DemandSeries[]> {
+    const { organisation, asOf } = request;
+    const commitments = await this.fleet.commitments(db, organisation);
+    const purchases = await ownPurchases(db, organisation);
+    const metered = await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices);
+    return metered.map((series) =>
+      withBought(withKnownEnds(series, commitments, asOf), metered, commitments, purchases, asOf),
+    );
   }
 
   /** Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. */

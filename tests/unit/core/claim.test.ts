@@ -224,7 +224,7 @@ describe('a recommendation', () => {
   });
 
   it('to scale in says what all replicas cost now: ten of $4', () => {
-    expect(madeOf('target-tracking', 4)).toMatchObject({ action: 'ScaleIn', estimatedMonthlyCost: '29200.00' });
+    expect(madeOf('target-tracking', 6)).toMatchObject({ action: 'ScaleIn', estimatedMonthlyCost: '29200.00' });
   });
 
   it('of a policy of somebody else claims no more either', () => {

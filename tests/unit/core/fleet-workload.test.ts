@@ -11,6 +11,7 @@ import {
   withKnownEnds,
   workloadOf,
 } from '../../../src/core/policy/fleet-workload.js';
+import { withBought } from '../../../src/core/policy/bought.js';
 import type { DemandSeries } from '../../../src/core/policy/view.js';
 import { availabilityOf, spotPrices, type SpotReading } from '../../../src/core/price/spot-reading.js';
 
@@ -197,6 +198,50 @@ describe('a series with commitments', () => {
     expect(withKnownEnds(series, [], 0).committed).toEqual(series.committed);
     const { committed: _none, ...plain } = series;
     expect(withKnownEnds(plain, [bought(0, 9)], 0)).toEqual(plain);
+  });
+
+  describe('what no metered term tells of', () => {
+    const { committed: _metered, ...plain } = series;
+    const demand: DemandSeries = { ...plain, term: 'on-demand' };
+    const own = { provider: demand.provider, region: demand.region, sku: demand.sku, gpus: 16, at: 0, termHours: 8760 };
+    const plan = bought(0, 0, { term: 'savings-plan-1y', name: 'sp-1', sku: null, region: null, replicas: null });
+
+    it('is what the fleet lists of the account, beyond what is metered', () => {
+      expect(withBought(demand, [demand], [bought(60, 2)], [], 0).bought).toEqual([{ units: 16, hoursLeft: 8700 }]);
+      const metered = { ...demand, committed: [{ units: 10, hoursLeft: 1 }] };
+      expect(withBought(metered, [metered], [bought(60, 2), bought(1, 1)], [], 0).bought).toEqual([
+        { units: 6, hoursLeft: 8700 },
+        { units: 8, hoursLeft: 8759 },
+      ]);
+      const all = { ...demand, committed: [{ units: 16, hoursLeft: 1 }] };
+      expect(withBought(all, [all], [bought(60, 2)], [], 0)).toEqual(all);
+    });
+    it('of another account, machine or region is not, and of an unknown account is', () => {
+      const others = [
+        bought(0, 9, { sku: 'g5.xlarge' }),
+        bought(0, 9, { account: '2' }),
+        bought(0, 9, { region: 'r2' }),
+      ];
+      expect(withBought(demand, [demand], others, [], 0)).toEqual(demand);
+      expect(withBought({ ...demand, account: null }, [], [bought(0, 1)], [], 0).bought).toHaveLength(1);
+      expect(withBought({ ...demand, term: null }, [], [bought(0, 1)], [], 0).bought).toHaveLength(1);
+      expect(withBought({ ...demand, term: 'spot' }, [], [bought(0, 1)], [], 0).bought).toBeUndefined();
+    });
+    it('is what Bursar bought, until the fleet lists it and while it holds', () => {
+      expect(withBought(demand, [], [], [own], 60 * HOUR).bought).toEqual([{ units: 16, hoursLeft: 8700 }]);
+      expect(withBought(demand, [], [bought(0, 2)], [own], 0).bought).toEqual([{ units: 16, hoursLeft: 8760 }]);
+      expect(withBought(demand, [], [bought(0, 1)], [own], 0).bought).toEqual([
+        { units: 8, hoursLeft: 8760 },
+        { units: 8, hoursLeft: 8760 },
+      ]);
+      expect(withBought(demand, [], [], [own], 8760 * HOUR).bought).toBeUndefined();
+      expect(withBought(demand, [], [], [{ ...own, sku: 'other' }], 0).bought).toBeUndefined();
+    });
+    it('names the plans of which nobody says how much they cover', () => {
+      expect(withBought(demand, [demand], [plan], [], 0)).toEqual({ ...demand, plans: ['sp-1'] });
+      const metered = { ...demand, term: 'savings-plan-1y' as const };
+      expect(withBought(demand, [demand, metered], [plan], [], 0)).toEqual(demand);
+    });
   });
 });
 
