@@ -38,6 +38,7 @@ const RULES = [
   { match: { account: 'b1' }, team: 'red' },
   { match: { account: 'a2' }, team: 'blue' },
   { match: { account: 'a3' }, team: 'east' },
+  { match: { account: 'a4' }, team: 'west' },
 ];
 
 /** So many hours of one instance of 8 GPUs, one record an hour. */
@@ -122,6 +123,12 @@ describe('monthly reports', async () => {
       });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'blue', name: '=Blue', parent: 'red' });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'east', name: 'East', zone: 'Asia/Shanghai' });
+      await stores.organisations.saveTeam(tx, 'default', {
+        ...team,
+        id: 'west',
+        name: 'West',
+        zone: 'America/Los_Angeles',
+      });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'quiet', name: 'Quiet' });
       await stores.organisations.saveRules(tx, 'default', RULES, 'test');
       const budget = {
@@ -151,6 +158,17 @@ describe('monthly reports', async () => {
         },
         NOVEMBER - DAY_MS,
       );
+      for (const [id, period] of [
+        ['west-monthly', 'month'],
+        ['west-weekly', { start: '2026-10-05', lengthDays: 7 }],
+      ] as const)
+        await setBudget(
+          stores,
+          tx,
+          'default',
+          { ...budget, id, team: 'west', zone: 'UTC', period, planned: { default: '1000', periods: {} } },
+          NOVEMBER - DAY_MS,
+        );
     });
     await bursar.setPrices([
       instancePrice('80', { minimumSeconds: 0 }),
@@ -169,7 +187,15 @@ describe('monthly reports', async () => {
       // Midnight of Shanghai is 16:00 UTC: of these eight hours half lie in its September.
       ...hours('edge', OCTOBER - 12 * HOUR, 8, { account: 'a3' }),
       ...hours('i-1', OCTOBER + 4 * DAY_MS - 3 * HOUR, 5),
+      ...hours('first', OCTOBER, 1, { account: 'a4' }),
+      ...hours('mid', OCTOBER + 28 * DAY_MS, 3, { account: 'a4' }),
+      // Midnight of Los Angeles is 07:00 UTC: two hours of its October are the budget's November.
+      ...hours('last', NOVEMBER + HOUR, 2, { account: 'a4' }),
     ]);
+    await bursar.take(
+      [billed('w-1', '90', { account: 'a4', resource: 'first', start: OCTOBER, end: OCTOBER + HOUR })],
+      { source: 'bill of west' },
+    );
     await bursar.take(
       [
         billed('b-1', '8.00155109870', {
@@ -476,6 +502,24 @@ describe('monthly reports', async () => {
     same(east.spend.total, state.spent);
   });
 
+  it('of a team west of its budget hold the budget and the bill of the month, not of the next one', async () => {
+    expect(await request('west', '2026-10')).toBe(200);
+    const west = await get<Report>('/v1/reports/west/2026-10?format=json');
+    expect(west.to).toBe('2026-11-01T07:00:00Z');
+    same(west.spend.total, '440');
+    expect(west.budgets.map(({ budget, periodStart, spent }) => [budget, periodStart, Number(spent)])).toEqual([
+      ['west-monthly', '2026-10-01T00:00:00.000Z', 354],
+      ['west-weekly', '2026-10-26T00:00:00.000Z', 264],
+    ]);
+    expect(west.billVariance.known).toMatchObject([{ billed: '90.00', accrued: '344.00' }]);
+    // Of a month that runs: as of today, and nothing of a week that ended before it.
+    expect(await request('west', '2026-11')).toBe(200);
+    const running = await get<Report>('/v1/reports/west/2026-11?format=json');
+    expect(running.budgets.map(({ budget, periodStart }) => [budget, periodStart])).toEqual([
+      ['west-monthly', '2026-11-01T00:00:00.000Z'],
+    ]);
+  });
+
   it('are as far as the month is, before it is over', async () => {
     expect(await request('red', '2026-11')).toBe(200);
     const november = await get<Report>('/v1/reports/red/2026-11');
@@ -549,10 +593,10 @@ describe('monthly reports', async () => {
       ).status,
     ).toBe(403);
     const pages = await get<{ items: { team: string; month: string }[]; nextCursor: string }>('/v1/reports?limit=2');
-    expect(pages.items.map(({ team, month }) => `${month} ${team}`)).toEqual(['2026-11 red', '2026-10 east']);
+    expect(pages.items.map(({ team, month }) => `${month} ${team}`)).toEqual(['2026-11 red', '2026-11 west']);
     expect(
       (await get<{ items: { team: string; total: string }[] }>(`/v1/reports?limit=2&cursor=${pages.nextCursor}`)).items,
-    ).toMatchObject([{ team: 'red', isOver: true }]);
+    ).toMatchObject([{ team: 'east' }, { team: 'red', isOver: true }]);
   });
 
   it('come by themselves once a month has settled, and are announced once', async () => {
@@ -571,7 +615,9 @@ describe('monthly reports', async () => {
       '2026-09 east',
       '2026-09 quiet',
       '2026-09 red',
+      '2026-09 west',
     ]);
+    // Los Angeles' October has not settled yet.
     await at(NOVEMBER + SETTLING_MS + HOUR);
     const found = await announced();
     expect(

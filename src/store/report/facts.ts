@@ -30,6 +30,7 @@ import {
   hourOf,
   HOUR_MS,
   MINUTE_MS,
+  monthLabel,
   parseDay,
   startOfLocalDay,
   type Interval,
@@ -380,15 +381,14 @@ function onePerMinute(samples: readonly MinuteSample[]): Iterable<MinuteSample> 
 }
 
 /**
- * What bills say of the month's days beside what was accrued, as bill.reconcile has published it. Days of which no bill
- * speaks yet are left out.
+ * What bills say of the month's days beside what was accrued, as bill.reconcile has published it: of these civil dates
+ * in any zone, as a bill's own days. Days of which no bill speaks yet are left out.
  */
 export async function varianceFacts(
   db: Queryable,
-  { organisation, teams }: FactsRequest,
+  { organisation, teams, zone }: FactsRequest,
   { start, end }: Interval,
 ): Promise<Stated<readonly VarianceLine[]>> {
-  const values = [organisation, teams, formatInstant(start), formatInstant(end)];
   const rows = await db.query<{
     provider: string;
     currency: string;
@@ -397,15 +397,14 @@ export async function varianceFacts(
     amount: string;
   }>(
     `select provider, currency, coalesce(sum(accrued), 0)::text as accrued, coalesce(sum(compared), 0)::text as compared, coalesce(sum(amount), 0)::text as amount from variance
-     where organisation = $1 and team = any($2::text[]) and day::timestamp at time zone 'UTC' >= $3 and day::timestamp at time zone 'UTC' < $4
+     where organisation = $1 and team = any($2::text[]) and day >= $3::date and day < $4::date
        and not (reasons && array['apart', 'not-billed-yet']) and amount is not null group by 1, 2 order by 1, 2`,
-    values,
+    [organisation, teams, dayLabel(start, zone), dayLabel(end, zone)],
   );
   if (rows.length === 0) return notStated('no-bill');
   const findings = await db.query<{ provider: string; currency: string; count: number }>(
-    `select f.provider, f.currency, count(*)::int as count from variance_finding f where f.organisation = $1 and f.team = any($2::text[]) and f.resolved_at is null
-       and f.month = to_char(($3::timestamptz + ($4::timestamptz - $3::timestamptz) / 2) at time zone 'UTC', 'YYYY-MM') group by 1, 2`,
-    values,
+    `select f.provider, f.currency, count(*)::int as count from variance_finding f where f.organisation = $1 and f.team = any($2::text[]) and f.resolved_at is null and f.month = $3 group by 1, 2`,
+    [organisation, teams, monthLabel(start, zone)],
   );
   return stated(
     rows.map(({ provider, currency, accrued, compared, amount }): VarianceLine => {

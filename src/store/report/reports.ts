@@ -210,7 +210,7 @@ export class ReportStore {
       spend,
       before: old,
       days: [...history.days, ...old.days, ...spend.days],
-      budgets: await this.budgetsOf(tx, organisation, request.teams, seen.end - 1),
+      budgets: await this.budgetsOf(tx, organisation, request.teams, month, asOf),
       savings: await this.savingsOf(tx, organisation, request.teams, period),
       refusals: await refusalFacts(tx, request, period),
       refusedLaunches: await admissions.refused(tx, organisation, request.teams, period, known.zone),
@@ -222,21 +222,29 @@ export class ReportStore {
     };
   }
 
-  /** The budgets of the teams, in the period that holds an instant, as they were evaluated. */
+  /**
+   * The budgets of the teams, as they were evaluated in the period that holds the month's last day, or today while it
+   * runs: of the month in the budget's own zone, whose periods begin and end with it, not in the team's.
+   */
   private async budgetsOf(
     db: Queryable,
     organisation: string,
     teams: readonly string[],
-    at: number,
+    month: string,
+    asOf: number,
   ): Promise<ReportBudget[]> {
     const { budgets } = this.stores;
-    const states = (await budgets.states(organisation, at, null, db)).filter(
-      ({ team, periodEnd }) => teams.includes(team) && Date.parse(periodEnd) > at,
-    );
+    const specs = (await budgets.list(db, organisation))
+      .filter(({ team }) => teams.includes(team))
+      .toSorted((a, b) => teams.indexOf(a.team) - teams.indexOf(b.team));
     const found: ReportBudget[] = [];
-    for (const { budget, team, periodStart, periodEnd, state } of states.toSorted(
-      (a, b) => teams.indexOf(a.team) - teams.indexOf(b.team),
-    )) {
+    for (const spec of specs) {
+      const own = monthOfLabel(month, spec.zone);
+      if (own === null) continue;
+      const at = Math.max(own.start, Math.min(own.end, asOf) - 1);
+      const [stored] = await budgets.states(organisation, at, spec.id, db);
+      if (stored === undefined || Date.parse(stored.periodEnd) <= at) continue;
+      const { budget, team, periodStart, periodEnd, state } = stored;
       const crossings = (await budgets.crossings(organisation, budget, db)).filter(
         (one) => one.periodStart === periodStart,
       );
