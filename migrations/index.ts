@@ -49,6 +49,7 @@ import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
 import { CivilDays1764000000059 } from './0059-civil-days.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
+import { PausedSince1764000000065 } from './0065-paused-since.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -101,4 +102,5 @@ export const migrations = [
   CivilDays1764000000059,
   AnsweringSince1764000000062,
   MeasuredGpus1764000000063,
+  PausedSince1764000000065,
 ];

@@ -50,12 +50,10 @@ export function evaluateBudgetStage(
   reservations: ReservationStore,
 ): Stage {
   const stores: Stores = { organisations, prices, budgets, reservations };
-  /** Since when keys are put back, by this process. */
-  const held = new Map<string, number>();
   return {
     name: 'budget.weigh',
     most: 20,
-    async run({ organisation, partition, keys, now, tx }): Promise<WorkItem[]> {
+    async run({ organisation, partition, keys, now, tx, pausedSince }): Promise<WorkItem[]> {
       const budget = await budgets.get(tx, organisation, partition);
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
@@ -69,13 +67,11 @@ export function evaluateBudgetStage(
         const period = periodOf(budget.period, instant, budget.zone);
         const item = { stage: 'budget.weigh', partition, key };
         // Its last state stands until then: it is put back, and keeps nobody from doing what it waits for.
-        const since = held.get(key) ?? now;
-        if (now - since < MOST_HELD_MS && (await isBeingPriced(tx, organisation, period, teams, now))) {
-          held.set(key, since);
+        const since = pausedSince(key) ?? now;
+        if (now - since < MOST_HELD_MS && (await isBeingPriced(tx, organisation, period, now))) {
           workItems.push({ ...item, pauseMs: PUT_BACK_MS });
           continue;
         }
-        held.delete(key);
         const again = await evaluatePeriod(stores, tx, organisation, { budget, teams, instant, period, asOf, now, fx });
         if (again !== null) workItems.push({ ...item, notBefore: again });
         workItems.push({ stage: 'recommendation.make', partition: budget.team, key: budget.team });

@@ -160,9 +160,10 @@ export class Runner {
           now,
           clock: this.clock,
           tx,
+          pausedSince: (key) => claimed.find((one) => one.key === key)?.pausedAt?.getTime() ?? null,
         });
         this.work.finish(tx, partition, claimed);
-        await enqueue(tx, partition.organisation, following(claimed, pauses ? paused(workItems, now) : workItems));
+        await enqueue(tx, partition.organisation, following(claimed, paused(workItems, now, pauses)));
         return claimed.length;
       });
     });
@@ -243,6 +244,10 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 2000);
 }
 
-/** What is put back, with the instant from which on it is due. */
-const paused = (workItems: readonly WorkItem[], now: number): readonly WorkItem[] =>
-  workItems.map((item) => (item.pauseMs === undefined ? item : { ...item, notBefore: now + item.pauseMs }));
+/** What is put back, with the instant since when, and, where it is to wait, that from which on it is due. */
+const paused = (workItems: readonly WorkItem[], now: number, waits: boolean): readonly WorkItem[] =>
+  workItems.map((item) =>
+    item.pauseMs === undefined
+      ? item
+      : { ...item, pausedAt: now, ...(waits ? { notBefore: now + item.pauseMs } : undefined) },
+  );

@@ -16,6 +16,8 @@ export interface StageCall {
   /** The time as it goes on, for what waits for others within the run. */
   readonly clock: Clock;
   readonly tx: Transaction;
+  /** Since when the stage puts a key back instead of doing it (WorkItem.pauseMs), whoever ran it; null: it did not. */
+  pausedSince(key: string): number | null;
 }
 
 interface Named {
@@ -52,7 +54,7 @@ export type Stage = AtOnce | Apart;
  * @returns what saves it, told the time at which it does.
  */
 export type ApartWork = (
-  call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string },
+  call: Omit<StageCall, 'tx' | 'keys' | 'pausedSince'> & { readonly key: string },
 ) => Promise<(tx: Transaction, now: number) => Promise<readonly WorkItem[]>>;
 
 /** A stage whose work is done apart. */

@@ -32,6 +32,8 @@ export interface WorkItem {
    * turn.
    */
   readonly pauseMs?: number;
+  /** Of what is put back: now. It is kept until the key is done, or finished without being put back. */
+  readonly pausedAt?: number;
 }
 
 export interface DuePartition {
@@ -51,6 +53,8 @@ export interface ClaimedWork {
   readonly traceparent: string | null;
   /** What follows from it does not wait for its partition's pause either. */
   readonly urgent: boolean;
+  /** Since when its stage puts it back; null: it did not. */
+  readonly pausedAt: Date | null;
 }
 
 export interface ParkedWork {
@@ -73,6 +77,7 @@ interface Change extends Required<Pick<WorkItem, 'partition' | 'stage' | 'key' |
   /** Up to which `wanted`; 0: it is not finished. */
   readonly done: string;
   readonly traceparent: string | null;
+  readonly pausedAt: number | null;
 }
 
 /** What a transaction leaves for its end. */
@@ -100,7 +105,7 @@ function endingOf(tx: Transaction): Ending {
 export async function enqueue(db: Queryable, organisation: string, workItems: readonly WorkItem[]): Promise<void> {
   const traceparent = currentTraceparent();
   const changes = workItems.map(
-    ({ partition, stage, key, notBefore = -Infinity, urgent = false }): Change => ({
+    ({ partition, stage, key, notBefore = -Infinity, urgent = false, pausedAt = null }): Change => ({
       organisation,
       partition,
       stage,
@@ -108,6 +113,7 @@ export async function enqueue(db: Queryable, organisation: string, workItems: re
       notBefore,
       urgent,
       traceparent,
+      pausedAt,
       isWanted: true,
       done: '0',
     }),
@@ -122,14 +128,15 @@ async function write(db: Queryable, changes: readonly Change[]): Promise<void> {
   const rows = [...merged(changes)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change);
   await db.query(
     `with changed as (
-       insert into work (organisation, lane, stage, key, wanted, done, not_before, urgent, waker, woken_at)
-       select organisation, lane, stage, key, done + wanted, done, coalesce(not_before, '-infinity'), urgent, waker, now()
-       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::boolean[], $9::text[])
-         as w(organisation, lane, stage, key, wanted, done, not_before, urgent, waker)
+       insert into work (organisation, lane, stage, key, wanted, done, not_before, urgent, waker, woken_at, paused_at)
+       select organisation, lane, stage, key, done + wanted, done, coalesce(not_before, '-infinity'), urgent, waker, now(), paused_at
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::boolean[], $9::text[], $12::timestamptz[])
+         as w(organisation, lane, stage, key, wanted, done, not_before, urgent, waker, paused_at)
        on conflict (organisation, lane, stage, key) do update
        set wanted = work.wanted + excluded.wanted - excluded.done, done = greatest(work.done, excluded.done), attempts = 0,
          last_error = case when ${FINISHED} then null else work.last_error end,
          leased_until = case when ${FINISHED} then null else work.leased_until end,
+         paused_at = case when not ${FINISHED} then work.paused_at when excluded.paused_at is null then null else coalesce(work.paused_at, excluded.paused_at) end,
          parked_at = case when ${WANTED} then null else work.parked_at end,
          woken_at = case when ${WANTED} then excluded.woken_at else work.woken_at end,
          waker = case when ${WANTED} then excluded.waker else work.waker end,
@@ -150,6 +157,7 @@ async function write(db: Queryable, changes: readonly Change[]): Promise<void> {
       rows.map(({ traceparent }) => traceparent),
       ENQUEUED_CHANNEL,
       [...new Set(rows.filter(({ isWanted }) => isWanted).map(({ organisation }) => organisation))],
+      rows.map(({ pausedAt }) => (pausedAt === null ? null : new Date(pausedAt))),
     ],
   );
 }
@@ -232,6 +240,7 @@ function merged(changes: readonly Change[]): Map<string, Change> {
       notBefore: Math.min(change.notBefore, other.notBefore),
       urgent: change.urgent || other.urgent,
       traceparent: change.traceparent ?? other.traceparent,
+      pausedAt: change.pausedAt ?? other.pausedAt,
     });
   }
   return found;
@@ -271,7 +280,7 @@ export class WorkTable {
     // A statement of its own, so that it sees what the last one to hold the lock committed.
     if (lock?.taken !== true) return [];
     return tx.query<ClaimedWork>(
-      `select key, wanted::text as wanted, attempts, waker as traceparent, urgent from work
+      `select key, wanted::text as wanted, attempts, waker as traceparent, urgent, paused_at as "pausedAt" from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
          and ${free('$4')} order by key limit $5`,
       [partition.organisation, partition.partition, partition.stage, new Date(at), most],
@@ -289,7 +298,7 @@ export class WorkTable {
        where organisation = $1 and lane = $2 and stage = $3 and key = any(array(
          select key from work where organisation = $1 and lane = $2 and stage = $3 and done < wanted
            and parked_at is null and not_before <= $4 and ${free('$4')} order by key limit 1 for update skip locked))
-       returning key, wanted::text as wanted, attempts, waker as traceparent, urgent`,
+       returning key, wanted::text as wanted, attempts, waker as traceparent, urgent, paused_at as "pausedAt"`,
       [partition.organisation, partition.partition, partition.stage, new Date(at), new Date(until)],
     );
   }
@@ -347,6 +356,7 @@ export class WorkTable {
         notBefore: Infinity,
         urgent: false,
         traceparent: null,
+        pausedAt: null,
         isWanted: false,
         done: wanted,
       });

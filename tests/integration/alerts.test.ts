@@ -204,6 +204,7 @@ describe('Slack that fails', async () => {
         keys: ['alerts'],
         now: w.clock.at,
         clock: w.clock,
+        pausedSince: () => null,
         tx,
       }),
     );

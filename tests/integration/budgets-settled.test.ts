@@ -7,6 +7,8 @@ import { setBudget } from '../../src/application/budget/set-budget.js';
 import type { ChannelConnection, Notification } from '../../src/core/alert/channel.js';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
+import { evaluateBudgetStage } from '../../src/pipeline/evaluate-budget.js';
+import { Runner } from '../../src/pipeline/runner.js';
 import { MOST_HELD_MS } from '../../src/store/budget/being-priced.js';
 import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
@@ -94,6 +96,59 @@ describe('a budget beside a bill that has just come', () => {
     );
     expect([await spent(bursar), await told(bursar)]).toEqual([[], []]);
     await bursar.runner.drain();
+    expect([await spent(bursar), await told(bursar)]).toEqual([[20], []]);
+  });
+
+  it('waits for the usage of other teams too: the meter of its machine may know no team', async () => {
+    const bursar = await world();
+    const rules = [{ match: { namespace: 'red' }, team: 'red' }];
+    await bursar.db.transaction((tx) => bursar.stores.organisations.saveRules(tx, 'default', rules, 'test'));
+    await set(bursar, { team: 'red' });
+    await bursar.runner.drain();
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([{ ...bill, namespace: 'red' }], { source: 'bill' });
+    await only(bursar, 'bill.settle', 'default');
+    await only(bursar, 'cost.rollup', 'red');
+    await bursar.runner.runPartition(
+      { organisation: 'default', stage: 'budget.weigh', partition: 'b' },
+      async () => true,
+    );
+    expect([await spent(bursar), await told(bursar)]).toEqual([[0], []]);
+    await bursar.runner.drain();
+    expect([await spent(bursar), await told(bursar)]).toEqual([[0], []]);
+  });
+
+  it('waits for as long whoever evaluates it: another worker may have done so last', async () => {
+    const bursar = await world();
+    const { db, stores, clock } = bursar;
+    const worker = () =>
+      new Runner(db, stores.work, clock, [
+        evaluateBudgetStage(stores.organisations, stores.prices, stores.budgets, stores.reservations),
+      ]);
+    const [first, second] = [worker(), worker()];
+    const partition = { organisation: 'default', stage: 'budget.weigh', partition: 'b' };
+    const evaluate = (by: Runner): Promise<number> => by.runPartition(partition, async () => true);
+    await set(bursar);
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([bill], { source: 'bill' });
+    await only(bursar, 'cost.rollup', 'unallocated');
+    await evaluate(first);
+    expect(await spent(bursar)).toEqual([]);
+    for (let n = 0; n < 5; n += 1)
+      for (const { stage, partition: name } of await stores.work.duePartitions(clock.at))
+        if (stage !== 'budget.weigh') await only(bursar, stage, name);
+    clock.at += 2000;
+    await evaluate(second);
+    expect(await spent(bursar)).toEqual([20]);
+    await bursar.runner.drain();
+    clock.at += HOUR;
+    const early = { start: NOW - 20 * HOUR, end: NOW - 10 * HOUR };
+    await bursar.take([metered('more', { ...early, resource: 'i-2' })], { source: 'meter' });
+    await bursar.take([billed('two', '1440.00', { ...early, resource: 'i-2', account: 'other' }, NOVEMBER)], {
+      source: 'bill-two',
+    });
+    await only(bursar, 'cost.rollup', 'unallocated');
+    await evaluate(first);
     expect([await spent(bursar), await told(bursar)]).toEqual([[20], []]);
   });
 

@@ -13,7 +13,10 @@ import { aboutOf } from '../bill/reconciliation.js';
  */
 export const MOST_HELD_MS = 5 * MINUTE_MS;
 
-/** What decides whether a bill's lines count, with the days in their keys; the others are of all days. */
+/**
+ * What decides whether a bill's lines count, with the days in their keys; the others are of all days. Of any team: which
+ * lines a meter stands for goes by the machine, and the meter may not know its team.
+ */
 const BY_DAY = ['cost.price', 'cost.rollup'];
 const OF_ALL_DAYS = ['usage.allocate', 'bill.settle'];
 
@@ -21,13 +24,11 @@ const ABOUT = aboutOf('v');
 
 /**
  * @param period of a budget: bills about it, and work on its days, are looked at
- * @param teams that the budget counts
  */
 export async function isBeingPriced(
   db: Queryable,
   organisation: string,
   { start, end }: Interval,
-  teams: readonly string[],
   now: number,
 ): Promise<boolean> {
   const [bill] = await db.query(
@@ -40,7 +41,7 @@ export async function isBeingPriced(
   const [work] = await db.query(
     `select 1 from work where organisation = $1 and done < wanted and parked_at is null and attempts = 0
        and not_before <= $2 and (stage = any($3::text[])
-         or stage = any($4::text[]) and lane = any($7::text[]) and right(key, 10) between $5 and $6) limit 1`,
+         or stage = any($4::text[]) and right(key, 10) between $5 and $6) limit 1`,
     [
       organisation,
       formatInstant(now),
@@ -48,7 +49,6 @@ export async function isBeingPriced(
       BY_DAY,
       formatInstant(start - DAY_MS).slice(0, 10),
       formatInstant(end + DAY_MS).slice(0, 10),
-      teams,
     ],
   );
   return work !== undefined;

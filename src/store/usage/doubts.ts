@@ -6,6 +6,7 @@
  * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
  * nobody takes such a sum for exact.
  */
+import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { DAY_MS, formatDay, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { CountingStore, StatedBill } from '../bill/counting.js';
@@ -123,7 +124,8 @@ async function unsettledWork(db: Queryable, organisation: string, query: DoubtQu
       OF_NONE,
       shiftDay(query.from, -1),
       shiftDay(query.to, 1),
-      query.teams,
+      // A meter that knows no team may stand for lines of theirs.
+      query.teams === null ? null : [...query.teams, UNALLOCATED],
       formatInstant(now + SOON_MS),
     ],
   );
