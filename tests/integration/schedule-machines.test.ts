@@ -115,7 +115,9 @@ describe('A calendar over machines that nobody measures', () => {
     await until(18, 20, 10);
     expect(cloud.target(target)?.state).toBe('stopped');
     expect(await said()).toBe('stopped-by-calendar: it is started again at 2026-11-19T08:00:00Z');
-    expect(await because()).toBe('done for now: evidence from 2026-11-18T20:30:00Z on may ask for it again');
+    expect(await because()).toBe(
+      'its last action was over at 2026-11-18T20:00:00Z: if it is proposed again, it is asked for with evidence from 2026-11-18T20:30:00Z on',
+    );
     restart();
     await until(19, 8, 10);
     expect(cloud.target(target)?.state).toBe('running');

@@ -6,7 +6,7 @@
  * The policies are asked with the same view that recommendations are made of, so that it says what they do. The
  * invariant: it never answers without a reason; where no document holds, that is the reason.
  */
-import { REOPEN_AFTER_MS } from '../../core/action/acting.js';
+import { opensAgainFrom, type Decided } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
 import { candidatesOf } from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
@@ -181,13 +181,26 @@ async function withRecommendations(
     organisation,
     found.flatMap(({ made }) => (made === null ? [] : [made.id])),
   );
+  const decided = await recommendations.decided(
+    db,
+    organisation,
+    found.flatMap(({ made }) => made ?? []),
+  );
   return found.map(({ explained, made }) => ({
     ...explained,
-    recommendation: made === null ? null : stateOf(made, newest.get(made.id) ?? null),
+    recommendation:
+      made === null
+        ? null
+        : stateOf(made, newest.get(made.id) ?? null, decided.get(made.id) ?? null, explained.proposes),
   }));
 }
 
-const stateOf = (made: StoredRecommendation, action: Action | null): ExplainedRecommendation => ({
+const stateOf = (
+  made: StoredRecommendation,
+  action: Action | null,
+  decided: Decided | null,
+  proposes: readonly string[],
+): ExplainedRecommendation => ({
   id: made.id,
   status: made.status,
   madeAt: made.madeAt,
@@ -195,17 +208,22 @@ const stateOf = (made: StoredRecommendation, action: Action | null): ExplainedRe
   action: action === null ? null : `${action.id} ${action.state}`,
   because:
     action !== null && made.status !== 'open'
-      ? (action.reasons[0]?.message ?? restsUntil(made, action))
+      ? [action.reasons[0]?.message, restsUntil(action, decided, proposes.length > 0)]
+          .filter((text) => typeof text === 'string')
+          .join('; ') || null
       : made.obstacles.length > 0
         ? made.obstacles.map(({ message }) => message).join('; ')
         : null,
 });
 
-/** What is proposed on although it was done: when it is a new question. */
-const restsUntil = ({ status }: StoredRecommendation, { endedAt }: Action): string | null =>
-  status === 'approved' && endedAt !== null
-    ? `done for now: evidence from ${formatInstant(endedAt + REOPEN_AFTER_MS)} on may ask for it again`
-    : null;
+/** When what was done, or refused, is a new question; what is not proposed now may be by then. */
+function restsUntil({ endedAt }: Action, decided: Decided | null, isProposed: boolean): string | null {
+  const from = decided === null || endedAt === null ? null : opensAgainFrom(decided);
+  if (from === null || endedAt === null) return null;
+  const again = decided?.overtakenAt ?? null;
+  const since = again === null ? '' : `, and its own document changed it back at ${formatInstant(again)}`;
+  return `its last action was over at ${formatInstant(endedAt)}${since}: ${isProposed ? 'it is asked for again' : 'if it is proposed again, it is asked for'} with evidence from ${formatInstant(from - (from % 1000))} on`;
+}
 
 function explanationsOf(
   document: StoredPolicy,

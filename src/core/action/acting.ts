@@ -400,7 +400,27 @@ export interface Decided {
    * milliseconds; absent or null: it has not.
    */
   readonly overtakenAt?: number | null;
+  /** Nothing was sent: what was read or known just before spoke against it (`wasRefusedByReading`). */
+  readonly refusedByReading?: boolean;
 }
+
+/** Reasons of the guard that speak of one moment: what is read and known a moment later may say otherwise. */
+const OF_THE_MOMENT: ReadonlySet<string> = new Set([
+  'runs',
+  'already-so',
+  'target-gone',
+  'no-evidence',
+  'evidence-stale',
+  'intent-stale',
+]);
+
+/** Whether an action was refused before anything was sent, for what was read or known at that moment alone. */
+export const wasRefusedByReading = ({
+  state,
+  askedAt,
+  reasons,
+}: Pick<Action, 'state' | 'askedAt' | 'reasons'>): boolean =>
+  state === 'refused' && askedAt === null && reasons.length > 0 && reasons.every(({ code }) => OF_THE_MOMENT.has(code));
 
 /** Whether a recommendation asks for another number of replicas than the action that was done last has set. */
 export const asksForOther = (
@@ -414,26 +434,47 @@ export const asksForOther = (
 
 /** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
 export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
+/** What was refused for what one reading said may be asked for by the next. */
+const READ_AGAIN_AFTER_MS = MINUTE_MS;
+
+/**
+ * From which evidence on, epoch milliseconds, what was approved and carried out, or refused, is a new question; null:
+ * its action goes on, or none was made of it, or somebody has rejected it.
+ */
+export function opensAgainFrom({
+  status,
+  action,
+  decidedAt,
+  asksForOther: isOther,
+  overtakenAt = null,
+  refusedByReading,
+}: Decided): number | null {
+  const endedAt = action?.endedAt ?? null;
+  if (status !== 'approved' || endedAt === null) return null;
+  // The very first evidence after it.
+  if (isOther === true) return endedAt + 1;
+  if (overtakenAt !== null) return overtakenAt + 1;
+  if (refusedByReading === true) return endedAt + READ_AGAIN_AFTER_MS;
+  return Math.max(endedAt, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
+}
 
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
  * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
  * replicas is one with the first evidence after the action, and the cooldown paces it; so is what its own document has
- * changed back since (stopped, started by the calendar, and to be stopped again). A decision that
+ * changed back since (stopped, started by the calendar, and to be stopped again); and what was refused for what was read
+ * just before is one a minute later. A decision that
  * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: an evaluation did
  * not propose it, and a later one does; after a rejection half an hour later at the earliest. An evaluation that saw
  * nothing, as readings were missing, lets nothing pass.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
-  const { status, hasLapsed, action, decidedAt, asksForOther: isOther, overtakenAt = null } = decided;
+  const { status, hasLapsed, action, decidedAt } = decided;
   if (action !== null && action.endedAt === null) return false;
-  if (status === 'approved' && (action === null || action.endedAt === null)) return hasLapsed;
-  if (isOther === true && status === 'approved')
-    return evidenceAt !== null && evidenceAt > (action?.endedAt ?? Infinity);
-  if (overtakenAt !== null && status === 'approved') return evidenceAt !== null && evidenceAt > overtakenAt;
+  if (status === 'approved' && action === null) return hasLapsed;
+  if (status === 'approved') return evidenceAt !== null && evidenceAt >= (opensAgainFrom(decided) ?? Infinity);
   const rests = Math.max(action?.endedAt ?? -Infinity, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
-  if (status === 'rejected') return hasLapsed && (evidenceAt ?? Infinity) >= rests;
-  return evidenceAt !== null && evidenceAt >= rests;
+  return hasLapsed && (evidenceAt ?? Infinity) >= rests;
 }
 
 /** What a policy knew of a target when it proposed: kept with the action, as JSON can hold it. */

@@ -7,7 +7,13 @@
  * is in the audit for ever.
  * An unknown saving is null, never zero.
  */
-import { asksForOther, newestEvidence, opensAgain, type Decided } from '../../core/action/acting.js';
+import {
+  asksForOther,
+  newestEvidence,
+  opensAgain,
+  wasRefusedByReading,
+  type Decided,
+} from '../../core/action/acting.js';
 import { effectFromJson, type ActionState, type EffectJson } from '../../core/action/action.js';
 import type { Reason } from '../../core/action/action.js';
 import { conflict, missing } from '../../core/errors.js';
@@ -173,34 +179,40 @@ export class RecommendationStore {
     };
   }
 
-  /** Opens what was decided and is a new question now. */
-  private async reopen(tx: Transaction, organisation: string, made: readonly Recommendation[]): Promise<void> {
-    const rows = await tx.query<{
+  /** What was decided of recommendations, as they are proposed now, and what has happened since. */
+  async decided(
+    db: Queryable,
+    organisation: string,
+    made: readonly Pick<Recommendation, 'id' | 'change'>[],
+  ): Promise<Map<string, Decided>> {
+    const rows = await db.query<{
       id: string;
       status: Decided['status'];
       lapsed: Date | null;
       action: string | null;
       ended: Date | null;
+      asked: Date | null;
       decided: Date | null;
       state: ActionState | null;
       effect: EffectJson | null;
+      reasons: Reason[] | null;
       undone: Date | null;
       overtaken: Date | null;
     }>(
       `select r.id, r.status, r.lapsed_at as lapsed, r.decided_at as decided, a.id as action, a.ended_at as ended, a.state, a.effect,
-         ${UNDONE} as undone, a.overtaken
+         a.reasons, a.asked_at as asked, ${UNDONE} as undone, a.overtaken
        from recommendation r
-       left join lateral (select id, ended_at, state, effect, ${OVERTAKEN} as overtaken from action a
+       left join lateral (select id, ended_at, asked_at, state, effect, reasons, ${OVERTAKEN} as overtaken from action a
          where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
        where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`,
       [organisation, made.map(({ id }) => id)],
     );
-    const again = rows.filter(({ id, status, lapsed, action, ended, decided, state, effect, undone, overtaken }) => {
-      const found = made.find((one) => one.id === id);
-      return (
-        found !== undefined &&
-        opensAgain(
-          {
+    return new Map(
+      rows.flatMap(
+        ({ id, status, lapsed, action, ended, asked, decided, state, effect, reasons, undone, overtaken }) => {
+          const found = made.find((one) => one.id === id);
+          if (found === undefined) return [];
+          const known: Decided = {
             // What a person has taken back is as if it had been rejected.
             status: undone === null ? status : 'rejected',
             hasLapsed: lapsed !== null && (undone === null || lapsed > undone),
@@ -209,11 +221,27 @@ export class RecommendationStore {
             ...(decided === null ? {} : { decidedAt: (undone ?? decided).getTime() }),
             ...(state === null || effect === null
               ? {}
-              : { asksForOther: asksForOther({ state, effect: effectFromJson(effect) }, found) }),
-          },
-          newestEvidence(found),
-        )
-      );
+              : {
+                  asksForOther: asksForOther({ state, effect: effectFromJson(effect) }, found),
+                  refusedByReading: wasRefusedByReading({
+                    state,
+                    askedAt: asked?.getTime() ?? null,
+                    reasons: reasons ?? [],
+                  }),
+                }),
+          };
+          return [[id, known] as const];
+        },
+      ),
+    );
+  }
+
+  /** Opens what was decided and is a new question now. */
+  private async reopen(tx: Transaction, organisation: string, made: readonly Recommendation[]): Promise<void> {
+    const all = await this.decided(tx, organisation, made);
+    const again = made.filter((found) => {
+      const decided = all.get(found.id);
+      return decided !== undefined && opensAgain(decided, newestEvidence(found));
     });
     if (again.length === 0) return;
     await tx.query(

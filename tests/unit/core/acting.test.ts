@@ -14,6 +14,7 @@ import {
   reachOf,
   sizeAfter,
   subjectOf,
+  wasRefusedByReading,
   type OfferOnSale,
 } from '../../../src/core/action/acting.js';
 import type { ActionState } from '../../../src/core/action/action.js';
@@ -475,6 +476,24 @@ describe('a decided question', () => {
     ],
     ['no evidence', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, null, false],
     [
+      'refused for what was read just before, and the evidence is of that minute',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, refusedByReading: true },
+      T + 59_999,
+      false,
+    ],
+    [
+      'refused for what was read just before, and the evidence came after',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, refusedByReading: true },
+      T + 60_000,
+      true,
+    ],
+    [
+      'rejected, whatever was read',
+      { status: 'rejected', hasLapsed: false, action: { endedAt: T }, refusedByReading: true },
+      T + 100 * HALF_HOUR,
+      false,
+    ],
+    [
       'rejected, and the situation goes on',
       { status: 'rejected', hasLapsed: false, action: { endedAt: T } },
       T + 100 * HALF_HOUR,
@@ -502,6 +521,21 @@ describe('a decided question', () => {
     ],
   ] as const)('%s', (_, decided, evidenceAt, again) => {
     expect(opensAgain(decided, evidenceAt)).toBe(again);
+  });
+
+  it('was refused for a moment only where nothing was sent and nothing else spoke against it', () => {
+    const refused = (...codes: string[]) => ({
+      state: 'refused' as const,
+      askedAt: null,
+      reasons: codes.map((code) => ({ code, message: code })),
+    });
+    expect(wasRefusedByReading(refused('runs'))).toBe(true);
+    expect(wasRefusedByReading(refused('evidence-stale', 'already-so'))).toBe(true);
+    expect(wasRefusedByReading(refused('evidence-stale', 'protected-label'))).toBe(false);
+    expect(wasRefusedByReading(refused('other-team'))).toBe(false);
+    expect(wasRefusedByReading(refused())).toBe(false);
+    expect(wasRefusedByReading({ ...refused('runs'), askedAt: 1 })).toBe(false);
+    expect(wasRefusedByReading({ ...refused('runs'), state: 'failed' })).toBe(false);
   });
 
   it('asks for another number only where the last was done', () => {
