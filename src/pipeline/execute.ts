@@ -169,7 +169,9 @@ class Execution {
    */
   private async withKept({ connection, target }: Action, seen: FleetTarget): Promise<FleetTarget> {
     const kept = await this.stores.fleet.keptOf(this.stores.db, this.organisation, connection, target);
-    return { ...kept, ...seen };
+    // The tags of what has ended are forgotten after a while: they say by which template it was made, and for whom.
+    const isForgotten = isTakenByCloud(seen) && Object.keys(seen.labels).length === 0;
+    return { ...kept, ...seen, labels: isForgotten ? (kept.labels ?? {}) : seen.labels };
   }
 
   /** Whether a replacement is for a machine that was lost as a whole. */

@@ -2,7 +2,7 @@
  * Acting on AWS, through the real SDK against a server of our own: what is sent, with whose key, how often; and what is
  * said of it.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
@@ -345,7 +345,20 @@ describe('a lost answer', () => {
   });
 });
 
+const ec2Reply = (action: string, body: string): WireReply => ({
+  status: 200,
+  headers: { 'content-type': 'text/xml' },
+  body: `<${action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">${body}</${action}Response>`,
+});
+const volumesAre = (items: string): unknown =>
+  server.on(call('DescribeVolumes'), ec2Reply('DescribeVolumes', `<volumeSet>${items}</volumeSet>`));
+const nothingOwn = (): void => {
+  volumesAre('');
+  server.on(call('DescribeInstanceAttribute'), ec2Reply('DescribeInstanceAttribute', '<userData/>'));
+};
+
 describe('a replacement without a group', () => {
+  beforeEach(nothingOwn);
   const replace: Effect = { kind: 'replace', target: TRAIN, group: null };
   const rehearsal = { 'InstanceId.1': 'i-0train1', DryRun: 'true' };
   const dryRun = ec2Error('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412);
@@ -355,8 +368,11 @@ describe('a replacement without a group', () => {
       reply('describe-launch-template-versions.xml', { '</launchTemplateData>': `${more}</launchTemplateData>` }),
     );
   /** What another is asked for where the old one has something of its own. */
-  async function requestFor(own: string, template = ''): Promise<Record<string, unknown>> {
-    server.reset();
+  async function requestFor(own: string, template = '', anew = true): Promise<Record<string, unknown>> {
+    if (anew) {
+      server.reset();
+      nothingOwn();
+    }
     trainIs('running', 16, own);
     templateIs(template);
     server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
@@ -383,6 +399,8 @@ describe('a replacement without a group', () => {
       'DescribeInstances',
       'DescribeLaunchTemplateVersions',
       'TerminateInstances',
+      'DescribeVolumes',
+      'DescribeInstanceAttribute',
       'RunInstances',
       'TerminateInstances',
     ]);
@@ -428,6 +446,68 @@ describe('a replacement without a group', () => {
       'NetworkInterface.1.SecurityGroupId.1': 'sg-own',
     });
     expect(Object.keys(request).filter((name) => /^(SubnetId|SecurityGroupId)/.test(name))).toEqual([]);
+  });
+
+  it('has the volumes, the user data and the highest price that the old one has', async () => {
+    const secret = Buffer.from('#!/bin/sh\nTOKEN=do-not-tell').toString('base64');
+    volumesAre(
+      `<item><volumeId>vol-root</volumeId><size>900</size><volumeType>gp3</volumeType><iops>6000</iops><throughput>250</throughput><encrypted>true</encrypted><kmsKeyId>key-1</kmsKeyId>
+        <attachmentSet><item><instanceId>i-0train1</instanceId><device>/dev/sda1</device><deleteOnTermination>true</deleteOnTermination></item></attachmentSet></item>
+       <item><volumeId>vol-data</volumeId><size>50</size><volumeType>gp2</volumeType><iops>150</iops>
+        <attachmentSet><item><instanceId>i-0train1</instanceId><device>/dev/sdf</device><deleteOnTermination>false</deleteOnTermination></item></attachmentSet></item>`,
+    );
+    server.on(
+      call('DescribeInstanceAttribute', { InstanceId: 'i-0train1', Attribute: 'userData' }),
+      ec2Reply('DescribeInstanceAttribute', `<userData><value>${secret}</value></userData>`),
+    );
+    server.on(
+      call('DescribeSpotInstanceRequests', { 'Filter.1.Value.1': 'sir-own' }),
+      ec2Reply(
+        'DescribeSpotInstanceRequests',
+        '<spotInstanceRequestSet><item><spotInstanceRequestId>sir-own</spotInstanceRequestId><spotPrice>9.5</spotPrice></item></spotInstanceRequestSet>',
+      ),
+    );
+    const own =
+      '<rootDeviceName>/dev/sda1</rootDeviceName><instanceLifecycle>spot</instanceLifecycle><spotInstanceRequestId>sir-own</spotInstanceRequestId>';
+    const scratch =
+      '<blockDeviceMappingSet><item><deviceName>/dev/sdg</deviceName><ebs><volumeSize>10</volumeSize></ebs></item></blockDeviceMappingSet>';
+    const request = await requestFor(own, scratch, false);
+    expect(request).toMatchObject({
+      'BlockDeviceMapping.1.DeviceName': '/dev/sdg',
+      'BlockDeviceMapping.1.Ebs.VolumeSize': '10',
+      'BlockDeviceMapping.2.DeviceName': '/dev/sda1',
+      'BlockDeviceMapping.2.Ebs.VolumeSize': '900',
+      'BlockDeviceMapping.2.Ebs.VolumeType': 'gp3',
+      'BlockDeviceMapping.2.Ebs.Iops': '6000',
+      'BlockDeviceMapping.2.Ebs.Throughput': '250',
+      'BlockDeviceMapping.2.Ebs.Encrypted': 'true',
+      'BlockDeviceMapping.2.Ebs.KmsKeyId': 'key-1',
+      'BlockDeviceMapping.2.Ebs.DeleteOnTermination': 'true',
+      UserData: secret,
+      'InstanceMarketOptions.MarketType': 'spot',
+      'InstanceMarketOptions.SpotOptions.MaxPrice': '9.5',
+    });
+    expect(request).not.toHaveProperty(['BlockDeviceMapping.3.DeviceName']);
+    const outcome = await connect(acting(server)).apply(replace, 'token-1', target());
+    expect(outcome).toMatchObject({ kind: 'taken' });
+    expect(JSON.stringify(outcome)).not.toContain(secret);
+  });
+
+  it('says what of it EC2 does not tell, and starts nothing while it cannot be asked', async () => {
+    const denied = ec2Error('UnauthorizedOperation', 'not authorized', 403);
+    server.on(call('DescribeInstanceAttribute'), denied);
+    server.on(call('DescribeVolumes'), denied);
+    const request = await requestFor('<rootDeviceName>/dev/sda1</rootDeviceName>', '', false);
+    expect(request).not.toHaveProperty('UserData');
+    expect(Object.keys(request).filter((name) => name.startsWith('BlockDevice'))).toEqual([]);
+    const { detail } = (await connect(acting(server)).apply(replace, 'token-1', target())) as { detail: string };
+    expect(detail).toMatch(/its volumes are the template's \(AWS denied ec2:DescribeVolumes/);
+    expect(detail).toMatch(/its user data is the template's \(AWS denied ec2:DescribeInstanceAttribute/);
+    server.on(call('DescribeVolumes'), ec2Error('RequestLimitExceeded', 'slow down', 503));
+    expect(await failure(connect(acting(server)).apply(replace, 'token-2', target()))).toMatchObject({
+      kind: 'unavailable',
+    });
+    expect(sent(server, 'RunInstances')).toHaveLength(2);
   });
 
   it('says which volumes outlive the old one', async () => {

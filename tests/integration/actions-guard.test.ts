@@ -4,7 +4,9 @@
  */
 import { approveRecommendation } from '../../src/application/action/set-action.js';
 import { describe, expect, it } from 'vitest';
+import { knownBy } from '../../src/application/policy/known-by.js';
 import type { Action } from '../../src/core/action/action.js';
+import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { approveAction, rejectAction } from '../../src/application/action/set-action.js';
 import { outcomeOf } from '../../src/core/alert/alert.js';
@@ -76,6 +78,27 @@ describe('the guard', async () => {
     await w.limits({});
     await w.pass(5 * MINUTE_MS);
     expect((await w.all()).at(-1)!.state).toBe('confirmed');
+  });
+
+  it('is not told as somebody else who has ended a machine', async () => {
+    const read = (name: string, over: Partial<FleetTarget>, minutes: number): Promise<unknown> => {
+      const at = w.clock.now() + minutes * MINUTE_MS;
+      const targets = [instance(name, over)];
+      return w.stores.fleet.save(w.db, 'default', 'cloud', { at, targets, complete: false, problems: [] }, () => 'lab');
+    };
+    const told = async (name: string, minutes: number): Promise<string> => {
+      await read(name, {}, minutes);
+      await read(name, { state: 'gone', ended: { by: 'somebody', because: 'StateReason Client.User' } }, minutes + 1);
+      const { known } = await knownBy(w.stores, w.db, 'default', `instance/${name}`, w.clock.now() + 9 * MINUTE_MS);
+      return known.join();
+    };
+    w.cloud.add(instance('e-1'));
+    w.script.wants = [{ action: 'Release', target: 'e-1' }];
+    await w.look(2 * HOUR_MS);
+    const ended = (await w.all()).at(-1)!;
+    expect([ended.effect.kind, ended.state]).toEqual(['terminate', 'confirmed']);
+    expect(await told('e-1', 1)).toContain(`Bursar ended it (terminate of ${ended.id})`);
+    expect(await told('e-2', 5)).toContain('somebody ended it, and what somebody ends is not replaced');
   });
 
   it('refuses what nobody has backtested, unless an audited reason says why', async () => {

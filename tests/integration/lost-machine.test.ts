@@ -720,3 +720,26 @@ it('what the cloud has taken is found, and is a workload, for an hour; what some
   expect(await read(START + 59 * 60_000, [])).toEqual(['instance/a', undefined, 'instance/a']);
   expect(await read(START + 61 * 60_000, [])).toEqual([undefined, undefined]);
 });
+
+it('what its cloud has ended, and forgets the tags of, is still whose it was, until somebody else runs under its name', async () => {
+  const { db, stores } = await testBursar({ now: START });
+  const teamOf = ({ labels }: FleetTarget): string => labels['team'] ?? 'unallocated';
+  const read = async (minutes: number, over: Partial<FleetTarget>) => {
+    const targets = [instance('a', { labels: {}, ...over })];
+    const reading = { at: START + minutes * 60_000, targets, complete: true, problems: [] };
+    await stores.fleet.save(db, 'default', 'cloud', reading, teamOf);
+    const [row] = await db.query<{ team: string; labels: unknown }>(
+      `select team, body -> 'labels' as labels from fleet_target`,
+    );
+    return [row?.team, row?.labels];
+  };
+  const labels = { team: 'lab', 'bursar.io/workload-kind': 'training' };
+  const ended = { by: 'cloud', because: 'Server.SpotInstanceTermination' } as const;
+  expect(await read(0, { labels })).toEqual(['lab', labels]);
+  expect(await read(1, { state: 'stopping', ended })).toEqual(['lab', labels]);
+  expect(await read(2, { state: 'gone', ended })).toEqual(['lab', labels]);
+  expect(await read(3, { state: 'gone', ended })).toEqual(['lab', labels]);
+  expect(await stores.workloads.namesOf(db, 'default', 'lab')).toEqual(['instance/a']);
+  // A machine that runs without tags has none.
+  expect(await read(4, {})).toEqual(['unallocated', {}]);
+});

@@ -12,6 +12,7 @@ import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
 import type { MeasuredResource } from '../../store/fleet/measured.js';
+import { ownEnd } from '../../store/action/own-stops.js';
 import type { Stores } from '../../store/stores.js';
 
 export interface Known {
@@ -79,7 +80,7 @@ export async function knownBy(
       known: [`no connection knows it; ${proposed.policy} proposes something of it`],
     };
   const gone = await fleet.goneNamed(db, organisation, asked, now - MEASURED_MS);
-  if (gone !== null) return ofGone(gone);
+  if (gone !== null) return ofGone(gone, await ownEnd(db, organisation, gone.connection, gone.seen.target));
   const own = all.filter((each) => each.team === asked);
   if (own.length === 0 && (await organisations.team(db, organisation, asked)) === null)
     throw missing(`nothing is known by the name ${asked}: no team, budget or target, and no GPU measured within a day`);
@@ -97,12 +98,17 @@ export async function knownBy(
 }
 
 /** What has left the fleet lately: by whom, and what follows. */
-function ofGone({ seen, connection, team, goneAt }: SeenTarget): Known {
+function ofGone(
+  { seen, connection, team, goneAt }: SeenTarget,
+  own: { readonly id: string; readonly kind: string } | null,
+): Known {
   const { ended, target } = seen;
   const by =
-    ended === undefined
-      ? 'its cloud does not say by whom'
-      : `${ended.by === 'cloud' ? 'its cloud took it away' : 'somebody ended it, and what somebody ends is not replaced'} (${ended.because})`;
+    own !== null && ended?.by !== 'cloud'
+      ? `Bursar ended it (${own.kind} of ${own.id}): bursar actions show ${own.id} says why${own.kind === 'replace' ? ', and what runs in its place' : ''}`
+      : ended === undefined
+        ? 'its cloud does not say by whom'
+        : `${ended.by === 'cloud' ? 'its cloud took it away' : 'somebody ended it, and what somebody ends is not replaced'} (${ended.because})`;
   return {
     kind: 'target',
     target,

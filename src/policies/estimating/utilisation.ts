@@ -161,6 +161,23 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
   ];
 }
 
+/** Whose bound keeps it: the group's own, the document's, or that a target leaves one to measure. */
+function boundOf(
+  { fleet }: WorkloadView,
+  { minReplicas, maxReplicas }: Target,
+  { wished, current }: TargetPlan,
+): string {
+  const [least, most] = [fleet?.minReplicas ?? 0, fleet?.maxReplicas ?? Infinity];
+  if (wished > current)
+    return maxReplicas !== undefined && maxReplicas < most
+      ? `the document's maxReplicas of ${maxReplicas} keeps it`
+      : `its own most of ${most} keeps it`;
+  if (minReplicas !== undefined && minReplicas > least) return `the document's minReplicas of ${minReplicas} keeps it`;
+  return least >= 1
+    ? `its own least of ${least} keeps it`
+    : 'a target keeps one replica, of which nothing is measured where there is none; a schedule, a brake or a person takes it to 0';
+}
+
 export function explainUtilisation(view: PolicyView, one: WorkloadView, target: Target): TargetExplanation {
   const tracked = track(view, one, target);
   if ('code' in tracked) return { target: one.workload, saw: [], leftAlone: tracked };
@@ -172,7 +189,7 @@ export function explainUtilisation(view: PolicyView, one: WorkloadView, target: 
   if (plan.replicas !== plan.current) return { target: one.workload, saw, leftAlone: null };
   const isBound = plan.heldBy === 'nothing' && plan.wished !== plan.current;
   const why: Readonly<Record<TargetPlan['heldBy'], readonly [code: string, message: string]>> = {
-    nothing: isBound ? ['bounds', 'its bounds keep it'] : ['as-wanted', 'it is within the tolerance'],
+    nothing: isBound ? ['bounds', boundOf(one, target, plan)] : ['as-wanted', 'it is within the tolerance'],
     'unmeasured replicas': [
       'not-all-measured',
       `the measured ones alone would change its size, and with what is assumed of the others they do not`,
@@ -188,6 +205,10 @@ export function explainUtilisation(view: PolicyView, one: WorkloadView, target: 
   return {
     target: one.workload,
     saw,
-    leftAlone: left(code, message, `${target.metric} beyond the tolerance for so long`),
+    leftAlone: left(
+      code,
+      message,
+      isBound ? 'another bound, set where that one is' : `${target.metric} beyond the tolerance for so long`,
+    ),
   };
 }

@@ -139,7 +139,7 @@ export class Effects {
       case 'replace':
         return seen.labels[GROUP_TAG] !== undefined || effect.group !== null
           ? this.replaceMember(region, id)
-          : startAnother(this.clients, { region, id }, token, seen.launch);
+          : startAnother(this.clients, { region, id }, token, seen);
       case 'resize':
         if (seen.state !== 'stopped')
           return refused('not-stopped', `${id} is ${seen.state}: its type can be changed only while it is stopped`);

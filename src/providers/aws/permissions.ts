@@ -15,6 +15,7 @@ import {
   DescribePoliciesCommand,
 } from '@aws-sdk/client-auto-scaling';
 import {
+  DescribeInstanceAttributeCommand,
   DescribeInstancesCommand,
   DescribeInstanceStatusCommand,
   DescribeInstanceTypesCommand,
@@ -90,6 +91,8 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
 
 /** Rehearsals on an instance, by permission. */
 const REHEARSALS: Readonly<Record<string, (ec2: EC2Client, instance: Instance) => Promise<unknown>>> = {
+  'ec2:DescribeInstanceAttribute': (ec2, { InstanceId }) =>
+    ec2.send(new DescribeInstanceAttributeCommand({ InstanceId, Attribute: 'userData', ...DRY })),
   'ec2:StopInstances': (ec2, { InstanceId = '' }) =>
     ec2.send(new StopInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
   'ec2:StartInstances': (ec2, { InstanceId = '' }) =>

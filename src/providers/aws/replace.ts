@@ -12,6 +12,7 @@ import {
   type Instance,
   type ResponseLaunchTemplateData,
   type RunInstancesCommandInput,
+  type SpotMarketOptions,
 } from '@aws-sdk/client-ec2';
 import { Failure, unavailable } from '../../core/errors.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
@@ -21,24 +22,26 @@ import { acting, refused } from './failures.js';
 import { readTemplate } from './groups.js';
 import { readInstances } from './instances.js';
 import { instanceOf, templateOf, type Template } from './launch.js';
+import { NOTHING_OWN, ownOf, OWN_PERMISSIONS, type Own } from './own-settings.js';
 import { labelsOf, TOKEN_TAG } from './targets.js';
 
 const RUN = 'ec2:RunInstances';
 const END = 'ec2:TerminateInstances';
-export const REPLACE_PERMISSIONS: readonly string[] = [RUN, END, 'ec2:CreateTags', 'iam:PassRole'];
+export const REPLACE_PERMISSIONS: readonly string[] = [RUN, END, 'ec2:CreateTags', 'iam:PassRole', ...OWN_PERMISSIONS];
 
 /**
  * Starts one like the instance under the token, then ends the instance. One that was started under the token before (its
  * answer was lost, or the old one could not be ended) is not asked for again: the tags and the template that the request
  * is made of may have changed since, and EC2 takes the token for no other request (IdempotentParameterMismatch).
- * @param launch how it was made, as it was told before: EC2 forgets the network of what is terminated
+ * @param kept how it was made, and its tags, as they were told before: EC2 forgets the network of what is terminated, and
+ *   its tags after a while
  * @throws Failure where nothing was started
  */
 export async function startAnother(
   clients: Clients,
   { region, id }: { readonly region: string; readonly id: string },
   token: string,
-  launch: FleetTarget['launch'],
+  kept: Pick<FleetTarget, 'launch' | 'labels'>,
 ): Promise<EffectOutcome> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [id] }] });
   if (found === undefined) return refused('not-found', `${id} is not there`);
@@ -47,14 +50,14 @@ export async function startAnother(
     return hasEnded(earlier)
       ? endedAgain(id, earlier)
       : endOld(clients, { region, id }, inPlaceOf(id, earlier), earlier);
-  const labels = labelsOf(found.instance.Tags);
+  const labels = (found.instance.Tags ?? []).length === 0 ? kept.labels : labelsOf(found.instance.Tags);
   const from = templateOf(labels);
   if (from === null)
     return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
   const template = await readTemplate(clients, region, { LaunchTemplateId: from.template, Version: from.version });
   if (template === null)
     return refused('no-launch-template', `the launch template ${from.template}, version ${from.version}, is gone`);
-  const instance = instanceOf(launch, found.instance);
+  const instance = instanceOf(kept.launch, found.instance);
   const why = whyNotLike(instance, template);
   if (why !== null) return refused(...why);
   const ec2 = clients.ec2(region, 'act');
@@ -66,13 +69,14 @@ export async function startAnother(
   );
   if (allowed.kind === 'unknown') throw unavailable(`whether ${id} may be ended could not be asked: ${allowed.detail}`);
   if (allowed.kind === 'refused' && allowed.code !== 'DryRunOperation') return allowed;
+  const own = await ownOf(clients, region, instance, template);
   let successor: Instance = {};
   const started = await acting(
     RUN,
-    () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token))),
+    () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token, own))),
     (answer) => {
       successor = answer.Instances?.[0] ?? {};
-      return `${inPlaceOf(id, successor)}${leftBehind(instance)}`;
+      return `${inPlaceOf(id, successor)}${leftBehind(instance)}${own.lacks.map((why) => `; ${why}`).join('')}`;
     },
   );
   if (started.kind !== 'taken') return started;
@@ -141,13 +145,15 @@ function leftBehind({ BlockDeviceMappings = [] }: Instance): string {
  * The request for another instance like one, under a token: by its template, and by what it was launched with beside
  * the template (network, security groups, image, profile, key pair, placement). An interface of the template takes the
  * place of the subnet and the groups, which may not be named beside it (Amazon EC2 API Reference, "RunInstances").
- * What no reading tells is the template's: user data, credits, options of the market.
+ * What it has of its own beside these (volumes, user data, its highest price) is read when it is replaced; what cannot be
+ * read is the template's, and said.
  */
 export function likeIt(
   instance: Instance,
   labels: Readonly<Record<string, string>>,
   from: Template & { readonly data: ResponseLaunchTemplateData },
   token: string,
+  own: Own = NOTHING_OWN,
 ): RunInstancesCommandInput {
   const kept = Object.entries(labels).filter(([key]) => !key.startsWith('aws:') && key !== TOKEN_TAG);
   const { ImageId, InstanceType, KeyName, IamInstanceProfile, EbsOptimized, Placement, SubnetId } = instance;
@@ -174,7 +180,14 @@ export function likeIt(
             Groups: groups.length === 0 ? one.Groups : groups,
           })) as RunInstancesCommandInput['NetworkInterfaces'],
         }),
-    InstanceMarketOptions: isSpot ? { MarketType: 'spot' } : undefined,
+    BlockDeviceMappings: own.volumes,
+    UserData: own.userData,
+    InstanceMarketOptions:
+      instance.InstanceLifecycle === 'spot' && own.maxPrice !== undefined
+        ? { MarketType: 'spot', SpotOptions: { ...spotOptionsOf(from.data), MaxPrice: own.maxPrice } }
+        : isSpot
+          ? { MarketType: 'spot' }
+          : undefined,
     TagSpecifications: [
       {
         ResourceType: 'instance' as const,
@@ -183,6 +196,10 @@ export function likeIt(
     ],
   };
 }
+
+/** How a template asks for spot, which options of a request replace as a whole. */
+const spotOptionsOf = ({ InstanceMarketOptions }: ResponseLaunchTemplateData): SpotMarketOptions =>
+  (InstanceMarketOptions?.SpotOptions ?? {}) as SpotMarketOptions;
 
 /** Where it stands beside its zone, which the subnet says: a group, and hardware of its own. */
 function placed(placement: Instance['Placement']): RunInstancesCommandInput['Placement'] {

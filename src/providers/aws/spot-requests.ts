@@ -54,7 +54,8 @@ export async function withSpotRequests(
   });
 }
 
-async function requestsOf(
+/** Requests of a region by their ids. @throws Failure */
+export async function requestsOf(
   clients: Clients,
   region: string,
   ids: readonly string[],

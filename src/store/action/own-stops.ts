@@ -4,6 +4,7 @@
  *
  * A machine that started and stopped again between two readings shows it by its launch, where its provider says it.
  */
+import type { EffectKind } from '../../core/fleet/fleet.js';
 import type { OwnStop } from '../../core/policy/policy.js';
 import type { Queryable } from '../database.js';
 import { moves } from '../fleet/moving.js';
@@ -25,4 +26,20 @@ export async function ownStops(db: Queryable, organisation: string, team: string
     [organisation, team],
   );
   return rows.map((row) => ({ ...row, at: row.at.getTime() }));
+}
+
+/** The newest action that may have ended a target: clouds name whoever asked, and that may have been this installation. */
+export async function ownEnd(
+  db: Queryable,
+  organisation: string,
+  connection: string,
+  target: string,
+): Promise<{ readonly id: string; readonly kind: EffectKind } | null> {
+  const [found] = await db.query<{ readonly id: string; readonly kind: EffectKind }>(
+    `select id, effect ->> 'kind' as kind from action where organisation = $1 and connection = $2 and target = $3
+       and asked_at is not null and state not in ('refused', 'failed') and effect ->> 'kind' in ('terminate', 'replace')
+     order by no desc limit 1`,
+    [organisation, connection, target],
+  );
+  return found ?? null;
 }

@@ -67,14 +67,17 @@ const COLUMNS = `connection, team, target, body, first_seen_at as first, seen_at
 
 /** A part of a target that stays as it was known where it is ending and its cloud tells no more of it. */
 const keptOf = (field: string): string =>
-  `case when excluded.body ->> 'state' in ('stopping', 'gone') and coalesce(excluded.body -> '${field}', '[]') in ('[]', 'null') and fleet_target.body ? '${field}'
+  `case when excluded.body ->> 'state' in ('stopping', 'gone') and coalesce(excluded.body -> '${field}', '[]') in ('[]', '{}', 'null') and fleet_target.body ? '${field}'
     then jsonb_build_object('${field}', fleet_target.body -> '${field}') else '{}' end`;
 
 /**
- * How a machine was made, and its names and addresses, of which EC2 forgets all when it has ended: what ends is what has
- * to be made anew, and what its exporter went by.
+ * How a machine was made, its tags, and its names and addresses, of which EC2 forgets all when it has ended: what ends is
+ * what has to be made anew, for whom, and what its exporter went by.
  */
-const KEPT_BODY = `excluded.body || ${['launch', 'knownAs', 'network'].map(keptOf).join(' || ')}`;
+const KEPT_BODY = `excluded.body || ${['launch', 'knownAs', 'network', 'labels'].map(keptOf).join(' || ')}`;
+/** Whose it was, where the tags that say so are forgotten. */
+const KEPT_TEAM = `case when excluded.body ->> 'state' in ('stopping', 'gone') and coalesce(excluded.body -> 'labels', '{}') in ('{}', 'null')
+  and coalesce(fleet_target.body -> 'labels', '{}') not in ('{}', 'null') then fleet_target.team else excluded.team end`;
 
 /** A machine that its cloud has taken away within the hour before the last reading: it may be replaced. */
 const takenLately = (table: string): string =>
@@ -121,7 +124,7 @@ export class FleetStore implements TargetFinder {
       `insert into fleet_target (organisation, connection, target, resource, team, body, first_seen_at, seen_at, gone_at)
        select $1, $2, target, resource, team, body, $3, $3, case when body ->> 'state' = 'gone' then $3::timestamptz end
        from unnest($4::text[], $5::text[], $6::text[], $7::jsonb[]) as t(target, resource, team, body)
-       on conflict (organisation, connection, target) do update set resource = excluded.resource, team = excluded.team, body = ${KEPT_BODY}, seen_at = excluded.seen_at, missed = 0,
+       on conflict (organisation, connection, target) do update set resource = excluded.resource, team = ${KEPT_TEAM}, body = ${KEPT_BODY}, seen_at = excluded.seen_at, missed = 0,
          gone_at = case when excluded.gone_at is not null then coalesce(fleet_target.gone_at, excluded.gone_at) end,
          changed_at = case when (fleet_target.body -> 'state', fleet_target.body #> '{replicas,desired}') is distinct from (excluded.body -> 'state', excluded.body #> '{replicas,desired}')
            then excluded.seen_at else fleet_target.changed_at end,
@@ -406,19 +409,27 @@ export class FleetStore implements TargetFinder {
     return rows.flatMap(({ body }) => (groupOf(body) === group ? [body] : []));
   }
 
-  /** How a target was made, and its cloud's word that it is not well, as they were last told. */
+  /** How a target was made, its labels, and its cloud's word that it is not well, as they were last told. */
   async keptOf(
     db: Queryable,
     organisation: string,
     connection: string,
     target: string,
-  ): Promise<Pick<FleetTarget, 'launch' | 'unwell'>> {
-    const [row] = await db.query<{ launch: FleetTarget['launch'] | null; unwell: string | null }>(
-      `select body -> 'launch' as launch, body ->> 'unwell' as unwell from fleet_target where organisation = $1 and connection = $2 and target = $3`,
+  ): Promise<Pick<FleetTarget, 'launch' | 'unwell'> & Partial<Pick<FleetTarget, 'labels'>>> {
+    const [row] = await db.query<{
+      launch: FleetTarget['launch'] | null;
+      unwell: string | null;
+      labels: FleetTarget['labels'] | null;
+    }>(
+      `select body -> 'launch' as launch, body ->> 'unwell' as unwell, body -> 'labels' as labels from fleet_target where organisation = $1 and connection = $2 and target = $3`,
       [organisation, connection, target],
     );
-    const { launch = null, unwell = null } = row ?? {};
-    return { ...(launch === null ? {} : { launch }), ...(unwell === null ? {} : { unwell }) };
+    const { launch = null, unwell = null, labels = null } = row ?? {};
+    return {
+      ...(launch === null ? {} : { launch }),
+      ...(unwell === null ? {} : { unwell }),
+      ...(labels === null ? {} : { labels }),
+    };
   }
 
   /** Commitments that hold, as the connections last saw them. */

@@ -91,6 +91,20 @@ describe('a target', () => {
     expect(tracked(4, 1, 4, { gpusPerReplica: null })).toMatchObject({ replicas: null, left: 'gpus-unknown' });
   });
 
+  it('says whose bound keeps it', () => {
+    const kept = (ready: number, value: number, over: Partial<FleetFacts>, target: object) => {
+      const one = group(fleet(ready, over), ofGpus(value, ready));
+      const view = exampleView({ workloads: [one] });
+      const given = tracking.params.parse({ target: { value: 0.7, ...target } });
+      return tracking.explain?.(view, given)[0]?.leftAlone?.message;
+    };
+    expect(kept(1, 0, { minReplicas: 0 }, {})).toMatch(/^a target keeps one replica/);
+    expect(kept(2, 0, { minReplicas: 2 }, {})).toBe('its own least of 2 keeps it');
+    expect(kept(2, 0, { minReplicas: 0 }, { minReplicas: 2 })).toBe("the document's minReplicas of 2 keeps it");
+    expect(kept(6, 1, {}, {})).toBe('its own most of 6 keeps it');
+    expect(kept(4, 1, {}, { maxReplicas: 4 })).toBe("the document's maxReplicas of 4 keeps it");
+  });
+
   it('takes what somebody sends as said of all', () => {
     const sent = group(fleet(4), minutes(steady(1, 10)), { gpusPerReplica: null });
     expect(asked(tracking, sent, SEVENTY).replicas).toBe(6);
