@@ -76,7 +76,7 @@ export async function startAnother(
     () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token, own))),
     (answer) => {
       successor = answer.Instances?.[0] ?? {};
-      return `${inPlaceOf(id, successor)}${leftBehind(instance)}${own.lacks.map((why) => `; ${why}`).join('')}`;
+      return `${inPlaceOf(id, successor)}${leftBehind(instance)}${own.lacks.map((lack) => `; ${lack}`).join('')}`;
     },
   );
   if (started.kind !== 'taken') return started;
