@@ -117,16 +117,18 @@ async function unsettledWork(db: Queryable, organisation: string, query: DoubtQu
        count(*) filter (where stage = any($3::text[]))::int as whole, count(parked_at)::int as parked
      from work where organisation = $1 and done < wanted and not_before <= $7 and (stage = any($3::text[]) or stage = any($2::text[])
        and ($4::text is null or right(key, 10) >= $4) and ($5::text is null or right(key, 10) < $5)
-       and ($6::text[] is null or lane = any($6::text[])))`,
+       and ($6::text[] is null or lane = any($6::text[]) or lane = $8 and exists (select 1 from delivery v
+         where v.organisation = $1 and v.scope is not null and not v.closed)))`,
     [
       organisation,
       OF_DAYS,
       OF_NONE,
       shiftDay(query.from, -1),
       shiftDay(query.to, 1),
-      // A meter that knows no team may stand for lines of theirs.
-      query.teams === null ? null : [...query.teams, UNALLOCATED],
+      query.teams,
       formatInstant(now + SOON_MS),
+      // A meter that knows no team may stand for lines of a bill that are theirs.
+      UNALLOCATED,
     ],
   );
   return found ?? { days: 0, whole: 0, parked: 0 };
