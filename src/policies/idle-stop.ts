@@ -23,7 +23,7 @@ import {
 } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
-import { activityOf } from '../planning/idle/samples.js';
+import { activityOf, HOUSEKEEPING_PERCENT, WORKING_PERCENT } from '../planning/idle/samples.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
 import {
   evidenceAt,
@@ -115,7 +115,7 @@ const HELD_RATIO = 0.1;
 
 function judge(view: PolicyView, resource: ResourceView, given: Params): Judged {
   const { hourlyNanos } = resource;
-  const found = aboutMachine(resource, given) ?? aboutEvidence(view, resource, given);
+  const found = aboutMachine(view, resource, given) ?? aboutEvidence(view, resource, given);
   if (found !== null) return found;
   if (hourlyNanos === null)
     return left(
@@ -126,7 +126,7 @@ function judge(view: PolicyView, resource: ResourceView, given: Params): Judged 
       'a price of its provider, SKU, region and term (bursar prices), and a connection that knows the machine',
     );
   const { replay, doubt } = verdict(view, resource, given);
-  if (replay.open === null) return notIdle(replay.last, given);
+  if (replay.open === null) return notIdle(resource, replay.last, given);
   const unsaid = resource.workload === null ? aboutUnsaid(resource, replay, replay.open, given) : null;
   if (unsaid !== null) return unsaid;
   return doubt === null ? { replay, open: replay.open, hourlyNanos } : doubtful(doubt);
@@ -176,19 +176,32 @@ function doubtful({ at, because }: Doubt): LeftAlone {
   };
 }
 
+/**
+ * A group that may be empty is taken to none by nothing that follows its load, as nothing is measured of none: it would
+ * never come back.
+ */
+const ofGroup = (view: PolicyView, group: string): LeftAlone =>
+  left(
+    'member',
+    `it is one of the machines of ${group}, which would bring another`,
+    view.workloads.find(({ workload }) => workload === group)?.fleet?.minReplicas === 0
+      ? `for all but one machine a policy that scales ${group} (target-tracking, step-scaling); for the last one, which ` +
+          'those keep, a schedule (running: false), or a person: the group itself may have none'
+      : `a policy that scales ${group} (target-tracking, step-scaling)`,
+  );
+
 /** What the fleet says against a stop. */
-function aboutMachine({ machine, gpus }: ResourceView, { losesLocalDisks }: Params): LeftAlone | null {
+function aboutMachine(
+  view: PolicyView,
+  { machine, gpus }: ResourceView,
+  { losesLocalDisks }: Params,
+): LeftAlone | null {
   if (machine === undefined) return null;
   const { state, group } = machine;
   // An exporter may go on for a while after its machine was stopped.
   if (state === 'stopped' || state === 'stopping' || state === 'gone')
     return left('not-running', `it is ${state}`, 'that it runs again');
-  if (group !== null)
-    return left(
-      'member',
-      `it is one of the machines of ${group}, which would bring another`,
-      `a policy that scales ${group} (target-tracking, step-scaling)`,
-    );
+  if (group !== null) return ofGroup(view, group);
   if (machine.stopSaving?.saves === 'nothing')
     return left('paid-in-advance', machine.stopSaving.because, 'the end of what it is paid for');
   if (machine.localDisks === true && !losesLocalDisks)
@@ -253,11 +266,33 @@ function aboutEvidence(
       );
 }
 
-function notIdle({ reason, quietMinutes, falseStopProbability }: IdleDecision, given: Params): LeftAlone {
+const percent = (value: number): string => `${Number(value.toPrecision(2))} %`;
+
+/** What works, or counts as working while nobody says what it runs. */
+function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: Params): LeftAlone {
+  const busy = (readings.at(-1)?.gpuUtilisationRatio ?? 1) * 100;
+  const requests = readings.at(-1)?.requestsPerSecond ?? null;
+  return workload !== null || requests !== null || busy >= WORKING_PERCENT
+    ? left('working', 'its GPUs work', `no work for ${minimumQuietMinutes} minutes or more`)
+    : left(
+        'working',
+        `its GPUs work at ${percent(busy)}: from ${percent(HOUSEKEEPING_PERCENT)} on is work while nobody says what it ` +
+          'runs, as a small service looks like that',
+        `a label that says what it runs (bursar.io/workload-kind): what is no service works from ` +
+          `${percent(WORKING_PERCENT)} on; or less than ${percent(HOUSEKEEPING_PERCENT)} for ` +
+          `${minimumQuietMinutes} minutes or more`,
+      );
+}
+
+function notIdle(
+  resource: ResourceView,
+  { reason, quietMinutes, falseStopProbability }: IdleDecision,
+  given: Params,
+): LeftAlone {
   const quiet = `quiet for ${Math.round(quietMinutes)} minutes`;
   switch (reason) {
     case 'working':
-      return left('working', 'its GPUs work', `no work for ${given.minimumQuietMinutes} minutes or more`);
+      return atWork(resource, given);
     case 'too-soon':
       return left('too-soon', quiet, `${given.minimumQuietMinutes} minutes of quiet (minimumQuietMinutes)`);
     case 'may-return':
@@ -321,6 +356,13 @@ function measuresOf({ gpuUtilisationRatio: busy, powerWatts, memoryUsedMib, requ
   ].join(', ');
 }
 
+/** Parts of cards that were measured are not counted as cards: then what the machine has, where that is known. */
+function cardsOf({ gpus, gpuModel, machine }: ResourceView): string {
+  const count = gpus ?? machine?.gpus ?? null;
+  const model = gpuModel ?? 'GPU';
+  return count === null ? `${model === 'GPU' ? '' : `${model} `}GPUs have` : `${count} x ${model} has`;
+}
+
 function proposal(
   view: PolicyView,
   resource: ResourceView,
@@ -336,7 +378,7 @@ function proposal(
     action: 'Stop',
     target: resource.resource,
     change: { replicas: 0 },
-    title: `Stop ${resource.resource}: its ${resource.gpus ?? 'GPUs'} x ${resource.gpuModel ?? 'GPU'} has done nothing for ${Math.round(last.quietMinutes)} minutes`,
+    title: `Stop ${resource.resource}: its ${cardsOf(resource)} done nothing for ${Math.round(last.quietMinutes)} minutes`,
     monthlySavings: unsaved === null ? savings(hourlyNanos, result, watchedMinutes) : null,
     monthlyCost: monthlyCostOf(Number(hourlyNanos)),
     computation: {

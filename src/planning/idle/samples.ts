@@ -26,7 +26,7 @@ export interface IdleSample {
 export type Activity = 'working' | 'quiet' | 'unknown';
 
 /** Utilisation that is work whoever causes it; driver housekeeping stays below (data/h200-telemetry: 4 % at most). */
-const WORKING_PERCENT = 5;
+export const WORKING_PERCENT = 5;
 
 /**
  * NVIDIA DCGM's DCGM_INT64_BLANK and its variants (dcgm_structs.h), 2^63 - 1 - 15 and the codes after it, as a double
@@ -48,7 +48,7 @@ export const isService = (workload: string | null): boolean =>
   workload !== null && /infer|serv|api|endpoint|online|chat/i.test(workload);
 
 /** Averages of a process that only holds memory stay below this; a service at 2 requests/s averages 0.5 %. */
-const HOUSEKEEPING_PERCENT = 0.2;
+export const HOUSEKEEPING_PERCENT = 0.2;
 
 /**
  * Judges one sample by itself. A service answering requests works, whatever its utilisation; a service whose requests
