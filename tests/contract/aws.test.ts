@@ -27,6 +27,7 @@ import {
   reading,
   reply,
   sent,
+  TestClock,
   signedBy,
 } from '../support/aws-wire.js';
 import { WireServer } from '../support/wire-server.js';
@@ -157,6 +158,41 @@ describe("a group's own settings", () => {
       expect(targets.find(({ target }) => target === 'asg/us-east-1/serve-g5')?.replicas?.ready).toBe(1);
     },
   );
+
+  it('cost one question for the policies of a region, by pages, and one for the hooks of a group in ten minutes', async () => {
+    playFleet(server);
+    const page = (of: string): string => `</ScalingPolicies><NextToken>${of}</NextToken>`;
+    const other = { '<AutoScalingGroupName>serve-g5': '<AutoScalingGroupName>train-p4d' };
+    server.on(call('DescribePolicies'), reply('describe-policies.xml', { '</ScalingPolicies>': page('p2'), ...other }));
+    server.on(call('DescribePolicies', { NextToken: 'p2' }), reply('describe-policies.xml'));
+    const clock = new TestClock();
+    const connection = connect(reading(server), clock);
+    const policiesOf = async (): Promise<unknown> =>
+      Object.fromEntries(
+        (await connection.fleet()).targets.flatMap(({ target, group }) =>
+          group === undefined ? [] : [[target, group.policies?.map(({ name }) => name)]],
+        ),
+      );
+    const asked = () => [sent(server, 'DescribePolicies').length, sent(server, 'DescribeLifecycleHooks').length];
+    const both = {
+      'asg/us-east-1/serve-g5': ['cpu-50', 'queue-steps'],
+      'asg/us-east-1/train-p4d': ['cpu-50', 'queue-steps'],
+    };
+    expect(await policiesOf()).toMatchObject(both);
+    const groups = asked()[1]!;
+    expect(asked()).toEqual([2, groups]);
+    expect(sent(server, 'DescribePolicies')[0]).toMatchObject({ MaxRecords: '100' });
+    clock.at += 9 * 60_000;
+    expect(await policiesOf()).toMatchObject(both);
+    expect(asked()).toEqual([4, groups]);
+    clock.at += 60_000;
+    await policiesOf();
+    expect(asked()).toEqual([6, 2 * groups]);
+    // Before acting both are read, whatever is kept.
+    await connection.target('asg/us-east-1/serve-g5');
+    expect(asked()[1]).toBe(2 * groups + 1);
+    expect(sent(server, 'DescribePolicies').at(-1)).toMatchObject({ AutoScalingGroupName: 'serve-g5' });
+  });
 
   it('are not known where they may not be read, and rule out a share of spot where nothing mixes it', async () => {
     playFleet(server);

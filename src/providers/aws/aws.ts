@@ -14,6 +14,7 @@ import { Effects, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { Clients } from './clients.js';
 import { Commitments } from './commitments.js';
+import { ListedHooks } from './group-settings.js';
 import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { InstanceTypes } from './gpus.js';
 import { OFFER_PERMISSIONS, readOffers } from './offers.js';
@@ -45,6 +46,7 @@ export const provider: Provider = {
     const clients = new Clients(settings);
     const types = new InstanceTypes(clients);
     const commitments = new Commitments(clients, types);
+    const hooks = new ListedHooks(clients, clock);
     const effects = new Effects(clients, types, commitments, clock);
     const permissions = new Permissions(clients, types, settings.regions[0] ?? 'us-east-1');
     return {
@@ -58,7 +60,7 @@ export const provider: Provider = {
       bill: (from, to, partial) => readBill(clients, types, { from, to, now: clock.now() }, partial),
       spotHistory: (since, partial) => readSpotHistory(clients, types, since, partial),
       offers: (partial) => readOffers(clients, types, partial),
-      fleet: () => readFleet(clients, types, commitments, clock),
+      fleet: () => readFleet(clients, types, { commitments, hooks }, clock),
       target: async (target) => (await readTarget(clients, types, target)) ?? commitments.named(target, clock.now()),
       apply: (effect, token, before) => effects.apply(effect, token, before),
       outcome: (effect, token) => effects.outcome(effect, token),

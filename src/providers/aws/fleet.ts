@@ -10,7 +10,7 @@ import type { Clock } from '../../core/time.js';
 import type { Clients } from './clients.js';
 import { COMMITMENT_PERMISSIONS, type Commitments } from './commitments.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
-import { SETTINGS_PERMISSIONS } from './group-settings.js';
+import { SETTINGS_PERMISSIONS, type ListedHooks } from './group-settings.js';
 import { gpuGroups, GROUP_PERMISSION, readGroup, TEMPLATE_PERMISSION } from './groups.js';
 import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
 import { SPOT_REQUEST_PERMISSION, withSpotRequests } from './spot-requests.js';
@@ -28,11 +28,17 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   ...COMMITMENT_PERMISSIONS,
 ];
 
+/** What is not asked for at every reading. */
+export interface KeptBetweenReadings {
+  readonly commitments: Commitments;
+  readonly hooks: ListedHooks;
+}
+
 /** @throws Failure where nothing at all could be read: that of the first region */
 export async function readFleet(
   clients: Clients,
   types: InstanceTypes,
-  commitments: Commitments,
+  { commitments, hooks }: KeptBetweenReadings,
   clock: Clock,
 ): Promise<FleetReading> {
   const at = clock.now();
@@ -40,7 +46,7 @@ export async function readFleet(
   const parts = await Promise.all(
     clients.settings.regions.flatMap((region) => [
       readPart(`${region}: instances`, (lacks) => gpuInstances(clients, types, region, at, lacks)),
-      readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region, outOfService)),
+      readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region, outOfService, hooks)),
     ]),
   );
   const failures = parts.flatMap(({ what, failure }) => (failure === null ? [] : [{ what, failure }]));

@@ -15,7 +15,7 @@ import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { codeOf, reading, readingPages } from './failures.js';
 import type { InstanceTypes, TypeGpus } from './gpus.js';
-import { withSettings } from './group-settings.js';
+import { withSettingsListed, withSettingsNow, type ListedHooks } from './group-settings.js';
 import { groupTarget, labelsOf } from './targets.js';
 
 export const GROUP_PERMISSION = 'autoscaling:DescribeAutoScalingGroups';
@@ -50,16 +50,15 @@ export async function gpuGroups(
   types: InstanceTypes,
   region: string,
   outOfService: Map<string, string>,
+  hooks: ListedHooks,
 ): Promise<FleetTarget[]> {
   const found = await groupsAsTargets(clients, types, region, await readGroups(clients, region));
-  const targets: FleetTarget[] = [];
   for (const { group } of found)
     for (const { InstanceId, LifecycleState } of group.Instances ?? [])
       if (InstanceId !== undefined && LifecycleState !== undefined && LifecycleState !== 'InService')
         outOfService.set(InstanceId, `LifecycleState ${LifecycleState}`);
-  for (const { group, target, hasGpus } of found)
-    if (hasGpus !== false) targets.push(await withSettings(clients, region, group, target, 'listing'));
-  return targets;
+  const inFleet = found.filter(({ hasGpus }) => hasGpus !== false);
+  return withSettingsListed(clients, hooks, region, inFleet);
 }
 
 /** Null: AWS does not know it. @throws Failure */
@@ -70,7 +69,7 @@ export async function readGroup(
   name: string,
 ): Promise<FleetTarget | null> {
   const [found] = await groupsAsTargets(clients, types, region, await readGroups(clients, region, [name]));
-  return found === undefined ? null : withSettings(clients, region, found.group, found.target, 'acting');
+  return found === undefined ? null : withSettingsNow(clients, region, found);
 }
 
 /** Groups as targets, each with whether any of its types has a GPU (null: not known). @throws Failure */
