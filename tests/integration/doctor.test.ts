@@ -144,6 +144,39 @@ describe('doctor', async () => {
     expect(await evidence()).toMatchObject({ status: 'ok' });
   });
 
+  it('names what says by a tag whose it is and belongs to nobody, with the command that makes the rules', async () => {
+    const { db, stores } = bursar;
+    const teams = async () => (await doctor()).findings.find(({ check }) => check === 'teams');
+    const save = (team: string, ...labels: Record<string, string>[]): Promise<unknown> =>
+      db.transaction(async (tx) => {
+        clock.at += 1000;
+        const targets = labels.map((of, n) => ({ ...instance(`t-${n}`), labels: of }));
+        const reading = { at: clock.now(), complete: true, problems: [], targets };
+        await stores.fleet.save(tx, 'default', 'tagged', reading, () => team);
+        await stores.fleet.reassign(tx, 'default', 'tagged', () => team);
+      });
+    const all: Record<string, string>[] = [
+      { team: 'research' },
+      { team: 'research' },
+      { Team: "o'neil" },
+      { team: ' ' },
+      { cost: 'research' },
+    ];
+    await save(UNALLOCATED, ...all);
+    expect(await teams()).toMatchObject({
+      status: 'attend',
+      detail: expect.stringMatching(/: team=research \(2\), Team=o'neil \(1\)$/),
+      remedy:
+        `echo '[{"match":{"tag":{"key":"team","value":"research"}},"team":"research"},` +
+        `{"match":{"tag":{"key":"Team","value":"o'\\''neil"}},"team":"o'\\''neil"}]' > rules.json && bursar rules set rules.json`,
+    });
+    // Where rules hold, setting these alone would take those away.
+    await stores.organisations.saveRules(db, 'default', [{ match: { namespace: 'x' }, team: 'y' }], 'test');
+    expect((await teams())?.remedy).toMatch(/^add to the rules that hold .*"value":"research"/);
+    await save('research', ...all);
+    expect(await teams()).toBeUndefined();
+  });
+
   it('reads a cluster, and asks it what the two credentials may do', async () => {
     cluster.wire.on(
       ({ path }) => path.endsWith('/selfsubjectaccessreviews'),

@@ -1,0 +1,38 @@
+/**
+ * What doctor says of machines whose tag `team` names one while no rule gives them to it: a tag says nothing by itself.
+ * Reads only.
+ */
+import type { AllocationRule } from '../../core/cost/allocation.js';
+import { unallocatedByTeamTag, type TaggedTargets } from '../../store/fleet/tagged.js';
+import type { LocalBursar } from '../context.js';
+import { grouped } from '../table.js';
+import { attend, type Finding } from './finding.js';
+
+const MOST_SHOWN = 20;
+
+const ruleOf = ({ key, value }: TaggedTargets): AllocationRule => ({ match: { tag: { key, value } }, team: value });
+
+/** As a word of a POSIX shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Nothing is said where there is no such machine. */
+export async function teams({ stores, organisation }: LocalBursar): Promise<Finding[]> {
+  const found = await unallocatedByTeamTag(stores.db, organisation);
+  if (found.length === 0) return [];
+  const { rules } = await stores.organisations.rules(stores.db, organisation);
+  const shown = found
+    .slice(0, MOST_SHOWN)
+    .map(({ key, value, targets }) => `${key}=${value} (${grouped(targets)})`)
+    .join(', ');
+  const wanted = JSON.stringify(found.map(ruleOf));
+  const more = found.length > MOST_SHOWN ? `, and ${grouped(found.length - MOST_SHOWN)} more` : '';
+  return [
+    attend(
+      'teams',
+      `what runs has tags of teams and belongs to none, as no rule says so: ${shown}${more}`,
+      rules.length === 0
+        ? `echo ${quoted(wanted)} > rules.json && bursar rules set rules.json`
+        : `add to the rules that hold (bursar rules list --json), and set them (bursar rules set): ${wanted}`,
+    ),
+  ];
+}
