@@ -20,7 +20,7 @@ import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
 import { attend, ok, reasonOf, wrong, type Finding } from './finding.js';
-import { teams } from './teams.js';
+import { teamTags } from './teams.js';
 
 const MOST_SKEW_SECONDS = 5;
 const MOST_LAG_SECONDS = 600;
@@ -44,7 +44,7 @@ export async function examineDatabase(
     ...(await fleets(bursar, context, connected)),
     ...(await collected(bursar)),
     await evidence(bursar, context),
-    ...(await teams(bursar)),
+    ...(await teamTags(bursar)),
     await prices(bursar),
     ...(await unpriced(bursar, context)),
     ...(await doubts(bursar, context)),

@@ -16,7 +16,7 @@ const ruleOf = ({ key, value }: TaggedTargets): AllocationRule => ({ match: { ta
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Nothing is said where there is no such machine. */
-export async function teams({ stores, organisation }: LocalBursar): Promise<Finding[]> {
+export async function teamTags({ stores, organisation }: LocalBursar): Promise<Finding[]> {
   const found = await unallocatedByTeamTag(stores.db, organisation);
   if (found.length === 0) return [];
   const { rules } = await stores.organisations.rules(stores.db, organisation);
