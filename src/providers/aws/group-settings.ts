@@ -46,7 +46,7 @@ export class ListedHooks {
     private readonly clock: Clock,
   ) {}
 
-  async of(region: string, name: string): Promise<Hooks> {
+  async hooksOf(region: string, name: string): Promise<Hooks> {
     const now = this.clock.now();
     for (const [key, { at }] of this.kept) if (now - at >= HOOKS_KEPT_MS) this.kept.delete(key);
     const key = `${region}/${name}`;
@@ -85,7 +85,7 @@ export async function withSettingsListed(
   for (const { group, target } of groups) {
     const name = group.AutoScalingGroupName ?? '';
     const own = policies?.filter(({ AutoScalingGroupName }) => AutoScalingGroupName === name) ?? null;
-    targets.push(withSettings(group, target, await listed.of(region, name), own));
+    targets.push(withSettings(group, target, await listed.hooksOf(region, name), own));
   }
   return targets;
 }
