@@ -7,7 +7,7 @@
 import type { CostContext } from '../core/cost/cost.js';
 import { isUnclear, priceFromRecords, priceFromSums, surchargesOf } from '../core/cost/hour-pricing.js';
 import { dimensionKey, Grouping } from '../core/cost/rollup.js';
-import { carriedOver, linkRuns, recordKey, type CarriedRun, type Linked } from '../core/cost/run.js';
+import { carriedOver, linkRuns, recordKey, stopsAt, type CarriedRun, type Linked } from '../core/cost/run.js';
 import { DAY_MS, formatDay, HOUR_MS, hourOf } from '../core/time.js';
 import type { UsageRecord } from '../core/usage.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
@@ -32,6 +32,8 @@ export class DayPricing {
   /** What reaches into a day, as it is stored or was worked out here. */
   private readonly carried = new Map<string, readonly CarriedRun[]>();
   private readonly changed = new Set<string>();
+  /** Days and dimensions of which a record is corrected from the day's end on, as the day after tells. */
+  private readonly stopping = new Set<string>();
   private grouping: Grouping | null = null;
 
   constructor(
@@ -97,7 +99,11 @@ export class DayPricing {
     const { team, context } = this;
     const [hours, carried] = [this.hours.get(day) ?? [], this.carried.get(day) ?? []];
     const byRuns = new Set(carried.filter(({ matters }) => matters).map(({ dimension }) => dimension));
-    for (const hour of hours) if (isUnclear(hour.dimension, hour, context)) byRuns.add(hour.dimensionId);
+    for (const { dimension, stops } of this.carried.get(dayAfter(day, 1)) ?? [])
+      if (stops === true) byRuns.add(dimension);
+    for (const hour of hours)
+      if (isUnclear(hour.dimension, hour, context) || this.stopping.has(`${day} ${hour.dimensionId}`))
+        byRuns.add(hour.dimensionId);
     const lines = hours.flatMap((hour) =>
       byRuns.has(hour.dimensionId)
         ? []
@@ -113,8 +119,10 @@ export class DayPricing {
       const linked = linkRuns(
         records.get(id) ?? [],
         new Map(reaching.map(({ record, beforeMs }) => [record, beforeMs])),
+        startOf(day),
       );
       goesOn ||= isSeenOtherwise(reaching, linked, startOf(day));
+      if (linked.some((one) => stopsAt(one, startOf(day)))) this.stopping.add(`${dayAfter(day, -1)} ${id}`);
       const { lines: priced, carried: next } = this.priceDimension(id, day, own, linked, records.get(id) ?? []);
       lines.push(...priced);
       handsOn.push(...next);
@@ -195,8 +203,11 @@ function least(days: ReadonlySet<string>): string | null {
 /** Whether a run that ends at midnight for the day before goes on, or the other way round. */
 function isSeenOtherwise(reaching: readonly CarriedRun[], linked: readonly Linked[], midnight: number): boolean {
   const ends = new Map(
-    linked.filter(({ record }) => record.end === midnight).map((one) => [recordKey(one.record), one]),
+    linked.filter(({ record }) => record.end === midnight).map((one) => [recordKey(one.whole), one]),
   );
+  const known = new Set(reaching.flatMap(({ record, stops }) => (stops === true ? [record] : [])));
+  const stopping = [...ends].flatMap(([record, one]) => (stopsAt(one, midnight) ? [record] : []));
+  if (known.size !== stopping.length || stopping.some((record) => !known.has(record))) return true;
   return reaching.some(({ record, matters, continues }) => {
     const one = ends.get(record);
     return matters && one !== undefined && one.continues !== continues;

@@ -1,6 +1,7 @@
 /** Metered usage that is sent again, corrected, taken back or metered twice: what counts is what was stated last. */
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS } from '../../src/core/time.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
@@ -116,7 +117,7 @@ describe('usage at the command line', async () => {
     await expect(command.ask('imports', 'undo', first.import)).rejects.toThrow('undo that import first');
   });
 
-  it('that is shorter than an increment is taken back by its quantity: what was billed whole is less by that much', async () => {
+  it('that is shorter than an increment leaves two runs, each billed as it would be alone', async () => {
     const list =
       'provider,sku,region,term,gpus,price,currency,per,effectiveFrom,incrementSeconds,minimumSeconds\nAWS,whole,us-east-1,on-demand,8,36,USD,instance-hour,2020-01-01,3600,3600\n';
     await command.ask('prices', await command.file('whole.csv', list));
@@ -126,7 +127,31 @@ describe('usage at the command line', async () => {
     expect(await take(usage({ id: 'c1', corrects: 'r1', sku: 'whole', gpus: -8, ...half }))).toMatchObject({
       accepted: 1,
     });
-    expect(Number(await total())).toBe(54);
+    // Half an hour before it and an hour after it, by whole hours.
+    expect(Number(await total())).toBe(72);
+    expect(await take(usage({ id: 'c2', corrects: 'r1', sku: 'whole', gpus: -8, end: half.start }))).toMatchObject({
+      accepted: 1,
+    });
+    expect(Number(await total())).toBe(36);
+  });
+
+  it('is taken back of a run under an increment as if it had not run', async () => {
+    const list =
+      'provider,sku,region,term,gpus,price,currency,per,effectiveFrom,incrementSeconds\nAWS,whole,us-east-1,on-demand,8,36,USD,instance-hour,2020-01-01,3600\n';
+    await command.ask('prices', await command.file('whole.csv', list));
+    const at = (minute: number): string => `2026-10-05T00:${String(minute).padStart(2, '0')}:00Z`;
+    const quarter = (id: string, minute: number) =>
+      usage({ id, sku: 'whole', start: at(minute), end: at(minute + 15) });
+    await take(quarter('q1', 0), quarter('q2', 15), quarter('q3', 30));
+    expect(Number(await total())).toBe(36);
+    await take({ ...quarter('c3', 30), corrects: 'q3', gpus: -8 });
+    expect(Number(await total())).toBe(36);
+    // Two quarters apart are two runs.
+    const second = await take({ ...quarter('c2', 15), corrects: 'q2', gpus: -8 });
+    await take(quarter('q4', 30));
+    expect(Number(await total())).toBe(72);
+    await command.ask('imports', 'undo', second.import);
+    expect(Number(await total())).toBe(36);
   });
 
   const correction = (over: Readonly<Record<string, unknown>> = {}) => usage({ id: 'c1', corrects: 'r1', ...over });
@@ -324,6 +349,111 @@ describe('statements of usage', async () => {
         expect(await books(crooked)).toBe(await books(straight));
       }),
       { numRuns: 25, seed: 13 },
+    );
+  });
+
+  it('are charged with their corrections as what these leave would be, in any order, over hours and midnights', async () => {
+    const QUARTER = HOUR / 4;
+    const [increments, minimums] = [
+      [1800, 3600, 7200],
+      [0, 3600, 5400],
+    ];
+    const prices = increments.flatMap((incrementSeconds) =>
+      minimums.map((minimumSeconds) => {
+        const sku = `whole-${incrementSeconds}-${minimumSeconds}`;
+        return instancePrice('36', { sku, incrementSeconds, minimumSeconds });
+      }),
+    );
+    for (const bursar of [straight, crooked]) await bursar.setPrices(prices);
+    const costs = (bursar: TestBursar): Promise<unknown[]> =>
+      bursar.db.query(
+        `select team, hour, sum(quantity)::text as quantity, sum(nanos)::text as nanos from cost_hour
+         group by 1, 2 having sum(quantity) <> 0 or sum(nanos) <> 0 order by 1, 2`,
+      );
+    /** Around midnight: the records of three machines, and what is taken back of them. */
+    const drawn = fc.record({
+      increment: fc.constantFrom(...increments),
+      minimum: fc.constantFrom(...minimums),
+      runs: fc.array(
+        fc.record({
+          machine: fc.constantFrom('a', 'b'),
+          from: fc.integer({ min: 0, max: 24 }),
+          lengths: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
+          taken: fc.array(
+            fc.record({
+              of: fc.nat(3),
+              from: fc.nat(8),
+              length: fc.integer({ min: 1, max: 9 }),
+              gpus: fc.constantFrom(4, 8),
+            }),
+            { maxLength: 3 },
+          ),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+      order: fc.array(fc.nat(), { minLength: 8, maxLength: 8 }),
+    });
+    // From 22:15 to 2:00, of which what is after midnight is taken back: the day before ends otherwise than it was priced.
+    const afterMidnight = [{ of: 0, from: 7, length: 8, gpus: 8 }];
+    const atMidnight = {
+      runs: [{ machine: 'a', from: 5, lengths: [15], taken: afterMidnight }],
+      order: [0],
+      increment: 3600,
+      minimum: 0,
+    };
+    await fc.assert(
+      fc.asyncProperty(drawn, async ({ increment, minimum, runs, order }) => {
+        const records: UsageRecord[] = [];
+        const left: UsageRecord[] = [];
+        runs.forEach(({ machine, from, lengths, taken }, no) => {
+          let at = MONDAY + DAY_MS - 3 * HOUR + from * QUARTER;
+          lengths.forEach((length, part) => {
+            const id = `${machine}${no}-${part}`;
+            const [start, end] = [at, at + length * QUARTER];
+            at = end;
+            const gpus = Array.from({ length }, () => 8);
+            const common = { resource: machine, sku: `whole-${increment}-${minimum}` };
+            records.push(metered(id, { ...common, gpuParts: 8 * 7000, start, end }));
+            taken.forEach((one, which) => {
+              const [first, last] = [one.from, Math.min(one.from + one.length, length)];
+              const within = gpus.slice(first, last);
+              if (one.of !== part || first >= last || within.some((held) => held < one.gpus)) return;
+              for (let quarter = first; quarter < last; quarter++) gpus[quarter] = (gpus[quarter] ?? 0) - one.gpus;
+              const span = { start: start + first * QUARTER, end: start + last * QUARTER };
+              records.push(
+                metered(`${id}-c${which}`, { ...common, gpuParts: -one.gpus * 7000, ...span, corrects: id }),
+              );
+            });
+            let begun = 0;
+            for (let quarter = 1; quarter <= length; quarter++) {
+              if (quarter < length && gpus[quarter] === gpus[begun]) continue;
+              const span = { start: start + begun * QUARTER, end: start + quarter * QUARTER };
+              const gpuParts = (gpus[begun] ?? 0) * 7000;
+              if (gpuParts > 0) left.push(metered(`${id}-${begun}`, { ...common, gpuParts, ...span }));
+              begun = quarter;
+            }
+          });
+        });
+        for (const bursar of [straight, crooked]) await empty(bursar);
+        await straight.take(left);
+        await straight.runner.drain();
+        // A correction comes after what it corrects; everything else in any order, a few at a time.
+        let turn = 0;
+        const pick = (): number => order[turn++ % order.length] ?? 0;
+        const waiting = [...records];
+        const come = new Set<string>();
+        while (waiting.length > 0) {
+          const ready = waiting.filter(({ corrects }) => corrects === undefined || come.has(corrects));
+          const next = ready[pick() % ready.length] as UsageRecord;
+          waiting.splice(waiting.indexOf(next), 1);
+          come.add(next.id);
+          await crooked.take([next]);
+          if (pick() % 2 === 0) await crooked.runner.drain();
+        }
+        await crooked.runner.drain();
+        expect(await costs(crooked)).toEqual(await costs(straight));
+      }),
+      { numRuns: 25, seed: 7, examples: [[atMidnight]] },
     );
   });
 

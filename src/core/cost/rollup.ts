@@ -403,8 +403,10 @@ export class HourSums {
     if (record.storageMib !== null)
       sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(durationMs);
     if (networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + networkBytes;
+    // What a correction leaves of a run is told by the records alone.
+    if (record.corrects !== undefined) sum.addRun(1);
     if (!last) return;
     sum.records += 1;
-    sum.addRun(record.end - record.start);
+    if (record.corrects === undefined) sum.addRun(record.end - record.start);
   }
 }

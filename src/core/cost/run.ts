@@ -4,17 +4,22 @@
  *
  * A run is the records of one resource and one dimension (provider, account, SKU, region, term, ...) each of which
  * begins at the instant at which the one before it ends. Of several that end at one instant the one with as many GPUs
- * goes on, else the longest. The answer does not depend on the order of the records. Knows days only by what is carried
- * from one to the next: how long a run had been going on when a record of it began.
+ * goes on, else the longest. What a correction takes back was not run: a record goes in the pieces that its corrections
+ * leave of it, so that what is charged is what the records would cost without what was corrected away. The answer does
+ * not depend on the order of the records. Knows days only by what is carried from one to the next: how long a run had
+ * been going on when a record of it began.
  */
 import { billableMs } from './cost.js';
 import type { Price } from '../price/price.js';
 import type { UsageRecord } from '../usage.js';
 
-/** A record's place in its run. */
+/** A record's place in its run, or the place of a piece that corrections leave of it. */
 export interface Linked {
+  /** With the piece's time and GPUs. */
   readonly record: UsageRecord;
-  /** How long the run had been going on when the record began, milliseconds. */
+  /** What the piece is of: the record itself where nothing was corrected. */
+  readonly whole: UsageRecord;
+  /** How long the run had been going on when the piece began, milliseconds. */
   readonly beforeMs: number;
   /** Whether another record goes on where this one ends. */
   continues: boolean;
@@ -41,22 +46,71 @@ function compareRecords(a: UsageRecord, b: UsageRecord): number {
   );
 }
 
+interface Piece {
+  readonly record: UsageRecord;
+  readonly whole: UsageRecord;
+}
+
+/** What corrections leave of records with GPUs: pieces of less time or of fewer GPUs, none where nothing is left. */
+function piecesOf(records: readonly UsageRecord[]): Piece[] {
+  const ran = records.filter(({ gpuParts, start, end }) => gpuParts !== null && gpuParts > 0 && end > start);
+  const corrections = records.filter(({ corrects, gpuParts }) => corrects !== undefined && (gpuParts ?? 0) < 0);
+  if (corrections.length === 0) return ran.map((record) => ({ record, whole: record }));
+  const named = new Set(corrections.map(({ corrects }) => corrects));
+  const own = new Map<UsageRecord, UsageRecord[]>();
+  for (const record of [...ran].sort(compareRecords)) if (named.has(record.id)) own.set(record, []);
+  for (const correction of corrections.sort(compareRecords)) {
+    // Of two sources that have an id each: one that holds what is taken back.
+    const held = [...own].find(([record]) => record.id === correction.corrects && holds(record, correction));
+    held?.[1].push(correction);
+  }
+  return ran.flatMap((whole) => {
+    const taken = own.get(whole) ?? [];
+    return taken.length === 0 ? [{ record: whole, whole }] : piecesLeft(whole, taken);
+  });
+}
+
+const holds = (record: UsageRecord, { start, end, resource }: UsageRecord): boolean =>
+  record.start <= start && end <= record.end && record.resource === resource;
+
+function piecesLeft(whole: UsageRecord, taken: readonly UsageRecord[]): Piece[] {
+  const cuts = [...new Set([whole.start, whole.end, ...taken.flatMap(({ start, end }) => [start, end])])];
+  const bounds = cuts.sort((a, b) => a - b);
+  const pieces: UsageRecord[] = [];
+  for (const [at, end] of bounds.slice(1).entries()) {
+    const start = bounds[at] as number;
+    const over = taken.filter((one) => one.start <= start && end <= one.end);
+    const gpuParts = over.reduce((parts, one) => parts + (one.gpuParts ?? 0), whole.gpuParts ?? 0);
+    const last = pieces.at(-1);
+    if (last !== undefined && last.end === start && last.gpuParts === gpuParts)
+      pieces[pieces.length - 1] = { ...last, end };
+    else if (gpuParts > 0) pieces.push({ ...whole, start, end, gpuParts });
+  }
+  return pieces.map((record) => ({ record, whole }));
+}
+
 /**
  * The runs among records of one dimension. What has no length, no GPU or (a correction) less than none is in no run.
- * @param carried by `recordKey`: how long the run had been going on at the beginning of a record whose run began before
- *   the records at hand
+ * @param carried by `recordKey` of a whole record: how long its run had been going on when that record began, as the
+ *   records before those at hand have it
+ * @param midnight what is carried is of the pieces that hold this instant or end there
  */
-export function linkRuns(records: readonly UsageRecord[], carried: ReadonlyMap<string, number> = new Map()): Linked[] {
+export function linkRuns(
+  records: readonly UsageRecord[],
+  carried: ReadonlyMap<string, number> = new Map(),
+  midnight = Infinity,
+): Linked[] {
   const linked: Linked[] = [];
   /** Runs by what runs and by where they end. */
   const open = new Map<string, Linked[]>();
-  for (const record of [...records].sort(compareRecords)) {
-    if (record.gpuParts === null || record.gpuParts <= 0 || record.end <= record.start) continue;
+  for (const { record, whole } of piecesOf(records).sort((a, b) => compareRecords(a.record, b.record))) {
     const runner = runnerOf(record);
-    const before = takeLongest(open.get(`${record.start} ${runner}`), record.gpuParts);
+    const before = takeLongest(open.get(`${record.start} ${runner}`), record.gpuParts ?? 0);
     if (before !== null) before.continues = true;
     const own = before === null ? 0 : before.beforeMs + before.record.end - before.record.start;
-    const one: Linked = { record, beforeMs: carried.get(recordKey(record)) ?? own, continues: false };
+    const known = record.start < midnight && midnight <= record.end ? carried.get(recordKey(whole)) : undefined;
+    const beforeMs = known === undefined ? own : known + record.start - whole.start;
+    const one: Linked = { record, whole, beforeMs, continues: false };
     linked.push(one);
     const place = `${record.end} ${runner}`;
     const others = open.get(place);
@@ -99,8 +153,9 @@ export function countedMs(lengthMs: number, { incrementSeconds, minimumSeconds }
 /** A run that reaches midnight, as the next day has to know it. */
 export interface CarriedRun {
   readonly dimension: string;
-  /** The record that reaches midnight. */
+  /** The record that reaches midnight, or of which a piece does. */
   readonly record: string;
+  /** At the beginning of the record; below zero where the run began later in it, after a correction. */
   readonly beforeMs: number;
   /**
    * The seller would add something if nothing but the record followed, or the next day's record is no whole increment.
@@ -108,7 +163,13 @@ export interface CarriedRun {
   readonly matters: boolean;
   /** Whether a record goes on at midnight, as the day before knew it. */
   readonly continues: boolean;
+  /** The record goes on and is corrected from midnight on, as the day before knew it. */
+  readonly stops?: true;
 }
+
+/** Whether a piece ends at an instant because its record was corrected from there on. */
+export const stopsAt = ({ record, whole }: Linked, instant: number): boolean =>
+  record.end === instant && whole.end > instant;
 
 /** What a day hands on: the runs of one dimension that reach its end. */
 export function carriedOver(
@@ -118,10 +179,15 @@ export function carriedOver(
   priceAt: (instant: number) => Terms | null,
 ): CarriedRun[] {
   return linked.flatMap((one) => {
-    const { record, beforeMs, continues } = one;
+    const { record, whole, beforeMs, continues } = one;
     const price = record.start < dayEnd && record.end >= dayEnd ? priceAt(dayEnd - 1) : null;
     if (price === null) return [];
     const ends = record.end === dayEnd;
+    if (record !== whole) {
+      const lengthMs = countedMs(beforeMs + dayEnd - record.start, price);
+      const run = { dimension, record: recordKey(whole), beforeMs: lengthMs - (dayEnd - whole.start), matters: true };
+      return [{ ...run, continues: ends && continues, ...(stopsAt(one, dayEnd) ? { stops: true as const } : {}) }];
+    }
     const matters = ends ? addedMs(one, price) > 0 : beforeMs % (price.incrementSeconds * 1000) > 0;
     if (!matters && beforeMs === 0) return [];
     return [

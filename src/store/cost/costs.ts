@@ -145,12 +145,13 @@ export class CostStore {
     return new Map(
       rows.map(({ day, runs }) => [
         day,
-        runs.map(({ dimension, record, beforeMs, matters, continues }) => ({
+        runs.map(({ dimension, record, beforeMs, matters, continues, stops }) => ({
           dimension,
           record,
           beforeMs,
           matters,
           continues,
+          ...(stops === true ? { stops } : {}),
         })),
       ]),
     );
