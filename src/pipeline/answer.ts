@@ -13,6 +13,7 @@ import { Failure } from '../core/errors.js';
 import { isMuted, MUTE_DAYS, muteOf } from '../core/alert/routes.js';
 import { DAY_MS, formatInstant } from '../core/time.js';
 import { MAKE_ITEM } from '../store/alert/alerts.js';
+import { lackingOf } from '../store/budget/budgets.js';
 import type { Transaction } from '../store/database.js';
 import type { Principal } from '../store/access/keys.js';
 import { muteAlerts } from '../application/alert/set-alert.js';
@@ -204,14 +205,17 @@ class Answering {
   private async budgets(who: Principal): Promise<Message> {
     const states = await this.states(who);
     const lines = states
-      .map(({ budget, team, state: { spent, planned, currency, ratio, exhaustionAt } }) => ({
+      .map(({ budget, team, state }) => ({
         name: budget,
         team,
-        spent,
-        planned,
-        currency,
-        ratio,
-        exhaustionAt,
+        spent: state.spent,
+        planned: state.planned,
+        currency: state.currency,
+        ratio: state.ratio,
+        exhaustionAt: state.exhaustionAt,
+        lacking: lackingOf(state),
+        unpricedGpuHours: state.unpricedGpuHours,
+        hasUnpriced: (state.unpriced ?? []).length > 0,
       }))
       .sort((a, b) => (b.ratio ?? 0) - (a.ratio ?? 0));
     return replyOf(this.options.texts.budgets(lines.slice(0, MOST_LISTED), lines.length - MOST_LISTED));

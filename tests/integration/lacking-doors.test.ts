@@ -3,11 +3,14 @@
  * that a filter leaves out since it does not say what the filter asks for. At every door, as `costs` says it.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { BudgetNews } from '../../src/core/alert/alert.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
 import { digestOf } from '../../src/store/alert/news.js';
 import type { Report } from '../../src/core/report/report.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
+import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
+import { enqueue } from '../../src/store/work.js';
 import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';
 
@@ -153,5 +156,45 @@ describe('what is in no sum', async () => {
     expect(JSON.stringify(ENGLISH.content(news))).toContain(
       'Not in any amount: 1000.0 GiB-hours stored of Mine vol without a price (no-component).',
     );
+  });
+
+  it('money without an exchange rate is named by the digest, alerts, the first page of the report and the total', async () => {
+    const { stores } = api;
+    await stores.db.transaction((tx) =>
+      stores.organisations.saveRules(tx, 'default', [{ match: {}, team: 'red' }], 'test'),
+    );
+    const increment = (reference: string): string =>
+      `lineItem/referenceNo,lineItem/tenantId,lineItem/intervalUsageStart,lineItem/intervalUsageEnd,cost/myCost,cost/currencyCode,cost/productSku
+${reference},t,2026-10-01T01:00Z,2026-10-01T02:00Z,450000,JPY,B1`;
+    for (const one of ['1', '2'])
+      expect(
+        (await api.call('POST', `/v1/imports?source=oci&filename=${one}.csv`, { body: increment(one) })).status,
+      ).toBe(200);
+    await api.call('PUT', '/v1/budgets/small', {
+      body: { team: 'red', planned: { default: '100' }, thresholds: [{ kind: 'actual', ratio: '1' }] },
+    });
+    await drain();
+    const { out } = await there('costs', '--currency', 'USD');
+    expect(out).toContain('Total (actual): 120.00 USD\n');
+    expect(out).toContain('Not in it: 900000.00 JPY without an exchange rate\n');
+    // Both files of the month are one bill.
+    expect(out.match(/Bill: Oracle.*\n/g)).toHaveLength(1);
+    expect((await there('costs', '--currency', 'JPY')).out).toContain('Total (actual): 900000.00 JPY');
+    expect((await there('costs', '--currency', 'USD', '--filter', 'provider=Oracle')).out).toContain(
+      'Total (actual): nothing that has an exchange rate\n',
+    );
+    expect((await there('costs', '--currency', 'USD', '--by', 'team', '--compare')).out).toMatch(
+      /Total \(actual\), .*: 120\.00 USD\n/,
+    );
+    await enqueue(stores.db, 'default', [MAKE_ITEM]);
+    await drain();
+    const alerts = await get<{ items: { news: BudgetNews }[] }>('/v1/alerts');
+    const news = alerts.items.map((one) => one.news).find(({ budget }) => budget === 'small');
+    expect(news?.unconverted).toEqual([{ currency: 'JPY', amount: null }]);
+    await api.call('POST', '/v1/reports', { body: { team: 'red', month: '2026-10' } });
+    await drain();
+    const digest = JSON.stringify(ENGLISH.content(digestOf(await get<Report>('/v1/reports/red/2026-10?format=json'))));
+    expect(digest).toContain('900,000.00 JPY has no exchange rate and is not in any amount.');
+    expect(digest).toContain('small: 120.00 USD of 100.00 USD, 120 %; not in it: JPY, 1,440.00 USD');
   });
 });

@@ -240,6 +240,8 @@ describe('/bursar', async () => {
     expect(await ask('U0ANA', 'status')).toContain('Teams: 1');
     expect(await ask('U0BOB', 'status')).toContain('Teams: 0');
     expect(await ask('U0ANA', 'budget')).toContain('b (lab): 110.00 USD of 100.00 USD, 110 %');
+    await w.db.query(`update budget_state set state = state || '{"unconverted": ["JPY"]}'`);
+    expect(await ask('U0ANA', 'budget')).toContain('; not in it: JPY');
     expect(await ask('U0ANA', ' Actions ')).toMatch(/lab: stop instance\/i-1, until .* \(act-\w+\)/);
     expect(await ask('U0BOB', 'status')).toContain('Budgets over their plan: 0 of 0');
     expect(await ask('U0BOB', 'budget')).toContain('There is none that you may see.');

@@ -113,10 +113,8 @@ function breakdownText({ basis, groupBy, now, before, rows, rest }: CostBreakdow
     ...rows.map((row) => [...row.names, ...cells(row)]),
     ...rest.map((row) => [`${row.groups} others`, ...groupBy.slice(1).map(() => null), ...cells(row)]),
   ];
-  const totals = ({ totals: all }: CostBreakdown['now']): string =>
-    all.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ') || 'nothing that has a price';
-  const sums = `Total (${basis}), ${spanText(now)}: ${totals(now)}\n`;
-  const old = before === null ? '' : `Total of the time before, ${spanText(before)}: ${totals(before)}\n`;
+  const sums = `Total (${basis}), ${spanText(now)}: ${totalText(now)}\n`;
+  const old = before === null ? '' : `Total of the time before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
   return `${table(titles, lines)}\n${sums}${old}${gapsText(now, basis, 'this time')}${before === null ? '' : gapsText(before, basis, 'the time before')}`;
 }
@@ -148,11 +146,17 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   ]);
   const lacking = lackingTexts(spend.lacking, spend.basis);
   const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
-  const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+}
+
+/** What has no exchange rate to the currency that was asked for is not in it, and named below it. */
+function totalText({ totals, lacking: { unconverted } }: Pick<CostBreakdown['now'], 'totals' | 'lacking'>): string {
+  const counted = totals.filter(({ currency }) => !unconverted.some((one) => one.currency === currency));
+  if (counted.length > 0) return counted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
+  return totals.length > 0 ? 'nothing that has an exchange rate' : 'nothing that has a price';
 }
 
 /** What is in no total, apart from GPU-hours without a price. */

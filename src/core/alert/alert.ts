@@ -62,8 +62,28 @@ export interface NextStep {
   readonly currency: string;
 }
 
+/** Null amount: how much it is is not known. */
+export interface LackingAmount {
+  readonly currency: string;
+  readonly amount: string | null;
+}
+
+/** What is in none of the amounts that news state. Each is absent in news of before it was told. */
+export interface LackingNews {
+  /** Of bills that are not final, what meters stand for. */
+  readonly setAside?: readonly LackingAmount[];
+  /** Storage, traffic and what has no quantity, without a price. */
+  readonly unpriced?: readonly UnpricedUsage[];
+  /** Without an exchange rate. */
+  readonly unconverted?: readonly LackingAmount[];
+  /** Billed without an amortised cost, which the budget goes by. */
+  readonly unstated?: readonly LackingAmount[];
+  /** Metered usage that does not say what the budget's filter asks for. */
+  readonly unnamed?: readonly LackingAmount[];
+}
+
 /** A budget reached a threshold. */
-export interface BudgetNews {
+export interface BudgetNews extends LackingNews {
   readonly kind: 'budget';
   readonly team: string;
   readonly budget: string;
@@ -88,10 +108,6 @@ export interface BudgetNews {
   /** When the plan runs out, or ran out; null: it lasts, as far as is known. */
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
-  /** Of bills that are not final, what meters stand for: it is not in `spent`. Absent in alerts of before it was told. */
-  readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
-  /** Storage, traffic and what has no quantity, without a price: not in `spent`. Absent likewise. */
-  readonly unpriced?: readonly UnpricedUsage[];
   readonly drivers: readonly Driver[];
   /** Null or absent: nothing is known of the period before, or no day of this one is over. */
   readonly soFar?: SpendSoFar | null;
@@ -223,7 +239,7 @@ export interface VarianceNews {
 }
 
 /** A month in short, of its report. Its chart is a picture that is kept beside it. */
-export interface DigestNews {
+export interface DigestNews extends LackingNews {
   readonly kind: 'digest';
   readonly team: string;
   readonly teamName: string;
@@ -234,15 +250,14 @@ export interface DigestNews {
   /** Of the month before; null: nothing is recorded of it. */
   readonly before: string | null;
   readonly unpricedGpuHours: string;
-  /** As of BudgetNews: in no amount. */
-  readonly setAside?: readonly { readonly currency: string; readonly amount: string }[];
-  readonly unpriced?: readonly UnpricedUsage[];
   readonly budgets: readonly {
     readonly budget: string;
     readonly spent: string;
     readonly planned: string | null;
     readonly currency: string;
     readonly ratio: number | null;
+    /** Of whatever of LackingNews is no usage. Absent likewise. */
+    readonly lacking?: readonly LackingAmount[];
   }[];
   readonly verified: readonly { readonly currency: string; readonly amount: string }[];
   readonly measured: readonly { readonly currency: string; readonly amount: string }[];

@@ -4,7 +4,6 @@
  * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; what is not known says
  * so.
  */
-import { sayUnpriced } from '../cost/unpriced.js';
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
 import { effectWords, figureWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
@@ -25,6 +24,7 @@ import type {
   ThresholdNews,
   VarianceNews,
 } from './alert.js';
+import { lackingTexts, notInIt } from './lacking.js';
 import type { Button, Content } from './message.js';
 import { MUTE_DAYS } from './routes.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
@@ -70,8 +70,7 @@ function budget(news: BudgetNews): Content {
       ...(Number(unpricedGpuHours) > 0
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
         : []),
-      ...asideText(news.setAside, 'in what is spent'),
-      ...unpricedText(news.unpriced, 'in what is spent'),
+      ...lackingTexts(news, 'in what is spent'),
     ],
     facts: [
       { name: 'Spent', value: money(spent) },
@@ -335,22 +334,6 @@ function variance({
   });
 }
 
-/** What open bills state and meters stand for. */
-const asideText = (amounts: BudgetNews['setAside'], where: string): string[] =>
-  (amounts ?? []).map(
-    (one) =>
-      `${shownAmount(one.amount, one.currency)} of bills that are not final is not ${where}: metered usage stands for it until they are.`,
-  );
-
-/** A few of them: an alert is short, the report names all. */
-const MOST_UNPRICED = 3;
-
-function unpricedText(usage: BudgetNews['unpriced'] = [], where: string): string[] {
-  const shown = usage.slice(0, MOST_UNPRICED).map((one) => sayUnpriced(one, (text) => Number(text).toFixed(1)));
-  const more = usage.length - shown.length;
-  return shown.length === 0 ? [] : [`Not ${where}: ${shown.join('; ')}${more > 0 ? `; ${more} more` : ''}.`];
-}
-
 function digest({
   teamName,
   month,
@@ -358,13 +341,12 @@ function digest({
   total,
   before,
   unpricedGpuHours,
-  setAside,
-  unpriced,
   budgets,
   verified,
   measured,
   forecast,
   nextSteps,
+  ...lacking
 }: DigestNews): Content {
   const sums = (all: DigestNews['verified']): string =>
     all.length === 0 ? 'nothing' : all.map((one) => shownAmount(one.amount, one.currency)).join(', ');
@@ -373,8 +355,7 @@ function digest({
       ...(Number(unpricedGpuHours) > 0
         ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`]
         : []),
-      ...asideText(setAside, 'in any amount'),
-      ...unpricedText(unpriced, 'in any amount'),
+      ...lackingTexts(lacking, 'in any amount'),
     ],
     facts: [
       { name: 'Spent', value: total === null ? 'unknown' : shownAmount(total, currency) },
@@ -397,7 +378,7 @@ function digest({
               title: 'Budgets',
               items: budgets.map(
                 (one) =>
-                  `${one.budget}: ${shownAmount(one.spent, one.currency)}${one.planned === null ? ', not planned' : ` of ${shownAmount(one.planned, one.currency)}`}${one.ratio === null ? '' : `, ${Math.round(one.ratio * 100)} %`}`,
+                  `${one.budget}: ${shownAmount(one.spent, one.currency)}${one.planned === null ? ', not planned' : ` of ${shownAmount(one.planned, one.currency)}`}${one.ratio === null ? '' : `, ${Math.round(one.ratio * 100)} %`}${notInIt(one.lacking)}`,
               ),
             },
           ]),
@@ -502,8 +483,8 @@ export const ENGLISH: AlertTexts = {
               {
                 title: 'Spent of planned',
                 items: all.map(
-                  ({ name, team, spent, planned, currency, ratio, exhaustionAt }) =>
-                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}`,
+                  ({ name, team, spent, planned, currency, ratio, exhaustionAt, ...rest }) =>
+                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}${notInIt(rest.lacking, rest)}`,
                 ),
               },
             ],

@@ -5,6 +5,7 @@
  * Pure. An amount is rounded half to even; an instant is UTC and says so.
  */
 import type { EffectJson } from '../action/action.js';
+import type { LackingAmount } from './alert.js';
 import type { Act, Content } from './message.js';
 import { formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
@@ -26,6 +27,10 @@ export interface BudgetLine {
   readonly currency: string;
   readonly ratio: number | null;
   readonly exhaustionAt: string | null;
+  /** What is in none of its amounts: money, GPU-hours without a price, and other usage without one. */
+  readonly lacking: readonly LackingAmount[];
+  readonly unpricedGpuHours: string;
+  readonly hasUnpriced: boolean;
 }
 
 export interface WaitingAction {

@@ -61,6 +61,13 @@ const name = (text: string | null): Cell => ({ kind: 'name', text });
 const text = (words: string): Cell => ({ kind: 'text', text: words });
 const instant = (at: string | null): Cell => ({ kind: 'instant', at });
 
+/** What the total lacks, beside it; the tables of the spend say more. */
+const lackingFigures = ({ unconverted, setAside = [], unpriced = [] }: Report['spend']): [string, Cell][] => [
+  ...unconverted.map((one): [string, Cell] => ['unconverted', money(one.amount, one.currency)]),
+  ...setAside.map((one): [string, Cell] => ['set-aside', money(one.amount, one.currency)]),
+  ...(unpriced.length === 0 ? [] : [['unpriced-usage', count(unpriced.length)] satisfies [string, Cell]]),
+];
+
 export function documentOf(report: Report, texts: Texts): Section[] {
   return new Writer(report, texts).sections();
 }
@@ -149,6 +156,7 @@ class Writer {
         ['credits', money(spend.credits, currency)],
         ['gpu-hours', hours(spend.gpuHours)],
         ['unpriced', hours(spend.unpricedGpuHours)],
+        ...lackingFigures(spend),
         ...this.perCurrency('verified', savings.verified, '0.00'),
         ...this.perCurrency('measured', savings.measured, '0.00'),
         ...this.perCurrency('left', open?.monthly ?? [], open === undefined || open.count === 0 ? '0.00' : null),

@@ -227,6 +227,9 @@ const budgetNews = ({ spec, start, reached_in, until, kind, ratio, round, state 
   unpricedGpuHours: state.unpricedGpuHours,
   setAside: state.setAside ?? [],
   unpriced: state.unpriced ?? [],
+  unconverted: state.unconverted.map((currency) => ({ currency, amount: null })),
+  unstated: (state.unstated ?? []).map(({ currency, amount }) => ({ currency, amount })),
+  unnamed: (state.unnamed ?? []).map(({ currency, amount }) => ({ currency, amount })),
   drivers: [],
   nextStep: null,
 });
@@ -561,12 +564,14 @@ export const digestOf = (body: Report): DigestNews => ({
   unpricedGpuHours: body.spend.unpricedGpuHours,
   setAside: body.spend.setAside ?? [],
   unpriced: body.spend.unpriced ?? [],
-  budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({
+  unconverted: body.spend.unconverted,
+  budgets: body.budgets.map(({ budget, spent, planned, currency, ratio, lacking = [] }) => ({
     budget,
     spent,
     planned,
     currency,
     ratio,
+    lacking,
   })),
   verified: body.savings.verified,
   measured: body.savings.measured,

@@ -497,7 +497,10 @@ export class CountingStore {
     );
   }
 
-  /** The bills whose periods touch [from, to), with their states. Teams: only bills that have lines of one of them. */
+  /**
+   * The bills whose periods touch [from, to), with their states. Teams: only bills that have lines of one of them. Files
+   * that add to one period are one bill, unless their states differ.
+   */
   async bills(
     db: Queryable,
     organisation: string,
@@ -514,7 +517,7 @@ export class CountingStore {
          and ($4::text[] is null or teams && $4) order by period_start, provider, account, source`,
       [organisation, from, to, teams],
     );
-    return rows.map((bill) => {
+    const stated = rows.map((bill): StatedBill => {
       const { state, finalAt } = stateOf(factsOf(bill), settlingMs(settling, bill.provider), now);
       const running = bill.until.getTime() > now ? 'open' : 'settling';
       return {
@@ -527,6 +530,7 @@ export class CountingStore {
         finalAt: bill.closed || finalAt === null ? null : formatInstant(finalAt),
       };
     });
+    return [...new Map(stated.map((bill) => [JSON.stringify(Object.values(bill)), bill])).values()];
   }
 }
 

@@ -113,6 +113,17 @@ export type Lacking = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
   readonly unpriced?: readonly UnpricedUsage[];
 };
 
+/** What else is in none of a state's amounts, whatever the reason; null amount: how much it is is not known. */
+export const lackingOf = (
+  state: BudgetStateJson,
+): readonly { readonly currency: string; readonly amount: string | null }[] => [
+  ...state.unconverted.map((currency) => ({ currency, amount: null })),
+  ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(({ currency, amount }) => ({
+    currency,
+    amount,
+  })),
+];
+
 const middleOf = ({ start, end }: Interval): number => start + (end - start) / 2;
 
 /** Whether two periods are the same days, each in a zone of its own. */

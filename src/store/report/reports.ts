@@ -11,7 +11,7 @@ import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
 import { dayLabel, DAY_MS, isZone, monthLabel, monthOfLabel, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
-import type { BudgetStore } from '../budget/budgets.js';
+import { lackingOf, type BudgetStore } from '../budget/budgets.js';
 import type { Queryable, Transaction } from '../database.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PriceStore } from '../price/prices.js';
@@ -263,12 +263,7 @@ export class ReportStore {
         forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
         exhaustionAt,
         unpricedGpuHours,
-        lacking: [
-          ...state.unconverted.map((one) => ({ currency: one, amount: null })),
-          ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(
-            ({ currency: of, amount }) => ({ currency: of, amount }),
-          ),
-        ],
+        lacking: lackingOf(state),
         crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
       });
     }

@@ -3,12 +3,11 @@
  * its page.
  */
 import type { ComponentChildren } from 'preact';
-import type { ApprovalReason, Driver, News } from '../../core/alert/alert.js';
+import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
 import type { EffectJson } from '../../core/action/action.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
 import { link } from './routes.js';
-import type { UnpricedUsage } from './answers.js';
 import { AsWritten, unpricedLine } from './ui.js';
 
 export type FactLine = readonly [name: string, value: ComponentChildren];
@@ -105,8 +104,7 @@ export function factsOf(news: News): readonly FactLine[] {
         ...(Number(news.unpricedGpuHours) > 0
           ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const]
           : []),
-        ...asideFacts(news.setAside),
-        ...unpricedFacts(news.unpriced),
+        ...lackingFacts(news),
       ];
     case 'anomaly':
       return [
@@ -174,17 +172,20 @@ export function factsOf(news: News): readonly FactLine[] {
   }
 }
 
-const asideFacts = (
-  amounts: readonly { readonly currency: string; readonly amount: string }[] | undefined,
-): readonly FactLine[] =>
-  (amounts ?? []).map(({ currency, amount }) => [say('alert.set-aside'), money(amount, currency)] as const);
-
-const unpricedFacts = (usage: readonly UnpricedUsage[] | undefined): readonly FactLine[] =>
-  (usage ?? []).map((one) => [say('alert.unpriced'), unpricedLine(one)] as const);
+/** What is in none of the amounts. */
+function lackingFacts({ setAside, unpriced, unconverted, unstated, unnamed }: LackingNews): readonly FactLine[] {
+  const amounts = (name: string, all: readonly LackingAmount[] = []): readonly FactLine[] =>
+    all.map(({ currency, amount }) => [name, amount === null ? currency : money(amount, currency)] as const);
+  return [
+    ...amounts(say('alert.unconverted'), unconverted),
+    ...amounts(say('alert.set-aside'), setAside),
+    ...amounts(say('alert.unstated'), unstated),
+    ...amounts(say('alert.unnamed'), unnamed),
+    ...(unpriced ?? []).map((one) => [say('alert.unpriced'), unpricedLine(one)] as const),
+  ];
+}
 
 function digestFacts({
-  setAside,
-  unpriced,
   total,
   before,
   currency,
@@ -192,14 +193,14 @@ function digestFacts({
   measured,
   forecast,
   nextSteps,
+  ...lacking
 }: Extract<News, { readonly kind: 'digest' }>): readonly FactLine[] {
   const sums = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
     all.length === 0 ? say('none') : joined(all.map((one) => money(one.amount, one.currency)));
   return [
     [say('column.spent'), orUnknown(total, currency)],
     [say('spend.before'), orUnknown(before, currency)],
-    ...asideFacts(setAside),
-    ...unpricedFacts(unpriced),
+    ...lackingFacts(lacking),
     [say('saved.verified'), sums(verified)],
     [say('saved.measured'), sums(measured)],
     [

@@ -527,4 +527,42 @@ describe('words', () => {
       /lasts until the period ends[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
     );
   });
+
+  it('name what the spend lacks, each for its reason', () => {
+    const lacking = {
+      unconverted: [{ currency: 'JPY', amount: null }],
+      setAside: [{ currency: 'USD', amount: '1440' }],
+      unstated: [{ currency: 'EUR', amount: '7' }],
+      unnamed: [{ currency: 'USD', amount: '20' }],
+    };
+    const text = plainText(messageOf(alertOf(budgetNews(lacking)), ENGLISH, null));
+    for (const said of [
+      'Spend in JPY has no exchange rate and is not in what is spent.',
+      '1,440.00 USD of bills that are not final is not in what is spent: metered usage stands for it until they are.',
+      '7.00 EUR is billed without an amortised cost and is not in what is spent.',
+      '20.00 USD is metered without what the filter asks for and is not in what is spent.',
+    ])
+      expect(text).toContain(said);
+    expect(plainText(messageOf(alertOf(budgetNews()), ENGLISH, null))).not.toContain('is not in what');
+    const line = {
+      name: 'gpus',
+      team: 'red',
+      spent: '10',
+      planned: null,
+      currency: 'USD',
+      ratio: null,
+      exhaustionAt: null,
+    };
+    const items = ENGLISH.budgets(
+      [
+        { ...line, lacking: [], unpricedGpuHours: '0.000000', hasUnpriced: false },
+        { ...line, lacking: lacking.unconverted, unpricedGpuHours: '2.5', hasUnpriced: true },
+      ],
+      0,
+    ).lists[0]?.items;
+    expect(items).toEqual([
+      'gpus (red): 10.00 USD, not planned',
+      'gpus (red): 10.00 USD, not planned; not in it: JPY, 2.5 GPU-hours without a price, storage, traffic or other usage without a price',
+    ]);
+  });
 });

@@ -207,6 +207,30 @@ describe('the booklet', () => {
     expect(pdf.texts.map(({ text }) => text).join('')).not.toMatch(/undefined|NaN|\ufffd/);
   });
 
+  it('names on its first page what the total lacks', async () => {
+    const { spend } = REPORT;
+    const unpriced = {
+      provider: 'P',
+      sku: 'vol',
+      component: 'storage',
+      reason: 'no-component',
+      quantity: '5',
+      hours: 1,
+    } as const;
+    const report = {
+      ...REPORT,
+      spend: { ...spend, setAside: [{ currency: 'USD', amount: '1440.00' }], unpriced: [unpriced] },
+    };
+    const pdf = new Pdf(await bytesOf(report, 'pdf'));
+    const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
+    for (const said of [
+      /Without an exchange rate, not in it .*12\.50/,
+      /Of bills that are not final, not in it .*1,440\.00/,
+      /Other kinds of usage without a price, not in it 1/,
+    ])
+      expect(first).toMatch(said);
+  });
+
   it('writes Chinese, names too', async () => {
     const [english, chinese] = [new Pdf(await bytesOf(REPORT, 'pdf')), new Pdf(await bytesOf(REPORT, 'pdf', 'zh'))].map(
       (pdf) => pdf.texts.map(({ text }) => text).join(''),

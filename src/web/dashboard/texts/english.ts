@@ -511,6 +511,9 @@ export const ENGLISH = {
   'set-aside':
     '{amount} of bills that are not final is in none of these figures: metered usage stands for it until they are.',
   'unpriced-usage': 'Not in these figures: {what}.',
+  'alert.unconverted': 'Without an exchange rate, not in it',
+  'alert.unstated': 'Billed without an amortised cost, not in it',
+  'alert.unnamed': 'Metered without what the filter asks for, not in it',
   'alert.unpriced': 'Without a price',
   'budget.unnamed': '{amount} of metered usage does not say what the budget filters by ({fields}) and is not in it.',
   'budget.unstated': '{amount} of bills (lines: {lines}) states no amortised cost and is not in these figures.',
