@@ -17,6 +17,7 @@ import {
   GPU_PARTS,
   MOST_GPU_PARTS,
   type AppliedContract,
+  type Charge,
   type Commitment,
   type RecordBatch,
   type Term,
@@ -220,11 +221,9 @@ class FocusReader {
   }));
   private readonly usageTypes = new Memo((text) => isAwsMachineHours('', text));
   private readonly units = new Memo(countsTime);
-  private readonly hours = new Memo((text) => {
-    const [provider = '', service = '', meter = '', unit = '', states = '', ...description] = text.split('\n');
-    const words = { provider, service, meter, unit, description: description.join(' ') };
-    return isMachineHours({ ...words, statesMachine: states !== '' });
-  });
+  private words = { provider: '', service: '', meter: '', unit: '', statesMachine: false };
+  /** By description, of lines that agree in these words: most agree with the line before. */
+  private readonly hours = new Memo((description) => isMachineHours({ ...this.words, description }));
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
@@ -247,6 +246,21 @@ class FocusReader {
     const stated = this.details.valueOf(cells.repeated(columns.skuDetails));
     const isHours = category === 'Usage' ? this.isHours(cells, provider, stated) : null;
     const details = this.machine(cells, provider, isHours, stated);
+    // Assigned, where there is something to assign: copies of a line's fields cost more than all else of it.
+    const charge: { -readonly [K in keyof Charge]: Charge[K] } = {
+      category,
+      currency: row.currency(columns.currency, 'BillingCurrency'),
+      billed: billed ?? NOTHING,
+      effective: row.amount(columns.effective, 'EffectiveCost'),
+      list: row.amount(columns.list, 'ListCost'),
+      periodStart,
+      periodEnd,
+      commitment: this.commitment(cells),
+      contracts: this.contracts(cells),
+    };
+    // Null until the charge is on an invoice (FOCUS 1.2, InvoiceId).
+    if (cells.repeated(columns.invoice) !== '') charge.isFinal = true;
+    if (isHours !== null) charge.machineHours = isHours;
     return {
       id: String(cells.line),
       provider,
@@ -266,20 +280,7 @@ class FocusReader {
       gpuParts: details.gpus === null ? null : this.gpuParts(cells, details.gpus, end - start),
       storageMib: null,
       networkBytes: null,
-      charge: {
-        category,
-        currency: row.currency(columns.currency, 'BillingCurrency'),
-        billed: billed ?? NOTHING,
-        effective: row.amount(columns.effective, 'EffectiveCost'),
-        list: row.amount(columns.list, 'ListCost'),
-        periodStart,
-        periodEnd,
-        // Null until the charge is on an invoice (FOCUS 1.2, InvoiceId).
-        ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
-        ...(isHours === null ? {} : { machineHours: isHours }),
-        commitment: this.commitment(cells),
-        contracts: this.contracts(cells),
-      },
+      charge,
     };
   }
 
@@ -304,9 +305,26 @@ class FocusReader {
     // Most lines of a bill are of other services, or count no time: nothing more of them is looked at.
     const unit = cells.repeated(columns.unit) || cells.repeated(columns.pricingUnit);
     if (details === NO_DETAILS && text !== '' && (!service.isOfMachines || !this.units.valueOf(unit))) return false;
-    const meter = type || `${cells.repeated(columns.meterCategory)} ${cells.repeated(columns.meterName)}`.trim();
-    const states = details === NO_DETAILS ? '' : '1';
-    return this.hours.valueOf([provider, text, meter, unit, states, cells.repeated(columns.description)].join('\n'));
+    const meter = type || this.meter(cells);
+    const { words } = this;
+    const statesMachine = details !== NO_DETAILS;
+    const isAsBefore =
+      words.provider === provider &&
+      words.service === text &&
+      words.meter === meter &&
+      words.unit === unit &&
+      words.statesMachine === statesMachine;
+    if (!isAsBefore) {
+      this.words = { provider, service: text, meter, unit, statesMachine };
+      this.hours.forget();
+    }
+    return this.hours.valueOf(cells.repeated(columns.description));
+  }
+
+  private meter(cells: Cells): string {
+    const category = cells.repeated(this.columns.meterCategory);
+    const name = cells.repeated(this.columns.meterName);
+    return category === '' ? name : name === '' ? category : `${category} ${name}`;
   }
 
   /**
@@ -328,6 +346,7 @@ class FocusReader {
   private tags(): Tags | null {
     const { row, columns } = this;
     const tags = row.tags(columns.tags, 'Tags');
+    if (columns.costCategories < 0 && columns.allocatedTags < 0) return tags;
     const categories = row.tags(columns.costCategories, 'x_CostCategories');
     const allocated = row.tags(columns.allocatedTags, 'AllocatedTags');
     return categories === null && allocated === null
@@ -392,7 +411,6 @@ class FocusReader {
 }
 
 const HOURS = /^(?:1 )?(?:hours?|hrs?)$/i;
-const INVOICED = { isFinal: true } as const;
 const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
 const THREE_YEARS = /\b(?:3|three)[ _-]?(?:y|yr|yrs|year|years)\b/i;
 

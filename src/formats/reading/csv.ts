@@ -113,6 +113,7 @@ export class CsvTokenizer {
   text(column: number): string {
     const start = this.starts[column] ?? 0;
     const end = this.ends[column] ?? 0;
+    if (start === end) return '';
     return this.kinds[column] === ESCAPED
       ? this.decodeEscaped(this.block, start, end)
       : this.decoded(this.block, start, end);

@@ -14,6 +14,12 @@ export class Memo<T> {
 
   constructor(private readonly compute: (text: string) => T) {}
 
+  /** What was computed holds no more. */
+  forget(): void {
+    this.values.clear();
+    this.lastText = null;
+  }
+
   valueOf(text: string): T {
     if (text === this.lastText) return this.lastValue as T;
     let value = this.values.get(text);

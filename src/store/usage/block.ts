@@ -203,15 +203,24 @@ function known(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
-const chargeOf = (
+function chargeOf(
   { category, currency, periodStart, periodEnd, machineHours }: NonNullable<Shared['charge']>,
   billed: Decimal,
   effective: Decimal | null,
   list: Decimal | null,
-): Charge => {
-  const charge = { category, currency, billed, effective, list, periodStart, periodEnd };
-  return machineHours === undefined ? charge : { ...charge, machineHours };
-};
+): Charge {
+  const charge: { -readonly [K in keyof Charge]: Charge[K] } = {
+    category,
+    currency,
+    billed,
+    effective,
+    list,
+    periodStart,
+    periodEnd,
+  };
+  if (machineHours !== undefined) charge.machineHours = machineHours;
+  return charge;
+}
 
 /** The records of a block, in their order. */
 export function decodeBlock(payload: Buffer): UsageRecord[] {

@@ -245,13 +245,15 @@ class ImportRun {
     await this.pending;
     const metered = await this.finishMetered();
     if (this.concurrent) await this.claim();
-    // What is left of the roll-up is enqueued before the bills' lock is taken: who prices takes that lock too.
-    if (this.scopes.size > 0) metered.push(SETTLE);
-    const enqueueWork = this.request.urgent === true ? enqueueUrgent : enqueue;
-    await enqueueWork(this.tx, organisation, [...metered, ...(await staleByTags(this.tx, this.request))]);
     await this.finishContracts();
     const bills = new BillDelivery(this.tx, this.request, this.counting);
-    await enqueueWork(this.tx, organisation, await bills.finish(this.scopes, counts));
+    const enqueueWork = this.request.urgent === true ? enqueueUrgent : enqueue;
+    await enqueueWork(this.tx, organisation, [
+      ...metered,
+      ...(this.scopes.size > 0 ? [SETTLE] : []),
+      ...(await staleByTags(this.tx, this.request)),
+      ...(await bills.finish(this.scopes, counts)),
+    ]);
     const results: ImportedFile[] = [];
     for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
     return results;
