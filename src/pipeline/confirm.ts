@@ -84,14 +84,15 @@ interface Seen {
   readonly proves?: readonly Reason[];
 }
 
-/** What runs in the place of what was replaced; what a share of spot comes to. */
+/** What runs in the place of what was replaced; what was bought, as its provider names it; what a share of spot comes to. */
 async function provenBy(
   { db, fleet }: Pick<Stores, 'db' | 'fleet'>,
   organisation: string,
   { connection, effect, target }: Action,
   { seen, message }: Seen,
 ): Promise<readonly Reason[]> {
-  if (effect.kind !== 'set-spot-ratio') return message === '' ? [] : [{ code: 'successor', message }];
+  if (effect.kind !== 'set-spot-ratio')
+    return message === '' ? [] : [{ code: effect.kind === 'purchase' ? 'bought' : 'successor', message }];
   const members = await fleet.membersOf(db, organisation, connection, target);
   return [{ code: 'spot-share', message: spotProof(effect.spotRatio, seen, members) }];
 }
@@ -112,7 +113,11 @@ async function observe(
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
     // That the old one is gone proves nothing of what is to run in its place.
     if (outcome?.kind === 'taken' || (isReplaced && outcome === undefined))
-      return { progress: 'done', seen, message: isReplaced ? (outcome?.detail ?? '') : '' };
+      return {
+        progress: 'done',
+        seen,
+        message: isReplaced || effect.kind === 'purchase' ? (outcome?.detail ?? '') : '',
+      };
     return waiting(outcome?.kind === 'unknown' ? outcome.detail : `${name} does not say that it was done`);
   } catch (error) {
     return waiting(error instanceof Error ? error.message : 'no reason given');

@@ -2,6 +2,8 @@
  * Actions from the recommendation to the proof, on a real database and a cloud in memory: what is done, what is not,
  * and that nothing is done twice.
  */
+import { run } from '../../src/cli/program.js';
+import { localOfComposed } from '../support/local.js';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { unavailable } from '../../src/core/errors.js';
@@ -337,6 +339,20 @@ describe('a purchase', async () => {
     return (await w.all()).at(-1)!;
   };
 
+  const shown = async (id: string): Promise<string> => {
+    const out: string[] = [];
+    await run(['actions', 'show', id], {
+      environment: {},
+      clock: w.clock,
+      remote: null,
+      stdout: { write: (text) => out.push(text) },
+      stderr: { write: (text) => out.push(text) },
+      serve: async () => undefined,
+      connect: async () => localOfComposed({ ...w, policies: [w.policy] }, w.clock),
+    });
+    return out.join('');
+  };
+
   it('of a policy that enforces waits for a person where there is no limit', async () => {
     // One instance of eight GPUs: 16 dollars an hour, 140,160 for the year.
     w.cloud.onSale = [
@@ -367,7 +383,11 @@ describe('a purchase', async () => {
 
   it('is bought once where the month has room, confirmed by the provider, and not again beyond it', async () => {
     await w.limits({ purchasesPerMonth: { amount: '200000', currency: 'USD' } });
-    expect(await buy()).toMatchObject({ state: 'confirmed', approvedBy: 'policy:doc' });
+    const bought = await buy();
+    expect(bought).toMatchObject({ state: 'confirmed', approvedBy: 'policy:doc', after: null });
+    // No target shows it: what its provider says of it is the proof.
+    expect(bought.reasons).toEqual([{ code: 'bought', message: 'taken before' }]);
+    expect(await shown(bought.id)).toMatch(/^Proof, read at \S+: taken before$/m);
     expect(await buy()).toMatchObject({
       state: 'refused',
       reasons: [{ code: 'purchase-limit' }, { code: 'purchase-limit' }],

@@ -230,19 +230,28 @@ const row = (one: ActionJson): (string | null)[] => [
   one.reasons.map(({ message }) => message).join('; '),
 ];
 
+/** What was read of the target afterwards; a purchase has none, and is proven by what its provider says of it. */
+function proofText({ after, afterAt, effect, reasons }: ActionStory): string {
+  if (afterAt === null) return '';
+  const replicas =
+    after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
+  const seen =
+    after !== null
+      ? [`${after.state}${replicas}, billing ${after.billing}`]
+      : effect.kind === 'purchase'
+        ? []
+        : ['it is not there any more'];
+  const told = [...seen, ...reasons.map(({ message }) => message)].filter((text) => text !== '');
+  const all = told.length > 0 ? told.join('; ') : 'its provider says that it was done';
+  return `${printable(`Proof, read at ${afterAt}: ${all}`)}\n`;
+}
+
 function storyText(action: ActionStory): string {
-  const { after, afterAt, next, follows } = action;
+  const { next, follows } = action;
   const pair = [
     ...(next === null ? [] : [`Then, not before ${next.notBefore}: ${next.effect.kind} ${next.effect.target}`]),
     ...(follows === null ? [] : [`Follows ${follows}`]),
   ];
-  const replicas =
-    after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
-  const said = action.reasons.map(({ message }) => `; ${message}`).join('');
-  const proof =
-    afterAt === null
-      ? ''
-      : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}${said}`)}\n`;
   return [
     table(TITLES, [row(action)]),
     table(
@@ -256,7 +265,7 @@ function storyText(action: ActionStory): string {
       ]),
     ),
     ...pair.map((line) => `${printable(line)}\n`),
-    proof,
+    proofText(action),
   ].join('\n');
 }
 
