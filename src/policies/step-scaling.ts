@@ -198,12 +198,18 @@ function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetE
     ...(unmeasured === null ? [] : [unmeasured]),
   ];
   return stepOf(view, one, given) === null
-    ? left(
-        'no-breach',
-        'no threshold was passed in every one of those minutes, a minute was not measured, or the size just changed',
-        `${given.breachMinutes} minutes beyond a threshold, each measured, memory too`,
+    ? {
+        target: one.workload,
         saw,
-      )
+        leftAlone: {
+          code: 'no-breach',
+          message:
+            'no threshold was passed in every one of those minutes, a minute was not measured, or the size just changed',
+          toAct: `${given.breachMinutes} minutes beyond a threshold, each measured, memory too`,
+          // A metric that nobody measures of it holds nothing.
+          ...(window === null ? {} : { holds: true as const }),
+        },
+      }
     : { target: one.workload, saw, leftAlone: null };
 }
 
@@ -221,6 +227,7 @@ export const policy: Policy<Params> = {
   version: 3,
   description: 'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold',
   params,
+  followsLoad: true,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
   explain: (view, given) => view.workloads.map((one) => explainOne(view, one, given)),
   examples: [

@@ -105,12 +105,21 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   return [];
 }
 
+/** What it says where a load is followed, and may need what there is. */
+const HOLDING: ReadonlySet<string> = new Set([
+  'not-measured',
+  'fits',
+  'missing-minutes',
+  'not-all-measured',
+  'recent-change',
+]);
+
 /** What was made of a workload whose load is forecast. */
 function explainForecast(view: PolicyView, one: WorkloadView, given: Params): TargetExplanation {
   const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): TargetExplanation => ({
     target: one.workload,
     saw,
-    leftAlone: { code, message, toAct },
+    leftAlone: { code, message, toAct, ...(HOLDING.has(code) ? { holds: true as const } : {}) },
   });
   if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
   if (one.service === null)
@@ -273,6 +282,7 @@ export const policy: Policy<Params> = {
   description:
     'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU',
   params,
+  followsLoad: true,
   evaluate: (view, given) =>
     view.workloads.flatMap((one) => [
       ...replacements(one),

@@ -8,7 +8,7 @@
  */
 import { opensAgainFrom, type Decided } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
-import { candidatesOf } from '../../core/policy/decision.js';
+import { candidatesOf, heldSizes, holdersOf } from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
 import type { LeftAlone, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
@@ -90,10 +90,11 @@ export async function explain(
     { needsInstances: true },
   );
   const all = await documents.list(db, organisation, policies);
+  const held = heldSizes(view, all, policies);
   const looks = [
     ...all
       .filter((one) => appliesTo(one, team))
-      .flatMap((document) => explanationsOf(document, view, policies, found.target, names)),
+      .flatMap((document) => explanationsOf(document, view, policies, found.target, names, held)),
     ...notRun(all, policies, team, found),
   ];
   const explained = await stores.recommendations.evaluationOf(db, organisation, team);
@@ -231,6 +232,7 @@ function explanationsOf(
   policies: readonly Policy[],
   target: string,
   names: readonly string[] | null,
+  held: ReadonlyMap<string, readonly string[]>,
 ): Omit<ExplainedPolicy, 'recommendation'>[] {
   const { name, policy: named, mode, paused } = document;
   const policy = policies.find((one) => one.name === named);
@@ -251,13 +253,20 @@ function explanationsOf(
     const leftAlone = { code: 'paused', message: 'its document is paused', toAct: `bursar policies resume ${name}` };
     return [explained({ target, leftAlone })];
   }
-  const proposals = candidatesOf(view, [document], policies).map(({ proposal }) => proposal);
+  const candidates = candidatesOf(view, [document], policies);
+  const proposals = candidates.filter((one) => holdersOf(held, one).length === 0).map(({ proposal }) => proposal);
+  const heldBy = new Map(candidates.map((one) => [one.proposal.target, holdersOf(held, one)] as const));
   const explanations = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
     isOurs(one.target),
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
   const looks = explanations.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
-    explained({ target: of, saw: [...saw], proposes: titles(of), leftAlone: leftAlone ?? notWorth(titles(of)) }),
+    explained({
+      target: of,
+      saw: [...saw],
+      proposes: titles(of),
+      leftAlone: leftAlone ?? heldByOthers(heldBy.get(of) ?? []) ?? notWorth(titles(of)),
+    }),
   );
   const rest = proposals.filter(
     (one) => isOurs(one.target) && !explanations.some((each) => each.target === one.target),
@@ -289,6 +298,16 @@ const notWorth = (titles: readonly string[]): LeftAlone | null =>
         code: 'not-worthwhile',
         message: 'what it proposes saves nothing that may be claimed, or stands still already',
         toAct: 'a saving that is known, or a target that runs',
+      };
+
+/** Its load would let replicas go, and the load that another document follows does not. */
+const heldByOthers = (documents: readonly string[]): LeftAlone | null =>
+  documents.length === 0
+    ? null
+    : {
+        code: 'held-by-another',
+        message: `its load needs fewer, and what ${documents.join(', ')} follows holds the size`,
+        toAct: 'both loads low, each measured',
       };
 
 const nothingSeen = (policy: Policy): LeftAlone => ({

@@ -2,7 +2,8 @@
  * From the policy documents of a team to its recommendations: every policy is asked, and where several want something
  * of one subject, one wins by a written order.
  *
- * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
+ * Of documents that set one size by a load the one that wants most is asked alone, and none takes away what another
+ * holds. The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
  * `observed`. A group and one of its machines are never both changed. This is the only way from policies to people:
@@ -114,7 +115,8 @@ export function decide(
   documents: readonly PolicyDocument[],
   policies: readonly Policy[],
 ): Decision[] {
-  const all = candidatesOf(view, documents, policies);
+  const held = heldSizes(view, documents, policies);
+  const all = candidatesOf(view, documents, policies).filter((one) => holdersOf(held, one).length === 0);
   const observed = all.filter(({ document }) => document.mode === 'observe');
   const { winners, losers } = withoutMembers(view, resolve(all.filter(({ document }) => document.mode !== 'observe')));
   const decisionOf = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({
@@ -135,6 +137,48 @@ export function decide(
       ),
     );
   return unique([...made, ...observed.map((candidate) => decisionOf(candidate, [], 'observed'))]);
+}
+
+/** Documents that measure the load of a workload and want no fewer replicas than it has, by the workload's name. */
+export function heldSizes(
+  view: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): ReadonlyMap<string, readonly string[]> {
+  const held = new Map<string, string[]>();
+  for (const document of documents) {
+    const policy = policies.find(({ name }) => name === document.policy);
+    if (policy?.followsLoad !== true || document.mode === 'observe' || !appliesTo(document, view.team)) continue;
+    for (const { target, leftAlone } of policy.explain?.(view, policy.params.parse(document.params), document.name) ??
+      [])
+      if (leftAlone?.holds === true) held.set(target, [...(held.get(target) ?? []), document.name]);
+  }
+  return held;
+}
+
+/** Documents that hold the size that a candidate would lower by its own load. */
+export const holdersOf = (
+  held: ReadonlyMap<string, readonly string[]>,
+  { policy, proposal, document }: Candidate,
+): readonly string[] =>
+  policy.followsLoad === true && document.mode !== 'observe' && proposal.action === 'ScaleIn'
+    ? (held.get(proposal.target) ?? [])
+    : [];
+
+const SIZES: ReadonlySet<RecommendedAction> = new Set(['ScaleIn', 'ScaleOut']);
+
+/** Those that another of a load outvotes: it wants more replicas of the same. */
+function outvoted(candidates: readonly Candidate[]): ReadonlySet<Candidate> {
+  const sizeOf = ({ proposal: { change } }: Candidate): number => Number(change?.['replicas'] ?? 0);
+  const most = new Map<string, Candidate>();
+  const sized = candidates.filter(({ policy, proposal }) => policy.followsLoad === true && SIZES.has(proposal.action));
+  for (const one of sized) {
+    const other = most.get(subjectOf(one.proposal));
+    const more = other === undefined ? 1 : sizeOf(one) - sizeOf(other);
+    if (other === undefined || more > 0 || (more === 0 && compare(one, other).order < 0))
+      most.set(subjectOf(one.proposal), one);
+  }
+  return new Set(sized.filter((one) => most.get(subjectOf(one.proposal)) !== one));
 }
 
 /** Actions that change nothing of what runs. */
@@ -181,7 +225,9 @@ export function resolve(candidates: readonly Candidate[]): {
   readonly losers: ReadonlyMap<string, readonly Candidate[]>;
 } {
   const best = new Map<string, Candidate>();
+  const lost = outvoted(candidates);
   for (const candidate of candidates) {
+    if (lost.has(candidate)) continue;
     const subject = subjectOf(candidate.proposal);
     const other = best.get(subject);
     if (other === undefined || compare(candidate, other).order < 0) best.set(subject, candidate);
@@ -191,7 +237,10 @@ export function resolve(candidates: readonly Candidate[]): {
   for (const candidate of candidates) {
     const subject = subjectOf(candidate.proposal);
     const winner = best.get(subject);
-    const isCompanion = winner?.document === candidate.document && winner.proposal.target !== candidate.proposal.target;
+    const isCompanion =
+      !lost.has(candidate) &&
+      winner?.document === candidate.document &&
+      winner.proposal.target !== candidate.proposal.target;
     if (candidate === winner || isCompanion) winners.push(candidate);
     else losers.set(subject, [...(losers.get(subject) ?? []), candidate]);
   }

@@ -80,6 +80,8 @@ export interface LeftAlone {
    * withdrawn, and what a person has rejected stays rejected.
    */
   readonly evidence?: 'late' | 'lost';
+  /** Of a size that follows a load: it measures the load, or did lately, and wants no fewer than there are. */
+  readonly holds?: true;
 }
 
 export interface PolicyExample<Params> {
@@ -102,6 +104,12 @@ export interface Policy<Params = unknown> {
    * does (a brake). Absent: it holds until something else is done.
    */
   readonly holdsWhileProposed?: boolean;
+  /**
+   * True: it sets sizes by a load. Of several such documents over one workload the one that wants most decides, and
+   * replicas are taken away only where none of them holds the size (as Kubernetes' autoscaler takes the largest of its
+   * metrics, and scales in by none while one cannot be read).
+   */
+  readonly followsLoad?: boolean;
   /** True: it looks at the view's `instances` and `ownStops`, which are read for nobody else. */
   readonly needsInstances?: boolean;
   /** @param document the name of the document that asks; absent: none does (a backtest) */

@@ -57,6 +57,8 @@ interface Tracked {
 
 const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
 
+const HOLDS = { holds: true } as const;
+
 function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | LeftAlone {
   const { fleet, followedBy, metrics } = one;
   if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
@@ -84,19 +86,26 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
     return value === null || measured === null ? null : { value, measured };
   };
   if (window === null || newest === null || values.length - last > target.staleMinutes)
-    return left(
-      'not-measured',
-      `${target.metric} has no value of the last ${target.staleMinutes} minutes`,
-      'samples of its GPUs, or values at /v1/workload-metrics',
-    );
+    return {
+      ...left(
+        'not-measured',
+        `${target.metric} has no value of the last ${target.staleMinutes} minutes`,
+        'samples of its GPUs, or values at /v1/workload-metrics',
+      ),
+      // It was measured within the view's days: what it does now is not known.
+      ...(window === null ? {} : HOLDS),
+    };
   const now = minuteAt(last);
   const unmeasured = aboutUnmeasured(one, window.gpus[last] ?? null);
   if (now === null)
-    return left(
-      'gpus-unknown',
-      unmeasured ?? 'nobody knows how many GPUs a replica has',
-      'a reading of the fleet that says it',
-    );
+    return {
+      ...left(
+        'gpus-unknown',
+        unmeasured ?? 'nobody knows how many GPUs a replica has',
+        'a reading of the fleet that says it',
+      ),
+      ...HOLDS,
+    };
   const at = window.from + (last + 1) * MINUTE_MS;
   const from = at - target.stabilisationMinutes * MINUTE_MS;
   const plan = trackTarget(
@@ -205,10 +214,13 @@ export function explainUtilisation(view: PolicyView, one: WorkloadView, target: 
   return {
     target: one.workload,
     saw,
-    leftAlone: left(
-      code,
-      message,
-      isBound ? 'another bound, set where that one is' : `${target.metric} beyond the tolerance for so long`,
-    ),
+    leftAlone: {
+      ...left(
+        code,
+        message,
+        isBound ? 'another bound, set where that one is' : `${target.metric} beyond the tolerance for so long`,
+      ),
+      ...HOLDS,
+    },
   };
 }
