@@ -399,6 +399,7 @@ describe('a replacement without a group', () => {
       'DescribeInstances',
       'DescribeLaunchTemplateVersions',
       'TerminateInstances',
+      'DescribeInstanceAttribute',
       'DescribeVolumes',
       'DescribeInstanceAttribute',
       'RunInstances',
@@ -508,6 +509,18 @@ describe('a replacement without a group', () => {
       kind: 'unavailable',
     });
     expect(sent(server, 'RunInstances')).toHaveLength(2);
+  });
+
+  it('starts nothing in the place of one that its owner keeps from being ended', async () => {
+    server.on(
+      call('DescribeInstanceAttribute', { Attribute: 'disableApiTermination' }),
+      ec2Reply(
+        'DescribeInstanceAttribute',
+        '<instanceId>i-0train1</instanceId><disableApiTermination><value>true</value></disableApiTermination>',
+      ),
+    );
+    expect(await requestFor('', '', false)).toMatchObject({ kind: 'refused', code: 'termination-protected' });
+    expect(sent(server, 'RunInstances')).toEqual([]);
   });
 
   it('says which volumes outlive the old one', async () => {

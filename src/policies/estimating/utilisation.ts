@@ -59,8 +59,9 @@ const left = (code: string, message: string, toAct: string): LeftAlone => ({ cod
 
 const HOLDS = { holds: true } as const;
 
-function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | LeftAlone {
-  const { fleet, followedBy, metrics } = one;
+/** What keeps the rule from being asked at all; null: nothing. */
+function aboutGroup(one: WorkloadView, { metric }: Target): LeftAlone | null {
+  const { fleet, followedBy } = one;
   if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
   if (followedBy !== undefined)
     return left(
@@ -68,14 +69,21 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
       `${followedBy} sets its size already, and two would undo each other`,
       'the target set there, or that taken away',
     );
-  if (target.metric === 'requests_per_second')
+  if (metric === 'requests_per_second')
     return left(
       'a-sum',
       'requests_per_second is the sum of its replicas, which more of them do not lower',
       'a metric per replica at /v1/workload-metrics, or this policy without a target, which forecasts the load',
     );
-  if (fleet === null || fleet.ready === 0)
-    return left('no-size', 'it has no ready replicas, or nobody knows how many', 'replicas that run, and their bounds');
+  return fleet === null || fleet.ready === 0
+    ? left('no-size', 'it has no ready replicas, or nobody knows how many', 'replicas that run, and their bounds')
+    : null;
+}
+
+function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | LeftAlone {
+  const { fleet, metrics } = one;
+  const because = aboutGroup(one, target);
+  if (because !== null || fleet === null) return because ?? left('no-size', 'its size is not known', 'its size');
   const window = windowBefore(metrics[target.metric], view.asOf, target.stabilisationMinutes + target.staleMinutes);
   const values = window?.values ?? [];
   const last = values.findLastIndex((value) => value !== null);

@@ -78,6 +78,27 @@ async function userDataOf(clients: Clients, region: string, { InstanceId }: Inst
   return (await reading(ATTRIBUTE, () => clients.ec2(region, 'act').send(command))).UserData?.Value ?? null;
 }
 
+/**
+ * Whether its owner keeps it from being ended (termination protection); of what has ended, and where that may not be
+ * asked, nothing is known against it.
+ * @throws Failure where EC2 cannot be asked now
+ */
+export async function isKeptFromEnding(
+  clients: Clients,
+  region: string,
+  { InstanceId, State }: Instance,
+): Promise<boolean> {
+  if (State?.Name === 'terminated' || State?.Name === 'shutting-down') return false;
+  const command = new DescribeInstanceAttributeCommand({ InstanceId, Attribute: 'disableApiTermination' });
+  try {
+    const answer = await reading(ATTRIBUTE, () => clients.ec2(region, 'act').send(command));
+    return answer.DisableApiTermination?.Value === true;
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
+    return false;
+  }
+}
+
 async function maxPriceOf(clients: Clients, region: string, instance: Instance): Promise<string | null> {
   const { InstanceLifecycle, SpotInstanceRequestId: id } = instance;
   if (InstanceLifecycle !== 'spot' || id === undefined) return null;
