@@ -47,6 +47,7 @@ import { OneOrganisation1764000000055 } from './0055-one-organisation.js';
 import { CostViews1764000000057 } from './0057-cost-views.js';
 import { ConfirmedBills1764000000058 } from './0058-confirmed-bills.js';
 import { CivilDays1764000000059 } from './0059-civil-days.js';
+import { StatedLists1764000000060 } from './0060-stated-lists.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 import { PausedSince1764000000065 } from './0065-paused-since.js';
@@ -100,6 +101,7 @@ export const migrations = [
   CostViews1764000000057,
   ConfirmedBills1764000000058,
   CivilDays1764000000059,
+  StatedLists1764000000060,
   AnsweringSince1764000000062,
   MeasuredGpus1764000000063,
   PausedSince1764000000065,

@@ -170,9 +170,9 @@ export class Collector implements Importer {
       const results: ImportedPrices[] = [];
       const fresh: PriceEvent[] = [];
       for (const list of lists) {
-        const added = options.dryRun
-          ? list.events
-          : await this.stores.prices.add(tx, organisation, list.events, list.name, list.origin);
+        const { fresh: added, statement } = options.dryRun
+          ? { fresh: list.events, statement: null }
+          : await this.stores.prices.state(tx, organisation, list.events, list.name, list.origin);
         fresh.push(...added);
         const rows = list.events.length + list.rejects.length;
         const result = {
@@ -185,7 +185,8 @@ export class Collector implements Importer {
           rejects: list.rejects,
         };
         results.push(result);
-        if (!options.dryRun) await this.stores.rejects.saveList(tx, organisation, source, result, by, this.clock.now());
+        if (!options.dryRun)
+          await this.stores.rejects.saveList(tx, organisation, source, result, statement, by, this.clock.now());
       }
       if (!options.dryRun)
         await enqueueUrgent(

@@ -67,6 +67,44 @@ describe('a price that was typed wrong', async () => {
     ]);
   });
 
+  it('is taken back with its whole list, which leaves what was there before', async () => {
+    await command.ask('import', await command.file('usage.json', USAGE));
+    const importOf = async (file: string): Promise<string> => {
+      const { imports } = await command.ask<{ imports: { id: string; file: string }[] }>('imports');
+      return imports.find((one) => one.file === file)?.id ?? '';
+    };
+    const other = row('7.00').replaceAll('p5.48xlarge', 'p4d.24xlarge');
+    await state('a.csv', row('55.04'));
+    await state('b.csv', row('98.32'), other);
+    // It says the first list's price again, which b.csv has contradicted.
+    await state('c.csv', row('55.04'));
+    expect(await total()).toBe('55.040000000');
+    const last = await importOf('c.csv');
+    const { undone } = await command.ask<{ undone: object }>('imports', 'undo', last);
+    expect(undone).toMatchObject({ import: last, records: 0, prices: 1, files: [{ file: 'c.csv' }] });
+    expect(await total()).toBe('98.320000000');
+    await expect(command.ask('imports', 'undo', last)).rejects.toThrow('was undone already');
+    const list = await importOf('b.csv');
+    expect(await command.ask<{ undone: { prices: number } }>('imports', 'undo', list)).toMatchObject({
+      undone: { prices: 2 },
+    });
+    expect(await total()).toBe('55.040000000');
+    const { prices } = await command.ask<Listed>('prices', 'list', '--sku', 'p4d.24xlarge');
+    expect(prices.map(({ withdrawnAt }) => withdrawnAt !== null)).toEqual([true]);
+    const { audit } = await command.ask<{ audit: { verb: string; target: string }[] }>('audit');
+    expect(audit.filter(({ target }) => target === list).map(({ verb }) => verb)).toEqual(['usage.undo']);
+  });
+
+  it('leaves with its list what a later list has stated since', async () => {
+    await command.ask('import', await command.file('usage.json', USAGE));
+    await state('a.csv', row('98.32'));
+    const { imports } = await command.ask<{ imports: { id: string }[] }>('imports');
+    await state('b.csv', row('55.04'));
+    await state('c.csv', row('98.32'));
+    await command.ask('imports', 'undo', imports[0]?.id ?? '');
+    expect(await total()).toBe('98.320000000');
+  });
+
   it('goes by who states it: own lists, then providers, then tables of others', async () => {
     await command.ask('import', await command.file('usage.json', USAGE));
     const { stores } = command.bursar;

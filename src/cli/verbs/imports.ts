@@ -180,13 +180,15 @@ function addLists(program: Command, session: Session): void {
 
   imports
     .command('undo')
-    .description('Take an import back, whole: everything that its call brought, bills and metered usage alike.')
+    .description(
+      'Take an import back, whole: everything that its call brought, bills and metered usage alike, or a price list.',
+    )
     .argument('<id>', 'as bursar imports shows it')
     .addHelpText(
       'after',
       `
 Bills that it replaced are there again, and of records that it stated anew the statement before counts again. A record that a
-later import only repeated goes too: send it again.
+later import only repeated goes too: send it again. Of a price list what it alone states is withdrawn.
 
 Example:
   bursar imports undo 12`,
@@ -220,7 +222,9 @@ function addRejects(program: Command, session: Session): void {
     });
 }
 
-function undoneText({ files, records, restored, restoredRecords }: UndoneImport): string {
+function undoneText({ files, records, restored, restoredRecords, prices }: UndoneImport): string {
+  if (prices > 0 && records === 0)
+    return `${printable(files.map(({ file }) => file).join(', '))}: ${grouped(prices)} prices are taken back.\n`;
   return [
     `${files.map(({ file }) => file).join(', ')}: ${grouped(records)} records and bill lines are taken back.`,
     ...restored.map(

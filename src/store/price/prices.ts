@@ -39,6 +39,14 @@ export interface ListedPrice {
   readonly withdrawnBy: string | null;
 }
 
+/** What a list stated, as its import keeps it. */
+export interface PriceStatement {
+  /** Its number: prices bear that of their latest statement. */
+  readonly stated: string;
+  /** Prices that an earlier list had stated, with that one's number. */
+  readonly repeated: readonly { readonly price: string; readonly before: string }[];
+}
+
 /** What two prices of one instant must share for one to take the place of the other. */
 const SLOT = (table: string): string =>
   `(${['region', 'term', 'upfront', 'component'].map((name) => `coalesce(${table}.event #>> '{price,${name}}', '')`).join(', ')})`;
@@ -59,8 +67,20 @@ export class PriceStore {
     source: string,
     origin: PriceOrigin = 'provider',
   ): Promise<PriceEvent[]> {
-    if (events.length === 0) return [];
+    return (await this.state(tx, organisation, events, source, origin)).fresh;
+  }
+
+  /** As `add`, and says what the list stated, so that it can be taken back whole. */
+  async state(
+    tx: Queryable,
+    organisation: string,
+    events: readonly PriceEvent[],
+    source: string,
+    origin: PriceOrigin = 'provider',
+  ): Promise<{ readonly fresh: PriceEvent[]; readonly statement: PriceStatement | null }> {
+    if (events.length === 0) return { fresh: [], statement: null };
     const stated = await this.nextStatement(tx, organisation);
+    const repeated: PriceStatement['repeated'][number][] = [];
     const byId = new Map(events.map((event) => [hash('md5', eventText(event)), event]));
     const ids = [...byId.keys()];
     const fresh: PriceEvent[] = [];
@@ -89,10 +109,36 @@ export class PriceStore {
       const isNew = new Set(rows.map(({ id }) => id));
       const known = portion.filter((id) => !isNew.has(id));
       const again = known.length === 0 ? [] : await this.stateAgain(tx, organisation, known, stated);
-      for (const id of [...isNew, ...again]) fresh.push(...[byId.get(id)].filter((event) => event !== undefined));
+      repeated.push(...again);
+      for (const id of [...isNew, ...again.map(({ price }) => price)])
+        fresh.push(...[byId.get(id)].filter((event) => event !== undefined));
     }
     if (fresh.length > 0) await this.raiseVersion(tx, organisation);
-    return fresh;
+    return { fresh, statement: { stated, repeated } };
+  }
+
+  /**
+   * Takes a list's statement back: prices that it alone stated, or stated first, are withdrawn, those that it repeated
+   * are the earlier statement again. What a later list has stated since stays. Returns what changed.
+   */
+  async takeBack(
+    tx: Queryable,
+    organisation: string,
+    { stated, repeated }: PriceStatement,
+    withdrawn: { readonly by: string; readonly at: number },
+  ): Promise<PriceEvent[]> {
+    const earlier = await tx.query<{ event: string }>(
+      `update price_event p set stated = e.before from unnest($3::text[], $4::bigint[]) as e(id, before)
+       where p.organisation = $1 and p.stated = $2 and p.id = decode(e.id, 'hex') returning p.event::text as event`,
+      [organisation, stated, repeated.map(({ price }) => price), repeated.map(({ before }) => before)],
+    );
+    const gone = await tx.query<{ event: string }>(
+      `update price_event set withdrawn_at = $3, withdrawn_by = $4
+       where organisation = $1 and stated = $2 and withdrawn_at is null returning event::text as event`,
+      [organisation, stated, formatInstant(withdrawn.at), withdrawn.by],
+    );
+    if (earlier.length + gone.length > 0) await this.raiseVersion(tx, organisation);
+    return [...earlier, ...gone].map(({ event }) => eventOf(event));
   }
 
   /**
@@ -112,9 +158,9 @@ export class PriceStore {
     organisation: string,
     ids: readonly string[],
     stated: string,
-  ): Promise<string[]> {
-    const rows = await tx.query<{ id: string }>(
-      `select encode(p.id, 'hex') as id from price_event p
+  ): Promise<PriceStatement['repeated'][number][]> {
+    const rows = await tx.query<{ id: string; before: string }>(
+      `select encode(p.id, 'hex') as id, p.stated::text as before from price_event p
        where p.organisation = $1 and p.id = any(array(select decode(k, 'hex') from unnest($2::text[]) k)) and p.withdrawn_at is null and exists (
          select 1 from price_event q where q.organisation = p.organisation and q.provider = p.provider and q.sku = p.sku and q.at = p.at
            and q.origin = p.origin and q.stated > p.stated and q.stated < $3 and q.withdrawn_at is null and ${SLOT('q')} = ${SLOT('p')})`,
@@ -127,7 +173,7 @@ export class PriceStore {
          where organisation = $1 and id = any(array(select decode(k, 'hex') from unnest($2::text[]) k))`,
         [organisation, rows.map(({ id }) => id), stated],
       );
-    return rows.map(({ id }) => id);
+    return rows.map(({ id, before }) => ({ price: id, before }));
   }
 
   /**

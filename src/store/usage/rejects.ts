@@ -1,4 +1,5 @@
 /** Rows that could not be read, and the imports that they came in. What brings usage in is written by intake.ts. */
+import type { PriceStatement } from '../price/prices.js';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { Reject } from '../../core/usage.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
@@ -46,12 +47,13 @@ export class RejectStore {
     organisation: string,
     source: string,
     list: ImportedPrices,
+    statement: PriceStatement | null,
     by: string,
     now: number,
   ): Promise<void> {
     const [row] = await tx.query<{ id: string }>(
-      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, '[]', $9, $10) returning id::text as id`,
+      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by, price_statement)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, '[]', $9, $10, $11) returning id::text as id`,
       [
         organisation,
         source,
@@ -63,6 +65,7 @@ export class RejectStore {
         list.unchanged,
         new Date(now),
         by,
+        JSON.stringify(statement),
       ],
     );
     await tx.copy('reject', REJECT, rejectRows(organisation, row?.id ?? '', 0, list.file, list.rejects));

@@ -4,7 +4,8 @@
  *
  * What is left is what would be there if the call had never been: bills that it replaced come back, and of records
  * that it stated again the latest other statement counts. A record that a later import only repeated belongs to the
- * first one and goes with it: sending it again brings it back. What cannot be undone whole is refused.
+ * first one and goes with it: sending it again brings it back. Of a price list what it alone states is withdrawn, and
+ * what it contradicted holds again. What cannot be undone whole is refused.
  */
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping } from '../../core/cost/rollup.js';
@@ -15,6 +16,7 @@ import type { Transaction } from '../database.js';
 import { SETTLE } from '../bill/counting.js';
 import { dropContracts } from '../bill/contracts.js';
 import { reconcileItem } from '../bill/reconciliation.js';
+import type { PriceStatement } from '../price/prices.js';
 import type { Stores } from '../stores.js';
 import { enqueueUrgent, type WorkItem } from '../work.js';
 import { dropDelivery } from './bill-delivery.js';
@@ -26,7 +28,7 @@ import { refuseRepeats } from './restored.js';
 import { supplementItems } from './scopes.js';
 import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
-type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'raw' | 'reconciliation'>;
+type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'prices' | 'raw' | 'reconciliation'>;
 
 export interface UndoneImport {
   readonly import: string;
@@ -43,6 +45,16 @@ export interface UndoneImport {
   }[];
   /** Records of which an earlier statement counts again. */
   readonly restoredRecords: number;
+  /** Prices that are withdrawn, or are the statement of an earlier list again. */
+  readonly prices: number;
+}
+
+interface Row {
+  readonly source: string;
+  readonly file: string;
+  readonly call: string | null;
+  readonly undone: Date | null;
+  readonly statement: PriceStatement | null;
 }
 
 interface Delivery {
@@ -57,7 +69,7 @@ interface Delivery {
 
 const DELIVERY = `select id::text as id, coalesce(scope, supplement) as scope, provider, account, period_start as start, period_end as "end", records::text as records from delivery`;
 
-/** @throws Failure missing, or conflict: undone already, a price list, or others build on it. */
+/** @throws Failure missing, or conflict: undone already, from before undoing, or others build on it. */
 export async function undoImport(
   stores: Needs,
   tx: Transaction,
@@ -66,15 +78,32 @@ export async function undoImport(
   by: string,
   now: number,
 ): Promise<UndoneImport> {
-  const [row] = await tx.query<{ source: string; call: string | null; undone: Date | null }>(
-    `select source, taken_with::text as call, undone_at as undone from import where organisation = $1 and id = $2`,
+  const [row] = await tx.query<Row>(
+    `select source, file, taken_with::text as call, undone_at as undone, price_statement as statement from import where organisation = $1 and id = $2`,
     [organisation, id],
   );
   if (row === undefined) throw missing(`there is no import "${id}"`);
   if (row.undone !== null) throw conflict(`the import ${id} was undone already, at ${row.undone.toISOString()}`);
+  if (row.statement !== null) {
+    const prices = await undoList(stores, tx, organisation, row.statement, { by, at: now });
+    await tx.query(`update import set undone_at = $3, undone_by = $4 where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+      new Date(now),
+      by,
+    ]);
+    return {
+      import: id,
+      files: [{ import: id, file: row.file }],
+      records: 0,
+      restored: [],
+      restoredRecords: 0,
+      prices,
+    };
+  }
   if (row.call === null)
     throw conflict(
-      `the import ${id} cannot be undone: it is a price list (bursar prices withdraw), or older than undoing`,
+      `the import ${id} cannot be undone: it is older than undoing (bursar prices withdraw takes a price back)`,
     );
   const undoing = new Undoing(stores, tx, organisation, row.source);
   await undoing.all(row.call);
@@ -85,7 +114,25 @@ export async function undoImport(
   await enqueueUrgent(tx, organisation, undoing.workItems);
   stores.intake.forgetOverlaps();
   const { records, restored, restoredRecords } = undoing;
-  return { import: id, files, records, restored, restoredRecords };
+  return { import: id, files, records, restored, restoredRecords, prices: 0 };
+}
+
+/** Takes a price list back; what it priced is priced anew. */
+async function undoList(
+  { prices }: Needs,
+  tx: Transaction,
+  organisation: string,
+  statement: PriceStatement,
+  withdrawn: { readonly by: string; readonly at: number },
+): Promise<number> {
+  const changed = await prices.takeBack(tx, organisation, statement, withdrawn);
+  const days = await prices.affected(tx, organisation, changed);
+  await enqueueUrgent(
+    tx,
+    organisation,
+    days.map(({ team, day }) => ({ stage: 'cost.price', partition: team, key: `${team}/${day}` })),
+  );
+  return changed.length;
 }
 
 class Undoing {

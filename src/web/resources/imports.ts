@@ -125,6 +125,7 @@ const undoneSchema = z
     records: count.describe('Records and bill lines that are gone'),
     restored: z.array(billOfPeriod).describe('Bills that are there again'),
     restoredRecords: count.describe('Records of which an earlier statement counts again'),
+    prices: count.describe('Prices that are withdrawn, or are the statement of an earlier list again'),
   })
   .meta({ id: 'UndoneImport' });
 
@@ -202,7 +203,7 @@ export class ImportsController {
   @Endpoint('POST /v1/imports/:id/undo', {
     summary: 'Take an import back, whole',
     description:
-      'Everything that its call brought goes; bills and statements of records that it replaced are there again; what changes is priced anew.',
+      'Everything that its call brought goes; bills and statements of records that it replaced are there again; of a price list, what it stated is withdrawn. What changes is priced anew.',
     access: 'configure',
     allTeams: true,
     writes: true,
