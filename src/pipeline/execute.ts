@@ -313,7 +313,12 @@ class Execution {
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
-          await this.note(tx, action, { code: 'not-sent', detail: { detail: answer.detail }, set: { askedAt: null } });
+          // Why it waits (no capacity, throttled) is told with the action until it is taken.
+          await this.note(tx, action, {
+            code: 'not-sent',
+            detail: { detail: answer.detail },
+            set: { askedAt: null, reasons: [...doneAlready(action), { code: 'not-sent', message: answer.detail }] },
+          });
           return [executeLater(action, askAgainAt(action.intendedAt ?? this.now, this.now))];
         case 'absent':
           return this.absent(tx, action);

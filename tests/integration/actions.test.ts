@@ -253,10 +253,10 @@ describe('an answer that does not come', async () => {
   it('because nothing could be sent is tried again; what is not sent in time is refused', async () => {
     w.cloud.faults.push('not-sent', 'not-sent');
     await w.look();
-    expect(await only()).toMatchObject({ state: 'intended', askedAt: null });
+    expect(await only()).toMatchObject({ state: 'intended', askedAt: null, reasons: [{ code: 'not-sent' }] });
     await w.pass(5000);
     await w.pass(5000);
-    expect((await only()).state).toBe('confirmed');
+    expect(await only()).toMatchObject({ state: 'confirmed', reasons: [] });
     w.cloud.change('instance/i-1', { state: 'running', billing: 'billed' });
     w.cloud.faults.push(...Array.from({ length: 20 }, () => 'not-sent' as const));
     await w.look(2 * HOUR_MS);

@@ -106,6 +106,16 @@ describe('an action that waits for approval', async () => {
     ]);
   });
 
+  it('is proven, where it replaces, with what runs in the place of the old one', async () => {
+    w.cloud.add(instance('i-6'));
+    w.script.wants = [{ action: 'Replace', target: 'i-6' }];
+    await w.look(2 * HOUR_MS);
+    await w.approve((await w.all()).at(-1)!.id, 'boss');
+    await w.tell(10 * MINUTE_MS);
+    const text = JSON.stringify(w.slack.posts.at(-1)?.blocks);
+    for (const part of ['replace instance/i-6', 'done and proven', 'taken before']) expect(text).toContain(part);
+  });
+
   it('is approved by nobody whose key was revoked, nor by who wrote the document where the team forbids it', async () => {
     const post = await propose('i-5');
     const key = await w.connect('U0AUTHOR', 'operator');

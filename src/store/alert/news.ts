@@ -425,7 +425,8 @@ function resultOf(
     connection,
     approvedBy,
     rollbackOf,
-    reasons: outcome === 'confirmed' ? [] : reasons,
+    // Of what was done they say what is proven beside the state: what runs in its place, what was bought.
+    reasons,
     // What no reading shows (a purchase, a cordon) has the provider's word only.
     proof:
       outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind))
