@@ -232,7 +232,7 @@ export async function withUpload<T>(
     await pipeline(stream, measure, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
       throw uploadError(error);
     });
-    if (size === 0) throw invalid('the body is empty: send the file as the body');
+    if (size === 0) throw invalid(`${basename(name)} has nothing in it: send the file as the body`);
     return await use({ path, digest: digest.digest() });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -3,6 +3,8 @@
  * refused, and what is said about it.
  */
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
@@ -10,6 +12,7 @@ import { expect, describe, it } from 'vitest';
 import type { ImportedFile } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
+import { bothDoors } from '../support/doors.js';
 import { ROOT } from '../support/source.js';
 import { NOW, testApi } from '../support/web.js';
 
@@ -331,6 +334,34 @@ describe('files', () => {
       400,
       expect.stringContaining('a.csv cannot be read. It is separated by'),
     ]);
+    const folder = await mkdtemp(path.join(tmpdir(), 'bursar-kinds-'));
+    const { here, there } = bothDoors(api);
+    const [header = ''] = linesOf('focus_1_3.csv');
+    for (const [name, content, code, said] of [
+      ['a.csv', zip, 1, 'a.csv is a zip archive: unpack it'],
+      ['t.csv', text('focus_1_3.csv').replaceAll(',', '\t'), 1, 'It is separated by tabs: save it as CSV'],
+      ['e.csv', '', 1, 'has nothing in it'],
+      ['h.csv', `${header}\n`, 0, 'it has no line that counts, a header at most: nothing is changed by it'],
+    ] as const) {
+      await writeFile(path.join(folder, name), content);
+      for (const door of [here, there]) {
+        const {
+          code: ended,
+          out,
+          err,
+        } = await door('import', path.join(folder, name), '--source', 'kinds', '--no-wait');
+        expect([name, ended, out + err]).toEqual([name, code, expect.stringContaining(said)]);
+      }
+    }
+    await rm(folder, { recursive: true });
+    // A delivery refuses an empty file at once, and a table that may yet be known by its name when it is committed.
+    await api.call('PUT', '/v1/deliveries/kinds', { body: { source: 'kinds' } });
+    const add = '/v1/deliveries/kinds/files?filename=a.csv';
+    expect((await api.call('POST', add, { body: '' })).text).toContain('a.csv has nothing in it');
+    expect((await api.call('POST', add, { body: table })).status).toBe(200);
+    const refused = await api.call('POST', '/v1/deliveries/kinds/commit');
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('It is separated by semicolons')]);
+    await api.call('DELETE', '/v1/deliveries/kinds');
     await expect(take('kinds', 'a.csv', gzipSync(''))).rejects.toThrow(/400.*it has nothing in it/is);
     const prices = 'provider,sku,region,price,currency,effectiveFrom\n';
     const list = await api.call('POST', '/v1/prices?filename=p.csv', { body: prices });
@@ -340,7 +371,10 @@ describe('files', () => {
   it('of a header alone are taken, and say so', async () => {
     const [header = '', ...lines] = linesOf('focus_1_3.csv');
     const taken = await take('header', 'a.csv', `${header}\n`);
-    expect([taken.rows, taken.warnings]).toEqual([0, ['it has no line that counts: a header at most']]);
+    expect([taken.rows, taken.warnings]).toEqual([
+      0,
+      ['it has no line that counts, a header at most: nothing is changed by it'],
+    ]);
     expect((await take('header', 'a.csv', `${[header, ...lines].join('\n')}\n`)).warnings).toEqual([]);
     // It takes nothing away of what there is.
     const before = await held('header');

@@ -20,6 +20,8 @@ const SIGNATURES: readonly (readonly [string, string])[] = [
   ['feff', 'is UTF-16: save it as UTF-8'],
 ];
 const BZIP2 = /^425a683[1-9]314159265359/;
+/** POSIX.1-2024 pax, ustar Interchange Format: its magic, and where it lies. */
+const TAR = { at: 257, magic: 'ustar' };
 const ZIPPED = ['504b0304', '504b0506'];
 /** The parts of a workbook: of Excel, and of OpenDocument, whose media type comes first and unpacked. */
 const WORKBOOK = /\[Content_Types\]\.xml|xl\/|mimetypeapplication\/vnd\.oasis/;
@@ -38,6 +40,7 @@ export function unreadableKind(head: Uint8Array): string | null {
   if (BZIP2.test(begin)) return `is packed with bzip2: ${UNPACK}`;
   if (ZIPPED.some((signature) => begin.startsWith(signature)))
     return WORKBOOK.test(asText(head)) ? `is a workbook (.xlsx or .ods): ${CSV}` : `is a zip archive: ${UNPACK}`;
+  if (asText(head.subarray(TAR.at, TAR.at + TAR.magic.length)) === TAR.magic) return `is a tar archive: ${UNPACK}`;
   if (isWide(head)) return 'is UTF-16: save it as UTF-8';
   const text = asText(head.subarray(0, PAGE_BYTES));
   if (HTML.test(text))

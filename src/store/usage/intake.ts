@@ -299,7 +299,7 @@ class ImportRun {
     }
     const read = count.accepted + count.unchanged + count.rejected + count.outdated;
     if (file.isDelivered === true && read === 0 && !this.contracts.some((one) => one.count === count))
-      count.warnings.push('it has no line that counts: a header at most');
+      count.warnings.push('it has no line that counts, a header at most: nothing is changed by it');
     return count;
   }
 

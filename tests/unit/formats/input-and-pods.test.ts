@@ -77,6 +77,10 @@ describe('inputs', () => {
       [Buffer.from('a,b\nc,d\n', 'utf16le').swap16(), 'is UTF-16: save it as UTF-8'],
       [zipped('bill.csv'), 'is a zip archive: unpack it and import the files in it (gzip is unpacked here)'],
       [zipped('[Content_Types].xml'), 'is a workbook (.xlsx or .ods): save it as CSV in UTF-8, separated by commas'],
+      [
+        Buffer.concat([Buffer.from('bill.csv'.padEnd(257, '\0')), Buffer.from('ustar\0')]),
+        'is a tar archive: unpack it',
+      ],
       [bytesOfHex('d0cf11e0a1b11ae1'), 'is an old Office document (.xls): save it as CSV'],
       [bytesOfHex('28b52ffd'), 'is packed with Zstandard'],
       [bytesOfHex('425a6839314159265359'), 'is packed with bzip2'],
