@@ -16,6 +16,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';
+import { takenMachines } from '../../src/store/fleet/taken.js';
 import { fleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 import { testBursar } from '../support/bursar.js';
 import { instance, MemoryCloud } from '../support/memory-cloud.js';
@@ -742,4 +743,38 @@ it('what its cloud has ended, and forgets the tags of, is still whose it was, un
   expect(await stores.workloads.namesOf(db, 'default', 'lab')).toEqual(['instance/a']);
   // A machine that runs without tags has none.
   expect(await read(4, {})).toEqual(['unallocated', {}]);
+});
+
+it('what was replaced on its way out is not lost again when its end is seen; what has started since under its name is', async () => {
+  const { db, stores } = await testBursar({ now: START });
+  const at = (seconds: number): number => START + seconds * 1000;
+  const read = async (seconds: number, over: Partial<FleetTarget>): Promise<number> => {
+    const ended = { by: 'cloud', because: 'Server.SpotInstanceTermination' } as const;
+    const targets = [instance('a', { state: 'gone', launchedAt: START - 3_600_000, ended, ...over })];
+    const reading = { at: at(seconds), targets, complete: true, problems: [] };
+    await stores.fleet.save(db, 'default', 'cloud', reading, () => 'lab');
+    return (await takenMachines(db, 'default', 'lab', at(seconds))).size;
+  };
+  expect(await read(0, { state: 'stopping' })).toBe(0);
+  const target = 'instance/a';
+  const made = {
+    ...{
+      team: 'lab',
+      connection: 'cloud',
+      target,
+      effect: { kind: 'replace', target, group: null } as const,
+      mode: 'enforce' as const,
+    },
+    ...{ recommendation: null, policy: null, document: null, subject: null, rollbackOf: null, underStop: false },
+    ...{ proposedBy: 'test', evidenceAt: null, expiresAt: at(3600) },
+  };
+  // Without it, the end is found.
+  expect(await read(5, {})).toBe(2);
+  await db.transaction((tx) => stores.actions.propose(tx, 'default', made, at(1)));
+  await db.query(
+    `update action set state = 'confirmed', token = 'bursar-1', intended_at = $1, applied_at = $2, confirmed_at = $2`,
+    [new Date(at(2)), new Date(at(3))],
+  );
+  expect(await read(7, {})).toBe(0);
+  expect(await read(60, { launchedAt: at(2.5) })).toBe(2);
 });

@@ -2,7 +2,8 @@
  * Machines that their cloud took, or stopped, by its own word: what follows of it for the workload that each is.
  *
  * No exporter is needed for it, and none speaks against it: what still answers at the machine's address is something
- * else. The invariant: a machine that was replaced once is not lost any more.
+ * else. The invariant: a machine that was replaced once is not lost any more, also where its end is seen only after
+ * that; what runs under its name since, started later, is another.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -30,7 +31,8 @@ export async function takenMachines(
        and coalesce(gone_at, changed_at, first_seen_at) <= $4
        and not exists (select 1 from action a where a.organisation = f.organisation and a.connection = f.connection and a.target = f.target
          and a.effect ->> 'kind' in ('replace', 'start') and a.state in ('applied', 'confirmed', 'measured') and a.applied_at >= f.first_seen_at
-         and a.applied_at >= coalesce(f.gone_at, f.changed_at, f.first_seen_at))
+         and (a.applied_at >= coalesce(f.gone_at, f.changed_at, f.first_seen_at)
+           or (a.effect ->> 'kind' = 'replace' and to_timestamp((body ->> 'launchedAt')::float8 / 1000) < a.intended_at)))
      order by connection, target`,
     [organisation, team, formatInstant(asOf - HOUR_MS), formatInstant(asOf)],
   );
