@@ -747,7 +747,6 @@ it('what its cloud has ended, and forgets the tags of, is still whose it was, un
 
 it('what was replaced on its way out is not lost again when its end is seen; what has started since under its name is', async () => {
   const { db, stores } = await testBursar({ now: START });
-  const at = (seconds: number): number => START + seconds * 1000;
   const read = async (seconds: number, over: Partial<FleetTarget>): Promise<number> => {
     const ended = { by: 'cloud', because: 'Server.SpotInstanceTermination' } as const;
     const targets = [instance('a', { state: 'gone', launchedAt: START - 3_600_000, ended, ...over })];
@@ -758,15 +757,20 @@ it('what was replaced on its way out is not lost again when its end is seen; wha
   expect(await read(0, { state: 'stopping' })).toBe(0);
   const target = 'instance/a';
   const made = {
-    ...{
-      team: 'lab',
-      connection: 'cloud',
-      target,
-      effect: { kind: 'replace', target, group: null } as const,
-      mode: 'enforce' as const,
-    },
-    ...{ recommendation: null, policy: null, document: null, subject: null, rollbackOf: null, underStop: false },
-    ...{ proposedBy: 'test', evidenceAt: null, expiresAt: at(3600) },
+    team: 'lab',
+    connection: 'cloud',
+    target,
+    effect: { kind: 'replace', target, group: null } as const,
+    mode: 'enforce' as const,
+    recommendation: null,
+    policy: null,
+    document: null,
+    subject: null,
+    rollbackOf: null,
+    underStop: false,
+    proposedBy: 'test',
+    evidenceAt: null,
+    expiresAt: at(3600),
   };
   // Without it, the end is found.
   expect(await read(5, {})).toBe(2);
