@@ -41,8 +41,8 @@ const importsOnce: Plugin = {
 export default defineConfig({
   plugins: [importsOnce],
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 120_000,
     // One more than CI has cores: many tests wait, for a process to start or a silence to be long enough.
     maxWorkers: 3,
     // As the product runs itself (package.json).
