@@ -12,6 +12,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import type { SeenIds } from '../../src/store/usage/seen.js';
 import type { Stores } from '../../src/store/stores.js';
+import { BESIDE_HOURS } from './company.js';
 import { simulationDatabase } from './database.js';
 import { planOf, simulate } from './simulate.js';
 import type { Wire } from './wire.js';
@@ -233,6 +234,22 @@ const CANARIES: readonly Canary[] = [
     breakage: {
       stores({ unmetered }) {
         unmetered.metered = async () => null;
+      },
+    },
+    law: /each counted once/,
+  },
+  {
+    what: 'a comparison that takes what is charged beside a machine for its hours',
+    breakage: {
+      stores({ counting }) {
+        const { saveNames } = counting;
+        const taken = BESIDE_HOURS.map(({ what }) => ({
+          sku: `${what} fake.t4x1`,
+          meterSku: 'fake.t4x1',
+          meterGpuModel: '',
+        }));
+        counting.saveNames = (tx, organisation, bill, names) =>
+          saveNames.call(counting, tx, organisation, bill, [...names, ...taken]);
       },
     },
     law: /each counted once/,

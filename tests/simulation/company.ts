@@ -12,7 +12,7 @@ import type { GpuSample } from '../../src/core/ports.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import type { CloudOptions } from '../../src/providers/fake/options.js';
 import type { MetricPoint } from '../../src/store/workload/workloads.js';
-import type { Chance } from './chance.js';
+import { Chance } from './chance.js';
 
 /** Parents first: red counts in the budgets of nobody else, blue also in those of red. */
 export const TEAMS = [
@@ -104,6 +104,41 @@ export function budgetsOf(chance: Chance): Budget[] {
   });
   return [budget('blue', 'blue', chance.whole(4000, 20_000)), budget('red', 'red', chance.whole(1000, 14_000))];
 }
+
+/** How the cloud bills, which its meter does not know. */
+export interface Billing {
+  /** Who is billed for the account that runs the machines; null: that account itself. */
+  readonly payer: string | null;
+  /** What is charged because of a machine (its disk, traffic, licence and tax) names it as its resource. */
+  readonly namesMachines: boolean;
+  /**
+   * The hours of machines have SKUs of the bill's own: only the resource tells which of the meter's they are. Those of
+   * a machine that was resized name no resource, which the meter has under two SKUs.
+   */
+  readonly hasOwnSkus: boolean;
+}
+
+/** By a sequence of its own: it moves nothing else of the seed. */
+export function billingOf(seed: number): Billing {
+  const chance = new Chance(seed ^ 0xb111);
+  return {
+    payer: chance.happens(0.5) ? 'payer' : null,
+    namesMachines: chance.happens(0.5),
+    hasOwnSkus: chance.happens(0.25),
+  };
+}
+
+const OWN_SKU = 'price of ';
+/** What a bill with SKUs of its own calls a machine's hours, and what the meter calls them. */
+export const ownSkuOf = (sku: string): string => `${OWN_SKU}${sku}`;
+export const meterSkuOf = (sku: string): string => (sku.startsWith(OWN_SKU) ? sku.slice(OWN_SKU.length) : sku);
+
+/** What is charged because of a machine, by its size, and is not its hours. Of traffic the source does not say so. */
+export const BESIDE_HOURS = [
+  { what: 'disk of', isToldApart: true },
+  { what: 'traffic of', isToldApart: false },
+  { what: 'licence of', isToldApart: true },
+] as const;
 
 /** What is asked of the policies, as people write it. */
 export function documentsOf(chance: Chance): unknown[] {

@@ -3,12 +3,14 @@
  *
  * Told anew from the records of meters and bills, without the product's view, claims or states: a bill of the fake
  * cloud states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says
- * itself that it is final. It calls machines as the meter does. While it is open, a line of a SKU that was metered on
- * its day counts only if its own machine was not: its records are late, or it is what a commitment leaves unused,
- * which no meter knows.
+ * itself that it is final. It calls machines as the meter does, and their hours by the meter's SKU or one of its own;
+ * what else it charges for a machine bears that machine's name at most. While it is open, a line of a SKU that was
+ * metered on its day counts only if its own machine was not: its records are late, or it is what a commitment leaves
+ * unused, which no meter knows.
  */
 import { formatDecimal } from '../../src/core/decimal.js';
 import { DAY_MS, dayOf, formatInstant } from '../../src/core/time.js';
+import { meterSkuOf } from './company.js';
 import type { World } from './world.js';
 
 /** Days after its period that a bill settles, where nobody has set another time. */
@@ -34,6 +36,10 @@ interface Line extends Names {
   readonly isUsage: boolean;
   readonly isFinal: boolean;
   readonly resource: string | null;
+  /** Of another account than the one that pays. */
+  readonly isPaidByAnother: boolean;
+  /** The bill's SKU is the meter's. */
+  readonly isAsMetered: boolean;
 }
 
 /** In units of 10^-15. */
@@ -66,11 +72,14 @@ async function sent({ db, stores, organisation, clock }: World): Promise<{ lines
     const isFinal = until !== null && delivered >= until && clock.at >= until.getTime() + SETTLING_DAYS * DAY_MS;
     for await (const records of stores.raw.records(db, organisation, source, id))
       for (const record of records) {
-        const { charge, start: hour, subAccount, sku, region, term, resource } = record;
+        const { charge, start: hour, subAccount, region, term, resource } = record;
+        const sku = record.sku === null ? null : meterSkuOf(record.sku);
         const names = { account: subAccount ?? record.account, sku, region, term, hour };
         if (charge !== null) {
           const [team, amount] = [rules.teamOf(record), formatDecimal(charge.billed)];
-          lines.push({ ...names, resource, team, amount, isUsage: charge.category === 'Usage', isFinal });
+          const [isUsage, isPaidByAnother] = [charge.category === 'Usage', subAccount !== null];
+          const isAsMetered = sku === record.sku;
+          lines.push({ ...names, resource, team, amount, isUsage, isFinal, isPaidByAnother, isAsMetered });
           continue;
         }
         const known = machines.get(onDay(names));
@@ -85,7 +94,11 @@ async function sent({ db, stores, organisation, clock }: World): Promise<{ lines
 function unmetered(lines: readonly Line[], machines: Machines): Set<Line> {
   const aside = lines.filter((line) => line.isUsage && !line.isFinal && machines.has(onDay(line)));
   const alike = new Set(aside.filter((line) => machines.get(onDay(line))?.has(line.resource)).map(kindOf));
-  return new Set(aside.filter((line) => alike.has(kindOf(line)) && !machines.get(onDay(line))?.has(line.resource)));
+  return new Set(
+    aside.filter(
+      (line) => line.resource !== null && alike.has(kindOf(line)) && !machines.get(onDay(line))?.has(line.resource),
+    ),
+  );
 }
 
 export async function everyDollarCountsOnce(world: World): Promise<void> {
@@ -110,6 +123,7 @@ export async function everyDollarCountsOnce(world: World): Promise<void> {
   tally.billLinesRecounted += lines.length;
   tally.finalBillLines += lines.filter(({ isFinal }) => isFinal).length;
   tally.unmeteredLines += own.size;
+  tallyKinds(world, lines, machines);
   const booked = await db.query<{ team: string; amount: string }>(
     `select team, coalesce(sum(actual), 0)::text as amount from cost_day
      where organisation = $1 and shared_from = '' group by team`,
@@ -121,4 +135,17 @@ export async function everyDollarCountsOnce(world: World): Promise<void> {
       broken.push(
         `at ${formatInstant(clock.at)} actual of ${team} is ${found.get(team) ?? 0n}; bills and meters, each counted once, are ${sums.get(team) ?? 0n}`,
       );
+}
+
+/** Counts what open bills charge for machines that are metered. */
+function tallyKinds({ tally }: World, lines: readonly Line[], machines: Machines): void {
+  const metered = new Set([...machines.values()].flatMap((names) => [...names]));
+  for (const line of lines) {
+    if (line.isFinal || !line.isUsage || line.resource === null || !metered.has(line.resource)) continue;
+    if (!machines.has(onDay(line))) tally.openLinesBesideHours += 1;
+    else {
+      if (line.isPaidByAnother) tally.openHoursOfPayers += 1;
+      if (!line.isAsMetered) tally.openHoursByOwnSkus += 1;
+    }
+  }
 }

@@ -1,13 +1,14 @@
 /**
- * A meter of the company's own beside the cloud's: what it sends is stated again, comes late or twice, and imports of
- * it are taken back. And what bills have taught, once it is applied.
+ * A meter of the company's own beside the cloud's: what it sends is stated again, comes late or twice, is corrected by
+ * records below zero, and imports of it are taken back. And what bills have taught, once it is applied.
  *
  * The law: of each id the highest statement counts that was not taken back, in every hour at its price; so an import
- * that is taken back leaves what would be there without it. It keeps the company's books by itself and asks Bursar for
+ * that is taken back leaves what would be there without it, and one whose record another import corrects stays. It keeps the company's books by itself and asks Bursar for
  * the sums only.
  */
 import { formatInstant, HOUR_MS, hourOf } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
+import { Failure } from '../../src/core/errors.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice } from '../support/bursar.js';
 import { metered } from '../support/records.js';
@@ -40,9 +41,14 @@ export class OwnMeter {
   private readonly chance: Chance;
   private sent: readonly Sent[] = [];
   private revisions = 0;
+  /** What is corrected has a sequence of its own: it moves nothing else of the seed. */
+  private readonly chanceOfCorrections: Chance;
+  private readonly corrects: boolean;
 
   constructor(private readonly world: World) {
     this.chance = new Chance(world.seed ^ 0x3e7e5);
+    this.chanceOfCorrections = new Chance(world.seed ^ 0xc0ec7);
+    this.corrects = this.chanceOfCorrections.happens(0.4);
   }
 
   async found(): Promise<void> {
@@ -60,7 +66,7 @@ export class OwnMeter {
     const { chance, world } = this;
     const records = Array.from({ length: chance.whole(1, 3) }, () => this.statement());
     const again = chance.happens(0.3) ? this.sent.at(-1)?.records : undefined;
-    const all = [...records, ...(again ?? [])];
+    const all = [...records, ...this.corrections(), ...(again ?? [])];
     const rules = await world.stores.organisations.rules(world.db, world.organisation);
     const [file] = await world.stores.intake.import(
       {
@@ -92,13 +98,18 @@ export class OwnMeter {
 
   /** No two statements have one revision; some are lower than what was sent before. */
   private statement(): UsageRecord {
-    const { chance, world } = this;
-    const id = `own-${chance.whole(1, 5)}`;
+    const { chance } = this;
+    const used = this.usage(chance, `own-${chance.whole(1, 5)}`);
+    const n = ++this.revisions;
+    return { ...used, version: { revision: chance.happens(0.25) ? 1000 - n : 1000 + n, updatedAt: null } };
+  }
+
+  private usage(chance: Chance, id: string): UsageRecord {
+    const { world } = this;
     const first = hourOf(world.plan.start);
     // What is not over is not metered.
     const latest = Math.floor((world.clock.at - first) / HOUR_MS) - MOST_HOURS;
     const start = first + chance.whole(0, Math.max(0, Math.min(60, latest))) * HOUR_MS;
-    const n = ++this.revisions;
     return metered(id, {
       provider: OWN_PROVIDER,
       account: 'cellar',
@@ -110,20 +121,63 @@ export class OwnMeter {
       end: start + chance.whole(1, MOST_HOURS) * HOUR_MS,
       gpuParts: chance.whole(1, 3) * GPU_PARTS,
       tags: { team: chance.pick(TEAMS).id },
-      version: { revision: chance.happens(0.25) ? 1000 - n : 1000 + n, updatedAt: null },
     });
   }
 
+  /**
+   * Records that are corrected, and corrections of them that take back one of their GPUs for some of their hours, in
+   * the same import or a later one. None is corrected more often than it has GPUs, nor stated again.
+   */
+  private corrections(): UsageRecord[] {
+    const { chanceOfCorrections: chance } = this;
+    if (!this.corrects) return [];
+    const n = ++this.revisions;
+    const id = `corrected-${n}`;
+    const record: UsageRecord = {
+      ...this.usage(chance, id),
+      gpuParts: 2 * GPU_PARTS,
+      version: { revision: n, updatedAt: null },
+    };
+    const before = this.sent.flatMap(({ records }) => records);
+    const open = [...before, record].filter(
+      ({ id: of, corrects }) =>
+        of.startsWith('corrected-') &&
+        corrects === undefined &&
+        before.filter((other) => other.corrects === of).length < 2,
+    );
+    const one = chance.pick(open);
+    const start = one.start + chance.whole(0, (one.end - one.start) / HOUR_MS - 1) * HOUR_MS;
+    const correction = { ...one, id: `correction-${n}`, start, gpuParts: -GPU_PARTS, corrects: one.id };
+    return chance.happens(0.7) ? [correction, record] : [record];
+  }
+
+  /** An import goes whole, or stays where one of its records would leave a correction behind. */
   private async takeBack(): Promise<void> {
     const { chance, world } = this;
     if (this.sent.length === 0) return;
     const one = chance.pick(this.sent);
-    await world.db.transaction(async (tx) => {
-      await mayUndo(tx);
-      await undoImport(world.stores, tx, world.organisation, one.import, 'clerk', world.clock.at);
-    });
-    world.tally.importsUndone += 1;
-    this.sent = this.sent.filter((other) => other !== one);
+    const others = this.sent.filter((other) => other !== one);
+    const ids = new Set(one.records.map(({ id }) => id));
+    const isBuiltOn = others.some(({ records }) => records.some(({ corrects = '' }) => ids.has(corrects)));
+    const isRefused = await world.db
+      .transaction(async (tx) => {
+        await mayUndo(tx);
+        await undoImport(world.stores, tx, world.organisation, one.import, 'clerk', world.clock.at);
+        return false;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof Failure && error.kind === 'conflict') return true;
+        throw error;
+      });
+    if (isRefused !== isBuiltOn)
+      world.broken.push(
+        `an import that ${isBuiltOn ? 'a correction' : 'nothing'} builds on is ${isRefused ? 'not ' : ''}taken back`,
+      );
+    if (isRefused) world.tally.undosRefused += 1;
+    else {
+      world.tally.importsUndone += 1;
+      this.sent = others;
+    }
   }
 
   async booksMatch(): Promise<void> {
@@ -150,6 +204,7 @@ export class OwnMeter {
           `the company's own meter makes ${sums.get(key) ?? 0n} nanos of ${key}, the books ${booked.get(key)}`,
         );
     tally.ownHoursRecounted += sums.size;
+    tally.corrections += [...counted.values()].filter(({ corrects }) => corrects !== undefined).length;
   }
 }
 

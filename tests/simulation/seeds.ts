@@ -47,8 +47,12 @@ const LEAST: Readonly<Partial<Tally>> = {
   linesRecounted: 100,
   savingHoursRecounted: 20,
   unmeteredLines: 0.1,
+  openLinesBesideHours: 5,
+  openHoursOfPayers: 5,
+  openHoursByOwnSkus: 2,
   restated: 0.3,
   importsUndone: 0.3,
+  corrections: 0.1,
   ownHoursRecounted: 2,
   linesByLearnedRates: 1,
 };

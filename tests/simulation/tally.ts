@@ -34,9 +34,19 @@ export interface Tally {
   finalBillLines: number;
   /** Lines of bills that were not final, of what no meter names beside metered machines of its SKU. */
   unmeteredLines: number;
+  /**
+   * Usage lines of bills that were not final, of machines that were metered: what is not their hours, and their hours
+   * where another account pays, and where the bill has a SKU of its own for them.
+   */
+  openLinesBesideHours: number;
+  openHoursOfPayers: number;
+  openHoursByOwnSkus: number;
   /** Of the company's own meter: records stated again, imports taken back, and hours that were recounted. */
   restated: number;
   importsUndone: number;
+  /** Corrections of it that counted, and imports that were not taken back since a correction would have been left. */
+  corrections: number;
+  undosRefused: number;
   ownHoursRecounted: number;
   /** Cost lines that a learned rate has priced. */
   linesByLearnedRates: number;
@@ -69,8 +79,13 @@ export const newTally = (): Tally => ({
   billLinesRecounted: 0,
   finalBillLines: 0,
   unmeteredLines: 0,
+  openLinesBesideHours: 0,
+  openHoursOfPayers: 0,
+  openHoursByOwnSkus: 0,
   restated: 0,
   importsUndone: 0,
+  corrections: 0,
+  undosRefused: 0,
   ownHoursRecounted: 0,
   linesByLearnedRates: 0,
 });

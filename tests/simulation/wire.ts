@@ -4,18 +4,18 @@
  *
  * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is
  * done twice, and shows. It changes nothing that it carries, but for leaving out prices and spot readings of machines
- * that the company does not use, and for adding to bills what no meter knows: disks, tax, and an account that pays.
+ * that the company does not use, and for billing as company.ts says: what no meter knows is added.
  */
 import type { SpotReading } from '../../src/core/price/spot-reading.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
 import type { PriceEvent } from '../../src/core/price/price.js';
-import { HOUR_MS } from '../../src/core/time.js';
+import { DAY_MS, HOUR_MS } from '../../src/core/time.js';
 import type { Charge, RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import type { FakeCloud } from '../../src/providers/fake/cloud.js';
 import type { FakeConnection } from '../../src/providers/fake/connection.js';
 import { connectTo } from '../../src/providers/fake/fake.js';
-import { REGION, SKUS } from './company.js';
+import { BESIDE_HOURS, ownSkuOf, REGION, SKUS, type Billing } from './company.js';
 
 /** One request that acts, as it was sent. */
 export interface Sending {
@@ -49,13 +49,12 @@ export class Wire implements ProviderConnection {
   /**
    * @param heard called when a request is about to arrive
    * @param read called when a target is read
-   * @param payer who is billed for the account that runs the machines; null: that account itself
    */
   constructor(
     private readonly cloud: FakeCloud,
     private readonly heard: (sending: Sending) => Promise<void>,
     private readonly read: () => void,
-    private readonly payer: string | null,
+    private readonly billing: Billing,
   ) {
     this.inner = connectTo(cloud);
   }
@@ -92,20 +91,42 @@ export class Wire implements ProviderConnection {
       yield { records: records.flatMap((record) => this.billed(record)), rejects };
   }
 
-  /** A line of the payer's bill, and beside that of a machine on demand its disk and the tax on it. */
+  /** A line of the bill, and beside that of a machine on demand what else is charged for it and the tax on it. */
   private billed(record: UsageRecord): UsageRecord[] {
-    const line = this.payer === null ? record : { ...record, account: this.payer, subAccount: record.account };
-    if (line.charge === null || line.term !== 'on-demand') return [line];
-    const beside = { ...line, resource: null, gpuModel: null, gpuParts: null };
-    const charge = (cents: bigint, category: Charge['category']): Charge => {
+    const { payer, namesMachines, hasOwnSkus } = this.billing;
+    const line = payer === null ? record : { ...record, account: payer, subAccount: record.account };
+    const { charge } = line;
+    if (charge === null) return [line];
+    const hours = hasOwnSkus ? this.underOwnSku(line, charge) : line;
+    if (line.term !== 'on-demand') return [hours];
+    const beside = { ...line, resource: namesMachines ? line.resource : null, gpuModel: null, gpuParts: null };
+    const charged = (cents: bigint, category: Charge['category']): Charge => {
       const amount = { unscaled: cents, scale: 2 };
-      return { ...(line.charge as Charge), category, billed: amount, effective: amount, list: amount };
+      return { ...charge, category, billed: amount, effective: amount, list: amount };
     };
+    const { what, isToldApart } = BESIDE_HOURS[(line.start / DAY_MS) % BESIDE_HOURS.length] ?? BESIDE_HOURS[0];
+    const other = charged(123n, 'Usage');
     return [
-      line,
-      { ...beside, id: `${line.id}/disk`, sku: 'fake.disk', charge: charge(123n, 'Usage') },
-      { ...beside, id: `${line.id}/tax`, charge: charge(45n, 'Tax') },
+      hours,
+      {
+        ...beside,
+        id: `${line.id}/beside`,
+        sku: `${what} ${line.sku}`,
+        charge: isToldApart ? { ...other, machineHours: false } : other,
+      },
+      { ...beside, id: `${line.id}/tax`, charge: charged(45n, 'Tax') },
     ];
+  }
+
+  private underOwnSku(line: UsageRecord, charge: Charge): UsageRecord {
+    const wasResized = this.cloud.runs().some(({ machine, sku }) => machine === line.resource && sku !== line.sku);
+    return {
+      ...line,
+      sku: ownSkuOf(line.sku ?? ''),
+      resource: wasResized ? null : line.resource,
+      gpuModel: null,
+      charge: { ...charge, machineHours: true },
+    };
   }
 
   async *spotHistory(since: number): AsyncIterable<readonly SpotReading[]> {

@@ -34,7 +34,7 @@ import { takeSamples } from '../../src/application/fleet/take-samples.js';
 import { VERIFY } from '../../src/store/action/actions.js';
 import { enqueue, WorkTable, type DuePartition } from '../../src/store/work.js';
 import { Chance } from './chance.js';
-import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
+import { billingOf, budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
 import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
 import { reseed } from './randomness.js';
 import { reckless } from './reckless.js';
@@ -180,7 +180,7 @@ export class World {
       () => {
         if (this.interference !== null) this.interference.waitsForRead = false;
       },
-      seed % 2 === 0 ? 'payer' : null,
+      billingOf(seed),
     );
     this.ownMeter = new OwnMeter(this);
     this.process = this.start();
