@@ -494,7 +494,7 @@ describe('a replacement without a group', () => {
     expect(JSON.stringify(outcome)).not.toContain(secret);
   });
 
-  it('says what of it EC2 does not tell, and starts nothing while it cannot be asked', async () => {
+  it('says what of it EC2 does not tell', async () => {
     const denied = ec2Error('UnauthorizedOperation', 'not authorized', 403);
     server.on(call('DescribeInstanceAttribute'), denied);
     server.on(call('DescribeVolumes'), denied);
@@ -504,11 +504,39 @@ describe('a replacement without a group', () => {
     const { detail } = (await connect(acting(server)).apply(replace, 'token-1', target())) as { detail: string };
     expect(detail).toMatch(/its volumes are the template's \(AWS denied ec2:DescribeVolumes/);
     expect(detail).toMatch(/its user data is the template's \(AWS denied ec2:DescribeInstanceAttribute/);
+  });
+
+  it('asks again where EC2 gives no answer', async () => {
+    const secret = Buffer.from('own').toString('base64');
+    server.on(
+      call('DescribeInstanceAttribute', { Attribute: 'userData' }),
+      ec2Error('RequestLimitExceeded', 'slow down', 503),
+      ec2Reply('DescribeInstanceAttribute', `<userData><value>${secret}</value></userData>`),
+    );
+    expect(await requestFor('', '', false)).toMatchObject({ UserData: secret });
+  });
+
+  it('goes on with what the template says where EC2 goes on giving no answer, and says so', async () => {
+    trainIs('running', 16, '<rootDeviceName>/dev/sda1</rootDeviceName>');
+    templateIs('');
+    server.on(call('DescribeInstanceAttribute'), ec2Error('InternalError', 'an internal error', 500));
     server.on(call('DescribeVolumes'), ec2Error('RequestLimitExceeded', 'slow down', 503));
-    expect(await failure(connect(acting(server)).apply(replace, 'token-2', target()))).toMatchObject({
-      kind: 'unavailable',
-    });
-    expect(sent(server, 'RunInstances')).toHaveLength(2);
+    server.on(call('RunInstances'), reply('run-instances.xml'));
+    // What its owner keeps EC2 does not end: the new one is not hidden.
+    server.on(call('TerminateInstances'), ec2Error('OperationNotPermitted', 'disableApiTermination is set', 400));
+    server.on(call('TerminateInstances', rehearsal), dryRun);
+    const outcome = await connect(acting(server)).apply(replace, 'token-1', target());
+    const request = sent(server, 'RunInstances')[0] ?? {};
+    expect(request).toMatchObject({ ClientToken: 'token-1' });
+    expect(Object.keys(request).filter((name) => /^(UserData|BlockDevice)/.test(name))).toEqual([]);
+    const said = [
+      'whether its owner keeps it from being ended is not known, and EC2 ends none that is kept (AWS gave no answer',
+      "its volumes are the template's (AWS throttled",
+      "its user data is the template's (AWS gave no answer",
+      '; i-0train1 was not ended: OperationNotPermitted',
+    ];
+    expect(outcome).toMatchObject({ kind: 'half-done', reference: 'i-0new1' });
+    for (const clause of said) expect(outcome).toMatchObject({ detail: expect.stringContaining(clause) as string });
   });
 
   it('starts nothing in the place of one that its owner keeps from being ended', async () => {
@@ -622,7 +650,7 @@ describe('a replacement without a group', () => {
       expect(await aws.apply(replace, 'token-1', target())).toMatchObject({
         kind: 'half-done',
         reference: 'i-0new1',
-        detail: expect.stringContaining('i-0new1 runs in the place of i-0train1, which was not ended: '),
+        detail: expect.stringContaining('i-0new1 runs in the place of i-0train1; i-0train1 was not ended: '),
       });
     }
     const ends = sent(server, 'TerminateInstances').length;

@@ -633,4 +633,29 @@ describe('a brake', async () => {
     await w.look(MINUTE_MS);
     expect(await w.all()).toHaveLength(2);
   });
+
+  it('brakes the same again as soon as it is proposed again, unless a person took it back', async () => {
+    await w.document('enforce');
+    w.script.wants = [];
+    w.cloud.add(instance('i-brake'));
+    await w.limits({ cooldownMinutes: 0 });
+    await w.look();
+    const stop = [{ action: 'Stop' as const, target: 'i-brake' }];
+    const ask = async (wants: typeof stop | []): Promise<string[]> => {
+      w.script.wants = wants;
+      await w.look(MINUTE_MS);
+      return (await w.all()).flatMap((one) =>
+        one.target === 'instance/i-brake' ? [`${one.effect.kind} ${one.state}`] : [],
+      );
+    };
+    await w.pass(2 * HOUR_MS);
+    expect(await ask(stop)).toEqual(['stop confirmed']);
+    const lifted = ['stop rolled-back', 'start confirmed'];
+    expect(await ask([])).toEqual(lifted);
+    expect(await ask(stop)).toEqual([...lifted, 'stop confirmed']);
+    await w.rollBack((await w.all()).at(-1)!.id);
+    await w.pass(MINUTE_MS);
+    expect(await ask(stop)).toEqual([...lifted, ...lifted]);
+    await w.limits({});
+  });
 });

@@ -396,8 +396,8 @@ export interface Decided {
   /** Its newest action was done, and another number is proposed now (`asksForOther`). */
   readonly asksForOther?: boolean;
   /**
-   * Since its newest action its document has done something else to the target, which was over then, in epoch
-   * milliseconds; absent or null: it has not.
+   * Since its newest action its document has done something else to the target, or has taken that action back itself,
+   * which was over then, in epoch milliseconds; absent or null: it has not.
    */
   readonly overtakenAt?: number | null;
   /** Nothing was sent: what was read or known just before spoke against it (`wasRefusedByReading`). */
@@ -462,11 +462,11 @@ export function opensAgainFrom({
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
  * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
  * replicas is one with the first evidence after the action, and the cooldown paces it; so is what its own document has
- * changed back since (stopped, started by the calendar, and to be stopped again); and what was refused for what was read
- * just before is one a minute later. A decision that
- * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: an evaluation did
- * not propose it, and a later one does; after a rejection half an hour later at the earliest. An evaluation that saw
- * nothing, as readings were missing, lets nothing pass.
+ * changed back since (stopped, started by the calendar or by a brake that has lifted, and to be stopped again); and what
+ * was refused for what was read just before is one a minute later. A decision that led to no action (rejected, or
+ * nothing could carry it out) stands until the situation has passed: an evaluation did not propose it, and a later one
+ * does; after a rejection half an hour later at the earliest. An evaluation that saw nothing, as readings were missing,
+ * lets nothing pass.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
   const { status, hasLapsed, action, decidedAt } = decided;

@@ -3,10 +3,12 @@
  * of its volumes, its user data, and the highest price that its spot request pays.
  *
  * User data holds secrets: it goes from EC2 to the request for the new instance, and nowhere else (no log, no answer, no
- * table). The invariant: what could not be read is named, never guessed. Sources: Amazon EC2 API Reference,
- * "DescribeInstanceAttribute" (userData), "DescribeVolumes", "DescribeSpotInstanceRequests" (SpotPrice), "RunInstances"
- * and data type EbsBlockDevice (iops of gp3, io1 and io2, throughput of gp3 alone).
+ * table). The invariant: what could not be read is named, never guessed. Where EC2 gives no answer it is asked again for
+ * a few seconds, and then the replacement goes on: a machine that is dead waits for no attribute. Sources: Amazon EC2 API
+ * Reference, "DescribeInstanceAttribute" (userData), "DescribeVolumes", "DescribeSpotInstanceRequests" (SpotPrice),
+ * "RunInstances" and data type EbsBlockDevice (iops of gp3, io1 and io2, throughput of gp3 alone).
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   DescribeInstanceAttributeCommand,
   DescribeVolumesCommand,
@@ -26,6 +28,9 @@ const ATTRIBUTE = 'ec2:DescribeInstanceAttribute';
 /** Asked with the credentials for acting: who reads the fleet needs no user data. The others are the fleet's own. */
 export const OWN_PERMISSIONS: readonly string[] = [ATTRIBUTE];
 
+/** Before asking again where EC2 gives no answer, is throttled or fails: four seconds for all of a machine's settings. */
+const PAUSES_MS: readonly number[] = [500, 1_000, 2_500];
+
 export interface Own {
   /** Undefined: as the template and the image say. */
   readonly volumes: RunInstancesCommandInput['BlockDeviceMappings'];
@@ -37,33 +42,50 @@ export interface Own {
 
 export const NOTHING_OWN: Own = { volumes: undefined, userData: undefined, maxPrice: undefined, lacks: [] };
 
-/** @throws Failure where EC2 cannot be asked now: it is asked again before anything is started */
+/**
+ * Reads what a replacement can do without. What stays unread is noted in `lacks`; for want of an answer all that is read
+ * is asked again for a few seconds in total, however many reads go wrong.
+ */
+export class OwnReader {
+  readonly lacks: string[] = [];
+  private readonly pauses = [...PAUSES_MS];
+
+  /** @param otherwise what holds then, as a clause */
+  async orLacks<T>(otherwise: string, read: () => Promise<T>): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const next = error.kind === 'unavailable' ? this.pauses.shift() : undefined;
+      if (next !== undefined) {
+        await pause(next);
+        return this.orLacks(otherwise, read);
+      }
+      this.lacks.push(`${otherwise} (${error.message})`);
+      return null;
+    }
+  }
+}
+
 export async function ownOf(
   clients: Clients,
   region: string,
   instance: Instance,
   template: ResponseLaunchTemplateData,
+  reader: OwnReader,
 ): Promise<Own> {
-  const lacks: string[] = [];
-  const orLacks = async <T>(what: string, read: () => Promise<T>): Promise<T | null> => {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
-      lacks.push(`${what} (${error.message})`);
-      return null;
-    }
-  };
-  const volumes = await orLacks("its volumes are the template's", () => volumesOf(clients, region, instance));
-  const userData = await orLacks("its user data is the template's", () => userDataOf(clients, region, instance));
-  const maxPrice = await orLacks('no highest price of its own is set', () => maxPriceOf(clients, region, instance));
+  const volumes = await reader.orLacks("its volumes are the template's", () => volumesOf(clients, region, instance));
+  const userData = await reader.orLacks("its user data is the template's", () => userDataOf(clients, region, instance));
+  const maxPrice = await reader.orLacks('no highest price of its own is set', () =>
+    maxPriceOf(clients, region, instance),
+  );
   if (volumes?.length === 0 && (instance.BlockDeviceMappings ?? []).length > 0)
-    lacks.push("its volumes are the template's: EC2 tells no more of those of the old one");
+    reader.lacks.push("its volumes are the template's: EC2 tells no more of those of the old one");
   return {
     volumes: volumes === null ? undefined : mappingsOf(instance, template, volumes),
     userData: userData ?? undefined,
     maxPrice: maxPrice ?? undefined,
-    lacks,
+    lacks: reader.lacks,
   };
 }
 
@@ -79,24 +101,23 @@ async function userDataOf(clients: Clients, region: string, { InstanceId }: Inst
 }
 
 /**
- * Whether its owner keeps it from being ended (termination protection); of what has ended, and where that may not be
- * asked, nothing is known against it.
- * @throws Failure where EC2 cannot be asked now
+ * Whether its owner keeps it from being ended (termination protection); of what has ended nothing is known against it.
+ * Where that cannot be read the replacement goes on: EC2 itself refuses to end what is protected (Amazon EC2 User Guide,
+ * "Change instance termination protection"), so that the worst is a second machine, which is told as half done.
  */
 export async function isKeptFromEnding(
   clients: Clients,
   region: string,
   { InstanceId, State }: Instance,
+  reader: OwnReader,
 ): Promise<boolean> {
   if (State?.Name === 'terminated' || State?.Name === 'shutting-down') return false;
   const command = new DescribeInstanceAttributeCommand({ InstanceId, Attribute: 'disableApiTermination' });
-  try {
-    const answer = await reading(ATTRIBUTE, () => clients.ec2(region, 'act').send(command));
-    return answer.DisableApiTermination?.Value === true;
-  } catch (error) {
-    if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
-    return false;
-  }
+  const answer = await reader.orLacks(
+    'whether its owner keeps it from being ended is not known, and EC2 ends none that is kept',
+    () => reading(ATTRIBUTE, () => clients.ec2(region, 'act').send(command)),
+  );
+  return answer?.DisableApiTermination?.Value === true;
 }
 
 async function maxPriceOf(clients: Clients, region: string, instance: Instance): Promise<string | null> {

@@ -22,7 +22,7 @@ import { acting, refused } from './failures.js';
 import { readTemplate } from './groups.js';
 import { readInstances } from './instances.js';
 import { instanceOf, templateOf, type Template } from './launch.js';
-import { isKeptFromEnding, NOTHING_OWN, ownOf, OWN_PERMISSIONS, type Own } from './own-settings.js';
+import { isKeptFromEnding, NOTHING_OWN, ownOf, OwnReader, OWN_PERMISSIONS, type Own } from './own-settings.js';
 import { labelsOf, TOKEN_TAG } from './targets.js';
 
 const RUN = 'ec2:RunInstances';
@@ -70,12 +70,13 @@ export async function startAnother(
   if (allowed.kind === 'unknown') throw unavailable(`whether ${id} may be ended could not be asked: ${allowed.detail}`);
   if (allowed.kind === 'refused' && allowed.code !== 'DryRunOperation') return allowed;
   // A rehearsal is not refused for it, and the end would be, with two running by then.
-  if (await isKeptFromEnding(clients, region, instance))
+  const reader = new OwnReader();
+  if (await isKeptFromEnding(clients, region, instance, reader))
     return refused(
       'termination-protected',
       `${id} may not be ended (disableApiTermination), so nothing takes its place`,
     );
-  const own = await ownOf(clients, region, instance, template);
+  const own = await ownOf(clients, region, instance, template, reader);
   let successor: Instance = {};
   const started = await acting(
     RUN,
@@ -110,7 +111,7 @@ async function endOld(
   const halfDone = (why: string): EffectOutcome => ({
     kind: 'half-done',
     reference,
-    detail: `${started}, which was not ended: ${why}`,
+    detail: `${started}; ${id} was not ended: ${why}`,
   });
   try {
     const ended = await acting(

@@ -168,10 +168,14 @@ const REACHED: Readonly<Partial<Record<ActionState, string>>> = {
   confirmed: 'confirmed_at',
 };
 
-/** Of an action `a` with a document: when that had last done something to the target after it; null: it has not. */
+/**
+ * Of an action `a` with a document: when that had last done something to the target after it, its own taking back of
+ * what it holds among it; null: it has not. What a person takes back is no doing of the document.
+ */
 export const OVERTAKEN = `(select max(coalesce(n.ended_at, n.applied_at)) from action n
   where n.organisation = a.organisation and n.connection = a.connection and n.target = a.target
-    and n.document = a.document and n.no > a.no and n.rollback_of is null and n.applied_at is not null)`;
+    and n.document = a.document and n.no > a.no and n.applied_at is not null
+    and (n.rollback_of is null or (n.proposed_by like 'policy:%' and n.state in ('confirmed', 'measured'))))`;
 
 export class ActionStore {
   constructor(private readonly db: Queryable) {}
