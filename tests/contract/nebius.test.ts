@@ -246,7 +246,33 @@ describe('Nebius', () => {
     server.script(LIST, { status: 7, words: 'no' });
     const reading = await connect(server, { PROJECTS: `project-u00gone,${PROJECT}` }).fleet?.();
     expect([reading?.targets.map(({ target }) => target), reading?.complete]).toEqual([[TARGET], false]);
+    expect(reading?.problems).toEqual([
+      `machines: project-u00gone: Nebius denied ${LIST} (PERMISSION_DENIED): the permission is missing`,
+    ]);
     expect(await connect(server).target?.('instance/computeinstance-far')).toBeNull();
+  });
+
+  it('keeps a machine of a platform that nobody tells of: how many GPUs it has is not known, and the rest is', async () => {
+    const odd = machine('computeinstance-e00odd', { resources: { platform: 'gpu-x1', preset: '1gpu' } });
+    const reading = await connect(await start(odd, machine(ID))).fleet?.();
+    expect(reading?.targets).toMatchObject([
+      { target: 'instance/computeinstance-e00odd', sku: 'gpu-x1/1gpu', gpus: null, gpuModel: null },
+      { target: TARGET, gpus: 8, gpuModel: 'H100' },
+    ]);
+  });
+
+  it('has the prices of the projects that answer, and names the one that does not', async () => {
+    const server = await start(machine(ID));
+    server.script(PLATFORMS, { status: 7, words: 'no' });
+    const lacked: string[] = [];
+    const connection = connect(server, { PROJECTS: `project-u00gone,${PROJECT}` });
+    const told = await all(
+      connection.prices?.(0, { lacks: (_, what) => void lacked.push(what), resumeFrom: () => null }),
+    );
+    expect(told.flat()).toHaveLength(4);
+    expect(lacked).toEqual([
+      `project-u00gone: Nebius denied ${PLATFORMS} (PERMISSION_DENIED): the permission is missing`,
+    ]);
   });
 
   it('prices presets with GPUs, on demand and spot, as the calculator says; what projects price differently has none', async () => {

@@ -240,6 +240,32 @@ describe('Lambda', () => {
     });
   });
 
+  it('keeps and prices the rest where a type is not known, an instance cannot be read, or reading what runs is denied', async () => {
+    const odd = { ...LAMBDA_TYPES.a10, name: 'gpu_1x_x1', gpu_description: 'X1 (99 GB)' };
+    const server = await atLambda();
+    const broken = lambdaInstance('old1', { instance_type: { name: 'gpu_9x_old' } });
+    server.script('listInstances', {
+      body: { data: [broken, lambdaInstance('new1', { instance_type: odd }), lambdaInstance('abc1')] },
+    });
+    const connection = connectTo(lambda, server, clock);
+    const reading = await connection.fleet?.();
+    expect(reading?.targets).toMatchObject([
+      { target: 'instance/new1', sku: 'gpu_1x_x1', gpuModel: null, gpus: 1 },
+      { target: 'instance/abc1', gpuModel: 'H100', gpus: 8 },
+    ]);
+    expect(reading?.problems).toEqual(['machines: 1 of 3 entries are in a shape that is not documented: old1']);
+    server.script('listInstances', { status: 403, body: lambdaFailure(403) });
+    const lacked: string[] = [];
+    const told = await all(
+      connection.prices?.(0, { lacks: (_, what) => void lacked.push(what), resumeFrom: () => null }),
+    );
+    expect(told.flat().map((event) => event.kind === 'price' && event.price.sku)).toEqual([
+      'gpu_8x_h100_sxm5',
+      'gpu_1x_a10',
+    ]);
+    expect(lacked).toEqual([expect.stringMatching(/^Lambda denied listInstances .*the permission is missing$/)]);
+  });
+
   it('prices what is on offer and what runs, by the minute; a new price holds from when it was seen', async () => {
     const old = {
       ...LAMBDA_TYPES.a10,
@@ -330,6 +356,32 @@ describe('Runpod', () => {
   ])('takes %s with %j at %d USD for %s, %s', async (status, mounts, cost, state, billing) => {
     const server = await atRunpod(pod('pod1', { status, mounts, cost }));
     expect(await connectTo(runpod, server, clock).target?.('instance/pod1')).toMatchObject({ state, billing });
+  });
+
+  it('keeps the rest where a pod or a type of GPU is not known', async () => {
+    const server = await atRunpod();
+    const odd = pod('odd1', { gpu: { id: 'NVIDIA X1', count: 1 } });
+    server.script('listPods', { body: { pods: [{ id: 'old1', name: 7 }, odd, pod('pod1')] } });
+    const type = { secure: true, community: false, price: { secure: 2.5, community: null } };
+    server.script('listGpuTypes', {
+      body: { gpus: [{ id: 'NVIDIA OLD' }, { ...type, id: 'NVIDIA X1' }, { ...type, id: 'NVIDIA H100 80GB HBM3' }] },
+    });
+    const connection = connectTo(runpod, server, clock);
+    const reading = await connection.fleet?.();
+    expect(reading?.targets).toMatchObject([
+      { target: 'instance/odd1', gpuModel: null, gpus: 1 },
+      { target: 'instance/pod1', gpuModel: 'H100', gpus: 2 },
+    ]);
+    expect(reading?.problems).toEqual(['machines: 1 of 3 entries are in a shape that is not documented: old1']);
+    const lacked: string[] = [];
+    const told = await all(
+      connection.prices?.(0, { lacks: (_, what) => void lacked.push(what), resumeFrom: () => null }),
+    );
+    expect(told.flat().map((event) => event.kind === 'price' && [event.price.sku, event.price.gpuModel])).toEqual([
+      ['SECURE/NVIDIA X1', null],
+      ['SECURE/NVIDIA H100 80GB HBM3', 'H100'],
+    ]);
+    expect(lacked).toEqual(['1 of 3 entries are in a shape that is not documented: NVIDIA OLD']);
   });
 
   it('rules out what a lock or a cluster forbids', async () => {

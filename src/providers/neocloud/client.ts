@@ -181,17 +181,24 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Of the entries of a list those that are of the form. */
+/** Of the entries of a list those that are of the form; the others are named, as far as they have a name. */
 export function understood<Entry extends z.ZodType>(
   all: readonly unknown[],
   entry: Entry,
   lacks: Lacks,
 ): z.output<Entry>[] {
-  const found = all.map((one) => entry.safeParse(one)).flatMap(({ success, data }) => (success ? [data] : []));
-  const unread = all.length - found.length;
-  if (unread > 0) lacks(`${unread} of ${all.length} entries are in a shape that is not documented`);
-  return found;
+  const read = all.map((one) => ({ one, ...entry.safeParse(one) }));
+  const unread = read.filter(({ success }) => !success);
+  const names = unread.flatMap(({ one }) => NAMED.safeParse(one).data?.id ?? []);
+  const named = names.length === 0 ? '' : `: ${names.slice(0, MOST_NAMES).join(', ')}`;
+  if (unread.length > 0)
+    lacks(`${unread.length} of ${all.length} entries are in a shape that is not documented${named}`);
+  return read.flatMap(({ success, data }) => (success ? [data] : []));
 }
+
+/** An entry as far as its name can be told. */
+const NAMED = z.object({ id: z.string().regex(/^[\w. -]{1,64}$/) });
+const MOST_NAMES = 5;
 
 /** Shapes that most fields of a reply have: absent and null are both not known. */
 export const text = z.string().nullish();
