@@ -8,7 +8,9 @@
  *
  * Sources: AWS, on-demand Linux, us-east-1: the price constants of aws/karpenter-provider-aws, whose last snapshot here
  * is of 2026-07-20 (Apache-2.0). Google Cloud, us-central1: the pricing.yml of
- * Cyclenerd/google-cloud-pricing-cost-calculator of 2026-07-30, made from the Cloud Billing API (Apache-2.0).
+ * Cyclenerd/google-cloud-pricing-cost-calculator of 2026-07-30, made from the Cloud Billing API (Apache-2.0). Tencent
+ * Cloud, Guangzhou (the source says zone 3), without disks and network: the price overview of GPU instances in
+ * tencentyun/intlcloud-documents, Tencent's own documentation, as it was last changed on 2023-06-30.
  */
 import { parseDecimal } from '../decimal.js';
 import { assert } from '../errors.js';
@@ -74,6 +76,19 @@ const SHEETS: readonly Sheet[] = [
       ['a2-highgpu-8g', 'A100-40GB', 8, '29.38708', '2026-07-30', 'on-demand'],
       ['a3-highgpu-8g', 'H100', 8, '88.4899999025753', '2026-07-30', 'on-demand'],
       ['a3-highgpu-8g', 'H100', 8, '50.6095408219178', '2026-07-30', 'spot'],
+    ],
+  },
+  {
+    provider: 'Tencent Cloud',
+    region: 'ap-guangzhou',
+    source: 'github.com/tencentyun/intlcloud-documents',
+    seen: '2023-06-30',
+    minimumSeconds: 0,
+    rows: [
+      ['GN10Xp.2XLARGE40', 'V100-32GB', 1, '1.72', '2023-06-30', 'on-demand'],
+      ['GN10Xp.5XLARGE80', 'V100-32GB', 2, '3.44', '2023-06-30', 'on-demand'],
+      ['GN10Xp.10XLARGE160', 'V100-32GB', 4, '6.89', '2023-06-30', 'on-demand'],
+      ['GN10Xp.20XLARGE320', 'V100-32GB', 8, '13.78', '2023-06-30', 'on-demand'],
     ],
   },
 ];

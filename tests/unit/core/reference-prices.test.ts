@@ -1,4 +1,6 @@
 /** Reference prices: each has a source and a date, and none stands before a price that was read. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { modelOf } from '../../../src/core/fleet/gpu-model.js';
 import { FxTable } from '../../../src/core/price/fx.js';
@@ -41,7 +43,7 @@ describe('a reference price', () => {
     }
     expect(slots.size).toBe(REFERENCE_PRICES.length);
     const models = new Set(REFERENCE_PRICES.map(({ gpuModel }) => gpuModel));
-    for (const model of ['T4', 'A10G', 'V100-16GB', 'A100-40GB', 'A100-80GB', 'H100', 'H200'])
+    for (const model of ['T4', 'A10G', 'V100-16GB', 'V100-32GB', 'A100-40GB', 'A100-80GB', 'H100', 'H200'])
       expect(models).toContain(model);
   });
 
@@ -53,6 +55,22 @@ describe('a reference price', () => {
       assumptions: expect.arrayContaining([expect.stringContaining('reference price')]) as unknown,
     });
     expect(quote(request({ sku: 'H200' }), context([]))).toMatchObject({ sku: 'p5en.48xlarge' });
+  });
+
+  it('of Tencent is of its own documentation', () => {
+    expect(quote(request({ provider: 'tencent', sku: 'GN10Xp.20XLARGE320' }), context([]))).toMatchObject({
+      cost: '137.80',
+      currency: 'USD',
+      source: 'reference: github.com/tencentyun/intlcloud-documents, 2023-06-30',
+    });
+  });
+
+  it('has its source and day on the page about the cost model', () => {
+    const page = readFileSync(path.resolve('docs/explanation/cost-model.md'), 'utf8');
+    for (const { source } of REFERENCE_PRICES) {
+      const [where = '', day = ''] = source.replace('reference: ', '').split(', ');
+      expect(page.split('\n').find((line) => line.includes(where))).toContain(day);
+    }
   });
 
   it('never stands before a price that was read, nor where a list says that there is none', () => {
