@@ -193,9 +193,12 @@ function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: 
   const replicas = replicasOf(one);
   if (replicas === null || replicas === 0 || one.fleet === null) return [];
   const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
-  if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
+  // What must not go to none goes to its least first.
+  const { minReplicas } = one.fleet;
+  if (isAtLeast(braking, 'stop') && mayStop && (minReplicas === 0 || replicas <= minReplicas))
+    return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
   // Down to none is a stop, which has conditions of its own; a single machine is no fleet to be made smaller.
-  const least = Math.max(1, one.fleet.minReplicas);
+  const least = Math.max(1, minReplicas);
   if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > least)
     return [scaleIn(view, braking, one, replicas, least)];
   if (!isAtLeast(braking, 'move') || one.interruptible !== true) return [];

@@ -48,7 +48,7 @@ and \`reserve-baseline\` recommend to every team. The first document of your own
 
 **One winner per subject.** Where several documents want something of one workload, resource or kind of GPU, the action decides first (Stop and Release; Replace; Keep; ScaleIn; the
 moves; Rightsize; ScaleOut and Start; purchases; RefuseLaunches; Notify), then the document's priority, then the larger known saving, then the name. What lost stays on the
-winner as \`insteadOf\`, with the rule by which it lost. Of documents that set one size by a load (target-tracking, step-scaling) the one that wants most replicas is asked alone, and a scale-in is made only where none of
+winner as \`insteadOf\`, with the rule by which it lost. Of documents that set one size by a load (target-tracking, step-scaling) the one that wants most replicas is asked alone (of those that are carried out furthest: one that only recommends silences none that is enforced), and a scale-in is made only where none of
 the others holds the size or has lost sight of its metric, as in Kubernetes' autoscaler with several metrics.
 
 **Savings** are made of the numbers in the view: prices, metered hours, recorded availability. Where one is missing the saving is null, which is unknown and not zero. Evidence that

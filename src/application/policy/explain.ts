@@ -232,7 +232,7 @@ function explanationsOf(
   policies: readonly Policy[],
   target: string,
   names: readonly string[] | null,
-  held: ReadonlyMap<string, readonly string[]>,
+  held: ReturnType<typeof heldSizes>,
 ): Omit<ExplainedPolicy, 'recommendation'>[] {
   const { name, policy: named, mode, paused } = document;
   const policy = policies.find((one) => one.name === named);

@@ -293,11 +293,20 @@ export function purchaseOf(
   // The price list is rounded to a nano per GPU-hour.
   if (best.perGpuHour > perGpuHourNanos + 1)
     return none('offer-dearer', 'what is on offer now costs more than what the recommendation compared');
-  const { offer, units, mostNanos } = best;
+  const { offer, units, mostNanos, gpus: held } = best;
   const covers = kind === 'savings-plan' ? { family: offer.sku, region: offer.region } : {};
   return {
     connection: offer.connection,
-    effect: { kind: 'purchase', target, offer: offer.offer, units, mostNanos, currency: offer.currency, ...covers },
+    effect: {
+      kind: 'purchase',
+      target,
+      offer: offer.offer,
+      units,
+      mostNanos,
+      currency: offer.currency,
+      gpus: held,
+      ...covers,
+    },
   };
 }
 

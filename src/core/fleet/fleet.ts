@@ -170,6 +170,8 @@ export interface Purchase {
   readonly units: number;
   readonly mostNanos: bigint;
   readonly currency: string;
+  /** GPUs that it commits to; absent: of one that was decided before this was kept. */
+  readonly gpus?: number;
   /** Of a savings plan: the family and the region that it covers; null: any. */
   readonly family?: string | null;
   readonly region?: string | null;

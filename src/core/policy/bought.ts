@@ -8,7 +8,7 @@
  */
 import type { FleetTarget } from '../fleet/fleet.js';
 import { mayCover } from '../price/commitment-cover.js';
-import { HOUR_MS } from '../time.js';
+import { DAY_MS, HOUR_MS } from '../time.js';
 import { hoursLeftOf } from './fleet-workload.js';
 import type { DemandSeries } from './view.js';
 
@@ -24,6 +24,7 @@ export interface OwnPurchase {
 }
 
 type Held = NonNullable<DemandSeries['committed']>[number];
+type Listed = Held & { readonly at: number };
 
 const sumOf = (held: readonly Held[]): number => held.reduce((sum, { units }) => sum + units, 0);
 
@@ -54,29 +55,53 @@ export function withBought(
   const isSame = (account: string | null): boolean =>
     account === null || series.account === null || account === series.account;
   const covering = fleet.filter((one) => isSame(one.account) && mayCover(one, series));
-  const isPlan = ({ term }: Pick<FleetTarget, 'term'>): boolean => term?.startsWith('savings-plan') === true;
-  const listed = covering.flatMap((one): Held[] =>
+  const listed = covering.flatMap((one): Listed[] =>
     isPlan(one) || one.replicas === null || one.gpus === null
       ? []
-      : [{ units: one.replicas.desired * one.gpus, hoursLeft: hoursLeftOf(one, now) ?? HOURS_UNKNOWN }],
+      : [
+          {
+            units: one.replicas.desired * one.gpus,
+            hoursLeft: hoursLeftOf(one, now) ?? HOURS_UNKNOWN,
+            at: one.launchedAt ?? -Infinity,
+          },
+        ],
   );
-  const purchased = own.flatMap((one): Held[] => {
-    const hoursLeft = Math.ceil(one.termHours - (now - one.at) / HOUR_MS);
-    const isOfKind =
-      one.provider === series.provider &&
-      (one.sku === null || one.sku === series.sku) &&
-      (one.region === null || series.region === null || one.region === series.region);
-    return isOfKind && hoursLeft > 0 && now >= one.at ? [{ units: one.gpus, hoursLeft }] : [];
-  });
-  const metered = sumOf(series.committed ?? []);
-  const known = beyond(listed, metered);
-  const bought = [...known, ...beyond(purchased, metered + sumOf(known))];
+  const unlisted = unlistedOf(
+    own.filter((one) => isOfKind(one, series)),
+    listed,
+    now,
+  );
+  const bought = beyond([...listed, ...unlisted], sumOf(series.committed ?? []));
   const isPlanMetered = all.some(
     (other) => other.provider === series.provider && other.term?.startsWith('savings-plan') === true,
   );
   const plans = isPlanMetered ? [] : covering.filter(isPlan).map(({ name }) => name);
   return { ...series, ...(bought.length === 0 ? {} : { bought }), ...(plans.length === 0 ? {} : { plans }) };
 }
+
+const isPlan = ({ term }: Pick<FleetTarget, 'term'>): boolean => term?.startsWith('savings-plan') === true;
+
+const isOfKind = ({ provider, sku, region }: OwnPurchase, series: DemandSeries): boolean =>
+  provider === series.provider &&
+  (sku === null || sku === series.sku) &&
+  (region === null || series.region === null || region === series.region);
+
+/** Own purchases that hold, without those that the fleet lists: what began with a purchase, and is as large. */
+function unlistedOf(own: readonly OwnPurchase[], listed: readonly Listed[], now: number): Held[] {
+  const left = [...listed];
+  return own.flatMap((one): Held[] => {
+    const hoursLeft = Math.ceil(one.termHours - (now - one.at) / HOUR_MS);
+    if (hoursLeft <= 0 || now < one.at) return [];
+    const at = left.findIndex(
+      ({ units, at: began }) => units === one.gpus && Math.abs(began - one.at) < LISTED_WITHIN_MS,
+    );
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0 ? [] : [{ units: one.gpus, hoursLeft }];
+  });
+}
+
+/** A commitment begins when it is paid for, which may take a while. */
+const LISTED_WITHIN_MS = DAY_MS;
 
 /** Of a commitment whose end nobody says: a year, the shortest that is sold. */
 const HOURS_UNKNOWN = 8760;

@@ -12,7 +12,7 @@
 import { calibrationKey } from './calibration.js';
 import { withinSpend } from './claim.js';
 import { isWorthwhile, recommendationOf, type Policy, type PolicyView, type Proposal } from './policy.js';
-import { appliesTo, type PolicyDocument } from './document.js';
+import { appliesTo, POLICY_MODES, type PolicyDocument } from './document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
 
 /**
@@ -144,41 +144,44 @@ export function heldSizes(
   view: PolicyView,
   documents: readonly PolicyDocument[],
   policies: readonly Policy[],
-): ReadonlyMap<string, readonly string[]> {
-  const held = new Map<string, string[]>();
+): ReadonlyMap<string, readonly PolicyDocument[]> {
+  const held = new Map<string, PolicyDocument[]>();
   for (const document of documents) {
     const policy = policies.find(({ name }) => name === document.policy);
     if (policy?.followsLoad !== true || document.mode === 'observe' || !appliesTo(document, view.team)) continue;
     for (const { target, leftAlone } of policy.explain?.(view, policy.params.parse(document.params), document.name) ??
       [])
-      if (leftAlone?.holds === true) held.set(target, [...(held.get(target) ?? []), document.name]);
+      if (leftAlone?.holds === true) held.set(target, [...(held.get(target) ?? []), document]);
   }
   return held;
 }
 
+/** How far what a document wants is carried out; what only recommends silences nothing that is. */
+const strengthOf = ({ mode }: PolicyDocument): number => POLICY_MODES.indexOf(mode);
+
 /** Documents that hold the size that a candidate would lower by its own load. */
 export const holdersOf = (
-  held: ReadonlyMap<string, readonly string[]>,
+  held: ReadonlyMap<string, readonly PolicyDocument[]>,
   { policy, proposal, document }: Candidate,
 ): readonly string[] =>
   policy.followsLoad === true && document.mode !== 'observe' && proposal.action === 'ScaleIn'
-    ? (held.get(proposal.target) ?? [])
+    ? (held.get(proposal.target) ?? []).filter((one) => strengthOf(one) >= strengthOf(document)).map(({ name }) => name)
     : [];
 
 const SIZES: ReadonlySet<RecommendedAction> = new Set(['ScaleIn', 'ScaleOut']);
 
-/** Those that another of a load outvotes: it wants more replicas of the same. */
+/** Those that another of a load outvotes: it is carried out further or, as far as they, wants more replicas. */
 function outvoted(candidates: readonly Candidate[]): ReadonlySet<Candidate> {
   const sizeOf = ({ proposal: { change } }: Candidate): number => Number(change?.['replicas'] ?? 0);
-  const most = new Map<string, Candidate>();
+  const order = (one: Candidate, other: Candidate): number =>
+    strengthOf(other.document) - strengthOf(one.document) || sizeOf(other) - sizeOf(one) || compare(one, other).order;
+  const first = new Map<string, Candidate>();
   const sized = candidates.filter(({ policy, proposal }) => policy.followsLoad === true && SIZES.has(proposal.action));
   for (const one of sized) {
-    const other = most.get(subjectOf(one.proposal));
-    const more = other === undefined ? 1 : sizeOf(one) - sizeOf(other);
-    if (other === undefined || more > 0 || (more === 0 && compare(one, other).order < 0))
-      most.set(subjectOf(one.proposal), one);
+    const other = first.get(subjectOf(one.proposal));
+    if (other === undefined || order(one, other) < 0) first.set(subjectOf(one.proposal), one);
   }
-  return new Set(sized.filter((one) => most.get(subjectOf(one.proposal)) !== one));
+  return new Set(sized.filter((one) => first.get(subjectOf(one.proposal)) !== one));
 }
 
 /** Actions that change nothing of what runs. */

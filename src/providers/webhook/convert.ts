@@ -120,7 +120,7 @@ export function wireTarget(target: FleetTarget): WireTarget {
 
 export function wireEffect(effect: Effect): WireEffect {
   if (effect.kind !== 'purchase') return effect;
-  const { mostNanos, currency, ...rest } = effect;
+  const { mostNanos, currency, gpus: _own, ...rest } = effect;
   return { ...rest, most: formatMoney({ nanos: mostNanos, currency }), currency };
 }
 

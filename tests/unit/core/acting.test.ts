@@ -280,6 +280,7 @@ describe('a purchase', () => {
         units: 5,
         mostNanos: 43_800_000_000_000n,
         currency: 'USD',
+        gpus: 5,
       },
     });
   });
@@ -357,6 +358,7 @@ describe('a purchase of a savings plan', () => {
         units: 80,
         mostNanos: 700_800n * DOLLAR,
         currency: 'USD',
+        gpus: 16,
         family: 'p5',
         region: 'us-east-1',
       },

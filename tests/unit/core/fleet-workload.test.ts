@@ -204,6 +204,7 @@ describe('a series with commitments', () => {
     const { committed: _metered, ...plain } = series;
     const demand: DemandSeries = { ...plain, term: 'on-demand' };
     const own = { provider: demand.provider, region: demand.region, sku: demand.sku, gpus: 16, at: 0, termHours: 8760 };
+    const sum = ({ bought: all = [] }: DemandSeries): number => all.reduce((gpus, { units }) => gpus + units, 0);
     const plan = bought(0, 0, { term: 'savings-plan-1y', name: 'sp-1', sku: null, region: null, replicas: null });
 
     it('is what the fleet lists of the account, beyond what is metered', () => {
@@ -229,11 +230,13 @@ describe('a series with commitments', () => {
     });
     it('is what Bursar bought, until the fleet lists it and while it holds', () => {
       expect(withBought(demand, [], [], [own], 60 * HOUR).bought).toEqual([{ units: 16, hoursLeft: 8700 }]);
+      // Listed: begun with it, and as large. What was bought by hand, or long before, is beside it.
       expect(withBought(demand, [], [bought(0, 2)], [own], 0).bought).toEqual([{ units: 16, hoursLeft: 8760 }]);
-      expect(withBought(demand, [], [bought(0, 1)], [own], 0).bought).toEqual([
-        { units: 8, hoursLeft: 8760 },
-        { units: 8, hoursLeft: 8760 },
-      ]);
+      expect(sum(withBought(demand, [], [bought(0, 1)], [own], 0))).toBe(24);
+      expect(sum(withBought(demand, [], [bought(60, 2)], [own], 0))).toBe(32);
+      expect(sum(withBought(demand, [], [bought(0, 2)], [own, own], 0))).toBe(32);
+      const metered = { ...demand, committed: [{ units: 16, hoursLeft: 1 }] };
+      expect(withBought(metered, [], [], [own], 0).bought).toBeUndefined();
       expect(withBought(demand, [], [], [own], 8760 * HOUR).bought).toBeUndefined();
       expect(withBought(demand, [], [], [{ ...own, sku: 'other' }], 0).bought).toBeUndefined();
     });

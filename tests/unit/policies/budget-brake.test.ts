@@ -41,6 +41,7 @@ it('a scale-in ends nothing: down to none is a stop, with its conditions', () =>
           workloads: [
             workload('instance/i-train', { kind: 'training', fleet: { ...toNone(1), maxReplicas: 1 } }),
             workload('asg/serve', { kind: 'inference', fleet: toNone(3) }),
+            workload('asg/batch', { kind: 'batch', fleet: { ...toNone(3), minReplicas: 2 } }),
             workload('instance/i-lab', { kind: 'notebook', fleet: { ...toNone(1), maxReplicas: 1 } }),
           ],
           budgets: [budgetAt(1000, spent)],
@@ -49,9 +50,14 @@ it('a scale-in ends nothing: down to none is a stop, with its conditions', () =>
       )
       .filter(({ action }) => action === 'ScaleIn' || action === 'Stop')
       .map(({ action, target, change }) => [action, target, change?.['replicas']]);
-  expect(of(1050)).toEqual([['ScaleIn', 'asg/serve', 1]]);
+  expect(of(1050)).toEqual([
+    ['ScaleIn', 'asg/serve', 1],
+    ['ScaleIn', 'asg/batch', 2],
+  ]);
+  // What must keep two keeps two, and no more.
   expect(of(2000)).toEqual([
     ['ScaleIn', 'asg/serve', 1],
+    ['ScaleIn', 'asg/batch', 2],
     ['Stop', 'instance/i-lab', 0],
   ]);
 });

@@ -77,9 +77,21 @@ describe('two targets for one group', () => {
     ]);
   });
 
+  it('one that only recommends neither outvotes nor holds up one that is carried out', () => {
+    const advice: PolicyDocument = { ...cpu, mode: 'recommend', priority: 90 };
+    for (const documents of [
+      [advice, seventy],
+      [seventy, advice],
+    ]) {
+      expect(decided(group(busy, busy), documents)).toEqual([['seventy', 'ScaleOut', 6, 'cpu']]);
+      expect(decided(group(idle, steady(0.5, 10)), documents)).toEqual([['seventy', 'ScaleIn', 1]]);
+    }
+    expect(decided(group(steady(0.7, 10), busy), [advice, seventy])).toEqual([['cpu', 'ScaleOut', 8]]);
+  });
+
   it('names who holds it', () => {
     const view = exampleView({ workloads: [group(idle, steady(0.5, 10))] });
-    expect([...heldSizes(view, [cpu, seventy], policies)]).toEqual([['asg/serve', ['cpu']]]);
+    expect([...heldSizes(view, [cpu, seventy], policies)]).toEqual([['asg/serve', [cpu]]]);
   });
 
   it('holds for steps beside a target too', () => {
