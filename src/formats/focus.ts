@@ -185,7 +185,8 @@ function columnsOf(header: Header) {
     commitmentQuantity: header.optional('CommitmentDiscountQuantity'),
     commitmentUnit: header.optional('CommitmentDiscountUnit'),
     costCategories: header.optional('x_CostCategories'),
-    usageType: header.optional('x_UsageType', 'SkuMeter'),
+    usageType: header.optional('x_UsageType'),
+    skuMeter: header.optional('SkuMeter'),
     // Of Microsoft's export before it had SkuMeter.
     meterCategory: header.optional('x_SkuMeterCategory'),
     meterName: header.optional('x_SkuMeterName'),
@@ -286,7 +287,7 @@ class FocusReader {
 
   /** What the meter calls AWS' volumes and traffic: a SkuId does not tell what it is of. */
   private storageSku(cells: Cells, provider: string): string | null {
-    return provider === 'AWS' ? this.skus.valueOf(cells.repeated(this.columns.usageType)) : null;
+    return provider === 'AWS' ? this.skus.valueOf(this.usageType(cells)) : null;
   }
 
   /**
@@ -297,7 +298,7 @@ class FocusReader {
     const { columns } = this;
     const text = cells.repeated(columns.service);
     const service = this.services.valueOf(text);
-    const type = cells.repeated(columns.usageType);
+    const type = this.usageType(cells);
     if (provider === 'AWS') {
       if (service.isEc2 === false) return false;
       if (type !== '') return this.usageTypes.valueOf(type);
@@ -321,6 +322,11 @@ class FocusReader {
     return this.hours.valueOf(cells.repeated(columns.description));
   }
 
+  /** By the first of its columns that is filled. */
+  private usageType(cells: Cells): string {
+    return cells.repeated(this.columns.usageType) || cells.repeated(this.columns.skuMeter);
+  }
+
   private meter(cells: Cells): string {
     const category = cells.repeated(this.columns.meterCategory);
     const name = cells.repeated(this.columns.meterName);
@@ -332,7 +338,7 @@ class FocusReader {
    */
   private machine(cells: Cells, provider: string, isHours: boolean | null, details: SkuDetails): SkuDetails {
     if (provider !== 'AWS') return isHours === false ? NO_DETAILS : details;
-    const type = awsMachine(isHours, details.instanceType, cells.repeated(this.columns.usageType));
+    const type = awsMachine(isHours, details.instanceType, this.usageType(cells));
     if (isHours === false && type === null) return NO_DETAILS;
     const known = type === null ? null : awsInstanceGpus(type);
     return {

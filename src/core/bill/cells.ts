@@ -19,6 +19,7 @@ export interface BillSummary {
 /** Some of the resources that a bill has under a SKU: they tell what it is where its name does not. */
 export interface ResourcesOfSku {
   readonly provider: string;
+  /** Empty: of the lines without one that may be a machine's hours. */
   readonly sku: string;
   readonly resources: readonly string[];
   /** Of its lines; absent in what was kept before it was noted. */
@@ -120,11 +121,12 @@ export class BillCells {
     { provider, sku, resource, service, gpuParts, gpuModel }: UsageRecord,
     { category, machineHours }: Charge,
   ): void {
-    if (resource === null || sku === null || category !== 'Usage') return;
+    if (resource === null || category !== 'Usage') return;
+    if (sku === null && (machineHours === false || service === null)) return;
     const name = JSON.stringify([provider, sku]);
     const known: Gathered = this.resources.get(name) ?? {
       provider,
-      sku,
+      sku: sku ?? '',
       names: new Set<string>(),
       services: new Set<string>(),
       ofGpus: false,

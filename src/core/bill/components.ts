@@ -10,13 +10,17 @@
  * InternetMaxBandwidthOut, InternetTrafficOut, ImageOs).
  */
 const MACHINE = /cpu|gpu|memory|comput|instance|server|内存|计算|运算|算力|实例|云服务器/i;
-const OTHER = /disk|bandwidth|traffic|image|storage|snapshot|盘|带宽|流量|镜像|存储|快照/i;
+const OTHER =
+  /disk|bandwidth|traffic|image|storage(?![ -]optimi[sz]ed)|snapshot|盘|带宽|流量|镜像|存储(?!优化|增强)|快照/i;
 
 /** Whether a text names something that is charged beside the machine. */
 export const namesOther = (text: string): boolean => OTHER.test(text);
 
+/** Whether a text names a machine or its parts. */
+export const namesMachine = (text: string): boolean => MACHINE.test(text);
+
 /** Whether a component is the machine, by what it is called; null where nothing is said. */
 export function isMachineComponent(...names: readonly string[]): boolean | null {
   const text = names.join(' ').trim();
-  return text === '' ? null : MACHINE.test(text) && !OTHER.test(text);
+  return text === '' ? null : namesMachine(text) && !namesOther(text);
 }

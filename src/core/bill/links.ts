@@ -3,7 +3,9 @@
  * is charged because of it: its hours, its traffic, its licences, its protection; the meter means its hours.
  *
  * Never guesses by amounts. The invariants: where one SKU of a resource is the meter's own name (or one that price lists
- * know), no other SKU of that resource is taken for it; and what nothing calls a machine's hours is none.
+ * know), no other SKU of that resource is taken for it; and what nothing calls a machine's hours is none. A SKU of which
+ * no line says what it is (Alibaba Cloud's FOCUS describes none) is one only where nothing else of its resource could
+ * be: of two the one may be the disk, whose money must not vanish, so that both count.
  */
 import type { ResourcesOfSku } from './cells.js';
 import { isOfMachines, namesNoHours } from './machine-hours.js';
@@ -16,22 +18,36 @@ export function machineSkus(
   const named = (provider: string, resource: string): string => JSON.stringify([provider, resource]);
   const known = new Set<string>();
   const ofGpus = new Set<string>();
+  /** By resource the only SKU that could be the machine; null where several could. */
+  const candidates = new Map<string, string | null>();
   const wanted: ResourcesOfSku[] = [];
   for (const one of skus) {
     if (one.machineHours === false) continue;
     const isKnown = isSignificant(one.provider, one.sku);
-    if (!isKnown) wanted.push(one);
+    // Lines without a SKU cannot be linked, and may be the machine all the same.
+    if (!isKnown && one.sku !== '') wanted.push(one);
+    const isCandidate = couldBeMachine(one);
     for (const resource of one.resources) {
       if (isKnown && !namesNoHours(one.sku)) known.add(named(one.provider, resource));
       if (one.ofGpus === true) ofGpus.add(named(one.provider, resource));
+      if (!isCandidate) continue;
+      const name = named(one.provider, resource);
+      const other = candidates.get(name);
+      candidates.set(name, other === undefined || other === one.sku ? one.sku : null);
     }
   }
-  return wanted.filter(({ provider, sku, resources, services = [], ofGpus: statesGpus = false, machineHours }) => {
-    const names = resources.map((resource) => named(provider, resource));
+  return wanted.filter((one) => {
+    const names = one.resources.map((resource) => named(one.provider, resource));
     if (names.some((name) => known.has(name))) return false;
-    if (machineHours === true || statesGpus) return true;
-    if (names.some((name) => ofGpus.has(name)) || namesNoHours(sku)) return false;
-    // A bill that names no services cannot tell by them.
-    return services.every((service) => isOfMachines(service));
+    if (one.machineHours === true || one.ofGpus === true) return true;
+    if (names.some((name) => ofGpus.has(name)) || !couldBeMachine(one)) return false;
+    return names.every((name) => candidates.get(name) === one.sku);
   });
+}
+
+/** As far as its words tell. A bill that names no services cannot tell by them. */
+function couldBeMachine({ sku, services = [], ofGpus, machineHours }: ResourcesOfSku): boolean {
+  if (machineHours !== undefined || ofGpus === true) return machineHours !== false;
+  if (sku === '') return services.some((service) => isOfMachines(service));
+  return !namesNoHours(sku) && services.every((service) => isOfMachines(service));
 }

@@ -7,19 +7,22 @@
  * ChargeDescription, and its "Unit format" (`GB-Hours`); the units of FOCUS' own sample data (Oracle: `OCPU Per Hour`,
  * `GB Hours`, `Gigabyte Per Hour`); Google, "FOCUS" view of the billing export (ChargeDescription is sku.description)
  * and the names of its SKU explorer; Microsoft, "FOCUS cost and usage details" (x_SkuMeterCategory, x_SkuMeterName);
- * AWS, lineItem/LineItemDescription.
+ * AWS, lineItem/LineItemDescription; Oracle, the products of its price list (`Compute - Standard - E4 - OCPU`,
+ * `Marketplace Compute Image - Microsoft SQL Enterprise`); Tencent Cloud, "FOCUS 1.0 (Preview) Conformance Gaps" (every
+ * ChargeDescription is a URL); Alibaba Cloud, "Field Differences of Alibaba Cloud FOCUS 1.0 (Preview)" (there is none).
  */
+import { namesMachine, namesOther } from './components.js';
 
 /** What is charged beside a machine's hours, by how vendors call SKUs, meters and services. */
 const NOT_HOURS =
-  /transfer|bandwidth|egress|traffic|\bnetwork(?![ -]optimi[sz]ed)|\bstorage(?![ -]optimi[sz]ed)|snapshot|\bdisks?\b|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|\bwindows os\b|operating system|^(?:windows )?\d+ vcpu/i;
+  /transfer|egress|\bnetwork(?![ -]optimi[sz]ed)|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|\bwindows os\b|hybrid benefit|operating system|^(?:windows )?\d+ vcpu|\be?ips?\b|公网|网络(?!优化|增强)|许可|授权|备份|监控|操作系统|软件|云市场/i;
 
 /** Services of which the hours of machines are charged. */
 const OF_MACHINES =
   /\b(?:compute|virtual machines?|vms?|instances?|gpus?|ec2|ecs|cvm|servers?|bare[ -]?metal|pods?|machines?(?! learning))\b|云服务器|裸金属|实例|算力/i;
 
 /** Whether a name is that of something charged beside a machine's hours. */
-export const namesNoHours = (name: string): boolean => NOT_HOURS.test(name);
+export const namesNoHours = (name: string): boolean => NOT_HOURS.test(name) || namesOther(name);
 
 /** Whether a line may be a machine's hours, by its service and what else (its meter) says what it is of. */
 export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
@@ -61,6 +64,12 @@ const PARTS = /\b(?:Cores?|Ram|V?CPU|GPU|TPU|TpuV?\w*)\b/i;
 const NOT_PARTS =
   /Licen[cs]|^Commitment\b|\bPremium\b|\bStorage\b|\bDisk\b|\bPD\b|Egress|\bNetwork\b|Snapshot|\bImage\b/i;
 
+/** Of Google's SKU by its meter and its description, of which one may be the exporter's own words. */
+const isGoogleLine = (service: string, meter: string, description: string): boolean | null =>
+  NOT_PARTS.test(meter) || NOT_PARTS.test(description)
+    ? false
+    : isGoogleMachineHours(service, PARTS.test(meter) ? meter : description || meter);
+
 /** Whether a SKU of Google's is a machine's own hours; null where it is not described. */
 export function isGoogleMachineHours(service: string, description: string): boolean | null {
   if (service !== '' && service !== COMPUTE_ENGINE) return false;
@@ -81,6 +90,16 @@ function isEc2Description(text: string, statesMachine: boolean): boolean | null 
   return EC2_MACHINE.test(text) && /instance/i.test(text);
 }
 
+/** A machine of Oracle's by its shape or by its parts: `GPU - H100`, `Standard - A1`, `Standard - E4 - Memory`. */
+const ORACLE_MACHINE =
+  /\b(?:GPU\d*|[OE]CPUs?|Memory|HPC|Dense ?I\/?O\d*|High ?I\/?O|Optimized|Ampere|Bare Metal|Virtual Machine|[BV]M)\b|\bStandard ?-? ?[A-Z]\d/i;
+/** Charged by the machine's OCPUs or GPUs, and no part of it. */
+const NOT_ORACLE_MACHINE = /microsoft|windows|\bsql\b|enterprise|linux|dedicated/i;
+
+const CHINESE_CLOUD = /^(?:Alibaba|Aliyun|Tencent|阿里云|腾讯云)/i;
+/** A unit that alone tells that machines are counted: hours, cores and units are also counted of licences and disks. */
+const OF_MACHINE = /\b(?:gpu|accelerator|instance|machine|vm|node|server|host|pod)s?\b/i;
+
 /** What a line says of what it charges. Empty where it says nothing. */
 export interface LineWords {
   readonly provider: string;
@@ -95,7 +114,8 @@ export interface LineWords {
 
 /** Whether the line is a machine's own hours, see the head of this file. */
 export function isMachineHours(words: LineWords): boolean | null {
-  const { provider, service, meter, description, unit, statesMachine } = words;
+  const { provider, service, meter, unit, statesMachine } = words;
+  const description = URL_TEXT.test(words.description) ? '' : words.description;
   const times = timesOf(unit);
   // Traffic and disks state their machine too.
   if (times === 'none') return false;
@@ -103,13 +123,21 @@ export function isMachineHours(words: LineWords): boolean | null {
     const known = isEc2Description(description, statesMachine);
     if (known !== null) return known;
   }
-  const sku = description || meter;
-  if (provider === 'Google Cloud' && sku !== '') return isGoogleMachineHours(service, sku);
+  const isSilent = meter === '' && description === '';
+  if (provider === 'Google Cloud' && !isSilent) return isGoogleLine(service, meter, description);
   // AWS' descriptions of hours name the system, which is in them: `per On Demand RHEL p5.48xlarge Instance Hour`.
   const text = meter === '' && provider !== 'AWS' ? description : meter;
   if (namesNoHours(service) || namesNoHours(text)) return false;
+  if (provider === 'Oracle' && !isSilent && !isOracleMachine(description || meter)) return false;
   if (statesMachine || service === '') return null;
   if (!isOfMachines(service)) return false;
-  if (times === 'bytes') return meter + description === '' ? null : MEMORY.test(`${meter} ${description}`);
-  return times === 'machines' ? true : null;
+  if (times === 'bytes') return isSilent ? null : MEMORY.test(`${meter} ${description}`);
+  if (times !== 'machines') return null;
+  if (isSilent) return OF_MACHINE.test(unit) ? true : null;
+  return CHINESE_CLOUD.test(provider) && !namesMachine(text) ? null : true;
 }
+
+/** In place of a description. */
+const URL_TEXT = /^https?:\/\//i;
+
+const isOracleMachine = (text: string): boolean => ORACLE_MACHINE.test(text) && !NOT_ORACLE_MACHINE.test(text);

@@ -246,6 +246,16 @@ describe('a FOCUS bill of another provider', () => {
 const STATED = '{"InstanceType":"Standard_ND96asr_v4"}';
 const licences = { x_SkuMeterCategory: 'Virtual Machines Licenses', x_SkuMeterName: '96 vCPU VM License' };
 
+type Told = [string, string, string, string, Row, boolean];
+const chineseClouds =
+  (expected: boolean) =>
+  (description: string): Told[] =>
+    ['', '小时', 'Hour'].flatMap((unit): Told[] => [
+      ['Alibaba Cloud', '云服务器 ECS', unit, description, {}, expected],
+      ['Alibaba Cloud', 'Elastic Compute Service', unit, description, {}, expected],
+      ['Tencent Cloud', '云服务器 CVM', unit, description, {}, expected],
+    ]);
+
 describe('a FOCUS bill by units, descriptions and the meters of its vendor', () => {
   it.each<[string, string, string, string, Row, boolean]>([
     ['Oracle', 'COMPUTE', 'GPU Per Hour', 'GPU - H100', {}, true],
@@ -255,6 +265,13 @@ describe('a FOCUS bill by units, descriptions and the meters of its vendor', () 
     ['Oracle', 'COMPUTE', 'GB Hours', 'Standard - E3 - Memory', {}, true],
     ['Oracle', 'COMPUTE', 'GB Hours', 'Scratch space', {}, false],
     ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Windows OS', {}, false],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Microsoft SQL Enterprise', {}, false],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Microsoft SQL Enterprise', { SkuMeter: 'OCPU' }, false],
+    ['Oracle', 'COMPUTE', 'Cluster Per Hour', 'OCI Kubernetes Engine - Enhanced Cluster', {}, false],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Virtual Machine Standard - X7', {}, true],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Compute - DenseIO - E4 - OCPU', {}, true],
+    ['Oracle', 'COMPUTE', 'OCPU Per Hour', 'Optimized - X9', {}, true],
+    ['Oracle', 'COMPUTE', 'GPU Per Hour', 'Compute - GPU.MI300X', {}, true],
     ['Oracle', 'COMPUTE', 'GB Months', 'Container Image Storage', {}, false],
     ['Oracle', 'BLOCK_STORAGE', 'Gigabyte Per Hour', 'Block Volume', {}, false],
     ['Oracle', 'COMPUTE', 'Endpoint Hours', '', {}, true],
@@ -265,6 +282,9 @@ describe('a FOCUS bill by units, descriptions and the meters of its vendor', () 
       (unit): [string, string, string, string, Row, boolean] => ['Any', 'Compute', unit, '', {}, false],
     ),
     ['Google Cloud', 'Compute Engine', 'gibibyte hour', '', { SkuMeter: 'A2 Instance Ram running in Iowa' }, true],
+    ['Google Cloud', 'Compute Engine', 'gibibyte hour', 'x', { SkuMeter: 'A2 Instance Ram running in Iowa' }, true],
+    ['Google Cloud', 'Compute Engine', 'gibibyte hour', 'x', { SkuMeter: 'Balanced PD Capacity' }, false],
+    ['Google Cloud', 'Compute Engine', 'hour', 'Licensing Fee for RHEL', { SkuMeter: 'A2 Instance Core' }, false],
     ['Google Cloud', 'Compute Engine', 'seconds', 'A2 Instance Core running in Americas', {}, true],
     ['Google Cloud', 'Compute Engine', 'byte-seconds', 'A2 Instance Ram running in Americas', {}, true],
     ['Google Cloud', 'Compute Engine', 'byte-seconds', 'SSD backed Local Storage attached to A2', {}, false],
@@ -292,6 +312,31 @@ describe('a FOCUS bill by units, descriptions and the meters of its vendor', () 
     ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$0.00 for 175 Mbps per p5.48xlarge instance-hour', {}, false],
     ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '$0.045 per NAT Gateway Hour', {}, false],
     ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', '', {}, true],
+    ['AWS', 'Amazon Elastic Compute Cloud', 'Hours', 'x', { x_UsageType: '', SkuMeter: 'BoxUsage:p5.48xlarge' }, true],
+    [
+      'AWS',
+      'Amazon Elastic Compute Cloud',
+      'Hours',
+      'x',
+      { x_UsageType: 'EBSOptimized:p5', SkuMeter: 'BoxUsage' },
+      false,
+    ],
+    ['Microsoft', 'Virtual Machines', 'Hours', 'Azure Hybrid Benefit - Windows', {}, false],
+    ...['实例规格', 'Instance Type', 'ecs.gn7e-c16g1.4xlarge', '计算 网络增强型'].flatMap(chineseClouds(true)),
+    ...[
+      '系统盘大小',
+      '数据盘',
+      '镜像',
+      '公网带宽',
+      '流出流量',
+      '快照',
+      '弹性公网IP',
+      'EIP',
+      'Windows Server 许可',
+    ].flatMap(chineseClouds(false)),
+    ...['System Disk Size', 'Data Disk', 'Image', 'Network Traffic', 'Public Bandwidth', '高性能云硬盘'].flatMap(
+      chineseClouds(false),
+    ),
   ])('%s %s %s: %s', async (ProviderName, ServiceName, unit, ChargeDescription, over, expected) => {
     const units = { ConsumedUnit: unit, PricingUnit: unit };
     const line = focusRow({ ProviderName, ServiceName, ChargeDescription, ...units, ...over });
@@ -299,8 +344,46 @@ describe('a FOCUS bill by units, descriptions and the meters of its vendor', () 
   });
 });
 
+describe('lines of one resource that say nothing of what they are', () => {
+  const ECS = 'Elastic Compute Service';
+  const line = (SkuId: string, over: Row = {}): Row =>
+    focusRow({
+      ProviderName: 'Alibaba Cloud',
+      ServiceName: ECS,
+      PricingUnit: '',
+      ChargeDescription: '',
+      SkuId,
+      ...over,
+    });
+  const url = 'https://buy.cloud.tencent.com/price/cvm';
+  it.each<[string, Row[], boolean[]]>([
+    ['the only one is the machine', [line('S1'), line('S1')], [true, true]],
+    ['of two either may be it', [line('S1'), line('S2')], [false, false]],
+    ['in hours too', [line('S1', { PricingUnit: '小时' }), line('S2', { PricingUnit: 'Hour' })], [false, false]],
+    ['an address says nothing', ['S1', 'S2'].map((sku) => line(sku, { ChargeDescription: url })), [false, false]],
+    ['the other names no SKU', [line('S1'), line('')], [false, false]],
+    ['the other is told', [line('S1'), line('S2', { ChargeDescription: '系统盘' })], [true, false]],
+    ['the other is told, without a SKU', [line('S1'), line('', { ChargeDescription: '系统盘' })], [true, false]],
+    ['the machine is told', [line('S1', { ChargeDescription: '实例规格' }), line('S2')], [true, false]],
+    ['its unit tells', [line('S1', { PricingUnit: 'GPU-Hours' }), line('S2', { PricingUnit: 'Hour' })], [true, false]],
+    ['the other is of another service', [line('S1'), line('x', { ServiceName: 'Object Storage' })], [true, false]],
+    ['the other is of another resource', [line('S1'), line('x', { ResourceId: 'i-2' })], [true, true]],
+  ])('%s', async (_, rows, expected) => {
+    expect(await standsFor(focus, csvOf(rows))).toEqual(expected);
+    expect(await standsFor(focus, csvOf([...rows].reverse()))).toEqual([...expected].reverse());
+  });
+
+  it('is the same SKU in the bills of two months', () => {
+    const one = { provider: 'Alibaba Cloud', sku: 'S1', resources: ['i-1'], services: [ECS] };
+    const is = (...skus: (typeof one)[]): string[] => machineSkus(skus, () => false).map(({ sku }) => sku);
+    expect(is(one, one)).toEqual(['S1', 'S1']);
+    expect(is(one, { ...one, sku: 'S2' }, one, one)).toEqual([]);
+  });
+});
+
 it.each([
   ['COMPUTE', 'GPU - H100', 'GPU Hours', true],
+  ['COMPUTE', 'Microsoft SQL Enterprise', 'OCPU Hours', false],
   ['COMPUTE', 'Standard - E4', 'OCPU Hours', true],
   ['COMPUTE', 'Standard - E4 - Memory', 'GB Hours', true],
   ['COMPUTE', 'Windows OS', 'OCPU Hours', false],
