@@ -216,14 +216,14 @@ const WELL: Readonly<Record<string, string>> = {
     'the health Impaired, and the system events SystemFailure.Reboot, SystemFailure.Redeploy and SystemMaintenance.Redeploy that are at work, or from their time on. That a spot machine is reclaimed: its lock Recycling, before it is released; a release by a person and one by the cloud that was not seen locked look the same.',
   aws: 'the status checks of EC2 (system at once, instance after 15 minutes) and the scheduled events instance-retirement and instance-stop from their time on. What ended or stopped it: the state reason.',
   azure:
-    'the availability Unavailable in the health table of Azure Resource Graph: at once where the annotation is platform-initiated and unplanned, after 15 minutes where nobody says why, never where a person or process asked for it. An eviction that deallocates: the annotation VirtualMachinePreempted of a spot machine. A machine that is not listed any more, by an eviction or by a person, is only known to be gone.',
+    'the availability Unavailable in the health table of Azure Resource Graph: at once where the annotation is platform-initiated and unplanned, after 15 minutes where nobody says why, never where a person or process asked for it. An eviction that deallocates: the annotation VirtualMachinePreempted of a spot machine. A machine that is not listed any more, by an eviction or by a person, is only known to be gone. A scale set brings no other machine for one that is ended, so a member is not replaced and there is no `replace`.',
   gcp: 'the status REPAIRING, and the operations compute.instances.hostError and compute.instances.preempted since its last start. Of a machine that is not listed any more these, or the operation delete of a person, for an hour, by the process that listed it before.',
   kubernetes: 'the condition Ready of a node.',
   lambda: 'the status unhealthy.',
   nebius: 'the state ERROR.',
   runpod: 'the status ERROR.',
   tencent:
-    'the open repair tasks 102 (instance runs abnormally) and 104 (network is abnormal). That a spot machine is reclaimed shows only inside it; a machine that is not listed any more is only known to be gone.',
+    'the open repair tasks 102 (instance runs abnormally) and 104 (network is abnormal). That a spot machine is reclaimed shows only inside it; a machine that is not listed any more is only known to be gone. `replace` is for members of a group alone: the machine is terminated, not removed from the group, which would lower the desired capacity, so that the group misses it and brings another; that it does was not tried on an account.',
 };
 
 const wellOf = (name: string): string =>
