@@ -119,11 +119,10 @@ export class Wire implements ProviderConnection {
   }
 
   private underOwnSku(line: UsageRecord, charge: Charge): UsageRecord {
-    const wasResized = this.cloud.runs().some(({ machine, sku }) => machine === line.resource && sku !== line.sku);
     return {
       ...line,
       sku: ownSkuOf(line.sku ?? ''),
-      resource: wasResized ? null : line.resource,
+      resource: line.resource,
       gpuModel: null,
       charge: { ...charge, machineHours: true },
     };

@@ -143,7 +143,8 @@ interface Named {
 export class SkuNames {
   private readonly metered = new Set<string>();
   private readonly byModel = new Map<string, Set<string>>();
-  private readonly links = new Map<string, Set<string>>();
+  /** By SKU of a bill, how many of its resources the meter has under each name. */
+  private readonly links = new Map<string, Map<string, number>>();
 
   /** @param modelOfSku the GPU of a SKU by the price lists: undefined where they do not know the SKU */
   constructor(
@@ -167,7 +168,10 @@ export class SkuNames {
   /** A resource that the bill has under one SKU and the meter under another. */
   link(provider: string, billedSku: string, metered: Pick<CellKey, 'sku' | 'gpuModel'>): void {
     const name = nameOfMetered(metered);
-    if (name !== null) add(this.links, text(provider, billedSku), name);
+    if (name === null) return;
+    const key = text(provider, billedSku);
+    const counts = this.links.get(key) ?? new Map<string, number>();
+    this.links.set(key, counts.set(name, (counts.get(name) ?? 0) + 1));
   }
 
   /** The meter's name of what a bill's line is about; null where it cannot be told. */
@@ -175,7 +179,7 @@ export class SkuNames {
     if (sku !== null && this.metered.has(text(provider, `sku:${sku}`))) return { name: `sku:${sku}`, by: 'sku' };
     const isSignificant = sku !== null && this.isSignificant(provider, sku);
     const linked = isSignificant || sku === null ? undefined : this.links.get(text(provider, sku));
-    if (linked !== undefined) return onlyOneOf(linked, 'resource');
+    if (linked !== undefined) return mostOf(linked);
     const model = gpuModel ?? (sku === null ? null : (this.modelOfSku(provider, sku) ?? null));
     const named = [...((model === null ? undefined : this.byModel.get(text(provider, model))) ?? [])];
     // Another SKU that both sides could have named is another SKU; a meter that names models only may mean it.
@@ -189,6 +193,13 @@ const nameOfMetered = ({ sku, gpuModel }: Pick<CellKey, 'sku' | 'gpuModel'>): st
 
 function add(map: Map<string, Set<string>>, key: string, value: string): void {
   map.set(key, (map.get(key) ?? new Set<string>()).add(value));
+}
+
+/** The name of more than half of the resources: one of them may have been resized since, and goes by another now. */
+function mostOf(linked: ReadonlyMap<string, number>): Named | null {
+  const all = [...linked.values()].reduce((sum, count) => sum + count, 0);
+  const [name] = [...linked].find(([, count]) => 2 * count > all) ?? [];
+  return name === undefined ? null : { name, by: 'resource' };
 }
 
 function onlyOneOf(names: ReadonlySet<string>, by: MatchedBy): Named | null {

@@ -193,6 +193,16 @@ describe('matching', () => {
     expect(matched(meter, [charged('1', { sku: 'AB12' })], names).map(([, , by]) => by)).toEqual([null, null, null]);
   });
 
+  it('knows it by most of its resources where one of them was resized since', () => {
+    const meter = [accrued(), accrued({ sku: 'p4d' })];
+    const names = namesFor(meter);
+    for (const sku of ['p4d', 'p5', 'p4d']) names.link('AWS', 'AB12', { sku, gpuModel: null });
+    expect(matched(meter, [charged('1', { sku: 'AB12' })], names)).toEqual([
+      ['p4d us', 'AB12 us', 'resource'],
+      ['p5 us', '', null],
+    ]);
+  });
+
   it('keeps storage beside GPUs apart from the instance', () => {
     const meter = [accrued(), accrued({ component: 'storage', nanos: NANO, meteredPartMs: null })];
     expect(
