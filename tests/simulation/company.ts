@@ -112,8 +112,8 @@ export interface Billing {
   /** What is charged because of a machine (its disk, traffic, licence and tax) names it as its resource. */
   readonly namesMachines: boolean;
   /**
-   * The hours of machines have SKUs of the bill's own: only the resource tells which of the meter's they are. Those of
-   * a machine that was resized name no resource, which the meter has under two SKUs.
+   * The hours of machines have SKUs of the bill's own: only the resource tells which of the meter's they are, and one
+   * that was resized tells of two.
    */
   readonly hasOwnSkus: boolean;
 }
