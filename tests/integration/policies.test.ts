@@ -74,7 +74,7 @@ describe('the line with policy documents', async () => {
           gpusPerReplica: 8,
           interruptible: true,
           isProtected: null,
-          fleet: { ready: 2, booting: 0, minReplicas: 1, maxReplicas: 4, changedAt: null },
+          fleet: { ready: 2, booting: 0, minReplicas: 0, maxReplicas: 4, changedAt: null },
           service: null,
           job: null,
           performance: [],
