@@ -368,6 +368,25 @@ describe('files', () => {
     expect([list.status, list.text]).toEqual([400, expect.stringContaining('p.csv has no price')]);
   });
 
+  it('of which no line says what it is, say that the hours of a machine cannot be told', async () => {
+    const columns =
+      'BilledCost,BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargeCategory,ChargePeriodStart,ChargePeriodEnd,ProviderName,ServiceName,ResourceId,SkuId';
+    const line = (resource: string, sku: string): string =>
+      `3.00,a,USD,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,Usage,2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Alibaba Cloud,Elastic Compute Service,${resource},${sku}`;
+    const taken = async (...lines: string[]): Promise<unknown> =>
+      (
+        await api.call<{ files: { warnings: string[] }[] }>(
+          'POST',
+          '/v1/imports?source=silent&filename=s.csv&dryRun=true',
+          { body: [columns, ...lines, ''].join('\n') },
+        )
+      ).body.files[0]?.warnings;
+    expect(await taken(line('i-1', 'K1'), line('i-2', 'K1'))).toEqual([]);
+    expect(await taken(line('i-1', 'K1'), line('i-1', 'K2'), line('i-1', 'K3'), line('i-2', 'K1'))).toEqual([
+      expect.stringContaining('1 machine(s), such as i-1, have lines of several SKUs that say neither meter nor'),
+    ]);
+  });
+
   it('of a header alone are taken, and say so', async () => {
     const [header = '', ...lines] = linesOf('focus_1_3.csv');
     const taken = await take('header', 'a.csv', `${header}\n`);

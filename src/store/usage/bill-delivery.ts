@@ -23,6 +23,7 @@ import type { Transaction } from '../database.js';
 import type { WorkItem } from '../work.js';
 import { dropConfirmed, keepBefore } from './confirmed.js';
 import type { DeliveryWriter } from './delivery.js';
+import type { SilentLines } from '../../core/bill/silent-lines.js';
 import type { Overlaps } from './overlaps.js';
 import { dropDerived, keepReplaced } from './replaced.js';
 import { sharedLines } from './increments.js';
@@ -39,6 +40,7 @@ export interface FileCount {
   readonly replaced: BillOfPeriod[];
   readonly removed: BillOfPeriod[];
   readonly overlaps: Overlaps;
+  readonly silent: SilentLines;
   /** What else should be looked at, for people. */
   readonly warnings: string[];
   restated: number;

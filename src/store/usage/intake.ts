@@ -27,6 +27,7 @@ import { REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
 import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { addBilled, BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
+import { SilentLines } from '../../core/bill/silent-lines.js';
 import { Overlaps, OverlapsOfImport, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { belongs, scopeKey } from './scopes.js';
@@ -285,6 +286,7 @@ class ImportRun {
       replaced: [],
       removed: [],
       overlaps: new Overlaps(),
+      silent: new SilentLines(),
       warnings: [],
       restated: 0,
       outdated: 0,
@@ -325,6 +327,7 @@ class ImportRun {
       scope.parts?.add(file.name, record);
       scope.perFile.set(count, (scope.perFile.get(count) ?? 0) + 1);
       addBilled(count, record);
+      if (file.format === 'focus') count.silent.add(record, record.charge);
       count.accepted += 1;
       if (scope.writer.full) await this.behind(scope.writer);
     }
@@ -560,7 +563,7 @@ class ImportRun {
         JSON.stringify(billed),
         [...count.unknownColumns],
         JSON.stringify([...count.replaced, ...count.removed.map((bill) => ({ ...bill, removed: true }))]),
-        JSON.stringify([...count.warnings, ...count.overlaps.warnings]),
+        JSON.stringify([...count.warnings, ...count.silent.warnings, ...count.overlaps.warnings]),
         this.takenWith,
       ],
     );
@@ -577,7 +580,7 @@ class ImportRun {
       removed: count.removed,
       restated: count.restated,
       outdated: count.outdated,
-      warnings: [...count.warnings, ...count.overlaps.warnings],
+      warnings: [...count.warnings, ...count.silent.warnings, ...count.overlaps.warnings],
       unknownColumns: [...count.unknownColumns],
     };
   }
