@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.js';
 import { Api } from '../../src/cli/client/api.js';
 import { HttpTransport } from '../../src/cli/client/http.js';
+import { SavingClient } from '../../src/cli/client/savings.js';
 import { leftIn } from '../../src/cli/client/line.js';
 
 let server: Server | null = null;
@@ -66,6 +67,26 @@ describe('a call', () => {
     expect(await remote.list('/v1/keys')).toEqual([0, 1, 2, 3, 4, 5]);
     expect(await remote.list('/v1/keys', 3)).toEqual([0, 1, 2]);
     expect(asked.slice(-2)).toEqual(['GET /base/v1/keys?limit=3 ', 'GET /base/v1/keys?limit=1&cursor=2 ']);
+  });
+
+  it.each([
+    ['leaves out where it goes on', { items: [1] }, /does not say where the list goes on/, 1],
+    ['leads back', { items: [1], nextCursor: 'a' }, /leads back to a page/, 2],
+    ['names another after an empty page', { items: [], nextCursor: 'a' }, /an empty page that names another/, 1],
+    ['has no items', { nextCursor: null }, /is no list/, 1],
+  ])('ends where a list %s', async (_what, page, message, requests) => {
+    const { remote, asked } = await answering(() => [200, page]);
+    await expect(remote.list('/v1/keys')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(message) as string,
+    });
+    expect(asked).toHaveLength(requests);
+  });
+
+  it('ends where the hours of a saving lead back', async () => {
+    const { remote, asked } = await answering(() => [200, { ledger: { items: [1], nextCursor: 'a' } }]);
+    await expect(new SavingClient(remote).show('one')).rejects.toThrow(/leads back to a page/);
+    expect(asked).toHaveLength(2);
   });
 });
 

@@ -24,6 +24,27 @@ interface Page<T> {
   readonly nextCursor: string | null;
 }
 
+/**
+ * Where a list goes on: each answer says it, or that this was its last page. A server that leaves that out, or names a
+ * place that was asked for already, would be asked for ever.
+ */
+export class Cursors {
+  private readonly asked = new Set<string>();
+
+  constructor(private readonly whom: string) {}
+
+  /** What to ask for next; null: nothing. @throws Failure unavailable where the answer does not lead on. */
+  after(nextCursor: unknown): string | null {
+    if (nextCursor === null) return null;
+    if (typeof nextCursor !== 'string' || nextCursor === '')
+      throw unavailable(`${this.whom} does not say where the list goes on (nextCursor): is it Bursar?`);
+    if (this.asked.has(nextCursor))
+      throw unavailable(`${this.whom} leads back to a page that it has answered already (nextCursor): is it Bursar?`);
+    this.asked.add(nextCursor);
+    return nextCursor;
+  }
+}
+
 type Document = Readonly<Record<string, unknown>>;
 
 const KINDS: Readonly<Record<number, FailureKind>> = {
@@ -76,19 +97,30 @@ export class Api {
     return text;
   }
 
-  /** Items of a list, page by page, at most `most`. */
+  /** Items of a list, page by page, at most `most`. @throws Failure also where an answer is no page of a list. */
   async list<T>(path: string, most = Infinity, query: QueryParameters = {}): Promise<T[]> {
     const items: T[] = [];
     if (most < 1) return items;
+    const cursors = this.cursors(path);
     let cursor: string | null = null;
     do {
       const page: Page<T> = await this.call<Page<T>>('GET', path, {
         query: { ...query, limit: Math.min(MOST_PER_PAGE, most - items.length), cursor },
       });
-      items.push(...page.items);
-      cursor = page.nextCursor;
-    } while (cursor !== null && items.length < most);
+      if (!Array.isArray(page.items))
+        throw unavailable(`${this.transport.name} answered GET ${path} with something that is no list: is it Bursar?`);
+      for (const item of page.items) items.push(item);
+      cursor = items.length < most ? cursors.after(page.nextCursor) : null;
+      // No page but the last is empty: a server that names ever new ones would be asked for ever.
+      if (cursor !== null && page.items.length === 0)
+        throw unavailable(`${this.transport.name} answered GET ${path} with an empty page that names another`);
+    } while (cursor !== null);
     return items.slice(0, most);
+  }
+
+  /** The pages of what is asked for at `path`. */
+  cursors(path: string): Cursors {
+    return new Cursors(`the answer of ${this.transport.name} to GET ${path}`);
   }
 }
 

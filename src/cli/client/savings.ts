@@ -26,6 +26,7 @@ export class SavingClient {
   async show(action: string): Promise<SavingStory> {
     const path = at('savings', action);
     const hours: StoredHour[] = [];
+    const cursors = this.api.cursors(path);
     for (let cursor: string | null = null; ; ) {
       const {
         ledger,
@@ -36,7 +37,7 @@ export class SavingClient {
         { query: { limit: 1000, cursor } },
       );
       hours.push(...ledger.items);
-      cursor = ledger.nextCursor;
+      cursor = cursors.after(ledger.nextCursor);
       if (cursor === null) return { ...saving, ledger: hours };
     }
   }
