@@ -117,8 +117,16 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
       );
 }
 
-/** What an offer of its term would be named after. */
-const nameOf = ({ provider, region, sku, gpuModel }: DemandSeries): string =>
+/** What an offer of its term would be named after; the account too, where several use the same. */
+const nameOf = (series: DemandSeries, { demand }: Pick<PolicyView, 'demand'>): string => {
+  const { provider, account, region, sku, gpuModel } = series;
+  const isShared = demand.some((other) => placeOf(other) === placeOf(series) && other.account !== account);
+  return isShared
+    ? [provider, account ?? 'account unknown', region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/')
+    : placeOf(series);
+};
+
+const placeOf = ({ provider, region, sku, gpuModel }: DemandSeries): string =>
   [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');
 
 function explain(view: PolicyView, given: Params): TargetExplanation[] {
@@ -130,16 +138,25 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
       ...heldOf(series),
     ];
     return isLeft(judged)
-      ? [explainTarget(nameOf(series), saw, judged)]
+      ? [explainTarget(nameOf(series, view), saw, judged)]
       : judged.map((one) => explainTarget(one.target, saw, one));
   });
 }
 
 /** What is bought already, where anything is. */
-function heldOf({ committed = [], bought = [] }: DemandSeries): string[] {
+function heldOf(series: DemandSeries): string[] {
+  const { committed = [], bought = [] } = series;
   const gpus = [...committed, ...bought].reduce((sum, { units }) => sum + units, 0);
-  return gpus === 0 ? [] : [`commitments of ${gpus} GPUs that hold`];
+  return gpus === 0 ? [] : [`commitments of ${gpus} GPUs that hold`, ...assumedOf(series)];
 }
+
+/** What is taken for granted of purchases of which nobody says for which account they were made. */
+const assumedOf = ({ account, boughtForUnknown: gpus = 0 }: DemandSeries): string[] =>
+  gpus === 0
+    ? []
+    : [
+        `${gpus} GPUs were bought by a connection whose account nobody says: they are taken to serve the account ${account ?? ''}, so that nothing is bought twice`,
+      ];
 
 /** What is used on demand and what commitments serve already, together. */
 const totalDemand = ({ gpus, coveredGpus }: DemandSeries): Float64Array =>
@@ -157,10 +174,15 @@ function proposal(
   const kind = series.gpuModel ?? series.sku ?? 'GPU';
   return {
     action: offer.term.startsWith('reserved') ? 'PurchaseReservedInstances' : 'PurchaseSavingsPlans',
-    target: [series.provider, series.region ?? 'any region', series.sku ?? kind, offer.term, offer.upfront].join('/'),
-    place: { provider: series.provider, region: series.region, sku: series.sku },
+    target: [nameOf(series, view), offer.term, offer.upfront].join('/'),
+    place: {
+      provider: series.provider,
+      region: series.region,
+      sku: series.sku,
+      ...(series.account === null ? {} : { account: series.account }),
+    },
     // What is moved to spot is not reserved too.
-    subject: [series.provider, series.region ?? 'any region', series.sku ?? kind].join('/'),
+    subject: placeOf(series),
     change: {
       units: advice.units,
       term: offer.term,
@@ -187,7 +209,10 @@ function proposal(
     ],
     risk: {
       interruption: 'None',
-      note: `A ${offer.term.startsWith('reserved') ? 'reservation' : 'savings plan'} is paid for whether it is used or not.`,
+      note: [
+        `A ${offer.term.startsWith('reserved') ? 'reservation' : 'savings plan'} is paid for whether it is used or not.`,
+        ...assumedOf(series).map((one) => `${one}.`),
+      ].join(' '),
     },
     restartNeeded: false,
     implementationEffort: 'VeryLow',
@@ -273,6 +298,16 @@ export const policy: Policy<Params> = {
       params: {},
       view: demandView(steady(4, 330), rate(3060), { bought: [{ units: 4, hoursLeft: 5000 }] }),
       proposes: [],
+    },
+    {
+      title: 'Four of six GPUs are covered by what nobody knows the account of: for the rest, and it is told',
+      params: {},
+      view: demandView(steady(6, 330), rate(3060), {
+        account: '111122223333',
+        bought: [{ units: 4, hoursLeft: 5000 }],
+        boughtForUnknown: 4,
+      }),
+      proposes: [{ action: 'PurchaseReservedInstances', target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none' }],
     },
     {
       title: 'A savings plan may cover them, and nobody says how much: nothing',

@@ -98,7 +98,7 @@ describe('the line with policy documents', async () => {
     ]);
     // As fields, for whoever goes by them: never read out of the target's text.
     expect(all.map(({ place, savingRecurs }) => ({ place, savingRecurs }))).toEqual([
-      { place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' }, savingRecurs: 'monthly' },
+      { place: { provider: 'AWS', account: 'a1', region: 'us-east-1', sku: 'p5.48xlarge' }, savingRecurs: 'monthly' },
     ]);
   });
 

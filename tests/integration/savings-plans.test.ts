@@ -5,12 +5,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readPolicyDocument } from '../../src/core/policy/document.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
+import { ownPurchases } from '../../src/store/action/own-purchases.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { approveAction } from '../../src/application/action/set-action.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, reply, sent } from '../support/aws-wire.js';
+import { instance } from '../support/memory-cloud.js';
 import { testBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
 import { WireServer } from '../support/wire-server.js';
@@ -184,6 +186,25 @@ it('is known to be held from then on, so that nobody is asked to buy it twice', 
   expect(view.demand.map(({ term, bought }) => [term, bought])).toEqual([
     ['on-demand', [{ units: 16, hoursLeft: 8760 }]],
   ]);
+});
+
+it('is of the account that the connection sees, and of none where it sees several', async () => {
+  const seen = async (...accounts: (string | null)[]): Promise<unknown> => {
+    clock.at += 1;
+    const targets = accounts.map((account, n) => instance(String(n), { account }));
+    await db.transaction((tx) =>
+      fleet.save(tx, 'default', 'aws', { at: clock.at, complete: true, targets, problems: [] }, () => 'lab'),
+    );
+    const [offer] = await fleet.offers(db, 'default');
+    return [(await ownPurchases(db, 'default')).map(({ account }) => account), offer?.account];
+  };
+  const before = clock.at;
+  expect(await seen(null)).toEqual([[null], null]);
+  expect(await seen('1', null)).toEqual([['1'], '1']);
+  expect(await seen('1', '2')).toEqual([[null], null]);
+  // What is gone says no more.
+  expect(await seen('2')).toEqual([['2'], '2']);
+  clock.at = before;
 });
 
 it('saves what it served on demand, less the whole commitment', async () => {

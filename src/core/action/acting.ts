@@ -246,6 +246,8 @@ function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
 /** An offer of a connection, with what one unit of it holds. */
 export interface OfferOnSale extends CommitmentOffer {
   readonly connection: string;
+  /** The one account that the connection sees; null or absent: it sees several, or nobody says. */
+  readonly account?: string | null;
   readonly provider: string;
   /** GPUs that one unit covers; null: not known, and then it is not bought. */
   readonly gpusPerUnit: number | null;
@@ -253,7 +255,8 @@ export interface OfferOnSale extends CommitmentOffer {
 
 /**
  * The purchase that carries a recommendation out: of the fitting offers the cheapest, never more GPUs than recommended,
- * never dearer than what was compared. The amount is all that is committed to over the term. A savings plan is bought
+ * never dearer than what was compared, by a connection of the account whose machines it is to serve: what another one
+ * buys may serve them not at all. The amount is all that is committed to over the term. A savings plan is bought
  * by the spend per hour that so many GPUs come to at its rate.
  */
 export function purchaseOf(
@@ -261,12 +264,12 @@ export function purchaseOf(
   offers: readonly OfferOnSale[],
 ): Carrying & { readonly connection?: string } {
   if (place === undefined || place === null) return none('no-effect-fits', 'it does not say where to buy');
-  const { provider, region, sku } = place;
+  const { provider, region, sku, account = null } = place;
   const { units: gpus, termHours, upfront, perGpuHourNanos } = change;
   if (typeof gpus !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number')
     return none('no-effect-fits', 'it does not say how much to buy, for how long and at what price');
   const kind = action === 'PurchaseReservedInstances' ? 'reserved-instance' : 'savings-plan';
-  const fitting = offers.filter(
+  const onSale = offers.filter(
     (one) =>
       one.provider === provider &&
       one.kind === kind &&
@@ -275,6 +278,9 @@ export function purchaseOf(
       (kind === 'savings-plan' || one.sku === null || one.sku === sku) &&
       (one.region === null || region === null || one.region === region),
   );
+  const fitting = account === null ? onSale : ofAccount(onSale, account);
+  if (fitting.length === 0 && onSale.length > 0)
+    return none('no-offer', `no connection offers what ${target} asks for to the account ${account ?? ''}`);
   const priced = fitting
     .flatMap((offer) => {
       const bought =
@@ -308,6 +314,12 @@ export function purchaseOf(
       ...covers,
     },
   };
+}
+
+/** The offers of an account's own connections; where there is none, those of connections whose account nobody says. */
+function ofAccount(offers: readonly OfferOnSale[], account: string): readonly OfferOnSale[] {
+  const own = offers.filter((one) => one.account === account);
+  return own.length > 0 ? own : offers.filter((one) => (one.account ?? null) === null);
 }
 
 /** Whole units of an offer that hold at most so many GPUs; null: not one does, or nobody knows how many one holds. */

@@ -3,7 +3,7 @@
  * Bursar's own that the fleet does not list yet, and savings plans.
  *
  * Pure. A cloud lists a machine that a commitment covers as one on demand: which one that is, the bill says. So
- * commitments are of the account, and each team that uses such machines has them whole: nothing is bought twice,
+ * commitments are of the account that holds them, and each team that uses such machines has them whole: nothing is bought twice,
  * though of two teams that share one account both may be asked to buy less than they could.
  */
 import type { FleetTarget } from '../fleet/fleet.js';
@@ -15,6 +15,8 @@ import type { DemandSeries } from './view.js';
 /** GPUs that a purchase of Bursar's own committed. */
 export interface OwnPurchase {
   readonly provider: string;
+  /** Of the connection that bought; null: nobody says, or it sees several. */
+  readonly account: string | null;
   readonly region: string | null;
   readonly sku: string | null;
   readonly gpus: number;
@@ -24,7 +26,10 @@ export interface OwnPurchase {
 }
 
 type Held = NonNullable<DemandSeries['committed']>[number];
-type Listed = Held & { readonly at: number };
+/** As the fleet lists it. */
+type Listed = Held & { readonly at: number; readonly account: string | null };
+/** As Bursar bought it, and the fleet does not list it yet. */
+type Unlisted = Held & { readonly account: string | null };
 
 const sumOf = (held: readonly Held[]): number => held.reduce((sum, { units }) => sum + units, 0);
 
@@ -52,10 +57,8 @@ export function withBought(
   now: number,
 ): DemandSeries {
   if (series.term !== null && series.term !== 'on-demand') return series;
-  const isSame = (account: string | null): boolean =>
-    account === null || series.account === null || account === series.account;
-  const covering = fleet.filter((one) => isSame(one.account) && mayCover(one, series));
-  const listed = covering.flatMap((one): Listed[] =>
+  const covering = fleet.filter((one) => mayCover(one, series));
+  const ofAll = covering.flatMap((one): Listed[] =>
     isPlan(one) || one.replicas === null || one.gpus === null
       ? []
       : [
@@ -63,21 +66,36 @@ export function withBought(
             units: one.replicas.desired * one.gpus,
             hoursLeft: hoursLeftOf(one, now) ?? HOURS_UNKNOWN,
             at: one.launchedAt ?? -Infinity,
+            account: one.account,
           },
         ],
   );
+  const isSame = ({ account }: { readonly account: string | null }): boolean => isOneAccount(account, series.account);
+  // Whatever account lists a purchase: of one that nobody knows the account of, the listing tells it.
   const unlisted = unlistedOf(
     own.filter((one) => isOfKind(one, series)),
-    listed,
+    ofAll,
     now,
-  );
-  const bought = beyond([...listed, ...unlisted], sumOf(series.committed ?? []));
+  ).filter(isSame);
+  const known = sumOf(series.committed ?? []);
+  const bought = beyond([...ofAll.filter(isSame), ...unlisted], known);
+  const sure = beyond([...ofAll.filter(isSame), ...unlisted.filter(({ account }) => account !== null)], known);
+  const assumed = series.account === null ? 0 : sumOf(bought) - sumOf(sure);
   const isPlanMetered = all.some(
     (other) => other.provider === series.provider && other.term?.startsWith('savings-plan') === true,
   );
-  const plans = isPlanMetered ? [] : covering.filter(isPlan).map(({ name }) => name);
-  return { ...series, ...(bought.length === 0 ? {} : { bought }), ...(plans.length === 0 ? {} : { plans }) };
+  const plans = isPlanMetered ? [] : covering.filter((one) => isSame(one) && isPlan(one)).map(({ name }) => name);
+  return {
+    ...series,
+    ...(bought.length === 0 ? {} : { bought: bought.map(({ units, hoursLeft }) => ({ units, hoursLeft })) }),
+    ...(assumed > 0 ? { boughtForUnknown: assumed } : {}),
+    ...(plans.length === 0 ? {} : { plans }),
+  };
 }
+
+/** Whether two may be one account: what nobody knows may be any. */
+const isOneAccount = (one: string | null, other: string | null): boolean =>
+  one === null || other === null || one === other;
 
 const isPlan = ({ term }: Pick<FleetTarget, 'term'>): boolean => term?.startsWith('savings-plan') === true;
 
@@ -87,16 +105,19 @@ const isOfKind = ({ provider, sku, region }: OwnPurchase, series: DemandSeries):
   (region === null || series.region === null || region === series.region);
 
 /** Own purchases that hold, without those that the fleet lists: what began with a purchase, and is as large. */
-function unlistedOf(own: readonly OwnPurchase[], listed: readonly Listed[], now: number): Held[] {
+function unlistedOf(own: readonly OwnPurchase[], listed: readonly Listed[], now: number): Unlisted[] {
   const left = [...listed];
-  return own.flatMap((one): Held[] => {
+  // A purchase of a known account first: it leaves the listings of others to those that may be of any.
+  const sorted = own.toSorted((a, b) => Number(a.account === null) - Number(b.account === null));
+  return sorted.flatMap((one): Unlisted[] => {
     const hoursLeft = Math.ceil(one.termHours - (now - one.at) / HOUR_MS);
     if (hoursLeft <= 0 || now < one.at) return [];
     const at = left.findIndex(
-      ({ units, at: began }) => units === one.gpus && Math.abs(began - one.at) < LISTED_WITHIN_MS,
+      ({ units, at: began, account }) =>
+        units === one.gpus && Math.abs(began - one.at) < LISTED_WITHIN_MS && isOneAccount(account, one.account),
     );
     if (at >= 0) left.splice(at, 1);
-    return at >= 0 ? [] : [{ units: one.gpus, hoursLeft }];
+    return at >= 0 ? [] : [{ units: one.gpus, hoursLeft, account: one.account }];
   });
 }
 

@@ -49,6 +49,8 @@ export interface PurchasePlace {
   readonly region: string | null;
   /** The machine; null: it names none. */
   readonly sku: string | null;
+  /** Whose machines it is to serve; null or absent: nobody says. */
+  readonly account?: string | null;
 }
 
 export interface Recommendation {

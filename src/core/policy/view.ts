@@ -36,6 +36,8 @@ export interface DemandSeries {
   readonly committed?: readonly { readonly units: number; readonly hoursLeft: number }[];
   /** Commitments that may cover the machines beside those, though no metered term says so; absent: none are known of. */
   readonly bought?: readonly { readonly units: number; readonly hoursLeft: number }[];
+  /** GPUs of `bought` of which nobody says for which account they were bought; absent: of none. */
+  readonly boughtForUnknown?: number;
   /** Names of savings plans that may cover the machines, where no metered term says how much; absent: none. */
   readonly plans?: readonly string[];
   /** What an hour of one GPU costs now, in the view's currency; null: it has no price. */

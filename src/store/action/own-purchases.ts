@@ -1,13 +1,15 @@
 /**
  * What purchases of Bursar's own committed: the places of their recommendations, the amounts of their actions (a
- * recommendation is made anew under the same id). Reads only.
+ * recommendation is made anew under the same id), the account of the connection that bought. Reads only.
  */
 import type { OwnPurchase } from '../../core/policy/bought.js';
 import type { Queryable } from '../database.js';
+import { ACCOUNT_OF_CONNECTION } from '../fleet/fleet.js';
 
 export async function ownPurchases(db: Queryable, organisation: string): Promise<OwnPurchase[]> {
   const rows = await db.query<Omit<OwnPurchase, 'at'> & { readonly at: Date }>(
     `select r.body #>> '{place,provider}' as provider, r.body #>> '{place,region}' as region,
+       (${ACCOUNT_OF_CONNECTION('a')}) as account,
        r.body #>> '{place,sku}' as sku, coalesce(a.effect ->> 'gpus', r.body #>> '{change,units}')::float8 as gpus,
        (r.body #>> '{change,termHours}')::float8 as "termHours", a.intended_at as at
      from action a join recommendation r on r.organisation = a.organisation and r.id = a.recommendation

@@ -468,7 +468,7 @@ export class FleetStore implements TargetFinder {
         all.map(({ offer }) => offer),
         all.map(({ provider }) => provider),
         all.map(({ gpusPerUnit }) => gpusPerUnit),
-        all.map(({ connection: _connection, provider: _provider, gpusPerUnit: _gpus, ...offer }) =>
+        all.map(({ connection: _connection, provider: _provider, gpusPerUnit: _gpus, account: _account, ...offer }) =>
           JSON.stringify(offer, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
         ),
       ],
@@ -486,6 +486,7 @@ export class FleetStore implements TargetFinder {
       `select connection, provider, gpus_per_unit as gpus, body from commitment_offer where organisation = $1 order by connection, offer`,
       [organisation],
     );
+    const accounts = await this.accountsOf(db, organisation, [...new Set(rows.map(({ connection }) => connection))]);
     return rows.map(({ connection, provider, gpus, body: { rates, ...body } }) => ({
       ...body,
       ...(rates === undefined
@@ -494,11 +495,34 @@ export class FleetStore implements TargetFinder {
       upfrontNanos: BigInt(body.upfrontNanos),
       hourlyNanos: BigInt(body.hourlyNanos),
       connection,
+      account: accounts.get(connection) ?? null,
       provider,
       gpusPerUnit: gpus,
     }));
   }
+
+  /** The one account that each connection sees; null: it sees several, or nobody says. */
+  private async accountsOf(
+    db: Queryable,
+    organisation: string,
+    connections: readonly string[],
+  ): Promise<Map<string, string | null>> {
+    const rows = await db.query<{ connection: string; account: string | null }>(
+      `select c.connection, (${ACCOUNT_OF_CONNECTION('c')}) as account from unnest($2::text[]) as u(name)
+         cross join lateral (select $1::text as organisation, u.name as connection) c`,
+      [organisation, connections],
+    );
+    return new Map(rows.map(({ connection, account }) => [connection, account]));
+  }
 }
+
+/**
+ * SQL for the one account that a connection's targets are of; null: of several, or nobody says.
+ * @param row what has the columns `organisation` and `connection`
+ */
+export const ACCOUNT_OF_CONNECTION = (row: string): string =>
+  `select case when min(t.body ->> 'account') = max(t.body ->> 'account') then min(t.body ->> 'account') end from fleet_target t
+     where t.organisation = ${row}.organisation and t.connection = ${row}.connection and t.gone_at is null`;
 
 /** Where the list goes on after a target. */
 export const placeOf = ({ connection, seen }: Pick<SeenTarget, 'connection' | 'seen'>): string =>

@@ -53,7 +53,16 @@ const recommendationSchema = z
       .optional()
       .describe('once: the estimate is the whole of a saving that happens once; absent: monthly'),
     place: z
-      .strictObject({ provider: z.string(), region: z.string().nullable(), sku: z.string().nullable() })
+      .strictObject({
+        provider: z.string(),
+        region: z.string().nullable(),
+        sku: z.string().nullable(),
+        account: z
+          .string()
+          .nullable()
+          .optional()
+          .describe('Whose machines it is to serve; null or absent: nobody says'),
+      })
       .nullable()
       .optional()
       .describe('Of a purchase: where it serves; a region of null is any'),

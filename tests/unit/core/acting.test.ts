@@ -300,6 +300,21 @@ describe('a purchase', () => {
     });
   });
 
+  it('is made by a connection of the account whose machines it is to serve', () => {
+    const wantedOf = (account: string | null) => ({ ...wanted, place: { ...wanted.place, account } });
+    const [own, other, unsaid] = [
+      offer({ connection: 'aws-a', account: 'a', hourlyNanos: 1_000_000_000n }),
+      offer({ connection: 'aws-b', account: 'b', hourlyNanos: 900_000_000n }),
+      offer({ connection: 'aws-c', hourlyNanos: 900_000_000n }),
+    ];
+    expect(purchaseOf(wantedOf('a'), [own, other, unsaid])).toMatchObject({ connection: 'aws-a' });
+    expect(purchaseOf(wantedOf('a'), [other, unsaid])).toMatchObject({ connection: 'aws-c' });
+    expect(purchaseOf(wantedOf('a'), [other])).toEqual({
+      obstacle: { code: 'no-offer', message: 'no connection offers what a reservation asks for to the account a' },
+    });
+    expect(purchaseOf(wantedOf(null), [own, other])).toMatchObject({ connection: 'aws-b' });
+  });
+
   it.each([
     ['another SKU', { sku: 'p4d.24xlarge' }, 'no-offer'],
     ['another region', { region: 'eu-west-1' }, 'no-offer'],

@@ -203,7 +203,15 @@ describe('a series with commitments', () => {
   describe('what no metered term tells of', () => {
     const { committed: _metered, ...plain } = series;
     const demand: DemandSeries = { ...plain, term: 'on-demand' };
-    const own = { provider: demand.provider, region: demand.region, sku: demand.sku, gpus: 16, at: 0, termHours: 8760 };
+    const own = {
+      provider: demand.provider,
+      account: demand.account,
+      region: demand.region,
+      sku: demand.sku,
+      gpus: 16,
+      at: 0,
+      termHours: 8760,
+    };
     const sum = ({ bought: all = [] }: DemandSeries): number => all.reduce((gpus, { units }) => gpus + units, 0);
     const plan = bought(0, 0, { term: 'savings-plan-1y', name: 'sp-1', sku: null, region: null, replicas: null });
 
@@ -239,6 +247,31 @@ describe('a series with commitments', () => {
       expect(withBought(metered, [], [], [own], 0).bought).toBeUndefined();
       expect(withBought(demand, [], [], [own], 8760 * HOUR).bought).toBeUndefined();
       expect(withBought(demand, [], [], [{ ...own, sku: 'other' }], 0).bought).toBeUndefined();
+    });
+    it('is not what Bursar bought for another account', () => {
+      expect(withBought(demand, [], [], [{ ...own, account: '2' }], 0)).toEqual(demand);
+      // Listed in both accounts: each listing is of its own purchase, and none counts twice.
+      const both = [bought(0, 2), bought(0, 2, { account: '2' })];
+      const each = [own, { ...own, account: '2' }];
+      expect(withBought(demand, [], both, each, 0).bought).toEqual([{ units: 16, hoursLeft: 8760 }]);
+      expect(withBought({ ...demand, account: '3' }, [], both, each, 0).bought).toBeUndefined();
+    });
+    it('is what was bought for an account that nobody says, and says so, until some account lists it', () => {
+      const unsaid = { ...own, account: null };
+      expect(withBought(demand, [], [], [unsaid], 0)).toMatchObject({
+        bought: [{ units: 16, hoursLeft: 8760 }],
+        boughtForUnknown: 16,
+      });
+      // What a known purchase covers beside it is not assumed; nor is anything where the use itself names no account.
+      expect(withBought(demand, [], [], [own, unsaid], 0).boughtForUnknown).toBe(16);
+      expect(withBought(demand, [], [], [own], 0)).not.toHaveProperty('boughtForUnknown');
+      expect(withBought({ ...demand, account: null }, [], [], [unsaid], 0)).not.toHaveProperty('boughtForUnknown');
+      // The other account lists it: it is that one's.
+      expect(withBought(demand, [], [bought(0, 2, { account: '2' })], [unsaid], 0)).toEqual(demand);
+      expect(withBought(demand, [], [bought(0, 2)], [unsaid], 0)).toEqual({
+        ...demand,
+        bought: [{ units: 16, hoursLeft: 8760 }],
+      });
     });
     it('names the plans of which nobody says how much they cover', () => {
       expect(withBought(demand, [demand], [plan], [], 0)).toEqual({ ...demand, plans: ['sp-1'] });
