@@ -51,6 +51,7 @@ import { StatedLists1764000000060 } from './0060-stated-lists.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 import { PausedSince1764000000065 } from './0065-paused-since.js';
+import { AuditStream1764000000074 } from './0074-audit-stream.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -105,4 +106,5 @@ export const migrations = [
   AnsweringSince1764000000062,
   MeasuredGpus1764000000063,
   PausedSince1764000000065,
+  AuditStream1764000000074,
 ];

@@ -28,6 +28,8 @@ import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
 import { makeLine } from './pipeline/line.js';
+import { AUDIT_ITEM } from './pipeline/send-audit.js';
+import { openAuditCollector } from './notify/sending/audit-collector.js';
 import { LineQueue, QUEUE_CONNECTIONS } from './pipeline/queue.js';
 import { ExpirySchedule } from './pipeline/expire.js';
 import { ReportSchedule } from './pipeline/report.js';
@@ -64,6 +66,8 @@ export interface Bursar {
   readonly telemetry: readonly TelemetryConnection[];
   /** Ways to tell people whose settings are there, by name; the log is always among them. */
   readonly channels: ReadonlyMap<string, ChannelConnection>;
+  /** Whether this process knows a collector of the audit. */
+  readonly sendsAudit: boolean;
   /** The company of the bundled example; null: this database has none. */
   readonly example: ExampleCompany | null;
   /** By which requests from Slack are known; null: none is taken. */
@@ -204,7 +208,9 @@ export async function compose(
     connections.set(company.cloud.name, company.cloud);
     telemetry.push(company.evidence);
   }
-  const line = makeLine(stores, policies, telemetry, connections, channels, notificationOf(environment));
+  const collector = openAuditCollector(environment, clock);
+  const notification = notificationOf(environment);
+  const line = makeLine(stores, policies, telemetry, connections, channels, notification, collector);
   const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
   const runner = new Runner(
     db,
@@ -225,6 +231,7 @@ export async function compose(
     connections,
     telemetry,
     channels,
+    sendsAudit: collector !== null,
     example: company,
     slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
@@ -257,7 +264,7 @@ export async function openQueue(
 
 /** The tick of a process that works, with all that it makes due. */
 function tickOf(
-  { stores, organisation, connections, telemetry }: Bursar,
+  { stores, organisation, connections, telemetry, sendsAudit }: Bursar,
   config: Config,
   clock: Clock,
   queue: LineQueue,
@@ -268,9 +275,12 @@ function tickOf(
     ...COLLECTING_INTERVALS,
     ...config.collectSeconds,
   });
-  const sampling = {
+  const standing = {
     organisation,
-    workItems: telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
+    workItems: [
+      ...telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
+      ...(sendsAudit ? [AUDIT_ITEM] : []),
+    ],
   };
   return {
     provide: Tick,
@@ -283,7 +293,7 @@ function tickOf(
         config.tickSeconds,
         registry,
         failed,
-        [sampling],
+        [standing],
         [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation), new ExpirySchedule(stores)],
         parts,
       ),

@@ -262,6 +262,20 @@ const schema = z.object({
     .describe(
       "Minutes after which the identity provider is asked for somebody's groups again, by a refresh token (BURSAR_OIDC_SCOPES with offline_access, mostly); where it gave none, they sign in again",
     ),
+  BURSAR_AUDIT_URL: url(/^https?$/, 'an http:// or https:// URL')
+    .optional()
+    .meta({
+      description: 'A collector that the audit is posted to as it grows, as newline-delimited JSON; absent: it is not',
+      secret: true,
+    }),
+  BURSAR_AUDIT_TOKEN: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'What the collector knows us by: a bearer token, or a whole Authorization header (`Splunk ...`)',
+      secret: true,
+    }),
   BURSAR_LOG_LEVEL: z
     .enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' })
     .default('log')

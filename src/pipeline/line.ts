@@ -52,6 +52,8 @@
  *                                             enqueues itself, alert.send
  *   alert.send           alert.ts             tells one place, and shows there what became of it
  *                                             enqueues itself
+ *   audit.send           send-audit.ts        hands the audit to its collector
+ *                                             enqueues itself
  *   report.send          report.ts            makes a team's report of a month
  *                                             what it announces is told by the alerts
  *   backtest.run         backtest.ts          runs a policy over recorded history, apart from the rest
@@ -64,6 +66,7 @@
  * no connection to the database is held.
  */
 import { ENGLISH } from '../core/alert/texts.js';
+import type { AuditCollector } from '../core/audit-collector.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { TelemetryConnection } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
@@ -86,6 +89,7 @@ import { recommendStage } from './recommend.js';
 import { reconcileStage } from './reconcile.js';
 import { reportStage } from './report.js';
 import { rollupStage } from './rollup.js';
+import { sendAuditStage } from './send-audit.js';
 import { shareStage } from './share.js';
 import { settleBillsStage } from './settle-bills.js';
 import type { Stage } from './stage.js';
@@ -98,6 +102,7 @@ const PLAIN_NOTIFICATIONS: NotificationOptions = { texts: ENGLISH, publicUrl: nu
  * The stages after collecting, from left to right.
  * @param connections to the providers, by name; none: nothing is acted on
  * @param channels to tell people by, by name; none: alerts are kept, and wait
+ * @param collector of the audit; null: none is set
  */
 export function makeLine(
   stores: Stores,
@@ -106,6 +111,7 @@ export function makeLine(
   connections: Connections = new Map(),
   channels: Channels = new Map(),
   notification: NotificationOptions = PLAIN_NOTIFICATIONS,
+  collector: AuditCollector | null = null,
 ): readonly Stage[] {
   const { organisations, raw, prices, costs, shares, credits, budgets, reservations, learnedRates, counting } = stores;
   const line: readonly Stage[] = [
@@ -130,6 +136,7 @@ export function makeLine(
     confirmStage(stores, connections, (stage) => line.some(({ name }) => name === stage)),
     verifyStage(stores),
     reconcileStage(stores),
+    sendAuditStage(stores, collector),
     reportStage(stores),
     backtestStage(stores, policies),
     findAnomaliesStage(stores),

@@ -8,6 +8,7 @@ import { AlertSettings } from './alert/settings.js';
 import { AlertStore } from './alert/alerts.js';
 import { AnomalyStore } from './alert/anomalies.js';
 import { AuditStore } from './audit.js';
+import { AuditStreamStore } from './audit-stream.js';
 import { BacktestStore } from './policy/backtests.js';
 import { BillCellStore } from './bill/cells.js';
 import { BudgetStore } from './budget/budgets.js';
@@ -116,6 +117,7 @@ export class Stores {
   readonly directory: DirectoryStore;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
+  readonly auditStream: AuditStreamStore;
   readonly health: HealthStore;
   readonly gauges: GaugeStore;
   readonly work: WorkTable;
@@ -155,6 +157,7 @@ export class Stores {
     this.directory = new DirectoryStore(db);
     this.idempotency = new Idempotency(db);
     this.audit = new AuditStore(db);
+    this.auditStream = new AuditStreamStore(db);
     this.health = new HealthStore(db);
     this.gauges = new GaugeStore(db);
     this.work = new WorkTable(db);

@@ -67,6 +67,11 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
     "Failures in a row of a part of this process' tick that fails again and again; absent where none does.",
     (tick?.stuck ?? []).map(({ name, failures }) => [{ part: name }, failures]),
   );
+  gauge(
+    'bursar_audit_unsent',
+    'Entries of the audit that its collector has not taken; `problem` says why it takes none. Absent where none is set.',
+    (await stores.auditStream.gauges(clock.now())).map(({ unsent, problem }) => [{ problem: problem ?? '' }, unsent]),
+  );
   const dropped = new Counter({
     name: 'bursar_admission_notes_dropped_total',
     help: 'Refusals and warnings of the admission webhook that this process could not keep, since its start.',

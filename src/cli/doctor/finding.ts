@@ -3,6 +3,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure, unavailable } from '../../core/errors.js';
+import { grouped } from '../table.js';
 
 export type Status = 'ok' | 'attend' | 'wrong';
 
@@ -52,3 +53,13 @@ export function reasonOf(error: unknown): string {
     ? error.message
     : `it failed in a way that nobody foresaw (${error instanceof Error ? error.name : typeof error})`;
 }
+
+/** How the audit's collector stands. @param problem why it takes nothing; null: it does */
+export const collectorFinding = (unsent: number, problem: string | null): Finding =>
+  problem === null
+    ? ok('audit collector', `it takes what it is sent; ${grouped(unsent)} entries are on their way`)
+    : attend(
+        'audit collector',
+        `it does not take the audit (${problem}); ${grouped(unsent)} entries wait`,
+        'correct BURSAR_AUDIT_URL or BURSAR_AUDIT_TOKEN, or the collector: what waits is sent again, from the same place',
+      );

@@ -19,7 +19,7 @@ import { unmatchedUsage } from '../../store/bill/unmatched.js';
 import { waitingSupplements } from '../../store/usage/scopes.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
-import { attend, ok, reasonOf, wrong, type Finding } from './finding.js';
+import { attend, collectorFinding, ok, reasonOf, wrong, type Finding } from './finding.js';
 import { teamTags } from './teams.js';
 
 const MOST_SKEW_SECONDS = 5;
@@ -41,6 +41,7 @@ export async function examineDatabase(
   return [
     ...own,
     ...(await line(bursar, context)),
+    ...(await auditStream(bursar, context)),
     ...(await fleets(bursar, context, connected)),
     ...(await collected(bursar)),
     await evidence(bursar, context),
@@ -137,6 +138,11 @@ function judged({ kind, version, migrated, evictionPolicy }: QueueFacts): Findin
     `${detail} and evicts keys when its memory is full (${evictionPolicy})`,
     'set maxmemory-policy to noeviction: an evicted job waits for the next tick of the clock',
   );
+}
+
+async function auditStream({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const streams = (await stores.auditStream.gauges(clock.now())).filter((one) => one.organisation === organisation);
+  return streams.map(({ unsent, problem }) => collectorFinding(unsent, problem));
 }
 
 async function line({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {

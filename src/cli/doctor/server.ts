@@ -8,7 +8,7 @@ import type { Api } from '../client/api.js';
 import { FleetClient } from '../client/fleet.js';
 import { SignInClient } from '../client/sign-in.js';
 import { grouped } from '../table.js';
-import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
+import { attend, collectorFinding, ok, reasonOf, within, wrong, type Finding } from './finding.js';
 
 interface Readiness {
   readonly status: 'ready' | 'not-ready';
@@ -84,7 +84,9 @@ async function standing(api: Api, seconds: number): Promise<Finding[]> {
     (sum, [, n]) => sum + Number(n),
     0,
   );
+  const streams = [...metrics.matchAll(/^bursar_audit_unsent\{problem="([^"]*)"\} (\d+)$/gm)];
   return [
+    ...streams.map(([, problem = '', unsent]) => collectorFinding(Number(unsent), problem === '' ? null : problem)),
     parked === 0
       ? ok('line', 'nothing is parked because of an error')
       : attend(
