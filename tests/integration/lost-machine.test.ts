@@ -660,6 +660,20 @@ describe('an exporter that answers again after a silence, and does not name its 
     expect(await after(30, {})).toEqual(['gone']);
   });
 
+  it('has no more of them where it is away again and again: it is lost by its sixth return', async () => {
+    const minute = async (): Promise<string[]> => [
+      ...(await after(15, { exportersUp: [] })),
+      ...(await looks(3, 15, {})).flat(),
+    ];
+    expect(await card()).toEqual([]);
+    for (let away = 0; away < 5; away++) expect(await minute()).toEqual([]);
+    expect(await minute()).toContain('gone');
+    // What was named since is missed anew from then on.
+    expect(await card()).toEqual([]);
+    for (let away = 0; away < 5; away++) expect(await minute()).toEqual([]);
+    expect(await minute()).toContain('gone');
+  });
+
   it('has them where it names another already', async () => {
     const naming = async (...cards: string[]): Promise<string[]> => {
       clock.at += 30_000;

@@ -7,6 +7,7 @@
  * is a parameter.
  */
 import type { Evidence } from '../evidence.js';
+import { answeredSince, type Stretch } from './answering.js';
 import { judgeSilence, SILENCE_DEFAULTS, type Silence, type SilenceParams } from './silence.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
 
@@ -46,9 +47,14 @@ export interface HealthParams extends SilenceParams {
   readonly goneAfterSeconds: number;
   /** The same where the exporter names no card at all: it may just have been started. */
   readonly goneAfterSilenceSeconds: number;
-  /** The same where the exporter was silent, or started, since it named the card: its machine may just have been started. */
+  /**
+   * The same where the exporter was silent, or started, since it named the card: its machine may just have been started.
+   * Answers between several such breaks add up.
+   */
   readonly goneAfterReturnSeconds: number;
-  /** A card that was last seen longer ago is not missed any more. */
+  /** Of that an answer that did not last counts for so long at least: an exporter that is restarted again and again. */
+  readonly leastReturnSeconds: number;
+  /** A card that was last seen, or whose exporter came back, longer ago is not missed any more. */
   readonly goneMinutes: number;
   readonly latencyAboveSeconds: number;
   readonly lowBelowRatio: number;
@@ -68,6 +74,7 @@ export const HEALTH_DEFAULTS: HealthParams = {
   goneAfterSeconds: 10,
   goneAfterSilenceSeconds: 60,
   goneAfterReturnSeconds: 300,
+  leastReturnSeconds: 60,
   goneMinutes: 30,
   latencyAboveSeconds: 0.002,
   lowBelowRatio: 0.3,
@@ -103,10 +110,10 @@ export interface DeviceHistory {
    */
   readonly exporterNamesCards: boolean;
   /**
-   * Since when its exporter answers without a break, or was started; absent: for long. One that has come back does not
-   * name all cards yet.
+   * When its exporter answered since it came back, or was started, within the hour, the last until now; absent or empty:
+   * for long. One that has come back does not name all cards yet.
    */
-  readonly exporterSince?: number;
+  readonly exporterAnswers?: readonly Stretch[];
   /**
    * What the answer of its exporter without it says: it names other cards, as many, of the same machine (which was
    * moved, or has a new card) or of another (which has its address now); or its machine was started since it was seen.
@@ -254,9 +261,12 @@ const gone: Rule = (device, now, params) => {
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
   if (missingSeconds <= 0 || device.answer === 'another-card') return 'well';
   if (device.answer !== undefined) return 'unknown';
-  const since = Math.max(cardSeenAt, device.exporterSince ?? -Infinity);
-  if ((exporterUpAt - since) / 1000 < patienceWith(exporterNamesCards, since > cardSeenAt, params)) return 'unknown';
-  if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
+  const answers = device.exporterAnswers ?? [];
+  const since = Math.max(cardSeenAt, answers.at(-1)?.[0] ?? -Infinity);
+  const sinceReturn = answeredSince(answers, cardSeenAt, exporterUpAt, 1000 * params.leastReturnSeconds);
+  const waitedSeconds = sinceReturn === null ? missingSeconds : sinceReturn / 1000;
+  if (waitedSeconds < patienceWith(exporterNamesCards, sinceReturn !== null, params)) return 'unknown';
+  if (now - since > params.goneMinutes * MINUTE_MS) return 'unknown';
   return {
     title: 'gone: its exporter answers and no longer names it',
     numbers: { missingSeconds },

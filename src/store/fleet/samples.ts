@@ -5,6 +5,7 @@
  * The newest look of a minute replaces an older one and nothing else: sent again, or twice, it changes nothing. What
  * was not measured is null. It decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
  */
+import { answeringAfter, stretchesOf, type Answering, type Stretch } from '../../core/fleet/answering.js';
 import type { SilentExporter } from '../../core/fleet/silence.js';
 import type { DeviceHistory } from '../../core/fleet/health.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
@@ -21,7 +22,7 @@ import { workloadMinutes } from './workload-minutes.js';
 export type { Place, PlacedSample } from './sample-entries.js';
 
 /** How far a source was read, and what its newest reading said of itself. */
-export interface SourceState {
+export interface SourceState extends Answering {
   readonly name: string;
   /** Epoch milliseconds. */
   readonly readTo: number;
@@ -33,8 +34,6 @@ export interface SourceState {
   readonly silent?: readonly SilentExporter[];
   /** When exporters that name no card any more were started, epoch milliseconds; absent: not known. */
   readonly startedAt?: Readonly<Record<string, number>>;
-  /** As it is kept: since when exporters that came back within the hour answer, epoch milliseconds. */
-  readonly answeringSince?: Readonly<Record<string, number>>;
   readonly problems: readonly string[];
 }
 
@@ -169,7 +168,7 @@ export class SampleStore {
       exporters_up: string[] | null;
       silent: SilentExporter[];
       started_at: Record<string, number>;
-      answering_since: Record<string, number>;
+      answering_since: AnsweringJson;
       problems: string[];
     }>(
       `select name, read_to, coverage, exporters_up, silent, started_at, answering_since, problems from telemetry_source where organisation = $1 order by name`,
@@ -182,7 +181,7 @@ export class SampleStore {
       exportersUp: row.exporters_up,
       silent: row.silent,
       startedAt: row.started_at,
-      answeringSince: row.answering_since,
+      ...answeringOf(row.answering_since),
       problems: row.problems,
     }));
   }
@@ -202,7 +201,7 @@ export class SampleStore {
         formatInstant(now),
         JSON.stringify(state.silent ?? []),
         JSON.stringify(state.startedAt ?? {}),
-        JSON.stringify(answeringSince(state, before)),
+        JSON.stringify(answeringJson(state, before)),
       ],
     );
   }
@@ -265,28 +264,25 @@ export class SampleStore {
   }
 }
 
-/** Two readings further apart than this do not tell whether an exporter answered all the while. */
-const BREAK_MS = 2 * MINUTE_MS;
+/**
+ * As it is kept: since when exporters answer that came back, as the version before reads it, and under a name that no
+ * exporter has (a host's, or a job and an address) what they answered before.
+ */
+type AnsweringJson = Readonly<Record<string, number>> & {
+  readonly 'answered before'?: Readonly<Record<string, readonly Stretch[]>>;
+};
 
-/** Of exporters that came back within the hour: the others answer for long. */
-function answeringSince(state: SourceState, before: SourceState | null): Record<string, number> {
-  const wentOn = before !== null && state.readTo - before.readTo <= BREAK_MS ? new Set(before.exportersUp) : new Set();
-  const since = (exporter: string): number =>
-    wentOn.has(exporter) ? (before?.answeringSince?.[exporter] ?? -Infinity) : state.readTo;
-  return Object.fromEntries(
-    (state.exportersUp ?? [])
-      .map((exporter) => [exporter, since(exporter)] as const)
-      .filter(([, at]) => at > state.readTo - HOUR_MS),
-  );
+function answeringJson(state: SourceState, before: SourceState | null): AnsweringJson {
+  const { answeringSince, answered } = answeringAfter(state, before);
+  return { ...answeringSince, 'answered before': answered } as AnsweringJson;
 }
 
-type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards' | 'exporterSince'>;
+const answeringOf = ({ 'answered before': answered = {}, ...answeringSince }: AnsweringJson): Answering => ({
+  answeringSince,
+  answered,
+});
 
-/** It may have been started anew between two readings. */
-const sinceOf = (answering = -Infinity, started = -Infinity): Pick<Answer, 'exporterSince'> => {
-  const since = Math.max(answering, started);
-  return Number.isFinite(since) ? { exporterSince: since } : {};
-};
+type Answer = Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards' | 'exporterAnswers'>;
 
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
 function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: SourceState): Answer {
@@ -297,6 +293,6 @@ function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: 
   return {
     exporterUpAt: isNaming && !runsOn ? named : state.readTo,
     exporterNamesCards: isNaming || runsOn,
-    ...sinceOf(state.answeringSince?.[exporter], state.startedAt?.[exporter]),
+    exporterAnswers: stretchesOf(exporter, state, state.readTo),
   };
 }

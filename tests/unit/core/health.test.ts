@@ -157,22 +157,22 @@ describe('gone', () => {
     ['an exporter has named no card for a minute', missing(65, 5, { exporterNamesCards: false }), 'found'],
     [
       'an exporter that names no card came back from a silence, as of a reboot, five minutes ago less a moment',
-      missing(400, 5, { exporterNamesCards: false, exporterSince: NOW - 304_000 }),
+      missing(400, 5, { exporterNamesCards: false, exporterAnswers: [[NOW - 304_000, NOW - 5000]] }),
       'unknown',
     ],
     [
       'an exporter that came back has named no card for five minutes since',
-      missing(400, 5, { exporterNamesCards: false, exporterSince: NOW - 305_000 }),
+      missing(400, 5, { exporterNamesCards: false, exporterAnswers: [[NOW - 305_000, NOW - 5000]] }),
       'found',
     ],
     [
       'an exporter that came back two minutes before names others, not yet all',
-      missing(220, 5, { exporterSince: NOW - 125_000 }),
+      missing(220, 5, { exporterAnswers: [[NOW - 125_000, NOW - 5000]] }),
       'unknown',
     ],
     [
       'an exporter that came back before it named the card names it no longer',
-      missing(20, 5, { exporterSince: NOW - 60_000 }),
+      missing(20, 5, { exporterAnswers: [[NOW - 60_000, NOW - 5000]] }),
       'found',
     ],
   ])('%s', (_, one, expected) => expect(state(one, 'gone')).toBe(expected));
