@@ -66,6 +66,8 @@ export interface Home {
   /** A file beside the data. */
   file(name: string): string;
   start(argv: readonly string[], environment?: Readonly<Record<string, string>>): BursarProcess;
+  /** The same of another build: the path of its main.js. */
+  startFile(main: string, argv: readonly string[], environment?: Readonly<Record<string, string>>): BursarProcess;
   /** `npm start`, of what is built already. */
   npmStart(environment?: Readonly<Record<string, string>>): BursarProcess;
   run(argv: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>;
@@ -97,8 +99,9 @@ export async function home(): Promise<Home> {
     void made.ended.then(() => started.delete(made));
     return made;
   };
-  const start: Home['start'] = (argv, environment) =>
-    begin(process.execPath, [path.join(ROOT, 'dist/src/main.js'), ...argv], folder, environment);
+  const startFile: Home['startFile'] = (main, argv, environment) =>
+    begin(process.execPath, [main, ...argv], folder, environment);
+  const start: Home['start'] = (argv, environment) => startFile(path.join(ROOT, 'dist/src/main.js'), argv, environment);
   const npmStart: Home['npmStart'] = (environment) =>
     begin('npm', ['start', '--ignore-scripts', '--no-update-notifier'], ROOT, environment);
   const postmaster = async (): Promise<number> => {
@@ -120,6 +123,7 @@ export async function home(): Promise<Home> {
     dataDir,
     file: (name) => path.join(folder, name),
     start,
+    startFile,
     npmStart,
     run: (argv, environment) => start(argv, environment).ended,
     postmaster,
