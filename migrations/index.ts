@@ -51,6 +51,7 @@ import { StatedLists1764000000060 } from './0060-stated-lists.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 import { PausedSince1764000000065 } from './0065-paused-since.js';
+import { DatabaseHome1764000000068 } from './0068-database-home.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
 
 export const migrations = [
@@ -106,5 +107,6 @@ export const migrations = [
   AnsweringSince1764000000062,
   MeasuredGpus1764000000063,
   PausedSince1764000000065,
+  DatabaseHome1764000000068,
   AuditStream1764000000074,
 ];

@@ -4,8 +4,9 @@
  */
 import type { Clock } from './core/time.js';
 import { WatchedParts } from './core/watched.js';
-import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Logger, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { settleRestore, type Restored } from './application/action/after-restore.js';
 import { parseConfig, type Config } from './config.js';
 import { invalid, Failure, type Problem } from './core/errors.js';
 import { ENGLISH } from './core/alert/texts.js';
@@ -33,6 +34,7 @@ import { openAuditCollector } from './notify/sending/audit-collector.js';
 import { LineQueue, QUEUE_CONNECTIONS } from './pipeline/queue.js';
 import { ExpirySchedule } from './pipeline/expire.js';
 import { ReportSchedule } from './pipeline/report.js';
+import { RestoreSchedule } from './pipeline/restore.js';
 import { leaseMsOf, Runner } from './pipeline/runner.js';
 import type { Stage } from './pipeline/stage.js';
 import { Tick } from './pipeline/tick.js';
@@ -177,7 +179,20 @@ export interface ComposeOptions {
   /** Whether the bundled example's company is there, where the database has it or gets it. */
   readonly example?: boolean;
   /** Absent: as the settings' defaults are. */
-  readonly limits?: Pick<Config, 'databaseConnections' | 'statementSeconds' | 'stallSeconds'>;
+  readonly limits?: Pick<Config, 'databaseConnections' | 'statementSeconds' | 'stallSeconds' | 'standbyIsWhole'>;
+  /** What tells the embedded server's data folder from a copy of it. */
+  readonly folder?: string | null;
+}
+
+const logRestore = ({ because, refused }: Restored): void =>
+  new Logger('restore').error(
+    `This database was restored from a backup (${because}). The kill switch is on for everything; ${refused.length} approved actions are not carried out. Look at what ran since (docs/how-to/back-up-and-restore.md), then lift it: bursar stop-all --lift`,
+  );
+
+/** Before anything is done that a backup has approved. */
+async function noticeRestore(stores: Stores, clock: Clock): Promise<void> {
+  const restored = await settleRestore(stores, DEFAULT_ORGANISATION, clock.now());
+  if (restored !== null) logRestore(restored);
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
@@ -191,6 +206,7 @@ export async function compose(
     reachesOut = true,
     example = false,
     limits = parseConfig({}),
+    folder = null,
   }: ComposeOptions = {},
 ): Promise<Bursar> {
   const connections = reachesOut ? await openConnections(environment, clock) : new Map<string, ProviderConnection>();
@@ -200,7 +216,8 @@ export async function compose(
     statement: limits.statementSeconds * 1000,
   });
   if (migrate) await db.migrate();
-  const stores = new Stores(db, new FleetStore());
+  const stores = new Stores(db, new FleetStore(), { folder, standbyIsWhole: limits.standbyIsWhole });
+  if (migrate) await noticeRestore(stores, clock);
   const importer = await openImporter(stores, clock);
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
   const company = example && reachesOut ? await openExample(stores, DEFAULT_ORGANISATION, clock) : null;
@@ -294,7 +311,13 @@ function tickOf(
         registry,
         failed,
         [standing],
-        [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation), new ExpirySchedule(stores)],
+        [
+          new RestoreSchedule(stores, organisation, logRestore),
+          collecting,
+          new ReportSchedule(stores),
+          new AlertSchedule(stores, organisation),
+          new ExpirySchedule(stores),
+        ],
         parts,
       ),
   };

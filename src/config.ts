@@ -154,6 +154,12 @@ const schema = z.object({
     .describe(
       'Addresses or networks of proxies, with commas between: the address of a request is then the one that they name in X-Forwarded-For',
     ),
+  BURSAR_STANDBY_IS_SYNCHRONOUS: z
+    .enum(['on', 'off'], { error: 'is neither on nor off' })
+    .default('off')
+    .describe(
+      '`on`: a standby that takes over has lost nothing, so Bursar goes on. Off: a server that took over is treated like one restored from a backup, and the kill switch is on until a person lifts it',
+    ),
   BURSAR_STALL_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(3)
@@ -352,6 +358,8 @@ export interface Config {
   /** Of one process, at most; and the seconds that a statement may take. */
   readonly databaseConnections: number;
   readonly statementSeconds: number;
+  /** Whether a standby that takes over has lost nothing. */
+  readonly standbyIsWhole: boolean;
   readonly tickSeconds: number;
   /** Until others take up the work of a process that has died. */
   readonly stallSeconds: number;
@@ -437,6 +445,7 @@ export function parseConfig(process: Environment): Config {
     trustedProxies: parsed.data.BURSAR_TRUSTED_PROXIES ?? [],
     databaseConnections: parsed.data.BURSAR_DATABASE_CONNECTIONS,
     statementSeconds: parsed.data.BURSAR_DATABASE_STATEMENT_SECONDS,
+    standbyIsWhole: parsed.data.BURSAR_STANDBY_IS_SYNCHRONOUS === 'on',
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
     stallSeconds: parsed.data.BURSAR_STALL_SECONDS,
     concurrency: parsed.data.BURSAR_CONCURRENCY,

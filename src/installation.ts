@@ -30,7 +30,7 @@ export async function openInstallation(
     log: config.logLevel === 'debug' ? say : () => undefined,
   });
   try {
-    const bursar = await compose(embedded.url, clock, options);
+    const bursar = await compose(embedded.url, clock, { ...options, folder: embedded.folder });
     return {
       bursar,
       async leave() {

@@ -5,9 +5,11 @@
 import 'reflect-metadata';
 import type { LoggerService } from '@nestjs/common';
 import type { Bursar } from './app.module.js';
+import { settleRestore } from './application/action/after-restore.js';
 import type { LocalBursar, Need } from './cli/context.js';
 import { wallClock } from './clock.js';
 import type { Config } from './config.js';
+import { principalText } from './core/actor.js';
 import type { Clock } from './core/time.js';
 import { openInstallation } from './installation.js';
 import { plotter } from './rendering/plotter.js';
@@ -57,6 +59,10 @@ export function localBursar(bursar: Composed, clock: Clock, { close, ...options 
       return api;
     },
     migrate: () => stores.db.migrate(),
+    async restored(user) {
+      const by = principalText({ kind: 'cli', id: user });
+      return (await settleRestore(stores, organisation, clock.now(), by))?.refused ?? [];
+    },
     async close() {
       for (const api of opened) await api.close();
       await close();

@@ -59,6 +59,12 @@ export interface LocalBursar extends LocalLine {
   api(user: string, progress: (rows: number) => void): Promise<Pick<Transport, 'ask'>>;
   /** Runs the migrations that have not run; returns their names. */
   migrate(): Promise<string[]>;
+  /**
+   * Says that the database was set back to an earlier moment.
+   * @param user of the operating system, for the audit
+   * @returns the actions that are not carried out
+   */
+  restored(user: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 

@@ -154,7 +154,18 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Bills, usage and prices:': ['import', 'imports', 'rejects', 'deliveries', 'prices', 'fx', 'peak'],
   'Budgets as code:': ['diff', 'apply', 'export'],
   'Teams and access:': ['teams', 'rules', 'keys', 'roles', 'sessions', 'audit'],
-  'Running Bursar:': ['serve', 'migrate', 'doctor', 'login', 'logout', 'whoami', 'open', 'completion', 'mcp'],
+  'Running Bursar:': [
+    'serve',
+    'migrate',
+    'restored',
+    'doctor',
+    'login',
+    'logout',
+    'whoami',
+    'open',
+    'completion',
+    'mcp',
+  ],
 };
 
 function group(program: Command): void {

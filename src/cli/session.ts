@@ -116,7 +116,7 @@ export class Session {
 /** Who acts, for the audit: on the local database the command line is the machine's administrator. */
 export const actor = (): string => principalText({ kind: 'cli', id: userName() });
 
-function userName(): string {
+export function userName(): string {
   try {
     return userInfo().username;
   } catch {

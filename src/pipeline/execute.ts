@@ -271,6 +271,9 @@ class Execution {
     action: Action,
   ): Promise<{ readonly mayAsk: boolean; readonly workItems: readonly WorkItem[] }> {
     if (action.askedAt !== null) return { mayAsk: false, workItems: [executeLater(action)] };
+    // It may have been carried out after the backup was taken: the tick refuses it (after-restore.ts).
+    if ((await this.stores.home.moved(tx, this.organisation)).length > 0)
+      return { mayAsk: false, workItems: [executeLater(action, this.now + ELSEWHERE_MS)] };
     if (await this.stores.safety.mayAsk(tx, this.organisation, action, this.now)) {
       await this.note(tx, action, { code: 'asked' });
       return { mayAsk: true, workItems: [] };

@@ -25,6 +25,7 @@ import { FleetStore } from './fleet/fleet.js';
 import { HealthFindingStore } from './fleet/health-findings.js';
 import { GaugeStore } from './operation/gauges.js';
 import { HealthStore } from './operation/health.js';
+import { HomeStore, type HomeOptions } from './operation/home.js';
 import { Idempotency } from './idempotency.js';
 import { Intake } from './usage/intake.js';
 import { KeyStore } from './access/keys.js';
@@ -120,13 +121,19 @@ export class Stores {
   readonly auditStream: AuditStreamStore;
   readonly health: HealthStore;
   readonly gauges: GaugeStore;
+  readonly home: HomeStore;
   readonly work: WorkTable;
 
-  /** @param targets where recommendations' targets are; without it no recommendation becomes an action */
+  /**
+   * @param targets where recommendations' targets are; without it no recommendation becomes an action
+   * @param home by what a restored database is known, apart from what it knows itself
+   */
   constructor(
     readonly db: Database,
     readonly targets: TargetFinder = NO_TARGETS,
+    home: HomeOptions = { folder: null, standbyIsWhole: false },
   ) {
+    this.home = new HomeStore(home);
     this.intake = new Intake(db, this.dimensions, this.counting);
     this.deliveries = new DeliveryStore(db);
     this.raw = new RawStore(this.dimensions);

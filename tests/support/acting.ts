@@ -72,11 +72,15 @@ export class Script {
 export async function actingWorld({
   holds = false,
   channels,
+  url,
+  cloud = new MemoryCloud(),
 }: {
   readonly holds?: boolean;
+  /** Of a database that is there; absent: a fresh one. */
+  readonly url?: string;
+  readonly cloud?: MemoryCloud;
   readonly channels?: (clock: Clock) => Promise<ReadonlyMap<string, ChannelConnection>>;
 } = {}) {
-  const cloud = new MemoryCloud();
   const script = new Script();
   const policy = script.policy('scripted', holds);
   const clock = { at: NOW, now: () => clock.at };
@@ -86,6 +90,7 @@ export async function actingWorld({
     targets: cloud.finder(clock),
     connections: new Map([['cloud', cloud]]),
     ...(channels === undefined ? {} : { channels: await channels(clock) }),
+    ...(url === undefined ? {} : { url }),
   });
   const { db, stores } = bursar;
   /** Whatever runs is the team's, unless it is tagged for another. */

@@ -51,9 +51,11 @@ export async function testBursar(
     settlingDays?: number;
     /** Connections of the pool. */
     poolSize?: number;
+    /** Of a database that is there and up to date; absent: a fresh one. */
+    url?: string;
   } = {},
 ): Promise<TestBursar> {
-  const { url } = await freshDatabase();
+  const url = options.url ?? (await freshDatabase()).url;
   const db = await Database.open(url, options.poolSize);
   afterAll(() => db.close());
   const stores = new Stores(db, options.targets);

@@ -1,7 +1,10 @@
-/** bursar serve, bursar migrate: the processes that run, and the schema that they run on. Local only. */
+/**
+ * bursar serve, migrate, restored: the processes that run, the schema that they run on, and what a person says of the
+ * database. Local only.
+ */
 import { Option, type Command } from 'commander';
 import { ROLES_OF_SERVE, WHOLE, type Role } from '../context.js';
-import type { Session } from '../session.js';
+import { userName, type Session } from '../session.js';
 
 export function addServe(program: Command, session: Session): void {
   program
@@ -38,6 +41,32 @@ Example:
       const migrations = await (await session.local({ ...WHOLE, migrate: false })).migrate();
       session.print({ migrations }, () =>
         migrations.length === 0 ? 'The schema is up to date.\n' : migrations.map((name) => `ran ${name}\n`).join(''),
+      );
+    });
+  addRestored(program, session);
+}
+
+function addRestored(program: Command, session: Session): void {
+  program
+    .command('restored')
+    .description('Say that the database was set back to an earlier moment: acting stops until a person lifts it.')
+    .addHelpText(
+      'after',
+      `
+Bursar sees by itself that a dump was restored, that a server went on from its journal and that a data folder was
+copied. It does not see that a whole disk was set back: say so before bursar serve is started again. The kill switch is
+then on, what was approved is refused, and sessions are ended.
+
+Example:
+  bursar restored
+  bursar stop-all --lift`,
+    )
+    .action(async () => {
+      const refused = await (await session.local({ ...WHOLE, parts: false })).restored(userName());
+      session.print(
+        { refused },
+        () =>
+          `The kill switch is on for everything. Approved actions that are not carried out: ${refused.length === 0 ? 'none' : refused.join(', ')}.\n`,
       );
     });
 }

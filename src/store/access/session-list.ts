@@ -97,6 +97,11 @@ export class SessionList {
     return rows.map(({ id }) => id).sort();
   }
 
+  /** Ends everybody's. @returns how many there were */
+  async endEverybody(tx: Queryable, organisation: string): Promise<number> {
+    return (await tx.query(`delete from session where organisation = $1 returning 1`, [organisation])).length;
+  }
+
   /** Ends all of a person, by subjects or by the names that the directory has for them. @returns their ids */
   async endOfPerson(
     tx: Queryable,

@@ -12,6 +12,7 @@ import {
   effectFromJson,
   effectToJson,
   isFinal,
+  LIVE_STATES,
   mayFollow,
   nextFromJson,
   nextToJson,
@@ -330,10 +331,24 @@ export class ActionStore {
    * is at work on is passed over, so that this never waits.
    */
   async unasked(tx: Transaction, organisation: string): Promise<Action[]> {
+    return this.unaskedWhere(tx, organisation, 'and not under_stop', 'for update skip locked');
+  }
+
+  /** The same without exception, waiting for who is at work; and nothing of what goes on acts under the kill switch. */
+  async unaskedOfAll(tx: Transaction, organisation: string): Promise<Action[]> {
+    const found = await this.unaskedWhere(tx, organisation, '', 'for update');
+    await tx.query(
+      `update action set under_stop = false where organisation = $1 and under_stop and state = any($2::text[])`,
+      [organisation, LIVE_STATES],
+    );
+    return found;
+  }
+
+  private async unaskedWhere(tx: Transaction, organisation: string, which: string, lock: string): Promise<Action[]> {
     const rows = await tx.query<Row>(
       `select ${COLUMNS} from action
-       where organisation = $1 and state in ('approved', 'intended') and asked_at is null and not under_stop
-       order by id for update skip locked`,
+       where organisation = $1 and state in ('approved', 'intended') and asked_at is null ${which}
+       order by id ${lock}`,
       [organisation],
     );
     return rows.map(actionOf);

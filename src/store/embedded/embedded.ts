@@ -45,6 +45,8 @@ export interface EmbeddedDatabase {
   /** postgresql://... with the password: not for logs. */
   readonly url: string;
   readonly port: number;
+  /** Tells the data folder from a copy of it; null where the file system does not. */
+  readonly folder: string | null;
   /** True when this process started the server, or adopted one that nobody used any more. */
   readonly owned: boolean;
   /** Leaves the server; stops it (fast shutdown) when no other process uses it. Calling it again does nothing. */
@@ -109,6 +111,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
       return {
         url: urlOf(folder, server.port, NAME),
         port: server.port,
+        folder: await folderMark(folder.cluster),
         owned: !running || !used,
         stop: once(() => leave(folder, note, options.log)),
       };
@@ -116,6 +119,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   } catch (error) {
     throw explain(error, dataDir);
   }
+}
+
+/**
+ * The number of the cluster's control file: PostgreSQL makes it once and writes it in place (controldata_utils.c), while
+ * whoever copies a folder makes a new one.
+ */
+export async function folderMark(cluster: string): Promise<string | null> {
+  const { ino } = await stat(path.join(cluster, 'global', 'pg_control'), { bigint: true });
+  return ino === 0n ? null : String(ino);
 }
 
 async function leave(folder: Folder, note: string, log: (message: string) => void): Promise<void> {

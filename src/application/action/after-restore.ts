@@ -1,0 +1,74 @@
+/**
+ * What follows when the database was made anew from a backup: the kill switch is on for everything until a person lifts
+ * it, and nothing that was approved in the backup is carried out, since it may have been carried out after the backup
+ * was taken. Sessions are ended: some were ended since.
+ *
+ * In one transaction with the note of where the database is now, so that of several processes one does it, once. What a
+ * provider had been asked for already is only asked after, as ever (pipeline/execute.ts). What is approved after this
+ * is a new decision, made on what is read anew.
+ */
+import { undone } from '../../core/action/action.js';
+import { movedWords } from '../../store/operation/home.js';
+import type { Stores } from '../../store/stores.js';
+import { enqueue, type WorkItem } from '../../store/work.js';
+import type { Transaction } from '../../store/database.js';
+
+type Needs = Pick<Stores, 'db' | 'home' | 'safety' | 'actions' | 'audit' | 'sessionList'>;
+
+export interface Restored {
+  /** By what it is known, for people. */
+  readonly because: string;
+  /** Actions that are not carried out. */
+  readonly refused: readonly string[];
+  readonly sessionsEnded: number;
+}
+
+/**
+ * Looks whether the database was restored, and settles it.
+ * @param saidBy who says that it was, for what nothing inside shows; absent: it is looked for
+ * @returns null where it was not
+ */
+export async function settleRestore(
+  stores: Needs,
+  organisation: string,
+  now: number,
+  saidBy?: string,
+): Promise<Restored | null> {
+  const { db, home } = stores;
+  return db.transaction(async (tx) => {
+    const isNoted = await home.isNoted(tx, organisation);
+    const moved = await home.moved(tx, organisation);
+    if (isNoted && moved.length === 0 && saidBy === undefined) return null;
+    // The first start of all has no backup behind it.
+    const isRestored = isNoted || saidBy !== undefined;
+    const because = moved.length > 0 ? movedWords(moved) : 'somebody said so';
+    const done = isRestored ? await stopEverything(stores, tx, organisation, now, because, saidBy ?? 'line') : null;
+    await home.note(tx, organisation, now);
+    return done;
+  });
+}
+
+async function stopEverything(
+  { safety, actions, audit, sessionList }: Needs,
+  tx: Transaction,
+  organisation: string,
+  now: number,
+  because: string,
+  by: string,
+): Promise<Restored> {
+  const reason = `the database was restored from a backup (${because}): look at what ran since, then lift`;
+  await safety.stop(tx, organisation, { scope: 'all', name: '' }, reason, by, now);
+  const message = 'the database was restored: it may have been carried out since the backup';
+  const refused: string[] = [];
+  const workItems: WorkItem[] = [];
+  for (const action of await actions.unaskedOfAll(tx, organisation)) {
+    const { to, reasons } = undone(action, [{ code: 'stopped', message }]);
+    const step = { at: now, actor: by, detail: { reasons }, set: { reasons } };
+    workItems.push(...(await actions.move(tx, organisation, action, to, step)).workItems);
+    refused.push(action.id);
+  }
+  await enqueue(tx, organisation, workItems);
+  const sessionsEnded = await sessionList.endEverybody(tx, organisation);
+  await audit.audit(tx, organisation, by, 'database.restored', 'all', { because, refused, sessionsEnded });
+  return { because, refused, sessionsEnded };
+}

@@ -1,0 +1,25 @@
+/**
+ * Looks at every tick whether the database was restored from a backup while this process ran, and settles it
+ * (application/action/after-restore.ts). What would be sent in between is held back where it is sent
+ * (pipeline/execute.ts).
+ */
+import { settleRestore, type Restored } from '../application/action/after-restore.js';
+import type { Stores } from '../store/stores.js';
+
+export class RestoreSchedule {
+  readonly name = 'restore';
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly organisation: string,
+    private readonly found: (restored: Restored) => void,
+  ) {}
+
+  /** @param now epoch milliseconds */
+  async enqueueDue(now: number): Promise<void> {
+    const { db, home } = this.stores;
+    if ((await home.moved(db, this.organisation)).length === 0) return;
+    const restored = await settleRestore(this.stores, this.organisation, now);
+    if (restored !== null) this.found(restored);
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Whether this database is the one that it was when a process last looked, or was made anew from a backup.
+ *
+ * A dump restored elsewhere, over what there was, or as rows alone has other object identifiers, or rows that another
+ * transaction wrote; a server that went on from a backup's journal is on another timeline; a data folder that was copied
+ * has another file. What a server does not tell proves nothing. A disk set back to an earlier moment as a whole shows
+ * nothing of that inside: for it a person says so (`bursar restored`). Whoever finds that it moved stops acting
+ * (application/action/after-restore.ts) before it is noted anew.
+ */
+import type { Queryable } from '../statements.js';
+
+export interface HomeOptions {
+  /** What tells the embedded server's data folder from a copy of it; null: there is none. */
+  readonly folder: string | null;
+  /** Whether a standby that takes over has lost nothing: then another timeline proves no restore. */
+  readonly standbyIsWhole: boolean;
+}
+
+/** What is not as it was noted. */
+export type Moved = 'database' | 'folder' | 'row' | 'server' | 'table' | 'timeline';
+
+const WORDS: Readonly<Record<Moved, string>> = {
+  database: 'it is another database of its server',
+  folder: 'its data folder is a copy',
+  row: 'its rows were copied in',
+  server: 'it is on another server',
+  table: 'its tables were made anew',
+  timeline: 'its server went on from a backup, or is a standby that took over',
+};
+
+/** For people: by what it is known. */
+export const movedWords = (moved: readonly Moved[]): string => moved.map((one) => WORDS[one]).join(', ');
+
+/** A value that either side does not have is compared with nothing. */
+const MOVED = `
+select noted.key as mark from database_home h, jsonb_each_text(h.marks) noted
+  join jsonb_each_text(database_marks()) here on here.key = noted.key and here.value <> noted.value
+  where h.organisation = $1 and (noted.key <> 'timeline' or not $3::boolean)
+union all select 'row' from database_home where organisation = $1 and row_version <> xmin::text
+union all select 'folder' from database_home where organisation = $1 and folder <> $2::text
+order by 1`;
+
+export class HomeStore {
+  constructor(private readonly options: HomeOptions) {}
+
+  /** By what it is known that the database was made anew; empty: by nothing. */
+  async moved(db: Queryable, organisation: string): Promise<Moved[]> {
+    const { folder, standbyIsWhole } = this.options;
+    const rows = await db.query<{ mark: Moved }>(MOVED, [organisation, folder, standbyIsWhole]);
+    return rows.map(({ mark }) => mark);
+  }
+
+  /** Whether anything was noted ever. Locks what was, so that of several processes one settles a restore. */
+  async isNoted(tx: Queryable, organisation: string): Promise<boolean> {
+    const rows = await tx.query(`select 1 from database_home where organisation = $1 for update`, [organisation]);
+    return rows.length > 0;
+  }
+
+  /** From now on this is where the database is. */
+  async note(tx: Queryable, organisation: string, now: number): Promise<void> {
+    await tx.query(
+      `insert into database_home (organisation, marks, row_version, folder, noted_at)
+       values ($1, database_marks(), pg_current_xact_id()::xid::text, $2, $3)
+       on conflict (organisation) do update set marks = excluded.marks, row_version = excluded.row_version,
+         folder = coalesce(excluded.folder, database_home.folder), noted_at = excluded.noted_at`,
+      [organisation, this.options.folder, new Date(now)],
+    );
+  }
+}
