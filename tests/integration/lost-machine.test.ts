@@ -12,7 +12,9 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
+import { explain } from '../../src/application/policy/explain.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
+import type { Transaction } from '../../src/store/database.js';
 import { enqueue } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';
@@ -52,8 +54,9 @@ const EXPORTER = 'dcgm/10.0.0.1:9400';
 async function world(
   targets: readonly Target[],
   fleet: (now: number) => readonly FleetTarget[] | null,
-  { spares = true, policy = shift as Policy } = {},
+  { spares = true, policy = shift as Policy, others = [] as readonly Policy[] } = {},
 ) {
+  const policies = [policy, ...others];
   const cloud = new MemoryCloud();
   cloud.add(instance('host-1'), instance('node-9', { state: 'stopped', billing: 'ended' }));
   const clock = { at: START, now: () => clock.at };
@@ -115,23 +118,17 @@ async function world(
     db,
     stores.work,
     clock,
-    makeLine(stores, [policy], [connection], new Map([['cloud', provider]])),
+    makeLine(stores, policies, [connection], new Map([['cloud', provider]])),
   );
+  const applied = async (tx: Transaction, name: string, of: string, priority = 0): Promise<void> => {
+    const document = readPolicyDocument({ name, policy: of, teams: ['lab'], mode: 'enforce', priority }, policies);
+    const applying = { document, override: 'a test' };
+    const { detail } = await applyPolicy(stores, tx, 'default', policies, applying, 'author', START);
+    await stores.audit.audit(tx, 'default', 'author', 'policy.apply', name, detail);
+  };
   await db.transaction(async (tx) => {
     await stores.organisations.saveRules(tx, 'default', [{ match: {}, team: 'lab' }], 'test');
-    const document = readPolicyDocument({ name: 'doc', policy: policy.name, teams: ['lab'], mode: 'enforce' }, [
-      policy,
-    ]);
-    const { detail } = await applyPolicy(
-      stores,
-      tx,
-      'default',
-      [policy],
-      { document, override: 'a test' },
-      'author',
-      START,
-    );
-    await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
+    await applied(tx, 'doc', policy.name);
     await stores.workloads.save(
       tx,
       'default',
@@ -171,6 +168,18 @@ async function world(
     run,
     /** Has the fleet read now, as it is once a minute and after every action. */
     readFleet: () => enqueue(db, 'default', [{ stage: 'fleet.collect', partition: 'cloud', key: 'cloud/fleet' }]),
+    /** Another document of a policy, which wins over the first where both want something. */
+    another: (name: string, of: string) =>
+      db.transaction(async (tx) => {
+        await applied(tx, name, of, 10);
+        await enqueue(tx, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
+      }),
+    explained: async (name: string) =>
+      (await explain(stores, policies, 'default', name, clock.at)).looks.map(({ document, proposes, leftAlone }) => ({
+        document,
+        proposes: proposes.length,
+        because: leftAlone?.code ?? null,
+      })),
     clock,
     asked,
     stores,
@@ -246,6 +255,30 @@ describe('a machine that dies with its exporter', () => {
     expect([action?.effect, others]).toEqual([{ kind: 'replace', target: 'instance/host-1', group: null }, []]);
     expect(action?.intendedAt).toBeLessThanOrEqual(at(44) + 30_000);
     expect(cloud.done).toMatchObject([{ effect: { kind: 'replace' } }]);
+  });
+
+  it('is asked for by no other document while an action replaces it, and after that', async () => {
+    const other: Policy = { ...shift, name: 'other-shift' };
+    const { run, actions, cloud, another, explained } = await world(
+      targets(15, dies(31)),
+      (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'unknown' })],
+      { spares: false, others: [other] },
+    );
+    await run(30);
+    cloud.add(instance('host-1', { state: 'unknown' }));
+    cloud.faults.push('lost');
+    cloud.tells = false;
+    for (let seconds = 0; seconds < 60 && (await actions()).length === 0; seconds++) await run(1);
+    await another('second', other.name);
+    await run(10);
+    const [own] = await actions();
+    expect([own?.state, (await actions()).length]).toEqual(['intended', 1]);
+    expect(await explained('host-1')).toContainEqual({ document: 'second', proposes: 0, because: 'under-way' });
+    cloud.tells = true;
+    await run(60);
+    expect((await actions()).map(({ id, state }) => ({ id, state }))).toEqual([{ id: own?.id, state: 'confirmed' }]);
+    for (const document of ['doc', 'second'])
+      expect(await explained('host-1')).toContainEqual({ document, proposes: 0, because: 'ended-already' });
   });
 
   it('is itself replaced where its cloud calls it running, and not well', async () => {

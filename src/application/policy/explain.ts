@@ -8,9 +8,9 @@
  */
 import { opensAgainFrom, type Decided } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
-import { candidatesOf, heldSizes, holdersOf } from '../../core/policy/decision.js';
+import { candidatesOf, endOf, heldSizes, holdersOf, type Candidate } from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
-import type { LeftAlone, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
+import type { LeftAlone, OwnEnd, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import { formatInstant } from '../../core/time.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
@@ -254,8 +254,10 @@ function explanationsOf(
     return [explained({ target, leftAlone })];
   }
   const candidates = candidatesOf(view, [document], policies);
-  const proposals = candidates.filter((one) => holdersOf(held, one).length === 0).map(({ proposal }) => proposal);
-  const heldBy = new Map(candidates.map((one) => [one.proposal.target, holdersOf(held, one)] as const));
+  const withheld = (one: Candidate): LeftAlone | null =>
+    endedBy(endOf(view, one)) ?? heldByOthers(holdersOf(held, one));
+  const proposals = candidates.filter((one) => withheld(one) === null).map(({ proposal }) => proposal);
+  const because = new Map(candidates.map((one) => [one.proposal.target, withheld(one)] as const));
   const explanations = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
     isOurs(one.target),
   );
@@ -265,14 +267,16 @@ function explanationsOf(
       target: of,
       saw: [...saw],
       proposes: titles(of),
-      leftAlone: leftAlone ?? heldByOthers(heldBy.get(of) ?? []) ?? notWorth(titles(of)),
+      leftAlone: leftAlone ?? (titles(of).length > 0 ? null : (because.get(of) ?? NOT_WORTH)),
     }),
   );
-  const rest = proposals.filter(
-    (one) => isOurs(one.target) && !explanations.some((each) => each.target === one.target),
-  );
-  const unexplained = [...new Set(rest.map((one) => one.target))].map((of) =>
-    explained({ target: of, proposes: titles(of), leftAlone: null }),
+  const rest = [...because.keys()].filter((of) => isOurs(of) && !explanations.some((each) => each.target === of));
+  const unexplained = rest.map((of) =>
+    explained({
+      target: of,
+      proposes: titles(of),
+      leftAlone: titles(of).length > 0 ? null : (because.get(of) ?? null),
+    }),
   );
   if (looks.length + unexplained.length > 0) return [...looks, ...unexplained];
   return [explained({ target, leftAlone: nothingSeen(policy) })];
@@ -291,14 +295,28 @@ const GONE: LeftAlone = {
 };
 
 /** It proposed something that is not kept (policy/claim.ts, policy/decision.ts). */
-const notWorth = (titles: readonly string[]): LeftAlone | null =>
-  titles.length > 0
+const NOT_WORTH: LeftAlone = {
+  code: 'not-worthwhile',
+  message: 'what it proposes saves nothing that may be claimed, or stands still already',
+  toAct: 'a saving that is known, or a target that runs',
+};
+
+/** What an action ends, or has ended, is asked for by no other document. */
+const endedBy = (end: OwnEnd | null): LeftAlone | null =>
+  end === null
     ? null
     : {
-        code: 'not-worthwhile',
-        message: 'what it proposes saves nothing that may be claimed, or stands still already',
-        toAct: 'a saving that is known, or a target that runs',
+        code: end.isOver ? 'ended-already' : 'under-way',
+        message: `${end.action}${end.document === null ? '' : ` of ${end.document}`} ${END[end.kind][end.isOver ? 'over' : 'underWay']} it`,
+        toAct: end.isOver
+          ? 'a machine of that name that was started since'
+          : `the end of that action (bursar actions show ${end.action})`,
       };
+
+const END: Readonly<Record<OwnEnd['kind'], Readonly<Record<'over' | 'underWay', string>>>> = {
+  replace: { over: 'has replaced', underWay: 'is replacing' },
+  terminate: { over: 'has ended', underWay: 'is ending' },
+};
 
 /** Its load would let replicas go, and the load that another document follows does not. */
 const heldByOthers = (documents: readonly string[]): LeftAlone | null =>

@@ -6,12 +6,12 @@
  * holds. The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
- * `observed`. A group and one of its machines are never both changed. This is the only way from policies to people:
+ * `observed`. A group and one of its machines are never both changed, and what an action has ended is proposed no more. This is the only way from policies to people:
  * no saving beyond the spend passes it (claim.ts).
  */
 import { calibrationKey } from './calibration.js';
 import { withinSpend } from './claim.js';
-import { isWorthwhile, recommendationOf, type Policy, type PolicyView, type Proposal } from './policy.js';
+import { isWorthwhile, recommendationOf, type OwnEnd, type Policy, type PolicyView, type Proposal } from './policy.js';
 import { appliesTo, POLICY_MODES, type PolicyDocument } from './document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
 
@@ -109,6 +109,15 @@ function standsStill({ observedTargets }: PolicyView, { action, target }: Propos
   return state === 'stopped' || state === 'stopping' || state === 'gone';
 }
 
+/**
+ * The action that has replaced or ended what is proposed to be changed, or is about to by another policy's word: readings
+ * of it echo. Null: there is none.
+ */
+export function endOf({ ownEnds }: PolicyView, { policy, proposal }: Candidate): OwnEnd | null {
+  const end = ownEnds?.[proposal.target];
+  return end !== undefined && (end.isOver || end.policy !== policy.name) ? end : null;
+}
+
 /** The recommendations of a team, in the order of the documents. */
 export function decide(
   view: PolicyView,
@@ -116,7 +125,9 @@ export function decide(
   policies: readonly Policy[],
 ): Decision[] {
   const held = heldSizes(view, documents, policies);
-  const all = candidatesOf(view, documents, policies).filter((one) => holdersOf(held, one).length === 0);
+  const all = candidatesOf(view, documents, policies).filter(
+    (one) => holdersOf(held, one).length === 0 && endOf(view, one) === null,
+  );
   const observed = all.filter(({ document }) => document.mode === 'observe');
   const { winners, losers } = withoutMembers(view, resolve(all.filter(({ document }) => document.mode !== 'observe')));
   const decisionOf = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({

@@ -93,6 +93,17 @@ export interface ObservedTarget {
   readonly group: string | null;
 }
 
+/** A machine that an action of ours has replaced or ended, or is about to. */
+export interface OwnEnd {
+  readonly action: string;
+  /** Who asked for it; null: a person. */
+  readonly policy: string | null;
+  readonly document: string | null;
+  readonly kind: 'replace' | 'terminate';
+  /** Its cloud shows it; until then it is under way. */
+  readonly isOver: boolean;
+}
+
 /**
  * A machine that stands by itself, as the fleet last saw it, measured or not: no group's, and not described as a
  * workload by its owner.
@@ -295,6 +306,8 @@ export interface PolicyView {
   readonly ownStops?: readonly OwnStop[];
   /** By each name that a target has; absent: nothing is told. */
   readonly observedTargets?: Readonly<Record<string, ObservedTarget>>;
+  /** By each name that is one machine's alone; absent: none. */
+  readonly ownEnds?: Readonly<Record<string, OwnEnd>>;
   readonly peak: PeakSchedule;
   /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
   readonly calibrations?: Calibrations;

@@ -29,6 +29,7 @@ import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../../core/time.js';
 import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../../core/usage.js';
 import type { BudgetStateJson, BudgetStore } from '../budget/budgets.js';
 import { ownPurchases } from '../action/own-purchases.js';
+import { ownEnds } from '../action/own-ends.js';
 import { ownStops } from '../action/own-stops.js';
 import type { Queryable } from '../database.js';
 import { HealthFindingStore } from '../fleet/health-findings.js';
@@ -138,7 +139,7 @@ export class ViewStore {
           health.filter(({ resource }) => resource === one.resource || called.includes(resource)),
         ),
       ),
-      observedTargets: await this.fleet.observedTargets(db, organisation, team),
+      ...(await this.observed(db, request)),
       ...(needsInstances
         ? { instances: await this.instances(db, request, prices), ownStops: await ownStops(db, organisation, team) }
         : {}),
@@ -155,6 +156,15 @@ export class ViewStore {
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf),
       })),
     };
+  }
+
+  /** What the fleet saw of targets, and what actions have made of them. */
+  private async observed(
+    db: Queryable,
+    { organisation, team, asOf }: ViewRequest,
+  ): Promise<Pick<PolicyView, 'observedTargets' | 'ownEnds'>> {
+    const observedTargets = await this.fleet.observedTargets(db, organisation, team);
+    return { observedTargets, ownEnds: await ownEnds(db, organisation, team, asOf) };
   }
 
   /** The demand of the last year, with what is bought for it already. */

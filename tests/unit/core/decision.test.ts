@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { decide } from '../../../src/core/policy/decision.js';
 import type { PolicyDocument } from '../../../src/core/policy/document.js';
-import type { Policy, Proposal, ObservedTarget } from '../../../src/core/policy/policy.js';
+import type { OwnEnd, Policy, PolicyView, Proposal, ObservedTarget } from '../../../src/core/policy/policy.js';
 import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
 import { exampleView } from '../../../src/policies/estimating/examples.js';
 
@@ -34,7 +34,7 @@ const proposal = (action: RecommendedAction, target: string): Proposal => ({
 });
 
 /** A policy of each name that proposes what is given, each with a document in mode approve. */
-function decided(wants: Readonly<Record<string, readonly Proposal[]>>) {
+function decided(wants: Readonly<Record<string, readonly Proposal[]>>, over: Partial<PolicyView> = {}) {
   const policies = Object.entries(wants).map(
     ([name, all]): Policy => ({
       name,
@@ -45,7 +45,7 @@ function decided(wants: Readonly<Record<string, readonly Proposal[]>>) {
       examples: [],
     }),
   );
-  const view = exampleView({ observedTargets });
+  const view = exampleView({ observedTargets, ...over });
   const documents = policies.map(
     ({ name }): PolicyDocument => ({
       name,
@@ -90,4 +90,16 @@ describe('a group and one of its machines', () => {
 it('what stands still is not stopped again, whatever goes on telling of it, and may be released', () => {
   expect(decided({ a: [proposal('Stop', 'i-2'), proposal('Stop', STOPPED.target)], b: [] })).toEqual([]);
   expect(decided({ a: [proposal('Release', 'i-2')] })).toHaveLength(1);
+});
+
+describe('what an action ends', () => {
+  const end: OwnEnd = { action: 'act-1', policy: 'a', document: 'a', kind: 'replace', isOver: false };
+  const wants = { a: [proposal('Replace', 'i-1')], b: [proposal('Stop', 'i-1')], c: [proposal('Replace', 'i-3')] };
+  const does = (ended: OwnEnd): string[] => decided(wants, { ownEnds: { 'i-1': ended } }).map((one) => one.does);
+  it('is asked for by the policy of that action alone while it is under way', () =>
+    expect(does(end)).toEqual(['Replace i-1', 'Replace i-3']));
+  it('is asked for by none where a person wanted it, or it is over', () => {
+    expect(does({ ...end, policy: null, document: null })).toEqual(['Replace i-3']);
+    expect(does({ ...end, isOver: true })).toEqual(['Replace i-3']);
+  });
 });
