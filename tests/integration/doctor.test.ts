@@ -112,8 +112,15 @@ describe('doctor', async () => {
   it('says of how many measured GPUs no machine, no document or no team is known, and what to do', async () => {
     const { db, stores } = bursar;
     const evidence = async () => (await doctor()).findings.find(({ check }) => check === 'evidence')!;
-    const take = (): Promise<unknown> =>
-      db.transaction((tx) => takeSamples(stores, tx, 'default', 'dcgm', [measured(clock.now())]));
+    const take = async (): Promise<void> => {
+      const card = measured(clock.now());
+      const parts = ['1', '2'].map((migInstance) => ({ ...card, gpu: 'GPU-9', migInstance }));
+      // Two sources tell of one machine, one of them of a card that is split, too.
+      await db.transaction((tx) =>
+        takeSamples(stores, tx, 'default', 'dcgm', [card, { ...card, gpu: 'GPU-9' }, ...parts]),
+      );
+      await db.transaction((tx) => takeSamples(stores, tx, 'default', 'smi', [card]));
+    };
     const fleet = (team: string): Promise<unknown> =>
       db.transaction(async (tx) => {
         clock.at += 1000;
@@ -127,17 +134,21 @@ describe('doctor', async () => {
     await take();
     expect(await evidence()).toMatchObject({
       status: 'attend',
-      detail: expect.stringMatching(/^1 GPUs are measured that no machine.*no connection knows a machine called gpu-1/),
+      detail: expect.stringMatching(
+        /^2 GPUs \(1 split: 2 MIG parts\) are measured that no machine.*no connection knows a machine called gpu-1/,
+      ),
       remedy: expect.stringContaining('connect the cloud'),
     });
     await fleet(UNALLOCATED);
-    expect(await evidence()).toMatchObject({ detail: '1 GPUs are measured on machines of no team' });
+    expect(await evidence()).toMatchObject({
+      detail: '2 GPUs (1 split: 2 MIG parts) are measured on machines of no team',
+    });
     const document = { name: 'mine', policy: 'idle-stop', teams: ['research'], mode: 'recommend' };
     const read = readPolicyDocument(document, [idleStop as Policy]);
     await stores.policies.save(db, 'default', read, 'test', clock.now());
     expect(await evidence()).toMatchObject({
       status: 'attend',
-      detail: `1 GPUs are measured of teams for which no document of idle-stop holds: ${UNALLOCATED}`,
+      detail: `2 GPUs (1 split: 2 MIG parts) are measured of teams for which no document of idle-stop holds: ${UNALLOCATED}`,
       remedy: expect.stringContaining("teams: '*'"),
     });
     await fleet('research');

@@ -106,13 +106,16 @@ function measuredIn(samples: readonly PlacedSample[], placing: Placing): Measure
     const [first] = all;
     if (first === undefined) return [];
     const { resource, namespace, pod, labels, gpuModel, at } = first;
-    const gpus = new Set(
-      all.filter(({ isPartitioned }) => !isPartitioned).map(({ gpu, migInstance }) => `${gpu} ${migInstance}`),
+    const cards = new Map(
+      all
+        .filter(({ isPartitioned }) => !isPartitioned)
+        .map(({ gpu, migInstance }) => [`${gpu} ${migInstance}`, { gpu, migInstance }]),
     );
     return [
       {
         called: { resource, namespace, pod, labels, gpuModel },
-        gpus: gpus.size,
+        gpus: cards.size,
+        cards: [...cards.values()],
         seenAt: at,
         ...placing.placeOf(first, at),
       },

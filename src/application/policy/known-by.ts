@@ -7,6 +7,7 @@ import { missing } from '../../core/errors.js';
 import { groupOf, isMember } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
 import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
+import { countGpus, sayGpus } from '../../core/fleet/measured-gpus.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
@@ -34,12 +35,24 @@ interface JoinedResource extends MeasuredResource {
   readonly joined: Joined;
 }
 
-const gpusOf = (all: readonly { readonly gpus: number }[]): number => all.reduce((sum, { gpus }) => sum + gpus, 0);
+const gpusOf = (all: readonly MeasuredResource[], of?: string): string => sayGpus(countGpus(all), of);
+const sayMeasured = (one: MeasuredResource): string => `${gpusOf([one])} of ${one.resource} are measured`;
 const listed = (all: readonly { readonly resource: string }[]): string =>
-  all.map(({ resource }) => resource).join(', ');
+  unique(all.map(({ resource }) => resource)).join(', ');
 const unique = <Value>(all: readonly Value[]): Value[] => [...new Set(all)];
 const isOne = (one: Pick<Candidate, 'connection' | 'seen'> | null, { connection, seen }: SeenTarget): boolean =>
   one !== null && one.connection === connection && one.seen.target === seen.target;
+
+/** What two sources tell of one resource is told once. */
+function byResource(all: readonly JoinedResource[]): Map<string, [JoinedResource, ...JoinedResource[]]> {
+  const found = new Map<string, [JoinedResource, ...JoinedResource[]]>();
+  for (const one of all) {
+    const known = found.get(one.resource);
+    if (known === undefined) found.set(one.resource, [one]);
+    else known.push(one);
+  }
+  return found;
+}
 
 /** @throws Failure missing where nothing of that name is known. */
 export async function knownBy(
@@ -91,7 +104,7 @@ export async function knownBy(
     teams: [asked],
     names: null,
     known: [
-      `${gpusOf(own)} of its GPUs are measured`,
+      `${gpusOf(own, ' of its')} are measured`,
       ...own.flatMap(({ resource, detail }) => (detail === null ? [] : [`${resource}: ${detail}`])),
     ],
   };
@@ -166,16 +179,20 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
   ];
   if (seen.outOfService !== undefined)
     known.push(`its group does not count it among those in service (${seen.outOfService}): its use is not the group's`);
-  if (own.length > 0) known.push(`${gpusOf(own)} GPUs are measured as its own: ${listed(own)}`);
-  for (const { gpus, resource, target } of held)
-    known.push(`${gpus} of its GPUs are held by ${resource}${target === null ? '' : `, of ${target}`}: ask for that`);
-  for (const { gpus, resource, joined } of maybe)
-    known.push(`${gpus} GPUs are measured as ${resource}: ${joined.found === null ? joined.detail : ''}`);
+  if (own.length > 0) known.push(`${gpusOf(own)} are measured as its own: ${listed(own)}`);
+  for (const [resource, [first, ...others]] of byResource(held))
+    known.push(
+      `${gpusOf([first, ...others], ' of its')} are held by ${resource}${first.target === null ? '' : `, of ${first.target}`}: ask for that`,
+    );
+  for (const [resource, [first, ...others]] of byResource(maybe))
+    known.push(
+      `${gpusOf([first, ...others])} are measured as ${resource}: ${first.joined.found === null ? first.joined.detail : ''}`,
+    );
   const parts = all.filter(
     ({ connection: of, target }) => of === connection && members.some(({ seen: member }) => member.target === target),
   );
   if (members.length > 0)
-    known.push(`it has ${members.length} machine(s), and ${gpusOf(parts)} of their GPUs were measured within a day`);
+    known.push(`it has ${members.length} machine(s), and ${gpusOf(parts, ' of their')} were measured within a day`);
   else if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
   if (seen.kind === 'instance' && !isMember(seen) && seen.labels[WORKLOAD_LABELS.kind] === undefined)
     known.push(`policies of workloads, as spot-shift, do not look at it: it has no label ${WORKLOAD_LABELS.kind}`);
@@ -207,8 +224,8 @@ function ofSeveral(asked: string, all: readonly SeenTarget[], called: readonly J
     names: [asked, ...called.map(({ resource, target }) => target ?? resource)],
     known: [
       `${asked} could be ${targets.join(', ')}: ask for one of them`,
-      ...called.map(({ gpus, resource, source, detail }) =>
-        [`${gpus} GPUs of ${resource} are measured by ${source}`, ...(detail === null ? [] : [detail])].join(': '),
+      ...called.map((each) =>
+        [`${sayMeasured(each)} by ${each.source}`, ...(each.detail === null ? [] : [each.detail])].join(': '),
       ),
     ],
   };
@@ -222,9 +239,9 @@ function ofMeasured(asked: string, called: readonly JoinedResource[]): Known {
     team: one?.team ?? '',
     teams: unique(called.map(({ team }) => team)),
     names: [asked, ...called.flatMap(({ resource, target }) => [resource, ...(target === null ? [] : [target])])],
-    known: called.flatMap(({ gpus, resource, source, detail }) => [
-      `${gpus} GPUs of ${resource} are measured by ${source}`,
-      ...(detail === null ? [] : [detail]),
+    known: called.flatMap((each) => [
+      `${sayMeasured(each)} by ${each.source}`,
+      ...(each.detail === null ? [] : [each.detail]),
     ]),
   };
 }

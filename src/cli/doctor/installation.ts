@@ -7,6 +7,7 @@ import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
+import { countGpus, sayGpus } from '../../core/fleet/measured-gpus.js';
 import { DAY_MS } from '../../core/time.js';
 import { notRunFor } from '../../core/policy/document.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
@@ -234,17 +235,17 @@ async function collected({ stores, organisation }: LocalBursar): Promise<Finding
 /** GPUs that are measured and of which no machine or no team is known: nothing can be proposed for them. */
 async function evidence({ stores, organisation, policies }: LocalBursar, { clock }: CliContext): Promise<Finding> {
   const all = await stores.measured.list(stores.db, organisation, clock.now() - MEASURED_MS, null);
-  const sum = (some: readonly { readonly gpus: number }[]): string =>
-    grouped(some.reduce((total, { gpus }) => total + gpus, 0));
+  const sum = (some: typeof all): string => sayGpus(countGpus(some), '', grouped);
   const unknown = all.filter(({ target }) => target === null);
   const shared = all.filter(({ target, team }) => target !== null && team === UNALLOCATED);
   if (all.length === 0) return ok('evidence', 'no GPU was measured within an hour');
   if (unknown.length > 0)
     return attend(
       'evidence',
-      `${sum(unknown)} GPUs are measured that no machine, team or price is known of: ${unknown
+      `${sum(unknown)} are measured that no machine, team or price is known of: ${[
+        ...new Set(unknown.map(({ resource, detail }) => `${resource} (${detail ?? 'not joined'})`)),
+      ]
         .slice(0, MOST_SHOWN)
-        .map(({ resource, detail }) => `${resource} (${detail ?? 'not joined'})`)
         .join('; ')}`,
       'connect the cloud or the cluster that they run in; where two machines share a name, let the scrape add a label of the region, the account or the VPC',
     );
@@ -254,16 +255,16 @@ async function evidence({ stores, organisation, policies }: LocalBursar, { clock
   if (uncovered.length > 0)
     return attend(
       'evidence',
-      `${sum(all.filter(({ team }) => uncovered.includes(team)))} GPUs are measured of teams for which no document of idle-stop holds: ${uncovered.slice(0, MOST_SHOWN).join(', ')}`,
+      `${sum(all.filter(({ team }) => uncovered.includes(team)))} are measured of teams for which no document of idle-stop holds: ${uncovered.slice(0, MOST_SHOWN).join(', ')}`,
       "name them among a document's teams, or write teams: '*' (bursar policies)",
     );
   return shared.length > 0
     ? attend(
         'evidence',
-        `${sum(shared)} GPUs are measured on machines of no team`,
+        `${sum(shared)} are measured on machines of no team`,
         'a rule that gives them to one (bursar rules)',
       )
-    : ok('evidence', `${sum(all)} GPUs are measured, each on a machine that is known`);
+    : ok('evidence', `${sum(all)} are measured, each on a machine that is known`);
 }
 
 async function prices({ stores, organisation }: LocalBursar): Promise<Finding> {

@@ -5,6 +5,7 @@
  * One row per resource, as it was seen last. It is what tells that GPUs are measured which nobody can price or act on.
  */
 import type { Called, Candidate, Joined, NotJoined } from '../../core/fleet/join.js';
+import type { MeasuredCards } from '../../core/fleet/measured-gpus.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { Place } from './samples.js';
@@ -13,6 +14,8 @@ export interface Measured {
   readonly called: Called;
   /** Cards, or MIG instances, that its newest samples showed. */
   readonly gpus: number;
+  /** Their ids; null: kept by a version before, which did not say. */
+  readonly cards: MeasuredCards['cards'];
   /** Epoch milliseconds of those. */
   readonly seenAt: number;
   readonly place: Place;
@@ -20,13 +23,8 @@ export interface Measured {
 }
 
 /** A resource that was measured lately, for people to read. */
-export interface MeasuredResource {
-  readonly source: string;
-  readonly resource: string;
-  readonly gpus: number;
+export interface MeasuredResource extends MeasuredCards {
   readonly team: string;
-  readonly connection: string | null;
-  readonly target: string | null;
   readonly provider: string | null;
   /** Why no target was found; null: one was. */
   readonly because: NotJoined | null;
@@ -39,7 +37,7 @@ export interface MeasuredResource {
 interface Row {
   source: string;
   resource: string;
-  called: Called & { readonly place: Place };
+  called: Called & { readonly place: Place; readonly cards?: MeasuredCards['cards'] };
   gpus: number;
   team: string;
   connection: string | null;
@@ -89,7 +87,7 @@ export class MeasuredStore {
         organisation,
         source,
         all.map(({ called }) => called.resource),
-        all.map(({ called, place }) => JSON.stringify({ ...called, place })),
+        all.map(({ called, place, cards }) => JSON.stringify({ ...called, place, cards })),
         all.map(({ gpus }) => gpus),
         all.map(({ place }) => place.team),
         all.map(({ place }) => place.connection),
@@ -109,9 +107,9 @@ export class MeasuredStore {
     after: number,
   ): Promise<{ readonly source: string; readonly measured: Measured }[]> {
     const rows = await this.rows(db, organisation, after, null);
-    return rows.map(({ source, called: { place, ...called }, gpus, seen }) => ({
+    return rows.map(({ source, called: { place, cards = null, ...called }, gpus, seen }) => ({
       source,
-      measured: { called, gpus, seenAt: seen.getTime(), place, joined: { found: null } },
+      measured: { called, gpus, cards, seenAt: seen.getTime(), place, joined: { found: null } },
     }));
   }
 
@@ -123,8 +121,9 @@ export class MeasuredStore {
     teams: readonly string[] | null,
   ): Promise<MeasuredResource[]> {
     const rows = await this.rows(db, organisation, after, teams);
-    return rows.map(({ called: { place: _place, ...called }, seen, ...row }) => ({
+    return rows.map(({ called: { place: _place, cards = null, ...called }, seen, ...row }) => ({
       ...row,
+      cards,
       called,
       seenAt: seen.getTime(),
     }));
