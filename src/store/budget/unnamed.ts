@@ -9,6 +9,12 @@ import type { Queryable } from '../database.js';
 import { filterParameter, missing, passesOrLacks } from './filters.js';
 import type { UnnamedAmount } from './budgets.js';
 
+/** Apart, as in spend.ts. */
+const HOURS = `with lines as materialized (
+  select organisation, dimension, currency, accrued, actual, unpriced_lines, stated_lines from hour_line
+  where organisation = $1 and team = any($2::text[]) and hour >= $3 and hour < $4)
+`;
+
 /** Of whole UTC days where the zone is UTC, else of hours, as the spend beside it is. */
 export async function unnamedUsage(
   db: Queryable,
@@ -25,10 +31,9 @@ export async function unnamedUsage(
       ? `cost_day l join dimension d on d.organisation = l.organisation and d.id = l.dimension
        where l.organisation = $1 and l.team = any($2::text[]) and l.day >= $5::date and l.day < $6::date
          and l.shared_from = '' and $3::timestamptz < $4::timestamptz`
-      : `hour_line l join dimension d on d.organisation = l.organisation and d.id = l.dimension
-       where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4 and $5::date < $6::date`;
+      : `lines l join dimension d on d.organisation = l.organisation and d.id = l.dimension where $5::date < $6::date`;
   return db.query<UnnamedAmount & { fields: string[] }>(
-    `select currency, fields, sum(amount)::text as amount
+    `${zone === 'UTC' ? '' : HOURS}select currency, fields, sum(amount)::text as amount
      from (
        select coalesce(l.currency, '') as currency, ${missing('$7')} as fields, l.${amount} as amount
        from ${lines} and d.kind = 'metered' and (l.${amount} <> 0 or ${without} > 0) and ${passesOrLacks('$7')}

@@ -206,25 +206,24 @@ export class CostStore {
       `delete from cost_day where organisation = $1 and team = $2 and day = any($3::date[]) and shared_from = ''`,
       [organisation, team, days],
     );
-    await tx.query(ROLL_UP, [organisation, team, days, currency]);
+    for (const day of days) await tx.query(ROLL_UP, [organisation, team, day, currency]);
   }
 }
 
-/** Day by day: asked for all at once, every hour that the team ever had would be read and held against each day. */
+/**
+ * A day at a time: asked for all at once, every hour that the team ever had would be read and held against each day, and
+ * a Citus cluster cannot join the days with the view.
+ */
 const ROLL_UP = `
 insert into cost_day (organisation, team, day, dimension, currency, shared_from, records, gpu_part_ms, unpriced_part_ms,
   unpriced_lines, accrued, actual, billed, effective, list, stated_part_ms, stated_lines)
-select $1, $2, w.day, l.*
-from (
-  select day, day::timestamp at time zone 'UTC' as start, (day + 1)::timestamp at time zone 'UTC' as until
-  from unnest($3::date[]) as day
-) w cross join lateral (
-  select l.dimension, coalesce(l.currency, $4), '', sum(l.records), sum(l.gpu_part_ms), sum(l.unpriced_part_ms),
-    sum(l.unpriced_lines), sum(l.accrued), sum(l.actual), sum(l.billed), sum(l.effective), sum(l.list),
-    sum(l.stated_part_ms), sum(l.stated_lines)
-  from hour_line l where l.organisation = $1 and l.team = $2 and l.hour >= w.start and l.hour < w.until
-  group by l.dimension, coalesce(l.currency, $4)
-) l`;
+select $1, $2, $3::date, l.dimension, coalesce(l.currency, $4), '', sum(l.records), sum(l.gpu_part_ms),
+  sum(l.unpriced_part_ms), sum(l.unpriced_lines), sum(l.accrued), sum(l.actual), sum(l.billed), sum(l.effective),
+  sum(l.list), sum(l.stated_part_ms), sum(l.stated_lines)
+from hour_line l
+where l.organisation = $1 and l.team = $2 and l.hour >= $3::date::timestamp at time zone 'UTC'
+  and l.hour < ($3::date + 1)::timestamp at time zone 'UTC'
+group by l.dimension, coalesce(l.currency, $4)`;
 
 function* costRows(organisation: string, team: string, lines: readonly LineOfDimension[]): Generator<string> {
   for (const { dimensionId, line } of lines) {

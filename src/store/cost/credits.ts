@@ -107,8 +107,10 @@ export class CreditStore {
       }),
     );
     const before = await tx.query<{ team: string; day: string; row: string }>(
-      `delete from cost_day where organisation = $1 and shared_from like '${PREFIX}%'
-       returning team, day::text as day, json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text as row`,
+      `with gone as (
+         delete from cost_day where organisation = $1 and shared_from like '${PREFIX}%'
+         returning team, day, dimension, currency, shared_from, records, accrued, actual)
+       select team, day::text as day, json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text as row from gone`,
       [organisation],
     );
     await tx.copy(

@@ -204,15 +204,10 @@ const sumsOf = (table: string): string => COLUMNS.map((column) => `sum(${table}.
  * Sums by the days of a zone, as cost_day has them by those of UTC: instants are summed from their hours; what is of
  * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone. Which dimensions are of
  * civil dates is looked up in a set: joined, a planner without statistics reads all lines once for each dimension. The
- * teams' currencies come to sums, not to lines.
+ * teams' currencies come to sums, not to lines. The hours are summed apart: a Citus cluster joins their view with nothing.
  */
 const LOCAL_DAYS = `(
-  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
-  from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
-  where x.organisation = $1 and (x.shared_from <> '' or i.civil)
-  union all
-  select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sumsOf('s')}
-  from (
+  with s as materialized (
     select l.organisation, l.team, (l.hour at time zone $6)::date as day, l.dimension, l.currency, ${sumsOf('l')}
     from hour_line l
     where l.organisation = $1 and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
@@ -221,7 +216,15 @@ const LOCAL_DAYS = `(
       and ($4::text[] is null or l.team = any($4::text[]))
       and ($5::bigint[] is null or l.dimension = any($5::bigint[]))
     group by 1, 2, 3, 4, 5
-  ) s
+  )
+  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
+  from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
+  where x.organisation = $1 and (x.shared_from <> '' or i.civil)
+    and ($2::date is null or x.day >= $2::date) and ($3::date is null or x.day < $3::date)
+    and ($4::text[] is null or x.team = any($4::text[]))
+  union all
+  select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sumsOf('s')}
+  from s
   left join team t on t.organisation = s.organisation and t.id = s.team
   group by 1, 2, 3, 4, 5)`;
 

@@ -152,7 +152,8 @@ export async function takeWideEntries(
   to: number,
 ): Promise<SampleEntry[]> {
   const rows = await tx.query<WideRow>(
-    `delete from sample where organisation = $1 and source = $2 and at >= $3 and at < $4 returning ${WIDE}`,
+    `with gone as (delete from sample where organisation = $1 and source = $2 and at >= $3 and at < $4 returning *)
+     select ${WIDE} from gone`,
     [organisation, source, formatInstant(from), formatInstant(to)],
   );
   return rows.map((row) => entryOfRow(row).entry);

@@ -304,9 +304,9 @@ export class ViewStore {
   /** What commitments covered lately, of any team: which machine they cover is decided when the bill is made. */
   private covered(db: Queryable, organisation: string, asOf: number): Promise<Commitment[]> {
     return db.query<Commitment>(
-      `select distinct d.provider, d.sku, d.region, d.term, d.gpu_model as "gpuModel" from dimension d where d.organisation = $1
-         and (d.term like 'reserved%' or d.term like 'savings-plan%') and exists (select 1 from usage_hour u
-           where u.organisation = d.organisation and u.dimension = d.id and u.hour >= $2 and u.hour <= $3)
+      `select distinct d.provider, d.sku, d.region, d.term, d.gpu_model as "gpuModel"
+       from dimension d join usage_hour u on u.organisation = d.organisation and u.dimension = d.id
+       where d.organisation = $1 and (d.term like 'reserved%' or d.term like 'savings-plan%') and u.hour >= $2 and u.hour <= $3
        union select body ->> 'provider', body ->> 'sku', body ->> 'region', body ->> 'term', body ->> 'gpuModel' from fleet_target
          where organisation = $1 and gone_at is null and body ->> 'kind' = 'commitment'`,
       [organisation, formatInstant(asOf - COVERED_DAYS * DAY_MS), formatInstant(asOf)],

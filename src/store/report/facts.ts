@@ -76,16 +76,23 @@ group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 /**
  * By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. Whether
- * a line is of civil dates is asked line by line, as in cost/spend-sums.ts.
+ * a line is of civil dates is asked line by line, as in cost/spend-sums.ts. The hours are summed apart: a Citus cluster
+ * joins their view with nothing.
  */
 const LOCAL_CELLS = `
-select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
-  select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms - l.stated_part_ms) as unpriced
+with hours as materialized (
+  select l.organisation, l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, l.currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts,
+    sum(l.unpriced_part_ms - l.stated_part_ms) as unpriced, sum(l.unpriced_lines - l.stated_lines) as without
   from hour_line l
-  left join team t on t.organisation = l.organisation and t.id = l.team
   where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4 and not (
     select i.civil from dimension i where i.organisation = l.organisation and i.id = l.dimension)
-  group by 1, 2, 3, 4 having sum(l.actual) is not null or sum(l.unpriced_lines - l.stated_lines) > 0
+  group by 1, 2, 3, 4, 5
+)
+select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
+  select h.team, h.day, coalesce(h.currency, t.currency, 'USD') as currency, h.dimension, sum(h.amount) as amount, sum(h.parts) as parts, sum(h.unpriced) as unpriced
+  from hours h
+  left join team t on t.organisation = h.organisation and t.id = h.team
+  group by 1, 2, 3, 4 having sum(h.amount) is not null or sum(h.without) > 0
   union all
   select c.team, to_char(c.day, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms - c.stated_part_ms
   from cost_day c join dimension i on i.organisation = c.organisation and i.id = c.dimension

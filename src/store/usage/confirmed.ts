@@ -50,11 +50,15 @@ export async function takeBackSaid(tx: Transaction, organisation: string, call: 
         [...of, next],
       );
     else {
-      const restored = await tx.query<{ id: string }>(
-        `update delivery v set ${SAID.map((name) => `${name} = b.${name}`).join(', ')}
-         from (select (jsonb_populate_record(null::delivery, ${before})).*) b
-         where v.organisation = $1 and v.id = $2 returning v.id::text as id`,
+      const [said] = await tx.query<Record<string, string | null>>(
+        `select ${SAID.map((name) => `(b.row).${name}::text as ${name}`).join(', ')}
+         from (select jsonb_populate_record(null::delivery, ${before}) as row) b`,
         of,
+      );
+      const restored = await tx.query<{ id: string }>(
+        `update delivery set ${SAID.map((name, at) => `${name} = $${at + 3}`).join(', ')}
+         where organisation = $1 and id = $2 returning id::text as id`,
+        [organisation, delivery, ...SAID.map((name) => said?.[name] ?? null)],
       );
       changed.push(...restored.map(({ id }) => id));
       await tx.query(

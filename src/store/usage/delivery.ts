@@ -202,3 +202,32 @@ export class DeliveryWriter {
 function amount(decimal: Decimal | null): string {
   return decimal === null ? '\\N' : formatDecimal(decimal);
 }
+
+/**
+ * The id of a delivery of metered usage. Its row comes at the end, when all of it is known: on a Citus cluster whoever
+ * changes a row of that table lets nobody else write there until the commit.
+ */
+export async function newDelivery(tx: Transaction): Promise<string> {
+  const [row] = await tx.query<{ id: string }>(`select nextval(pg_get_serial_sequence('delivery', 'id'))::text as id`);
+  return row?.id ?? '';
+}
+
+export interface MeteredDelivery {
+  readonly rulesVersion: number;
+  readonly now: number;
+  /** The first import of its call. */
+  readonly taken: string | null;
+  readonly records: number;
+  readonly digest: Buffer;
+}
+
+export async function writeDelivery(
+  { tx, organisation, source, id }: DeliveryTarget,
+  { rulesVersion, now, taken, records, digest }: MeteredDelivery,
+): Promise<void> {
+  await tx.query(
+    `insert into delivery (organisation, id, source, records, rules_version, delivered_at, import, digest)
+     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [organisation, id, source, records, rulesVersion, new Date(now), taken, digest],
+  );
+}

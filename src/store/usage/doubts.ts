@@ -51,10 +51,16 @@ where v.organisation = $1 and v.scope is not null and exists (
   select 1 from bill_claim b where b.organisation = v.organisation and b.provider = v.provider and b.bill is null)
 group by v.provider having count(distinct coalesce(v.account, '')) > 1`;
 
+/** The lines are summed apart: a Citus cluster joins their view with nothing. */
 const DOUBTFUL = `
-select d.provider, l.currency, trim_scale(sum(l.doubtful))::text as cost, to_char(min(l.hour) at time zone 'UTC', 'YYYY-MM-DD') as "from", to_char(max(l.hour) at time zone 'UTC', 'YYYY-MM-DD') as "to"
-from hour_line l join dimension d on d.organisation = l.organisation and d.id = l.dimension
-where l.organisation = $1 and d.provider = any($2::text[]) and l.hour >= $3 and l.hour < $4 and ($5::text[] is null or l.team = any($5::text[])) and l.doubtful <> 0
+with lines as materialized (
+  select l.organisation, l.dimension, l.currency, sum(l.doubtful) as doubtful, min(l.hour) as since, max(l.hour) as until from hour_line l
+  where l.organisation = $1 and l.hour >= $3 and l.hour < $4 and ($5::text[] is null or l.team = any($5::text[])) and l.doubtful <> 0
+  group by 1, 2, 3
+)
+select d.provider, l.currency, trim_scale(sum(l.doubtful))::text as cost, to_char(min(l.since) at time zone 'UTC', 'YYYY-MM-DD') as "from", to_char(max(l.until) at time zone 'UTC', 'YYYY-MM-DD') as "to"
+from lines l join dimension d on d.organisation = l.organisation and d.id = l.dimension
+where d.provider = any($2::text[])
 group by 1, 2 order by 1, 2`;
 
 export async function doubtsOf(db: Queryable, organisation: string, { from, to, teams }: DoubtQuery): Promise<Doubt[]> {

@@ -21,7 +21,7 @@ import {
 } from '../../core/usage.js';
 import { hourOf } from '../../core/time.js';
 import type { Database, Transaction } from '../database.js';
-import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
+import { DeliveryWriter, newDelivery, writeDelivery, type DeliveryTarget } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
@@ -352,7 +352,7 @@ class ImportRun {
     if (this.concurrent && corrections.length > 0) throw new MustBeAlone();
     const seenHours = this.claims ?? (await this.seen.seenHours(this.tx, organisation, source, this.version, this));
     if (this.concurrent) this.claims = seenHours;
-    this.metered ??= await this.openDelivery();
+    this.metered ??= await this.openMetered();
     const { writer } = this.metered;
     const old: Incoming[] = [];
     const isNew = seenHours.takeNew(groups, records);
@@ -481,6 +481,12 @@ class ImportRun {
     return scope;
   }
 
+  private async openMetered(): Promise<{ writer: DeliveryWriter; id: string }> {
+    await this.pending;
+    const id = await newDelivery(this.tx);
+    return { writer: new DeliveryWriter(this.target(id)), id };
+  }
+
   private async openDelivery(): Promise<{ writer: DeliveryWriter; id: string }> {
     await this.pending;
     const { organisation, source, rulesVersion, now } = this.request;
@@ -500,15 +506,11 @@ class ImportRun {
   private async finishMetered(): Promise<WorkItem[]> {
     const { organisation, source } = this.request;
     if (this.metered === null) return [];
-    const digest = await this.metered.writer.finish();
-    if (this.metered.writer.records === 0) await dropDelivery(this.tx, organisation, source, this.metered.id);
+    const { writer, id } = this.metered;
+    const digest = await writer.finish();
+    if (writer.records === 0) await dropDelivery(this.tx, organisation, source, id);
     else
-      await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`, [
-        organisation,
-        this.metered.id,
-        this.metered.writer.records,
-        digest,
-      ]);
+      await writeDelivery(this.target(id), { ...this.request, taken: this.takenWith, records: writer.records, digest });
     const restated = await this.restating.finish((id) => this.target(id), this.grouping);
     return [...this.metered.writer.touched.values(), ...restated].map(({ team, day }) => ({
       stage: 'cost.price',

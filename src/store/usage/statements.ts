@@ -175,8 +175,9 @@ export async function sumAnew(
   const { tx, organisation, source, id } = target;
   const instants = [...hours].map((hour) => formatInstant(hour));
   const before = await tx.query<TeamDay>(
-    `delete from usage_hour where organisation = $1 and delivery = $2 and hour = any($3::timestamptz[])
-     returning team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day`,
+    `with gone as (
+       delete from usage_hour where organisation = $1 and delivery = $2 and hour = any($3::timestamptz[]) returning team, hour)
+     select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from gone`,
     [organisation, id, instants],
   );
   const writer = new DeliveryWriter(target, { sumsOnly: true, hours });
