@@ -1,7 +1,7 @@
 /**
  * The first schema. Every row belongs to an organisation, in every key. The facts (usage_hour, cost_hour, cost_day,
- * work) carry `team` (work: `lane`) in every key, raw records carry `source`: these are the distribution columns of a
- * Citus cluster (docs/decisions/0002-distribution.md), so that no later migration has to rewrite a key.
+ * work) carry `team` (work: `lane`) in every key, raw records carry `source`: by these a Citus cluster spreads them
+ * (src/store/distribution.ts), so that no later migration has to rewrite a key.
  *
  * Hand-written SQL: expand first, contract later, never in one step.
  */
@@ -189,30 +189,12 @@ select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
 from cost_hour c
 join dimension d on d.organisation = c.organisation and d.id = c.dimension`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['organisation','team','api_key','rule_set','setting','price_event',
-      'fx_rate','dimension','source','import','reject','delivery','budget','budget_state','crossing','policy',
-      'recommendation','idempotency','audit']) t;
-    perform create_distributed_table('usage_hour', 'team');
-    perform create_distributed_table('cost_hour', 'team', colocate_with => 'usage_hour');
-    perform create_distributed_table('cost_day', 'team', colocate_with => 'usage_hour');
-    perform create_distributed_table('work', 'lane', colocate_with => 'usage_hour');
-    perform create_distributed_table('block', 'source', colocate_with => 'none');
-    perform create_distributed_table('usage_id', 'source', colocate_with => 'block');
-    perform create_distributed_table('sample', 'source', colocate_with => 'block');
-  end if;
-end $$;`;
-
 export class Foundation1764000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(REFERENCE);
     await runner.query(RAW);
     await runner.query(FACTS);
     await runner.query(LINES);
-    await runner.query(CITUS);
     await runner.query(`insert into organisation (id, name) values ('default', 'Default organisation')`);
   }
 

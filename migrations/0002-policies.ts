@@ -35,19 +35,9 @@ create table spot_reading (
   primary key (organisation, provider, region, gpu_model, at)
 );`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['policy_backtest','workload','lease','spot_reading']) t;
-    perform create_distributed_table('workload_metric', 'workload', colocate_with => 'none');
-  end if;
-end $$;`;
-
 export class Policies1764000000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -2,8 +2,7 @@
  * What acting needs: actions with their events, the kill switch, and what a recommendation knows of its action.
  *
  * Two invariants are the database's own: one target has at most one live action (a rollback stands in the place of what
- * it takes back), and a recommendation has at most one open action. Expands only. Actions are few and are counted over
- * all teams: reference tables on Citus.
+ * it takes back), and a recommendation has at most one open action. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -39,18 +38,9 @@ create table kill_switch (
 alter table recommendation add column lapsed_at timestamptz;
 alter table recommendation add column obstacle jsonb;`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['action','action_event','kill_switch']) t;
-  end if;
-end $$;`;
-
 export class Actions1764000000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

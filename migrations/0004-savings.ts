@@ -31,18 +31,9 @@ create table saving (
 );
 create index saving_time on saving (organisation, from_at, action);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table(t, 'team', colocate_with => 'usage_hour') from unnest(array['counterfactual','saving_line','saving']) t;
-  end if;
-end $$;`;
-
 export class Savings1764000000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -40,20 +40,9 @@ create table learned_rate (
 );
 create index learned_rate_month on learned_rate (organisation, source, month);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['bill_period','learned_rate']) t;
-    perform create_distributed_table('variance', 'team', colocate_with => 'usage_hour');
-    perform create_distributed_table('variance_finding', 'team', colocate_with => 'usage_hour');
-  end if;
-end $$;`;
-
 export class Reconciliation1764000000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * What quotes need: budget that is held for launches to come. A reservation holds an amount on each budget over its
  * team, in that budget's currency, and what usage with its tag has cost there is noted beside it by the weighing of
- * that budget. Expands only. Few rows, summed over all teams of a budget: reference tables on Citus.
+ * that budget. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -22,18 +22,9 @@ create index reservation_hold_live on reservation_hold (organisation, budget, ex
 create index reservation_hold_of on reservation_hold (organisation, reservation);
 create index dimension_reservation on dimension (organisation, (tags->>'bursar.io/reservation')) where tags->>'bursar.io/reservation' is not null;`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['reservation','reservation_hold']) t;
-  end if;
-end $$;`;
-
 export class Quotes1764000000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -38,14 +38,6 @@ create unique index health_finding_open on health_finding (organisation, source,
 create index health_finding_team on health_finding (organisation, team, opened_at);
 alter table work add column urgent boolean not null default false;`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['telemetry_source','health_finding']) t;
-  end if;
-end $$;`;
-
 /** Two GPUs of one resource and minute have one place in the older key: the first stays. */
 const CONTRACT = `
 alter table work drop column urgent;
@@ -61,7 +53,6 @@ alter table sample add constraint sample_pkey primary key (organisation, source,
 export class Telemetry1764000000007 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

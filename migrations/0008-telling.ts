@@ -1,7 +1,6 @@
 /**
  * What telling needs: alerts, once per identity; what was sent where, each with its token; conversations, pauses, marks
- * and mutes; anomalies that were found; and what came in from Slack. Expands only. All of it is small and read by
- * everybody: reference tables on Citus.
+ * and mutes; anomalies that were found; and what came in from Slack. Expands only.
  *
  * Three invariants are the database's own: one alert per identity, one message per alert and place, one conversation
  * per thread and place.
@@ -61,18 +60,9 @@ create index action_event_at on action_event (organisation, at);
 create index health_finding_opened on health_finding (organisation, opened_at);
 create index variance_finding_seen on variance_finding (organisation, seen_at);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['alert','alert_delivery','alert_thread','alert_pace','alert_mark','alert_mute','anomaly','slack_user','slack_request']) t;
-  end if;
-end $$;`;
-
 export class Telling1764000000008 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -1,7 +1,6 @@
 /**
  * What collecting from providers needs: targets as they were last seen, each connection's last reading, commitments on
- * sale, and per connection what was collected up to when and when to look next. Expands only. All of it is small:
- * reference tables on Citus.
+ * sale, and per connection what was collected up to when and when to look next. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -30,18 +29,9 @@ create table collection (
 );
 alter table workload add column connection text;`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['fleet_target','fleet_reading','commitment_offer','collection']) t;
-  end if;
-end $$;`;
-
 export class Fleet1764000000009 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

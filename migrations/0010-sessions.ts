@@ -2,8 +2,8 @@
  * Sessions of the dashboard. Expands only.
  *
  * A session's text is in the browser's cookie alone; here is its SHA-256. Signed in with a key it names the key, and
- * ends with it; signed in at an identity provider it holds what the provider's claims allowed. Sessions are few and are
- * looked up without an organisation: a reference table on Citus.
+ * ends with it; signed in at an identity provider it holds what the provider's claims allowed. They are
+ * looked up without an organisation.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -18,18 +18,9 @@ create table session (
 );
 create index session_hash on session (hash);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('session');
-  end if;
-end $$;`;
-
 export class Sessions1764000000010 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

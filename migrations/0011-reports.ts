@@ -12,18 +12,9 @@ create table report (
 );
 create index report_month on report (organisation, month desc, team);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('report', 'team', colocate_with => 'usage_hour');
-  end if;
-end $$;`;
-
 export class Reports1764000000011 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

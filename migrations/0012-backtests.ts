@@ -1,6 +1,6 @@
 /**
- * Backtests that were asked for: what is to be run, how far it is, and what came of it. Expands only. Small and rarely
- * written: a reference table on Citus. `runs` counts the beginnings, so that a run that lost its lease cannot overwrite
+ * Backtests that were asked for: what is to be run, how far it is, and what came of it. Expands only.
+ * `runs` counts the beginnings, so that a run that lost its lease cannot overwrite
  * the one that took over.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
@@ -15,18 +15,9 @@ create table backtest (
 );
 create index backtest_open on backtest (organisation) where status in ('queued', 'running');`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('backtest');
-  end if;
-end $$;`;
-
 export class Backtests1764000000012 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

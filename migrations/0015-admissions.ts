@@ -18,19 +18,9 @@ create table admission_day (
   primary key (organisation, day)
 );`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('admission', 'team', colocate_with => 'usage_hour');
-    perform create_reference_table('admission_day');
-  end if;
-end $$;`;
-
 export class Admissions1764000000015 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -32,21 +32,13 @@ where g.until is not null
     and v.period_start <= g.start and v.period_end >= g.until)
 group by 1, 2, 3, 4, 5`;
 
-/** One row a pod. Few rows, asked for by reservation: a reference table on Citus, as reservations are. */
+/** One row a pod. */
 const PODS = `
 create table reservation_pod (
   organisation text not null, reservation text not null, pod text not null, cluster text not null, namespace text not null, name text not null,
   gpu_parts bigint not null check (gpu_parts >= 0), let_in_at timestamptz not null,
   primary key (organisation, reservation, cluster, pod)
 );`;
-
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('reservation_pod');
-  end if;
-end $$;`;
 
 const LINES = `
 create or replace view hour_line as
@@ -107,7 +99,6 @@ export class CountedOnce1764000000017 implements MigrationInterface {
     await runner.query(NAMELESS);
     await runner.query(LINES);
     await runner.query(PODS);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

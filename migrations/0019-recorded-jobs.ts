@@ -17,18 +17,9 @@ insert into recorded_job
     coalesce((to_timestamp((facts #>> '{work,since}')::double precision / 1000) at time zone 'UTC')::date, '-infinity'), team, facts, seen_at, seen_at
   from workload where jsonb_typeof(facts -> 'job') = 'object';`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('recorded_job');
-  end if;
-end $$;`;
-
 export class RecordedJobs1764000000019 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

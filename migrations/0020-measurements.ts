@@ -1,6 +1,5 @@
 /**
- * Throughputs that teams have measured, from which others are predicted. Expands only. Small and rarely written: a
- * reference table on Citus.
+ * Throughputs that teams have measured, from which others are predicted. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -14,18 +13,9 @@ create table throughput_measurement (
 );
 create index throughput_measurement_newest on throughput_measurement (organisation, measured_at desc, id desc);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('throughput_measurement');
-  end if;
-end $$;`;
-
 export class Measurements1764000000020 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

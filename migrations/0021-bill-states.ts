@@ -37,15 +37,6 @@ create table bill_name (
   primary key (organisation, delivery, sku, meter_sku, meter_gpu_model)
 );`;
 
-/** Small tables, asked for with every fact: reference tables on Citus, as deliveries are. */
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table(t) from unnest(array['metered_day', 'bill_claim', 'bill_name']) t;
-  end if;
-end $$;`;
-
 /** What is metered already. A name that is unknown is an empty text. */
 const BACKFILL = `
 insert into metered_day (organisation, team, day, provider, account, sub_account, sku, gpu_model, region, market, priced)
@@ -157,7 +148,7 @@ left join nameless_bill s on s.organisation = c.organisation and s.provider = d.
 
 export class BillStates1764000000021 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [EXPAND, CITUS, BACKFILL, WAKE, SET_ASIDE, LINES]) await runner.query(statement);
+    for (const statement of [EXPAND, BACKFILL, WAKE, SET_ASIDE, LINES]) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

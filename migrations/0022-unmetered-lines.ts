@@ -12,14 +12,6 @@ create table unmetered_line (
 );
 create index unmetered_line_delivery on unmetered_line (organisation, delivery);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('unmetered_line', 'team', colocate_with => 'usage_hour');
-  end if;
-end $$;`;
-
 /** As 0021 wrote `set_aside`, with the names of the meter: they say whose resources are to be looked at. */
 const SET_ASIDE_BY = `
 create view set_aside_by as
@@ -157,7 +149,7 @@ where (
 
 export class UnmeteredLines1764000000022 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [EXPAND, CITUS, SET_ASIDE_BY, SET_ASIDE, LINES]) await runner.query(statement);
+    for (const statement of [EXPAND, SET_ASIDE_BY, SET_ASIDE, LINES]) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -34,21 +34,10 @@ create table delivery_replaced (
 create index delivery_replaced_by on delivery_replaced (organisation, replaced_by);
 create index delivery_replaced_import on delivery_replaced (organisation, import);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('delivery_replaced');
-    perform create_distributed_table('carried_run', 'team', colocate_with => 'usage_hour');
-    perform create_distributed_table('usage_statement', 'source', colocate_with => 'block');
-  end if;
-end $$;`;
-
 export class CorrectedUsage1764000000024 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(RUNS);
     await runner.query(STATEMENTS);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -31,21 +31,9 @@ create table open_delivery_chunk (
 alter table delivery add column supplement text;
 create unique index delivery_supplement on delivery (organisation, source, supplement) where supplement is not null;`;
 
-const CITUS = `
-do $$
-declare one text;
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    foreach one in array array['commitment_use', 'open_delivery', 'open_delivery_file', 'open_delivery_chunk'] loop
-      perform create_distributed_table(one, 'organisation');
-    end loop;
-  end if;
-end $$;`;
-
 export class BillParts1764000000028 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(UP);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -1,7 +1,6 @@
 /**
  * What joins GPU readings to the fleet: on each sample the target that it is of and the term that it runs under; and
- * per measured resource how its series call it, what it was joined to, or why it was not. Expands only. The small table
- * is a reference table on Citus.
+ * per measured resource how its series call it, what it was joined to, or why it was not. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -17,18 +16,9 @@ create table measured (
 );
 create index measured_target on measured (organisation, target);`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('measured');
-  end if;
-end $$;`;
-
 export class EvidenceMeetsTheFleet1764000000032 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(EXPAND);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -18,19 +18,9 @@ create table contract_use (
   primary key (organisation, delivery, no)
 );`;
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('contract_commitment', 'organisation');
-    perform create_distributed_table('contract_use', 'organisation');
-  end if;
-end $$;`;
-
 export class Contracts1764000000035 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(UP);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

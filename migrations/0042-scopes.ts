@@ -19,14 +19,6 @@ const UP = [
   `alter table session add column roles text[]`,
 ];
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('access_role');
-  end if;
-end $$`;
-
 const DOWN = [
   `alter table session drop column roles`,
   `drop table access_role`,
@@ -39,7 +31,7 @@ const DOWN = [
 
 export class Scopes1764000000042 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [...UP, CITUS]) await runner.query(statement);
+    for (const statement of UP) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -6,8 +6,7 @@
  * and the SHA-256 of a text that holds the entry and the seal before it (docs/reference/audit.md has the form). The lock
  * of a chain is taken at the commit and held to its end, so that writers wait for each other for that moment only.
  * Entries of before are sealed here, in the order of their ids, and an entry `audit.begin` says how many they were.
- * Triggers refuse to change or remove either table's rows, whoever asks. Citus has no triggers on reference tables:
- * there nothing is sealed, and the check says so.
+ * Triggers refuse to change or remove either table's rows, whoever asks.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -88,18 +87,12 @@ const DOWN = [
   `drop function audit_text(bytea, bigint, audit)`,
 ];
 
-const ON_CITUS = `select exists (select 1 from pg_extension where extname = 'citus') as citus`;
-
 export class AuditChain1764000000043 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of UP) await runner.query(statement);
-    const [{ citus }] = (await runner.query(ON_CITUS)) as [{ citus: boolean }];
-    if (citus) await runner.query(`select create_reference_table('audit_seal')`);
-    else for (const statement of [SEAL_OLD, ...TRIGGERS]) await runner.query(statement);
+    for (const statement of [...UP, SEAL_OLD, ...TRIGGERS]) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    const [{ citus }] = (await runner.query(ON_CITUS)) as [{ citus: boolean }];
-    for (const statement of citus ? DOWN.slice(3) : DOWN) await runner.query(statement);
+    for (const statement of DOWN) await runner.query(statement);
   }
 }

@@ -62,19 +62,9 @@ const UP = [
    end $$`,
 ];
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('sample_recent', 'source', colocate_with => 'block');
-    perform create_distributed_table('sample_hour', 'source', colocate_with => 'block');
-  end if;
-end $$;`;
-
 export class PackedSamples1764000000044 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of UP) await runner.query(statement);
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

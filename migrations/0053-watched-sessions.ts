@@ -20,14 +20,6 @@ const UP = [
    )`,
 ];
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('logout_token');
-  end if;
-end $$`;
-
 const DOWN = [
   `drop table logout_token`,
   `drop index session_user_id`,
@@ -38,7 +30,7 @@ const DOWN = [
 
 export class WatchedSessions1764000000053 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [...UP, CITUS]) await runner.query(statement);
+    for (const statement of UP) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

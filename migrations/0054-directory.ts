@@ -1,6 +1,5 @@
 /**
- * People and groups that an identity provider tells of by SCIM (RFC 7643), and who is in which group. Few and looked up
- * from everywhere: reference tables on Citus. Expands only.
+ * People and groups that an identity provider tells of by SCIM (RFC 7643), and who is in which group. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -25,19 +24,9 @@ const UP = [
   `create index scim_member_user on scim_member (organisation, user_id)`,
 ];
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('scim_user');
-    perform create_reference_table('scim_group');
-    perform create_reference_table('scim_member');
-  end if;
-end $$`;
-
 export class Directory1764000000054 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [...UP, CITUS]) await runner.query(statement);
+    for (const statement of UP) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -1,16 +1,7 @@
 /**
- * Questions about costs that people keep: by whom, under what name, and whether others may see them. Expands only. A
- * small table: a reference table on Citus.
+ * Questions about costs that people keep: by whom, under what name, and whether others may see them. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_reference_table('cost_view');
-  end if;
-end $$;`;
 
 export class CostViews1764000000057 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -20,7 +11,6 @@ export class CostViews1764000000057 implements MigrationInterface {
          shared boolean not null, query jsonb not null, changed_at timestamptz not null,
          primary key (organisation, id))`,
     );
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

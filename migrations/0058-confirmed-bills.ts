@@ -4,14 +4,6 @@
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-const CITUS = `
-do $$
-begin
-  if exists (select 1 from pg_extension where extname = 'citus') then
-    perform create_distributed_table('delivery_confirmed', 'organisation');
-  end if;
-end $$;`;
-
 export class ConfirmedBills1764000000058 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(
@@ -19,7 +11,6 @@ export class ConfirmedBills1764000000058 implements MigrationInterface {
          organisation text not null, delivery bigint not null, import bigint not null, before jsonb not null,
          primary key (organisation, delivery, import))`,
     );
-    await runner.query(CITUS);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -299,6 +299,8 @@ function clientOptions(url: string, { connection, statement }: Patience): Client
     tcp_keepalives_idle: 5,
     tcp_keepalives_interval: 2,
     tcp_keepalives_count: 2,
+    // One connection to each node of a cluster: a transaction reads what it wrote. PostgreSQL alone takes no notice.
+    'citus.multi_shard_modify_mode': 'sequential',
   };
   return {
     connectionString: url,

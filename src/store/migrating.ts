@@ -10,6 +10,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
+import { distribute } from './distribution.js';
 import type { Queryable } from './statements.js';
 
 /** Any number that no other program on the database uses. */
@@ -41,7 +42,9 @@ export async function migrateDatabase(url: string): Promise<string[]> {
   await holder.connect();
   try {
     await holder.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
-    return await runAll(url);
+    const ran = await runAll(url);
+    await distribute(holder);
+    return ran;
   } catch (error) {
     if (codeOf(error) !== NO_LOCK) throw error;
     throw unavailable('the schema is in use: another process migrates, or what runs holds a table', error);

@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrations } from '../../migrations/index.js';
+import { SPREAD } from '../../src/store/distribution.js';
 import { emptyDatabase, freshDatabase } from '../support/database.js';
 import { home } from '../support/processes.js';
 
@@ -172,19 +173,9 @@ describe('the schema', async () => {
   });
 
   it('has the distribution column of the facts in their every key', async () => {
-    const distributed: Readonly<Record<string, string>> = {
-      usage_hour: 'team',
-      cost_hour: 'team',
-      cost_day: 'team',
-      work: 'lane',
-      block: 'source',
-      usage_id: 'source',
-      sample: 'source',
-      sample_recent: 'source',
-      sample_hour: 'source',
-    };
+    const spread = Object.entries(SPREAD).flatMap(([column, tables]) => tables.map((table) => ({ table, column })));
     const all = await keys();
-    for (const [table, column] of Object.entries(distributed)) {
+    for (const { table, column } of [...spread, { table: 'work', column: 'lane' }]) {
       const own = all.filter((key) => key.table === table);
       expect(own.length, table).toBeGreaterThan(0);
       for (const { columns } of own) expect(columns, table).toContain(column);

@@ -3,8 +3,8 @@
  * It never hands out the template or another file's copy.
  */
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
 import { afterAll, inject } from 'vitest';
+import { copyDatabase, databaseOf, dropDatabase } from './cluster.js';
 
 export interface FreshDatabase {
   readonly url: string;
@@ -21,29 +21,17 @@ export function freshDatabase(): Promise<FreshDatabase> {
 
 /** The same with nothing in it, for tests of the migrations themselves. */
 export function emptyDatabase(): Promise<FreshDatabase> {
-  return copyOf('template0');
+  return copyOf(inject('emptyName'));
 }
 
 async function copyOf(template: string): Promise<FreshDatabase> {
-  const serverUrl = inject('serverUrl');
-  if (!serverUrl)
+  const nodes = inject('nodes');
+  if (!nodes)
     throw new Error(
       'This folder of tests has no database: move the file to one of the system folders of vitest.config.ts.',
     );
   const name = `bursar_test_${randomBytes(6).toString('hex')}`;
-  afterAll(() => onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
-  await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return { url: url.href, name };
-}
-
-async function onServer(url: string, sql: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
+  afterAll(() => dropDatabase(nodes, name));
+  await copyDatabase(nodes, name, template);
+  return { url: databaseOf(nodes[0], name), name };
 }

@@ -14,17 +14,21 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
+import { createDatabase, databaseOf, dropDatabase, nodesOf, sealDatabase, type Nodes } from './cluster.js';
 import { findProgram } from './programs.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server's maintenance database: tests never write to it, they take a copy by freshDatabase(). */
     serverUrl: string;
+    /** The same for each node of a cluster. */
+    nodes: Nodes;
     /** The migrated database that freshDatabase() copies. */
     templateName: string;
+    /** The empty one that emptyDatabase() copies. */
+    emptyName: string;
     /** The shared Redis, or null where no redis-server was found; take a database of it by freshRedis(). */
     redisUrl: string | null;
   }
@@ -62,8 +66,10 @@ async function start(): Promise<Shared> {
   try {
     await build();
     const serverUrl = await startPostgres(folder, stops);
-    const templateName = await makeTemplate(serverUrl, stops);
-    return { context: { serverUrl, templateName, redisUrl: await startRedis(folder, stops) }, stop };
+    const nodes: Nodes = process.env['TEST_CITUS_URL'] ? await nodesOf(process.env['TEST_CITUS_URL']) : [serverUrl];
+    const templateName = await makeTemplate(nodes, stops);
+    const emptyName = nodes.length === 1 ? 'template0' : await makeEmpty(nodes, stops);
+    return { context: { serverUrl, nodes, templateName, emptyName, redisUrl: await startRedis(folder, stops) }, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -81,7 +87,7 @@ async function build(): Promise<void> {
 }
 
 async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]): Promise<string> {
-  const given = process.env['TEST_DATABASE_URL'];
+  const given = process.env['TEST_CITUS_URL'] ?? process.env['TEST_DATABASE_URL'];
   if (given) return given;
   const { startEmbedded } = await product<typeof import('../../src/store/embedded/embedded.js')>(
     'src/store/embedded/embedded.js',
@@ -102,19 +108,24 @@ async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]):
   return database.url;
 }
 
-async function makeTemplate(serverUrl: string, stops: (() => Promise<unknown>)[]): Promise<string> {
-  const name = `bursar_template_${randomBytes(4).toString('hex')}`;
-  const onServer = async (sql: string): Promise<void> => {
-    const client = new Client({ connectionString: serverUrl });
-    await client.connect();
-    await client.query(sql).finally(() => client.end());
-  };
-  await onServer(`CREATE DATABASE ${name}`);
-  stops.push(() => onServer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
+async function makeTemplate(nodes: Nodes, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const name = await makeDatabase(nodes, stops);
   const { migrate } = await product<{ migrate(url: string): Promise<unknown> }>('src/store/database.js');
-  await migrate(url.href);
+  await migrate(databaseOf(nodes[0], name));
+  await sealDatabase(nodes, name);
+  return name;
+}
+
+async function makeEmpty(nodes: Nodes, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const name = await makeDatabase(nodes, stops);
+  await sealDatabase(nodes, name);
+  return name;
+}
+
+async function makeDatabase(nodes: Nodes, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const name = `bursar_template_${randomBytes(4).toString('hex')}`;
+  stops.push(() => dropDatabase(nodes, name));
+  await createDatabase(nodes, name);
   return name;
 }
 

@@ -1,0 +1,61 @@
+/**
+ * Where the tables lie on a Citus cluster (docs/decisions/0002-distribution.md): the facts that grow are spread over its
+ * nodes, what they are joined with is on every node, and all else stays on the coordinator, where PostgreSQL alone
+ * holds it. Where the extension is not installed this does nothing; where it was installed later, `bursar migrate`
+ * spreads what is there.
+ *
+ * Followed: Citus's documentation, "Citus API", "Citus Utility Functions" (create_distributed_table,
+ * create_reference_table) and "Citus Tables and Views" (pg_dist_partition).
+ */
+
+/** By the column that spreads them; those of one column lie together, so that one shard answers a join of them. */
+export const SPREAD: Readonly<Record<string, readonly string[]>> = {
+  team: ['usage_hour', 'cost_hour', 'cost_day', 'unmetered_line', 'carried_run'],
+  source: ['block', 'usage_id', 'usage_statement', 'sample', 'sample_recent', 'sample_hour'],
+  workload: ['workload_metric'],
+};
+
+/** What the views over the facts join them with. A write to one is made on every node, in two phases. */
+const EVERYWHERE = ['team', 'dimension', 'delivery', 'bill_claim', 'bill_name', 'metered_day'];
+
+/** What those views call. */
+const FUNCTIONS = ['account_key(text)'];
+
+interface Asked {
+  query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** Spreads the tables that are not spread yet. @returns their names */
+export async function distribute(client: Asked): Promise<string[]> {
+  const { rows } = await client.query(`select 1 from pg_extension where extname = 'citus'`);
+  if (rows.length === 0) return [];
+  const made: string[] = [];
+  for (const table of EVERYWHERE)
+    if (await isPlain(client, table)) {
+      await client.query(`select create_reference_table($1::text::regclass)`, [table]);
+      made.push(table);
+    }
+  for (const [column, tables] of Object.entries(SPREAD))
+    for (const table of tables)
+      if (await isPlain(client, table)) {
+        const group = table === tables[0] ? 'none' : tables[0];
+        await client.query(`select create_distributed_table($1::text::regclass, $2::text, colocate_with => $3::text)`, [
+          table,
+          column,
+          group,
+        ]);
+        made.push(table);
+      }
+  if (made.length > 0)
+    for (const name of FUNCTIONS)
+      await client.query(`select create_distributed_function($1::text::regprocedure)`, [name]);
+  return made;
+}
+
+async function isPlain(client: Asked, table: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `select 1 from pg_class where oid = to_regclass($1::text) and not exists (select 1 from pg_dist_partition where logicalrelid = pg_class.oid)`,
+    [table],
+  );
+  return rows.length > 0;
+}
