@@ -511,7 +511,7 @@ class ImportRun {
     if (writer.records === 0) await dropDelivery(this.tx, organisation, source, id);
     else
       await writeDelivery(this.target(id), { ...this.request, taken: this.takenWith, records: writer.records, digest });
-    const restated = await this.restating.finish((id) => this.target(id), this.grouping);
+    const restated = await this.restating.finish((of) => this.target(of), this.grouping);
     return [...this.metered.writer.touched.values(), ...restated].map(({ team, day }) => ({
       stage: 'cost.price',
       partition: team,
