@@ -52,6 +52,7 @@ import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 import { PausedSince1764000000065 } from './0065-paused-since.js';
 import { DatabaseHome1764000000068 } from './0068-database-home.js';
+import { Archive1764000000069 } from './0069-archive.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
 
 export const migrations = [
@@ -108,5 +109,6 @@ export const migrations = [
   MeasuredGpus1764000000063,
   PausedSince1764000000065,
   DatabaseHome1764000000068,
+  Archive1764000000069,
   AuditStream1764000000074,
 ];

@@ -38,6 +38,7 @@ import { RestoreSchedule } from './pipeline/restore.js';
 import { leaseMsOf, Runner } from './pipeline/runner.js';
 import type { Stage } from './pipeline/stage.js';
 import { Tick } from './pipeline/tick.js';
+import { TidySchedule } from './pipeline/tidy.js';
 import { tracedConnection } from './pipeline/tracing.js';
 import type { Watch } from './pipeline/watch.js';
 import { plotter } from './rendering/plotter.js';
@@ -189,8 +190,18 @@ const logRestore = ({ because, refused }: Restored): void =>
     `This database was restored from a backup (${because}). The kill switch is on for everything; ${refused.length} approved actions are not carried out. Look at what ran since (docs/how-to/back-up-and-restore.md), then lift it: bursar stop-all --lift`,
   );
 
-/** Before anything is done that a backup has approved. */
-async function noticeRestore(stores: Stores, clock: Clock): Promise<void> {
+async function openStores(
+  databaseUrl: string,
+  { databaseConnections, statementSeconds, standbyIsWhole }: NonNullable<ComposeOptions['limits']>,
+  folder: string | null,
+): Promise<Stores> {
+  const db = await Database.open(databaseUrl, databaseConnections, { statement: statementSeconds * 1000 });
+  return new Stores(db, new FleetStore(), { folder, standbyIsWhole });
+}
+
+/** And notices a restore, before anything is done that a backup has approved. */
+async function bringUpToDate(stores: Stores, clock: Clock): Promise<void> {
+  await stores.db.migrate();
   const restored = await settleRestore(stores, DEFAULT_ORGANISATION, clock.now());
   if (restored !== null) logRestore(restored);
 }
@@ -212,12 +223,9 @@ export async function compose(
   const connections = reachesOut ? await openConnections(environment, clock) : new Map<string, ProviderConnection>();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
-  const db = await Database.open(databaseUrl, limits.databaseConnections, {
-    statement: limits.statementSeconds * 1000,
-  });
-  if (migrate) await db.migrate();
-  const stores = new Stores(db, new FleetStore(), { folder, standbyIsWhole: limits.standbyIsWhole });
-  if (migrate) await noticeRestore(stores, clock);
+  const stores = await openStores(databaseUrl, limits, folder);
+  const { db } = stores;
+  if (migrate) await bringUpToDate(stores, clock);
   const importer = await openImporter(stores, clock);
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
   const company = example && reachesOut ? await openExample(stores, DEFAULT_ORGANISATION, clock) : null;
@@ -317,6 +325,7 @@ function tickOf(
           new ReportSchedule(stores),
           new AlertSchedule(stores, organisation),
           new ExpirySchedule(stores),
+          new TidySchedule(stores),
         ],
         parts,
       ),

@@ -154,6 +154,23 @@ const schema = z.object({
     .describe(
       'Addresses or networks of proxies, with commas between: the address of a request is then the one that they name in X-Forwarded-For',
     ),
+  BURSAR_ARCHIVE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Where `bursar archive` writes raw records of old months: a folder, or `s3://bucket/prefix`; nothing goes there by itself',
+    ),
+  BURSAR_ARCHIVE_ENDPOINT: url(/^https?$/, 'an http:// or https:// URL')
+    .optional()
+    .describe("Of an object store that speaks S3's protocol, without the bucket; absent: AWS's of the region"),
+  BURSAR_ARCHIVE_REGION: z
+    .string()
+    .regex(/^[\w-]+$/, 'is no region')
+    .default('us-east-1')
+    .describe('Its region'),
+  BURSAR_ARCHIVE_ACCESS_KEY_ID: z.string().min(1).optional().describe('A key that may put and get objects there'),
+  BURSAR_ARCHIVE_SECRET_ACCESS_KEY: z.string().min(1).optional().meta({ description: 'Its secret', secret: true }),
   BURSAR_STANDBY_IS_SYNCHRONOUS: z
     .enum(['on', 'off'], { error: 'is neither on nor off' })
     .default('off')
@@ -358,6 +375,14 @@ export interface Config {
   /** Of one process, at most; and the seconds that a statement may take. */
   readonly databaseConnections: number;
   readonly statementSeconds: number;
+  /** Where raw records of old months go; null: nowhere. */
+  readonly archive: {
+    readonly place: string;
+    readonly endpoint: string | null;
+    readonly region: string;
+    readonly accessKeyId: string | null;
+    readonly secretAccessKey: string | null;
+  } | null;
   /** Whether a standby that takes over has lost nothing. */
   readonly standbyIsWhole: boolean;
   readonly tickSeconds: number;
@@ -445,6 +470,7 @@ export function parseConfig(process: Environment): Config {
     trustedProxies: parsed.data.BURSAR_TRUSTED_PROXIES ?? [],
     databaseConnections: parsed.data.BURSAR_DATABASE_CONNECTIONS,
     statementSeconds: parsed.data.BURSAR_DATABASE_STATEMENT_SECONDS,
+    archive: archiveOf(parsed.data),
     standbyIsWhole: parsed.data.BURSAR_STANDBY_IS_SYNCHRONOUS === 'on',
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
     stallSeconds: parsed.data.BURSAR_STALL_SECONDS,
@@ -459,6 +485,17 @@ export function parseConfig(process: Environment): Config {
     logFormat: parsed.data.BURSAR_LOG_FORMAT,
   };
 }
+
+const archiveOf = (data: z.infer<typeof schema>): Config['archive'] =>
+  data.BURSAR_ARCHIVE === undefined
+    ? null
+    : {
+        place: data.BURSAR_ARCHIVE,
+        endpoint: data.BURSAR_ARCHIVE_ENDPOINT?.replace(/\/+$/, '') ?? null,
+        region: data.BURSAR_ARCHIVE_REGION,
+        accessKeyId: data.BURSAR_ARCHIVE_ACCESS_KEY_ID ?? null,
+        secretAccessKey: data.BURSAR_ARCHIVE_SECRET_ACCESS_KEY ?? null,
+      };
 
 /** @throws Failure invalid where a certificate is named without its key, or a key without its certificate. */
 function admissionTlsOf(data: z.infer<typeof schema>): Config['admissionTls'] {

@@ -5,11 +5,14 @@
 import 'reflect-metadata';
 import type { LoggerService } from '@nestjs/common';
 import type { Bursar } from './app.module.js';
+import { parquet } from './archive/parquet.js';
+import { archivePlace, type ArchiveSettings } from './archive/place.js';
 import { settleRestore } from './application/action/after-restore.js';
 import type { LocalBursar, Need } from './cli/context.js';
 import { wallClock } from './clock.js';
 import type { Config } from './config.js';
 import { principalText } from './core/actor.js';
+import { invalid } from './core/errors.js';
 import type { Clock } from './core/time.js';
 import { openInstallation } from './installation.js';
 import { plotter } from './rendering/plotter.js';
@@ -32,16 +35,22 @@ export async function connect(config: Config, need: Need, say: (text: string) =>
     migrate: need.migrate,
     reachesOut: false,
   });
-  return localBursar(bursar, wallClock, { close: leave });
+  return localBursar(bursar, wallClock, { close: leave, archive: config.archive });
 }
 
 export interface LocalOptions {
   /** Absent: Nest's Logger as it is. */
   readonly logger?: LoggerService | false;
+  /** Absent: there is none. */
+  readonly archive?: ArchiveSettings | null;
   close(): Promise<void>;
 }
 
-export function localBursar(bursar: Composed, clock: Clock, { close, ...options }: LocalOptions): LocalBursar {
+export function localBursar(
+  bursar: Composed,
+  clock: Clock,
+  { close, archive = null, ...options }: LocalOptions,
+): LocalBursar {
   const { stores, importer, organisation, policies, runner, leaves } = bursar;
   const opened: InProcess[] = [];
   return {
@@ -62,6 +71,10 @@ export function localBursar(bursar: Composed, clock: Clock, { close, ...options 
     async restored(user) {
       const by = principalText({ kind: 'cli', id: user });
       return (await settleRestore(stores, organisation, clock.now(), by))?.refused ?? [];
+    },
+    archive() {
+      if (archive === null) throw invalid('there is no archive: BURSAR_ARCHIVE names a folder, or s3://bucket/prefix');
+      return { place: archivePlace(archive, clock), format: parquet };
     },
     async close() {
       for (const api of opened) await api.close();

@@ -8,6 +8,7 @@ import type { Problem } from '../core/errors.js';
 import type { InstalledPart, QueueFacts } from '../core/installed.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { BacktestPlotter, ReportRenderers } from '../core/ports.js';
+import type { Archive } from '../application/usage/archive.js';
 import type { Stores } from '../store/stores.js';
 import type { Transport } from './client/transport.js';
 
@@ -65,6 +66,8 @@ export interface LocalBursar extends LocalLine {
    * @returns the actions that are not carried out
    */
   restored(user: string): Promise<readonly string[]>;
+  /** Where raw records of old months go. @throws Failure invalid where no setting names it */
+  archive(): Archive;
   close(): Promise<void>;
 }
 

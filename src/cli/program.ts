@@ -23,6 +23,7 @@ import { addDoctor } from './verbs/doctor.js';
 import { addExplain } from './verbs/explain.js';
 import { addFleet } from './verbs/fleet.js';
 import { addImports } from './verbs/imports.js';
+import { addArchive } from './verbs/archive.js';
 import { addAudit } from './verbs/audit.js';
 import { addKeys, addRoles } from './verbs/keys.js';
 import { addRates } from './verbs/rates.js';
@@ -93,6 +94,7 @@ export function programOf(session: Session): Command {
   });
   for (const add of [
     addServe,
+    addArchive,
     addDoctor,
     addImports,
     addCosts,
@@ -158,6 +160,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'serve',
     'migrate',
     'restored',
+    'archive',
     'doctor',
     'login',
     'logout',

@@ -154,7 +154,7 @@ const ROOM: Readonly<Record<string, number>> = { ai: 2, research: 1.06, serving:
 const LEAST_PLANNED = 1000;
 
 async function budgetsOf(stores: Stores, organisation: string, now: number): Promise<Budget[]> {
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const query = parseSpendQuery({ from: `${monthLabel(now, 'UTC')}-01`, groupBy: 'team', currency: 'USD' });
   const { rows } = await stores.spend.spend(organisation, query, fx);
   const spent = new Map(rows.map((row) => [row['team'] ?? '', Number(row.cost ?? 0)]));

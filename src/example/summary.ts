@@ -31,7 +31,7 @@ function amount(text: string | null): string {
 
 export async function summarise(stores: Stores, organisation: string, now: number): Promise<string> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, now);
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const month = monthLabel(asOf, 'UTC');
   const spend = await stores.spend.spend(
     organisation,

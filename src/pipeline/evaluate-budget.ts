@@ -56,7 +56,7 @@ export function evaluateBudgetStage(
     async run({ organisation, partition, keys, now, tx, pausedSince }): Promise<WorkItem[]> {
       const budget = await budgets.get(tx, organisation, partition);
       if (budget === null) return [];
-      const { fx } = await prices.book(tx, organisation);
+      const fx = await prices.fx(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
       const teams = await budgets.teamsUnder(tx, organisation, budget.team);
       const workItems: WorkItem[] = [];

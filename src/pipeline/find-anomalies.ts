@@ -64,7 +64,7 @@ async function findInSpend(
   const currency = await organisations.currencyOf(tx, organisation, team);
   const until = dayOf((await organisations.asOf(tx, organisation, now)) - SETTLES_MS);
   const from = until - HISTORY_DAYS * DAY_MS;
-  const { fx } = await prices.book(tx, organisation);
+  const fx = await prices.fx(tx, organisation);
   const ask = async (start: number, end: number, groupBy: string) =>
     (
       await spend.spend(

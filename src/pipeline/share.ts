@@ -41,7 +41,7 @@ export async function shareDays(
   days: readonly string[],
 ): Promise<{ team: string; days: string[] }[]> {
   const rules = await organisations.rules(tx, organisation);
-  const { fx } = await prices.book(tx, organisation);
+  const fx = await prices.fx(tx, organisation);
   const changed: { team: string; days: string[] }[] = [];
   for (const day of days)
     for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn), fx))

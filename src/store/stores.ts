@@ -7,6 +7,7 @@ import { AlertPlaceStore } from './alert/places.js';
 import { AlertSettings } from './alert/settings.js';
 import { AlertStore } from './alert/alerts.js';
 import { AnomalyStore } from './alert/anomalies.js';
+import { ArchiveStore } from './usage/archiving.js';
 import { AuditStore } from './audit.js';
 import { AuditStreamStore } from './audit-stream.js';
 import { BacktestStore } from './policy/backtests.js';
@@ -58,6 +59,7 @@ import { ShareStore } from './cost/shares.js';
 import { SlackDesk } from './alert/slack-desk.js';
 import { SpendStore } from './cost/spend.js';
 import { NO_TARGETS, type TargetFinder } from './action/targets.js';
+import { TidyingStore } from './operation/tidying.js';
 import { VarianceStore } from './bill/variances.js';
 import { ViewStore } from './policy/views.js';
 import { WorkTable } from './work.js';
@@ -67,6 +69,7 @@ export class Stores {
   readonly dimensions = new Dimensions();
   readonly intake: Intake;
   readonly deliveries: DeliveryStore;
+  readonly archives: ArchiveStore;
   readonly raw: RawStore;
   readonly prices: PriceStore;
   readonly organisations = new OrganisationStore();
@@ -122,6 +125,7 @@ export class Stores {
   readonly health: HealthStore;
   readonly gauges: GaugeStore;
   readonly home: HomeStore;
+  readonly tidying = new TidyingStore();
   readonly work: WorkTable;
 
   /**
@@ -136,6 +140,7 @@ export class Stores {
     this.home = new HomeStore(home);
     this.intake = new Intake(db, this.dimensions, this.counting);
     this.deliveries = new DeliveryStore(db);
+    this.archives = new ArchiveStore(db);
     this.raw = new RawStore(this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);

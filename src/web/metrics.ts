@@ -86,7 +86,7 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
 /** Of the running month, as of the end of what is known. */
 async function spend({ stores, clock }: WebParts, { organisation, teams }: Principal, gauge: AddGauge): Promise<void> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const { rows } = await stores.spend.spend(
     organisation,
     parseSpendQuery({ from: new Date(asOf).toISOString().slice(0, 7), groupBy: 'team', teams }),

@@ -45,6 +45,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: PART,
   notify: PART,
   rendering: PART,
+  // Where raw records go that the database lets go of.
+  archive: PART,
   // Decisions that need a transaction, for every door alike: stores are told what to keep, and no SQL stands here.
   application: { rooms: ['core', 'store'], packages: [NODE] },
   store: {

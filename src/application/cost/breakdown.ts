@@ -102,7 +102,7 @@ export async function costBreakdown(
   const first = firstKey(groupBy);
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = compares ? spanBefore(span) : null;
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx);
   const [now, old, daily, dailyBefore, anomalies] = await Promise.all([
@@ -152,7 +152,7 @@ export async function costBridge(
   const { basis, zone } = question;
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = spanBefore(span);
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table);
   const [now, old] = await Promise.all([cells(span, fx), cells(before, fx)]);

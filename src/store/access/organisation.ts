@@ -221,7 +221,7 @@ export class OrganisationStore {
   async enqueueStale(db: Queryable, organisation: string): Promise<void> {
     const stale = await db.query<{ source: string; id: string }>(
       `select source, id::text as id from delivery
-       where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`,
+       where organisation = $1 and archived is not true and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`,
       [organisation],
     );
     await enqueue(

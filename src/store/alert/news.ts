@@ -278,7 +278,7 @@ async function explained(
 ): Promise<BudgetNews> {
   const budget = await budgets.get(db, organisation, news.budget);
   const teams = await budgets.teamsUnder(db, organisation, news.team);
-  const { fx } = await prices.book(db, organisation);
+  const fx = await prices.fx(db, organisation);
   const zone = budget?.zone ?? 'UTC';
   const names = BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one]);
   const rowsOf = async (from: number, to: number) => {

@@ -58,7 +58,7 @@ export class CreditStore {
 
   /** By which costs take of credits of other currencies. */
   async fx(db: Queryable, organisation: string): Promise<FxTable> {
-    return (await this.prices.book(db, organisation)).fx;
+    return this.prices.fx(db, organisation);
   }
 
   async specs(db: Queryable, organisation: string): Promise<readonly CreditSpec[]> {

@@ -78,7 +78,7 @@ export async function previewRules(
           new Map<string, Portion>(),
       );
     });
-    const { fx } = await stores.prices.book(tx, organisation);
+    const fx = await stores.prices.fx(tx, organisation);
     const after = share(divided, {
       isShared,
       assignmentOf: (standIn) => wanted.assignmentOf(standIn),

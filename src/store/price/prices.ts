@@ -54,6 +54,8 @@ const SLOT = (table: string): string =>
 export class PriceStore {
   private readonly cache = new Map<string, CurrentPrices>();
   private readonly loading = new Map<string, Promise<CurrentPrices>>();
+  /** For who asks for no price: what only tells costs never reads the history of prices. */
+  private readonly rates = new Map<string, { readonly version: string; readonly fx: FxTable }>();
 
   constructor(private readonly db: Queryable) {}
 
@@ -244,6 +246,20 @@ export class PriceStore {
     await tx.query(`update organisation set price_version = price_version + 1 where id = $1`, [organisation]);
   }
 
+  /** The exchange rates alone, current as of the reading connection. */
+  async fx(db: Queryable, organisation: string): Promise<FxTable> {
+    const [row] = await db.query<{ version: string }>(
+      `select price_version::text as version from organisation where id = $1`,
+      [organisation],
+    );
+    const version = row?.version ?? '0';
+    const known = [this.cache.get(organisation), this.rates.get(organisation)].find((one) => one?.version === version);
+    if (known !== undefined) return known.fx;
+    const fx = await loadFx(db, organisation);
+    this.rates.set(organisation, { version, fx });
+    return fx;
+  }
+
   /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
   async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
     const [row] = await db.query<{ version: string }>(
@@ -276,14 +292,7 @@ export class PriceStore {
       NO_PRICES,
       events.map((e) => statedEvent(eventOf(e.event), e.origin, { list: Number(e.stated), row: e.row })),
     );
-    const quotes = await db.query<{ day: string; currency: string; rate: string }>(
-      `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`,
-      [organisation],
-    );
-    const fx = new FxTable(
-      'USD',
-      quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })),
-    );
+    const fx = await loadFx(db, organisation);
     const fresh = { version, prices: history.prices, history, book: new PriceBook(history), fx };
     this.cache.set(organisation, fresh);
     return fresh;
@@ -350,6 +359,17 @@ export class PriceStore {
     if (row === undefined) throw missing(`there is no price "${id}"`);
     return listedOf(row);
   }
+}
+
+async function loadFx(db: Queryable, organisation: string): Promise<FxTable> {
+  const quotes = await db.query<{ day: string; currency: string; rate: string }>(
+    `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`,
+    [organisation],
+  );
+  return new FxTable(
+    'USD',
+    quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })),
+  );
 }
 
 type ListedRow = Omit<ListedPrice, 'event' | 'withdrawnAt'> & { event: string; at: Date | null };

@@ -5,7 +5,7 @@
  * quantities and identity. Reading a block gives back the records exactly. Knows no SQL and no team.
  */
 import { formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
-import { assert } from '../../core/errors.js';
+import { assert, conflict } from '../../core/errors.js';
 import type { Charge, UsageRecord } from '../../core/usage.js';
 
 /** Records in a full block. Fixed, because a delivery's digest is taken over its blocks. */
@@ -222,9 +222,31 @@ function chargeOf(
   return charge;
 }
 
-/** The records of a block, in their order. */
+/** Stands for the number of records where they lie in an archive. */
+const ARCHIVED = 0xffffffff;
+
+/** What stands in a block's row while its records lie in an archive: the month that it is filed under. */
+export function archivedPayload(month: string): Buffer {
+  const sizes = Buffer.alloc(4);
+  sizes.writeUInt32LE(ARCHIVED, 0);
+  return Buffer.concat([sizes, Buffer.from(month)]);
+}
+
+/** How a message begins that says that records lie in an archive: work that met it is tried again when they are back. */
+export const ARCHIVED_WORDS = 'raw records are needed that lie in the archive';
+
+/** The number of records that a block holds, and of which group each is. */
+export function groupsOf(payload: Buffer): Uint32Array {
+  return new Uint32Array(copied(payload, 8 + payload.readUInt32LE(4), 4 * payload.readUInt32LE(0)));
+}
+
+/** The records of a block, in their order. @throws Failure conflict where they lie in an archive */
 export function decodeBlock(payload: Buffer): UsageRecord[] {
   const count = payload.readUInt32LE(0);
+  if (count === ARCHIVED) {
+    const month = payload.toString('utf8', 4);
+    throw conflict(`${ARCHIVED_WORDS}, of ${month}: read them back first (bursar archive restore ${month})`);
+  }
   const headLength = payload.readUInt32LE(4);
   const head = JSON.parse(payload.toString('utf8', 8, 8 + headLength)) as Head;
   const groupOf = new Uint32Array(copied(payload, 8 + headLength, 4 * count));

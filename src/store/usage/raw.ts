@@ -49,7 +49,7 @@ export class RawStore {
   /**
    * Allocates a delivery anew under the given rules; returns the (team, day)s that change, metered ones and billed
    * ones.
-   * Null where the delivery has gone (its bill was restated meanwhile).
+   * Null where the delivery has gone (its bill was restated meanwhile), or its records lie in the archive.
    */
   async reallocate(
     tx: Transaction,
@@ -59,11 +59,17 @@ export class RawStore {
     rules: RuleSet,
     trackedTags: readonly string[],
   ): Promise<{ days: TeamDay[]; metered: boolean; provider: string | null } | null> {
-    const [row] = await tx.query<{ scope: string | null; supplement: string | null; provider: string | null }>(
-      `select scope, supplement, provider from delivery where organisation = $1 and id = $2 for update`,
-      [organisation, delivery],
-    );
-    if (row === undefined) return null;
+    const [row] = await tx.query<{
+      scope: string | null;
+      supplement: string | null;
+      provider: string | null;
+      archived: boolean | null;
+    }>(`select scope, supplement, provider, archived from delivery where organisation = $1 and id = $2 for update`, [
+      organisation,
+      delivery,
+    ]);
+    // What is archived keeps the teams that it has, until it is read back.
+    if (row === undefined || row.archived === true) return null;
     const before = await tx.query<TeamDay>(
       `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
       [organisation, delivery],

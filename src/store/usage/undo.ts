@@ -204,7 +204,11 @@ class Undoing {
     const tags = await stores.organisations.trackedTags(tx, organisation);
     for (const { id, source: from } of restored) {
       const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
-      days.push(...(made?.days ?? []));
+      if (made === null)
+        throw conflict(
+          'this import cannot be undone: the bill that it replaced lies in the archive (bursar archive restore)',
+        );
+      days.push(...made.days);
       await refuseRepeats(tx, organisation, id);
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
       this.workItems.push(...(await supplementItems(tx, organisation, from, bill?.scope ?? '')));

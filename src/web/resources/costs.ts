@@ -180,7 +180,7 @@ export class CostsController {
     const { stores } = this.parts;
     const { principal } = caller;
     const spendQuery = questionOf(caller, query);
-    const { fx } = await stores.prices.book(stores.db, principal.organisation);
+    const fx = await stores.prices.fx(stores.db, principal.organisation);
     const spend = await stores.spend.spend(principal.organisation, spendQuery, fx);
     return withWarnings(stores, principal.organisation, spend, spendQuery, this.parts.clock.now());
   }

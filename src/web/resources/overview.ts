@@ -232,7 +232,7 @@ export class OverviewController {
     checkTeam(caller, budget.team);
     const asOf = await this.asOf(caller);
     const period = periodAt(budget, asOf);
-    const { fx } = await stores.prices.book(stores.db, organisation);
+    const fx = await stores.prices.fx(stores.db, organisation);
     const { points, unconverted, setAside } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
     const teams = await stores.budgets.teamsUnder(stores.db, organisation, budget.team);
     const unpriced = await unpricedOfBudget(stores.db, organisation, budget, teams, period);

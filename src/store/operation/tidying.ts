@@ -1,0 +1,47 @@
+/**
+ * What goes by age, of what nobody asks for any more (docs/reference/retention.md): work that is done, imports that left
+ * nothing, and rows that could not be read. What is asked for again begins anew.
+ *
+ * A row of work that is done says only that nothing is to do, which its absence says as well; who may be looked at and
+ * which connection was asked stay, as they are read from there.
+ */
+import { formatInstant, DAY_MS } from '../../core/time.js';
+import type { Queryable } from '../statements.js';
+
+const WORK_DAYS = 90;
+const IMPORT_DAYS = 400;
+
+/** Stages whose done rows are read: the teams that there are, and when a connection was asked. */
+const KEPT_STAGES = ['recommendation.make', 'fleet.collect'];
+
+export class TidyingStore {
+  /** @returns how many rows went, by table */
+  async tidy(db: Queryable, now: number): Promise<Readonly<Record<'work' | 'reject' | 'import', number>>> {
+    const before = (days: number): string => formatInstant(now - days * DAY_MS);
+    const gone = async (sql: string, parameters: readonly unknown[]): Promise<number> => {
+      const [row] = await db.query<{ gone: number }>(
+        `with gone as (${sql} returning 1) select count(*)::int as gone from gone`,
+        parameters,
+      );
+      return row?.gone ?? 0;
+    };
+    return {
+      work: await gone(
+        `delete from work where done >= wanted and parked_at is null and leased_until is null and woken_at < $1 and stage <> all($2::text[])`,
+        [before(WORK_DAYS), KEPT_STAGES],
+      ),
+      reject: await gone(
+        `delete from reject r using import i where i.organisation = r.organisation and i.id = r.import and i.imported_at < $1`,
+        [before(IMPORT_DAYS)],
+      ),
+      import: await gone(
+        `delete from import i where i.imported_at < $1 and i.price_statement is null and (i.accepted = 0 or i.undone_at is not null)
+           and not exists (select 1 from delivery v where v.organisation = i.organisation and v.import = i.id)
+           and not exists (select 1 from delivery_replaced v where v.organisation = i.organisation and v.import = i.id)
+           and not exists (select 1 from delivery_confirmed v where v.organisation = i.organisation and v.import = i.id)
+           and not exists (select 1 from reject r where r.organisation = i.organisation and r.import = i.id)`,
+        [before(IMPORT_DAYS)],
+      ),
+    };
+  }
+}
