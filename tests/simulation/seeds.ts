@@ -54,6 +54,7 @@ const LEAST: Readonly<Partial<Tally>> = {
   importsUndone: 0.3,
   corrections: 0.1,
   ownHoursRecounted: 2,
+  recordsArchived: 50,
   linesByLearnedRates: 1,
 };
 const ENOUGH_SEEDS = 100;

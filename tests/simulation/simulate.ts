@@ -21,6 +21,7 @@ import {
 import { applyWhatBillsTaught, learnedRatesHold } from './meter.js';
 import { giveFirstOrders, giveOrders, planInterference } from './person.js';
 import { everyDollarCountsOnce } from './counted-once.js';
+import { archivedMeanwhile } from './archiving.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
 import type { Tally } from './tally.js';
 import { MOST_LATE_MS, RECOMMEND, World, type Breakage, type Plan } from './world.js';
@@ -146,7 +147,7 @@ async function finish(world: World): Promise<void> {
   purchasesAreBounded(world, actions);
   await historiesAreWhole(world, actions);
   await nothingIsForgotten(world, actions);
-  await costsMatchTheCloud(world, until);
+  await archivedMeanwhile(world, () => costsMatchTheCloud(world, until));
   await world.ownMeter.booksMatch();
   await savingsMatchTheCloud(world, actions, until);
   await count(world, actions);

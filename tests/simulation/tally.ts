@@ -48,6 +48,8 @@ export interface Tally {
   corrections: number;
   undosRefused: number;
   ownHoursRecounted: number;
+  /** Raw records that went to an archive and came back. */
+  recordsArchived: number;
   /** Cost lines that a learned rate has priced. */
   linesByLearnedRates: number;
 }
@@ -87,6 +89,7 @@ export const newTally = (): Tally => ({
   corrections: 0,
   undosRefused: 0,
   ownHoursRecounted: 0,
+  recordsArchived: 0,
   linesByLearnedRates: 0,
 });
 
