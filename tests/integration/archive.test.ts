@@ -18,6 +18,7 @@ import {
 import { run } from '../../src/cli/program.js';
 import type { ArchivePlace } from '../../src/core/archive.js';
 import { DAY_MS } from '../../src/core/time.js';
+import { previewRules } from '../../src/store/cost/preview.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { localOf } from '../support/local.js';
@@ -129,9 +130,20 @@ describe('an archive', async () => {
   });
 
   it('keeps the teams of what it took, and says which work waits for records', async () => {
+    const preview = await previewRules(stores, 'default', [{ match: {}, team: 'other' }]);
     await rules('other');
     await stores.organisations.enqueueStale(db, 'default');
     await runner.drain();
+    const actual = await rows(
+      `select team, currency, sum(actual)::text as after from cost_day where actual is not null group by 1, 2 order by 1, 2`,
+    );
+    const told = preview.teams.filter((one) => one.after !== null && Number(one.after) !== 0);
+    expect(told.map(({ team, currency, after }) => [team, currency, Number(after)])).toEqual(
+      actual.map((one) =>
+        Object.values(one as object).map((value, at) => (at === 2 ? Number(value) : (value as string))),
+      ),
+    );
+    expect(new Set(told.map(({ team }) => team))).toEqual(new Set(['lab', 'other']));
     const teams = `select v.archived, array_agg(distinct u.team) as teams from usage_hour u join delivery v on v.id = u.delivery group by 1 order by 1`;
     expect(await rows(teams)).toEqual([
       { archived: true, teams: ['lab'] },

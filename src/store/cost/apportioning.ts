@@ -40,6 +40,7 @@ export class Apportioning {
   private readonly contexts = new Map<string, CostContext>();
   /** The times at which a final bill has taken the place of metered usage, by provider, account and sub-account. */
   private readonly billed = new Map<string, Interval[]>();
+  private readonly kept = new Set<string>();
   private tracked: readonly string[] = [];
 
   constructor(
@@ -66,12 +67,25 @@ export class Apportioning {
       [organisation],
     );
     const isFinal = new Map(bills.map(({ id, closed }) => [id, closed]));
-    for (const { source, id } of await stores.raw.deliveries(tx, organisation)) {
+    await this.keepArchived();
+    for (const { source, id, isArchived } of await stores.raw.deliveries(tx, organisation)) {
+      if (isArchived) continue;
       const bill = await this.billOf(id, isFinal.get(id) ?? true);
       for await (const records of stores.raw.records(tx, organisation, source, id)) await this.take(records, bill);
       await this.addUnmetered(bill);
     }
     return this.portions;
+  }
+
+  /** A day of which records lie in the archive keeps its teams: no rules move those. */
+  private async keepArchived(): Promise<void> {
+    const rows = await this.tx.query<{ day: string }>(
+      `select distinct to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour u
+       join delivery v on v.organisation = u.organisation and v.id = u.delivery and v.archived
+       where u.organisation = $1`,
+      [this.organisation],
+    );
+    for (const { day } of rows) this.kept.add(day);
   }
 
   private async billOf(id: string, isFinal: boolean): Promise<Bill> {
@@ -162,9 +176,10 @@ export class Apportioning {
     dimension: string,
   ): { readonly portions: Map<string, Portion>; readonly from: string; readonly to: string } {
     const [from = '', to = ''] = pair.split('\u0001');
-    const key = keyOf(from, formatDay(Math.floor(hour / DAY_MS)), dimension);
+    const day = formatDay(Math.floor(hour / DAY_MS));
+    const key = keyOf(from, day, dimension);
     const portions = this.portions.get(key) ?? new Map<string, Portion>();
-    this.portions.set(key, portions);
+    if (!this.kept.has(day)) this.portions.set(key, portions);
     return { portions, from, to };
   }
 

@@ -37,9 +37,12 @@ export class RawStore {
   }
 
   /** Every delivery that counts, for a recount. */
-  async deliveries(db: Queryable, organisation: string): Promise<{ source: string; id: string }[]> {
+  async deliveries(
+    db: Queryable,
+    organisation: string,
+  ): Promise<{ source: string; id: string; isArchived: boolean }[]> {
     return db.query(
-      `select v.source, v.id::text as id from delivery v where v.organisation = $1 and (v.supplement is null
+      `select v.source, v.id::text as id, v.archived is true as "isArchived" from delivery v where v.organisation = $1 and (v.supplement is null
          or exists (select 1 from delivery b where b.organisation = v.organisation and ${isBillOf('b', 'v')}))
        order by v.id`,
       [organisation],
