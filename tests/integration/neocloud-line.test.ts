@@ -1,14 +1,18 @@
 /**
  * Neoclouds through the line, from what runs to what it costs: two readings of the fleet are hours, the clouds' own
- * price lists price them. Servers answer as the clouds' public references say.
+ * price lists price them. Servers answer as the clouds' public references say. CoreWeave has no API of machines: its
+ * cluster is read by the Kubernetes connection.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
+import { provider as kubernetes } from '../../src/providers/kubernetes/kubernetes.js';
 import { provider as lambda } from '../../src/providers/lambda/lambda.js';
 import { provider as nebius } from '../../src/providers/nebius/nebius.js';
 import { provider as runpod } from '../../src/providers/runpod/runpod.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { enqueue } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
+import { coreweaveCluster, DEPLOYMENT, REGION, SKU } from '../support/coreweave-world.js';
 import { credentials, NebiusServer } from '../support/nebius-server.js';
 import { connectTo, lambdaInstance, lambdaServer, NOW, pod, runpodServer } from '../support/neocloud-worlds.js';
 import { HOUR } from '../support/records.js';
@@ -93,5 +97,42 @@ describe('an hour of machines at neoclouds', async () => {
       ['Nebius', `gpu-h100-sxm/${PRESET}`, '23.600000000', '0.000000'],
       ['Runpod', 'SECURE/NVIDIA H100 80GB HBM3', '5.380000000', '0.000000'],
     ]);
+  });
+});
+
+describe('a cluster at CoreWeave', async () => {
+  const SINCE = NOW - 14 * HOUR;
+  const connections = new Map<string, ProviderConnection>();
+  const bursar = await testBursar({ now: NOW, connections, targets: new FleetStore() });
+  const { db, stores, clock, runner } = bursar;
+  const api = await coreweaveCluster(SINCE);
+  afterAll(() => api.wire.close());
+  const connected = kubernetes.connect(
+    {
+      BURSAR_KUBERNETES_SERVER: api.wire.url,
+      BURSAR_KUBERNETES_TOKEN: 'token-for-reading',
+      BURSAR_KUBERNETES_ACT_TOKEN: 'token-for-acting',
+      BURSAR_KUBERNETES_PROVIDER: 'CoreWeave',
+      BURSAR_KUBERNETES_CLUSTER: 'inference',
+    },
+    clock,
+  );
+  if (connected === null) throw new Error('there is no connection');
+  const { name } = connected;
+  connections.set(name, connected);
+
+  it('is read with instance type, region and GPUs by the labels that CoreWeave sets', async () => {
+    await enqueue(db, 'default', [{ stage: 'fleet.collect', partition: name, key: `${name}/fleet` }]);
+    await runner.drain();
+    expect(await stores.work.parked('default')).toEqual([]);
+    const { targets, complete } = await connected.fleet!();
+    const h100 = { provider: 'CoreWeave', sku: SKU, region: REGION, gpuModel: 'H100', gpus: 8, term: null };
+    expect(complete).toBe(true);
+    expect(Object.fromEntries(targets.map((one) => [one.target, one]))).toMatchObject({
+      'node/g1a2b3c': { ...h100, state: 'running', knownAs: ['g1a2b3c', '10.202.192.7'] },
+      'node/c4d5e6f': { sku: 'cd-gp-a192-genoa', region: REGION, gpuModel: null, gpus: 0 },
+      'node-pool/h100': h100,
+      [DEPLOYMENT]: { provider: 'CoreWeave', gpuModel: 'H100', gpus: 4, replicas: { desired: 2, ready: 2 } },
+    });
   });
 });

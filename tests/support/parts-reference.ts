@@ -158,7 +158,7 @@ ${madeOf('what the providers declare', TEST)}
 
 Each cloud below can do what has an entry, and needs for it the permissions that stand there, in that cloud's own words. Give those of *reading* to the credentials for reading and those of
 *acting* to the credentials for acting; nothing else is asked for. \`bursar doctor\` shows which are granted, where the cloud can be asked. The variables are in
-[settings](settings.md#clouds). A cloud without usage of its own is metered from its readings.
+[settings](settings.md#clouds). A cloud without usage of its own is metered from its readings; so are the machines of AWS, whose own usage is of volumes and traffic alone.
 `;
 
 const READING: readonly (readonly [keyof ProviderAbilities, string])[] = [
@@ -190,14 +190,14 @@ function overview(providers: readonly Provider[]): string {
  */
 const HELD: Readonly<Record<string, string>> = {
   alibaba:
-    'Held against: requests by the official RPC client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups and the addresses after the models of the official SDK (ess20220222) and the page of endpoints; the questions about health and system events and what is read of the answers, field by field, against those of ecs20140526 7.11.6. Not held against an account.',
+    'Held against: requests by the official RPC client, signatures checked, replies written by hand after the API Reference; the settings of scaling groups and the addresses after the models of the official SDK (ess20220222) and the page of endpoints; the questions about health and system events and what is read of the answers, field by field, against those of ecs20140526 7.11.6; the question for the bill and what is read of it against those of bssopenapi20171214 4.1.1. Not held against an account.',
   aws: 'Held against: requests and replies by the official SDK, replies written by hand after the API references. By hand against moto 5.2 (0af643a5), behind a proxy that loses answers: reading instances, types, groups and their settings; stop, start and their rehearsals, with lost and throttled answers and the process killed in between; the policies of the page that connects AWS. Scaling groups (capacity, mixed policy there and back, a member replaced, protected members, suspended processes, their own policies), replacements from a launch template (also with a lost answer, without capacity, killed in between), volumes. A third time by a proxy that also takes from terminated instances what EC2 takes of them (address, names, network, groups, volumes, profile) and calls checks impaired; moto has no lack of capacity, no eventual consistency, no new cards after a stop and no refusal to stop a one-time spot instance. Prices, purchases, reserved instances, savings plans and the content of Cost Explorer were held against fakes alone. Not held against an account.',
   azure:
     "Held against: Microsoft's own SDK packages, which are made from the published OpenAPI documents (arm-compute 22.4.0, arm-network 33.5.0, arm-monitor 7.0.0, arm-authorization 9.0.0, arm-resourcegraph 4.2.1): every request, parameter, version, body and field that is read; the same holds for the server of the tests, which refuses what they do not have. Retail prices and the health table against the fields of their pages. Not held against an account.",
   fake: 'Held against: the contract that every cloud is held to.',
   gcp: "Held against: every request that can be sent and every field of a reply that is read, by Google's discovery documents (compute v1 of 2026-09-22, cloudbilling v1, cloudresourcemanager v3), and a server that keeps a small state, checks the signature and the scopes of each token and holds each request and reply against them. The words of the catalogue's SKUs are Google's SKU explorer's. Not held against an account.",
   kubernetes:
-    'Held against: the official client before a small API server in memory, which keeps resource versions, merge patches, preconditions and disruption budgets. Not held against a cluster.',
+    "Held against: the official client before a small API server in memory, which keeps resource versions, merge patches, preconditions and disruption budgets. CoreWeave: the reading of nodes and workloads that have the labels of CoreWeave's pages. Not held against a cluster.",
   lambda:
     "Held against: every request that can be sent, and every field, type and word of a reply or a failure that is read, by Lambda's OpenAPI document (Lambda Cloud API 1.10.0), and a server that keeps a small state and holds each request and answer against it. Which codes a refusal has, how long an ending takes and what a 429 looks like are in no document. Not held against an account.",
   matpool: 'Held against: tables and requests as the settings describe them. Not held against an account.',
