@@ -164,6 +164,8 @@ async function closeConnections(connections: ReadonlyMap<string, ProviderConnect
   await Promise.allSettled([...connections.values()].map((connection) => connection.close?.()));
 }
 
+type Limits = Pick<Config, 'databaseConnections' | 'readUrl' | 'statementSeconds' | 'stallSeconds' | 'standbyIsWhole'>;
+
 export interface ComposeOptions {
   /** False: the database is only looked at. */
   readonly migrate?: boolean;
@@ -180,7 +182,7 @@ export interface ComposeOptions {
   /** Whether the bundled example's company is there, where the database has it or gets it. */
   readonly example?: boolean;
   /** Absent: as the settings' defaults are. */
-  readonly limits?: Pick<Config, 'databaseConnections' | 'statementSeconds' | 'stallSeconds' | 'standbyIsWhole'>;
+  readonly limits?: Limits;
   /** What tells the embedded server's data folder from a copy of it. */
   readonly folder?: string | null;
 }
@@ -192,11 +194,15 @@ const logRestore = ({ because, refused }: Restored): void =>
 
 async function openStores(
   databaseUrl: string,
-  { databaseConnections, statementSeconds, standbyIsWhole }: NonNullable<ComposeOptions['limits']>,
+  { databaseConnections: connections, readUrl, statementSeconds, standbyIsWhole }: Limits,
   folder: string | null,
 ): Promise<Stores> {
-  const db = await Database.open(databaseUrl, databaseConnections, { statement: statementSeconds * 1000 });
-  return new Stores(db, new FleetStore(), { folder, standbyIsWhole });
+  const patience = { statement: statementSeconds * 1000 };
+  const db = await Database.open(databaseUrl, connections, patience);
+  const replica = readUrl === null ? null : { url: readUrl, connections, patience };
+  const stores = new Stores(db, new FleetStore(), { folder, standbyIsWhole }, replica);
+  await stores.reading.check();
+  return stores;
 }
 
 /** And notices a restore, before anything is done that a backup has approved. */
@@ -262,6 +268,7 @@ export async function compose(
     async close() {
       await Promise.allSettled([...telemetry, ...channels.values()].map((part) => part.close?.()));
       await closeConnections(connections);
+      await stores.reading.close();
       await db.close();
     },
   };

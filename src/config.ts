@@ -36,6 +36,13 @@ const schema = z.object({
         'PostgreSQL 15 or later (through a pooler: in session mode); absent: an embedded server in BURSAR_DATA_DIR',
       secret: true,
     }),
+  DATABASE_READ_URL: url(/^postgres(ql)?$/, 'a postgres:// URL')
+    .optional()
+    .meta({
+      description:
+        'A streaming read replica of DATABASE_URL, for questions about costs and for backtests; where it is behind, an answer says of when it is',
+      secret: true,
+    }),
   BURSAR_DATABASE_CONNECTIONS: z.coerce
     .number({ error: 'is not a number' })
     .int()
@@ -331,6 +338,8 @@ export const SETTINGS: readonly Setting[] = Object.entries(schema.shape).map(([n
 
 export interface Config {
   readonly databaseUrl: string | null;
+  /** A read replica of it. */
+  readonly readUrl: string | null;
   readonly redisUrl: string | null;
   readonly port: number;
   readonly host: string;
@@ -451,6 +460,7 @@ export function parseConfig(process: Environment): Config {
     admissionTls: admissionTlsOf(parsed.data),
     signIn: signInOf(parsed.data),
     databaseUrl: DATABASE_URL ?? null,
+    readUrl: parsed.data.DATABASE_READ_URL ?? null,
     redisUrl: REDIS_URL ?? null,
     port: parsed.data.PORT,
     host: parsed.data.HOST,

@@ -86,11 +86,13 @@ async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run):
   try {
     const policy = policyOf(policies, run.begun);
     const teams = asked === '*' ? await stores.policies.teams(stores.db, organisation) : asked;
+    // What vouches for a policy is read where nothing that is committed lacks.
+    const recorded = { ...stores, db: await stores.reading.whole() };
     return await backtestPolicy(
       { policy, params: document.params, document: document.name },
       teams,
       { from, to },
-      { historyOf: (team) => readHistory(stores, organisation, team, from, to), step: stepper(stores, run) },
+      { historyOf: (team) => readHistory(recorded, organisation, team, from, to), step: stepper(stores, run) },
     );
   } catch (error) {
     if (error instanceof Failure && error.kind !== 'unavailable')

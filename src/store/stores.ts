@@ -43,6 +43,7 @@ import { RawStore } from './usage/raw.js';
 import { RecommendationStore } from './policy/recommendations.js';
 import { ReconciliationStore } from './bill/reconciliation.js';
 import { RejectStore } from './usage/rejects.js';
+import { ReadSide, type ReplicaAddress } from './reading.js';
 import { ReportStore } from './report/reports.js';
 import { ResourceCostStore } from './cost/resources.js';
 import { ReservationPods } from './budget/reservation-pods.js';
@@ -127,6 +128,7 @@ export class Stores {
   readonly home: HomeStore;
   readonly tidying = new TidyingStore();
   readonly work: WorkTable;
+  readonly reading: ReadSide;
 
   /**
    * @param targets where recommendations' targets are; without it no recommendation becomes an action
@@ -136,7 +138,9 @@ export class Stores {
     readonly db: Database,
     readonly targets: TargetFinder = NO_TARGETS,
     home: HomeOptions = { folder: null, standbyIsWhole: false },
+    replica: ReplicaAddress | null = null,
   ) {
+    this.reading = new ReadSide(db, replica);
     this.home = new HomeStore(home);
     this.intake = new Intake(db, this.dimensions, this.counting);
     this.deliveries = new DeliveryStore(db);

@@ -15,7 +15,7 @@ import { Client } from 'pg';
 import { afterAll } from 'vitest';
 import { chooseRunAs, giveTo, runAs, spawnAs } from '../../src/store/embedded/user.js';
 
-const PROGRAMS = ['postgres', 'initdb', 'pg_ctl', 'pg_dump', 'pg_restore'];
+const PROGRAMS = ['postgres', 'initdb', 'pg_ctl', 'pg_dump', 'pg_restore', 'pg_basebackup'];
 const DEBIAN = '/usr/lib/postgresql';
 
 /** The folder that holds them all: newest version first; null: there is none. */
@@ -46,7 +46,15 @@ export interface PostgresServer {
   sql(database: string, text: string): Promise<void>;
   /** Stops it and has it go on from its journal, as after a backup: a new timeline begins. */
   recover(): Promise<void>;
+  /** A read replica that follows it. */
+  replica(): Promise<Replica>;
   readonly folder: string;
+}
+
+export interface Replica {
+  url(database: string): string;
+  sql(database: string, text: string): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export async function startPostgres(programs: string): Promise<PostgresServer> {
@@ -84,10 +92,29 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
     async run(program, args) {
       await promisify(execFile)(at(program), [...args], { env: { PATH: programs, LC_ALL: 'C' } });
     },
-    async sql(database, text) {
-      const client = new Client({ connectionString: url(database) });
-      await client.connect();
-      await client.query(text).finally(() => client.end());
+    sql: (database, text) => told(url(database), text),
+    async replica() {
+      const copy = path.join(folder, 'replica');
+      const from = `postgresql://bursar@127.0.0.1:${port}/postgres`;
+      await mkdir(copy, { mode: 0o700 });
+      await giveTo(way, copy);
+      const args = ['-D', copy, '-R', '-X', 'stream', '-c', 'fast', '-d', from];
+      const copied = await runAs(way, at('pg_basebackup'), args);
+      if (copied.failed) throw new Error(copied.output);
+      const own = await freePort();
+      const there = (database: string): string => `postgresql://bursar@127.0.0.1:${own}/${database}`;
+      const flags = ['fsync=off', `port=${own}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+      const follower = spawnAs(way, binaries.postgres, ['-D', copy, ...flags.flatMap((one) => ['-c', one])], {
+        stdio: 'ignore',
+      });
+      const ended = new Promise((resolve) => follower.once('exit', resolve));
+      const stopIt = async (): Promise<void> => {
+        follower.kill('SIGINT');
+        await ended;
+      };
+      afterAll(stopIt);
+      while (!(await answers(there('postgres'), true))) await pause(50);
+      return { url: there, sql: (database, text) => told(there(database), text), stop: stopIt };
     },
     async recover() {
       await stop();
@@ -99,14 +126,20 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
   };
 }
 
-/** Whether it takes writes: one that recovers does not yet. */
-async function answers(url: string): Promise<boolean> {
+async function told(url: string, text: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+/** Whether it takes writes, which one that recovers does not yet; of a replica, whether it can be asked. */
+async function answers(url: string, isReplica = false): Promise<boolean> {
   const client = new Client({ connectionString: url });
   client.on('error', () => undefined);
   try {
     await client.connect();
     const { rows } = await client.query<{ recovers: boolean }>(`select pg_is_in_recovery() as recovers`);
-    return rows[0]?.recovers === false;
+    return rows[0]?.recovers === isReplica;
   } catch {
     return false;
   } finally {

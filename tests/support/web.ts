@@ -14,6 +14,7 @@ import { plotter } from '../../src/rendering/plotter.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { Database, type Patience } from '../../src/store/database.js';
 import type { KeyRequest } from '../../src/store/access/keys.js';
+import type { ReplicaAddress } from '../../src/store/reading.js';
 import { Stores } from '../../src/store/stores.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import type { WebParts } from '../../src/web/parts.js';
@@ -54,12 +55,14 @@ export const NOW = MONDAY + 2 * 86_400_000;
 export async function testApi({
   connections,
   patience,
+  replica,
   through = async (url) => url,
   trustedProxies = [],
   ...given
 }: Partial<WebParts> & {
   readonly connections?: number;
   readonly patience?: Partial<Patience>;
+  readonly replica?: ReplicaAddress;
   /** Where the database is reached instead. */
   readonly through?: (url: string) => Promise<string>;
   readonly trustedProxies?: readonly string[];
@@ -67,7 +70,8 @@ export async function testApi({
   const databaseUrl = await through((await freshDatabase()).url);
   const api = {} as { -readonly [K in keyof TestApi]: TestApi[K] };
   beforeAll(async () => {
-    const stores = new Stores(await Database.open(databaseUrl, connections, patience));
+    const db = await Database.open(databaseUrl, connections, patience);
+    const stores = new Stores(db, undefined, undefined, replica);
     const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
     const policies = await loadParts<Policy>('policies', 'policy', () => []);
     const clock: Clock = { now: () => NOW };
@@ -113,6 +117,7 @@ export async function testApi({
   });
   afterAll(async () => {
     await api.app.close();
+    await api.stores.reading.close();
     await api.stores.db.close();
   });
   return api;

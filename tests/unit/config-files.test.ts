@@ -17,6 +17,7 @@ const file = (text: string): string => {
 it('takes every secret from a file, the parts’ own too', () => {
   const values: Record<string, string> = {
     DATABASE_URL: 'postgres://u:hush@db/bursar',
+    DATABASE_READ_URL: 'postgres://u:hush@replica/bursar',
     REDIS_URL: 'redis://:hushed@redis:6379',
     BURSAR_API_KEY: 'bursar_secret',
     BURSAR_OIDC_CLIENT_SECRET: 'a client’s',

@@ -28,10 +28,11 @@ import { bridgeBetween, gpuHoursText } from '../../core/report/spend.js';
 import { civilFromDays, DAY_MS, daysFromCivil, formatDay, localDays, parseDay } from '../../core/time.js';
 import type { ChargeCategory, Term } from '../../core/usage.js';
 import { valueOf, wholeOf } from '../../store/cost/spend-sums.js';
+import type { Queryable } from '../../store/database.js';
 import type { Lacking, Spend, SpendGroup, SpendGroups } from '../../store/cost/spend.js';
 import type { Stores } from '../../store/stores.js';
 
-type Needed = Pick<Stores, 'db' | 'spend' | 'anomalies' | 'organisations' | 'prices'>;
+type Needed = Pick<Stores, 'spend' | 'anomalies' | 'organisations' | 'prices'> & { readonly db: Queryable };
 
 /** Keys that costs are broken down by: days have series of their own. */
 export const BREAKDOWN_KEYS: readonly GroupKey[] = GROUP_KEYS.filter((key) => key !== 'day' && key !== 'month');
@@ -44,6 +45,8 @@ export interface CostSpan extends DaySpan {
 }
 
 export interface CostBreakdown {
+  /** Where a read replica answered that is behind: what was committed after this is not in it. */
+  readonly asOf?: string;
   readonly basis: Basis;
   readonly zone: string;
   readonly groupBy: readonly GroupKey[];
@@ -61,6 +64,8 @@ export interface CostBreakdown {
 }
 
 export interface CostBridge {
+  /** Where a read replica answered that is behind: what was committed after this is not in it. */
+  readonly asOf?: string;
   readonly basis: Basis;
   readonly zone: string;
   readonly now: CostSpan;
@@ -104,7 +109,7 @@ export async function costBreakdown(
   const before = compares ? spanBefore(span) : null;
   const fx = await stores.prices.fx(stores.db, organisation);
   const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
-    stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx);
+    stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, stores.db);
   const [now, old, daily, dailyBefore, anomalies] = await Promise.all([
     groupsOf(span, groupBy),
     before === null ? null : groupsOf(before, groupBy),
@@ -154,7 +159,7 @@ export async function costBridge(
   const before = spanBefore(span);
   const fx = await stores.prices.fx(stores.db, organisation);
   const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
-    stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table);
+    stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table, stores.db);
   const [now, old] = await Promise.all([cells(span, fx), cells(before, fx)]);
   const currencies = [...new Set([...now.groups, ...old.groups].map(({ currency }) => currency))].sort();
   return {

@@ -10,9 +10,12 @@ import { periodAt } from '../../core/budget/budget.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../../store/price/offers.js';
 import type { CurrentPrices } from '../../store/price/prices.js';
 import { jobsOfWindow } from '../../store/workload/recorded-jobs.js';
+import type { Queryable } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
 
-type Needs = Pick<Stores, 'db' | 'organisations' | 'views' | 'workloads' | 'budgets' | 'measurements' | 'prices'>;
+type Needs = Pick<Stores, 'organisations' | 'views' | 'workloads' | 'budgets' | 'measurements' | 'prices'> & {
+  readonly db: Queryable;
+};
 
 /** Hours before the window that its first views may look at. */
 const PAST_DAYS = 91;

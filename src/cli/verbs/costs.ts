@@ -100,7 +100,12 @@ function gapsText({ unpricedGpuHours, lacking }: CostBreakdown['now'], basis: st
   return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not in it (${name}): ${text}\n`).join('');
 }
 
-function breakdownText({ basis, groupBy, now, before, rows, rest }: CostBreakdown): string {
+/** Of an answer of a read replica that is behind. */
+const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
+  asOf === undefined ? '' : `As of ${asOf}: a read replica answers, and it is behind.\n`;
+
+function breakdownText(answer: CostBreakdown): string {
+  const { basis, groupBy, now, before, rows, rest } = answer;
   const cells = ({ currency, cost, before: old, change, share, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
     shortAmount(cost),
     shortAmount(old),
@@ -116,10 +121,11 @@ function breakdownText({ basis, groupBy, now, before, rows, rest }: CostBreakdow
   const sums = `Total (${basis}), ${spanText(now)}: ${totalText(now)}\n`;
   const old = before === null ? '' : `Total of the time before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
-  return `${table(titles, lines)}\n${sums}${old}${gapsText(now, basis, 'this time')}${before === null ? '' : gapsText(before, basis, 'the time before')}`;
+  return `${table(titles, lines)}\n${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this time')}${before === null ? '' : gapsText(before, basis, 'the time before')}`;
 }
 
-function bridgeText({ basis, now, before, bridges }: CostBridge): string {
+function bridgeText(answer: CostBridge): string {
+  const { basis, now, before, bridges } = answer;
   const parts = bridges.map(({ currency, bridge }) =>
     bridge === null
       ? `${currency}: nothing was recorded in one of the two times\n`
@@ -133,7 +139,7 @@ function bridgeText({ basis, now, before, bridges }: CostBridge): string {
         ),
   );
   const none = bridges.length === 0 ? 'Nothing was recorded in either time.\n' : '';
-  return `${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this time')}${gapsText(before, basis, 'the time before')}`;
+  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this time')}${gapsText(before, basis, 'the time before')}`;
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {

@@ -483,6 +483,8 @@ export interface CostSpan {
 }
 
 export interface CostBreakdown {
+  /** Where a read replica answered that is behind. */
+  readonly asOf?: string;
   readonly groupBy: readonly string[];
   readonly now: CostSpan;
   readonly before: CostSpan | null;

@@ -23,7 +23,7 @@ import { EFFECTS } from '../../core/report/bridge.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
-import { costQuery, lackingSchema, questionOf } from './costs.js';
+import { costQuery, lackingSchema, questionOf, shown, shownSchema } from './costs.js';
 
 const decimal = z.string().describe('Decimal string');
 const compare = z
@@ -96,6 +96,7 @@ const breakdownSchema = z
       .array(z.strictObject({ currency: z.string(), values: z.array(decimal.nullable()).readonly() }))
       .describe('The total of each day of the time before, from its first'),
     anomalies: z.array(anomalySchema).describe('Unusual days of the teams that were asked for, whatever the filters'),
+    ...shownSchema,
   })
   .meta({
     id: 'CostBreakdown',
@@ -165,6 +166,7 @@ const bridgeSchema = z
         }),
       )
       .describe('A currency each'),
+    ...shownSchema,
   })
   .meta({ id: 'CostBridge' });
 
@@ -199,6 +201,7 @@ const resourcesSchema = z
       }),
     ),
     more: z.int().describe('Resources that are not listed'),
+    ...shownSchema,
   })
   .meta({ id: 'CostResources' });
 
@@ -218,12 +221,14 @@ export class CostBreakdownController {
     @QueryInput(breakdownQuery) query: z.infer<typeof breakdownQuery>,
   ): Promise<CostBreakdown> {
     const { stores, clock } = this.parts;
-    return costBreakdown(stores, caller.principal.organisation, questionOf(caller, query), {
+    const { db, asOf } = await stores.reading.current();
+    const answer = await costBreakdown({ ...stores, db }, caller.principal.organisation, questionOf(caller, query), {
       compares: query.compare === 'before',
       limit: query.limit,
       last: query.span,
       now: clock.now(),
     });
+    return { ...answer, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/bridge', {
@@ -238,7 +243,16 @@ export class CostBreakdownController {
     @QueryInput(bridgeQuery) query: z.infer<typeof bridgeQuery>,
   ): Promise<CostBridge> {
     const { stores, clock } = this.parts;
-    return costBridge(stores, caller.principal.organisation, questionOf(caller, query), query.span, clock.now());
+    const { db, asOf } = await stores.reading.current();
+    const { organisation } = caller.principal;
+    const answer = await costBridge(
+      { ...stores, db },
+      organisation,
+      questionOf(caller, query),
+      query.span,
+      clock.now(),
+    );
+    return { ...answer, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/resources', {
@@ -255,8 +269,9 @@ export class CostBreakdownController {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const question = questionOf(caller, query);
-    const when = await spanAsked(stores, organisation, question, query.span, clock.now());
-    const all = await stores.resourceCosts.costs(stores.db, organisation, { ...question, ...when });
+    const { db, asOf } = await stores.reading.current();
+    const when = await spanAsked({ ...stores, db }, organisation, question, query.span, clock.now());
+    const all = await stores.resourceCosts.costs(db, organisation, { ...question, ...when });
     const totals = new Map<string, Decimal>();
     for (const { currency, cost } of all)
       if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
@@ -273,6 +288,7 @@ export class CostBreakdownController {
           gpuHours: parts === null ? null : gpuHoursText(parts),
         })),
       more: Math.max(0, all.length - query.limit),
+      ...shown(asOf),
     };
   }
 }

@@ -79,6 +79,16 @@ const querySchema = z.strictObject({
 
 const decimal = z.string().describe('Decimal string');
 
+/** Of an answer that a read replica gave. */
+export const shownSchema = {
+  asOf: z.iso
+    .datetime()
+    .optional()
+    .describe('Where a read replica answers that is behind: what was committed after this is not in it'),
+};
+export const shown = (asOf: Date | null): { readonly asOf?: string } =>
+  asOf === null ? {} : { asOf: asOf.toISOString() };
+
 /** Amounts, a currency each. */
 const amounts = z.array(z.strictObject({ currency: z.string(), cost: decimal })).readonly();
 
@@ -159,6 +169,7 @@ const answerSchema = z
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without: what is being priced, or may be counted twice'),
+    ...shownSchema,
     bills: z.array(billSchema).describe('For the basis actual: the bills of the time that was asked for'),
   })
   .meta({ id: 'Costs' });
@@ -176,12 +187,23 @@ export class CostsController {
   async costs(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
-  ): Promise<CostsAnswer> {
+  ): Promise<CostsAnswer & { readonly asOf?: string }> {
     const { stores } = this.parts;
     const { principal } = caller;
     const spendQuery = questionOf(caller, query);
-    const fx = await stores.prices.fx(stores.db, principal.organisation);
-    const spend = await stores.spend.spend(principal.organisation, spendQuery, fx);
-    return withWarnings(stores, principal.organisation, spend, spendQuery, this.parts.clock.now());
+    const { db, asOf } = await stores.reading.current();
+    const fx = await stores.prices.fx(db, principal.organisation);
+    const spend = await stores.spend.spend(principal.organisation, spendQuery, fx, db);
+    const { counting } = stores;
+    const answer = await withWarnings(
+      { db, counting },
+      principal.organisation,
+      spend,
+      spendQuery,
+      this.parts.clock.now(),
+    );
+    if (asOf === null) return answer;
+    const said = `a read replica answers, and it is behind: what was committed after ${asOf.toISOString()} is not in it`;
+    return { ...answer, warnings: [said, ...answer.warnings], ...shown(asOf) };
   }
 }

@@ -13,7 +13,7 @@ import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
 import { queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
 import { Views } from '../cost-views.js';
-import { code, day, decimal, money, percent, unknown } from '../format.js';
+import { code, day, decimal, instant, money, percent, unknown } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Picture, type Series } from '../picture.js';
@@ -78,6 +78,9 @@ function Answer({
         <InCurrency key={currency} answer={answer} question={question} currency={currency} />
       ))}
       {answer.rows.length === 0 ? null : <Rows answer={answer} question={question} />}
+      {answer.asOf === undefined ? null : (
+        <div class="warning">{say('gaps.as-of', { time: instant(answer.asOf) })}</div>
+      )}
       <Gaps span={answer.now} name={say('gaps.now')} />
       {answer.before === null ? null : <Gaps span={answer.before} name={say('gaps.before')} />}
     </>

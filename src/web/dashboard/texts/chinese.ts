@@ -347,6 +347,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'bridge.rest': '其他 {n} 项合计：',
   'bridge.none': '两个时段之一没有记录，无变化可解释。',
   'bridge.nothing': '两个时段均无记录。',
+  'gaps.as-of': '以上为 {time} 的数据：由只读副本提供，尚未追上主库。',
   'gaps.now': '以下不在上述合计中：',
   'gaps.before': '以下不在上一时段的合计中：',
   'gaps.unpriced': '{hours} GPU 小时未定价',

@@ -357,6 +357,7 @@ export const ENGLISH = {
   'bridge.rest': '{n} others together:',
   'bridge.none': 'Nothing was recorded in one of the two times: there is no change to explain.',
   'bridge.nothing': 'Nothing was recorded in either time.',
+  'gaps.as-of': 'These are the figures of {time}: a read replica answers, and it is behind.',
   'gaps.now': 'In none of these sums:',
   'gaps.before': 'In none of the sums of the time before:',
   'gaps.unpriced': '{hours} GPU-hours without a price',

@@ -1,0 +1,110 @@
+/**
+ * A read replica that streams from a real PostgreSQL: questions about costs are asked there, an answer of one that is
+ * behind says of when it is, and what is relied on is never read from it then.
+ */
+import { describe, expect, it, vi } from 'vitest';
+import { Database, migrate, type Queryable } from '../../src/store/database.js';
+import { ReadSide } from '../../src/store/reading.js';
+import { findPostgres, startPostgres } from '../support/postgres-server.js';
+import { testApi } from '../support/web.js';
+
+const programs = findPostgres();
+const NAME = 'a read replica';
+
+describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresql]` : NAME, async () => {
+  if (programs === null) return;
+  const server = await startPostgres(programs);
+  for (const name of ['bursar', 'another']) await server.sql('postgres', `create database ${name}`);
+  await migrate(server.url('bursar'));
+  const replica = await server.replica();
+  const address = { url: replica.url('bursar'), connections: 2 };
+  const api = await testApi({ through: async () => server.url('bursar'), replica: address });
+
+  const isReplica = async (db: Queryable): Promise<boolean> =>
+    (await db.query<{ recovers: boolean }>('select pg_is_in_recovery() as recovers'))[0]?.recovers === true;
+  interface Answer {
+    total: string | null;
+    warnings: string[];
+    asOf?: string;
+  }
+  const costs = async (): Promise<Answer> =>
+    (await api.call<Answer & Record<string, unknown>>('GET', '/v1/costs')).body;
+  const spend = (nanos: number) =>
+    api.stores.db.query(
+      `insert into cost_day (organisation, team, day, dimension, currency, records, accrued, actual)
+       select 'default', 'lab', '2026-10-05', id, 'USD', 1, $1, $1 from dimension`,
+      [nanos],
+    );
+
+  it('answers in the place of the database, and says no time while it has everything', async () => {
+    await api.stores.db.query(
+      `insert into dimension (organisation, key, kind, provider, category) values ('default', '\\x01', 'metered', 'AWS', 'Usage')`,
+    );
+    await spend(7);
+    await vi.waitFor(async () => {
+      const { db, asOf } = await api.stores.reading.current();
+      expect([await isReplica(db), asOf]).toEqual([true, null]);
+    });
+    expect(await isReplica(await api.stores.reading.whole())).toBe(true);
+    await vi.waitFor(async () => expect(await costs()).toMatchObject({ total: '7' }));
+  });
+
+  it('that is behind says of when its answers are, and is not asked what is relied on', async () => {
+    const { reading, db: primary } = api.stores;
+    await replica.sql('bursar', 'select pg_wal_replay_pause()');
+    await vi.waitFor(async () => {
+      const { db } = await reading.current();
+      const [row] = await db.query<{ state: string }>('select pg_get_wal_replay_pause_state() as state');
+      expect(row?.state).toBe('paused');
+    });
+    const [before] = await primary.query<{ now: Date }>('select now()');
+    await primary.query('update cost_day set accrued = 9, actual = 9');
+    const answer = await costs();
+    expect(answer.total).toBe('7');
+    expect(answer.warnings[0]).toContain(`what was committed after ${answer.asOf} is not in it`);
+    expect(Date.parse(answer.asOf ?? '')).toBeLessThanOrEqual(before?.now.getTime() ?? NaN);
+    for (const path of ['/v1/costs/breakdown', '/v1/costs/bridge', '/v1/costs/resources'])
+      expect((await api.call('GET', path)).body, path).toMatchObject({ asOf: answer.asOf });
+    const whole = await reading.whole(100);
+    expect(await isReplica(whole)).toBe(false);
+    expect(await whole.query('select actual::int as actual from cost_day')).toEqual([{ actual: 9 }]);
+    await replica.sql('bursar', 'select pg_wal_replay_resume()');
+    await vi.waitFor(async () => {
+      const { total, asOf } = await costs();
+      expect([total, asOf]).toEqual(['9', undefined]);
+    });
+  });
+
+  it('is refused where it is none, or one of another database', async () => {
+    const check = (url: string): Promise<void> => {
+      const side = new ReadSide(api.stores.db, { url, connections: 1 });
+      return side.check().finally(() => side.close());
+    };
+    await expect(check(server.url('bursar'))).rejects.toMatchObject({
+      kind: 'invalid',
+      problems: [{ path: 'DATABASE_READ_URL', message: 'is no replica: it takes writes itself' }],
+    });
+    await vi.waitFor(() =>
+      expect(check(replica.url('another'))).rejects.toMatchObject({
+        problems: [{ path: 'DATABASE_READ_URL', message: 'is a replica of another database' }],
+      }),
+    );
+  });
+
+  it('that has gone is answered for by the database', async () => {
+    await replica.stop();
+    const { db, asOf } = await api.stores.reading.current();
+    expect([await isReplica(db), asOf]).toEqual([false, null]);
+    expect((await costs()).total).toBe('9');
+    const late = new ReadSide(api.stores.db, address);
+    await late.check();
+    expect(await isReplica(await late.whole())).toBe(false);
+    await late.close();
+  });
+
+  it('is none where no address is given', async () => {
+    const db = await Database.open(server.url('bursar'), 1);
+    expect((await new ReadSide(db).current()).db).toBe(db);
+    await db.close();
+  });
+});
