@@ -88,7 +88,7 @@ export class ReadSide {
 
   /** Where the database is by now, and how far the replica is; null: there is none, or it cannot be told. */
   private async asked(): Promise<{ replica: Database; position: string; state: State } | null> {
-    const replica = await this.opened();
+    const replica = await this.opened().catch(() => null);
     if (replica === null) return null;
     try {
       const [row] = await this.primary.query<{ position: string }>(
@@ -145,10 +145,13 @@ async function identityOf(db: Queryable): Promise<Identity> {
   return row ?? { recovering: false, system: '', database: '' };
 }
 
-/** Whether it has all before a position of the write-ahead log, and when what it has last was committed. */
+/**
+ * Whether it has all before a position of the write-ahead log, and when what it has last was committed. One that has
+ * been promoted is no replica any more, and says neither.
+ */
 async function stateOf(replica: Queryable, position: string): Promise<State> {
   const [row] = await replica.query<State>(
-    `select pg_last_wal_replay_lsn() >= $1::pg_lsn as has, pg_last_xact_replay_timestamp() as at`,
+    `select pg_last_wal_replay_lsn() >= $1::pg_lsn as has, pg_last_xact_replay_timestamp() as at where pg_is_in_recovery()`,
     [position],
   );
   return row ?? { has: null, at: null };

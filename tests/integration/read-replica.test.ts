@@ -91,6 +91,13 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     );
   });
 
+  it('that was promoted is asked no more', async () => {
+    await replica.sql('bursar', 'select pg_promote()');
+    const { db, asOf } = await api.stores.reading.current();
+    expect([db === api.stores.db, asOf]).toEqual([true, null]);
+    expect(await api.stores.reading.whole()).toBe(api.stores.db);
+  });
+
   it('that has gone is answered for by the database', async () => {
     await replica.stop();
     const { db, asOf } = await api.stores.reading.current();
