@@ -197,7 +197,7 @@ const HELD: Readonly<Record<string, string>> = {
   fake: 'Held against: the contract that every cloud is held to.',
   gcp: "Held against: every request that can be sent and every field of a reply that is read, by Google's discovery documents (compute v1 of 2026-09-22, cloudbilling v1, cloudresourcemanager v3), and a server that keeps a small state, checks the signature and the scopes of each token and holds each request and reply against them. The words of the catalogue's SKUs are Google's SKU explorer's. Not held against an account.",
   kubernetes:
-    "Held against: the official client before a small API server in memory, which keeps resource versions, merge patches, preconditions and disruption budgets. CoreWeave: the reading of nodes and workloads that have the labels of CoreWeave's pages. Not held against a cluster.",
+    "Held against: the official client before a small API server in memory, which keeps resource versions, merge patches, preconditions and disruption budgets. CoreWeave: the same server with nodes that have the labels of CoreWeave's pages, from the reading to the cost by a list of one's own, and an idle Deployment scaled to none and back. Not held against a cluster.",
   lambda:
     "Held against: every request that can be sent, and every field, type and word of a reply or a failure that is read, by Lambda's OpenAPI document (Lambda Cloud API 1.10.0), and a server that keeps a small state and holds each request and answer against it. Which codes a refusal has, how long an ending takes and what a 429 looks like are in no document. Not held against an account.",
   matpool: 'Held against: tables and requests as the settings describe them. Not held against an account.',
