@@ -17,8 +17,9 @@ import {
 } from '../../core/bill/reconciliation.js';
 import type { Component } from '../../core/price/price.js';
 import { DAY_MS, formatInstant, type Interval } from '../../core/time.js';
-import { isOfMachine } from '../../core/usage.js';
-import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { isOfMachine, type UsageRecord } from '../../core/usage.js';
+import { countedRecords } from '../usage/block.js';
+import { meteredBlocks, readSeen } from '../usage/reading.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import type { OrganisationStore } from '../access/organisation.js';
@@ -60,7 +61,7 @@ export interface StoredThreshold {
 
 /** Of a source's blocks so many at a time, and so many in all, are looked at for what a resource is. */
 const PAGE_BLOCKS = 6;
-const MOST_PAGES = 10;
+const MOST_BLOCKS = 60;
 
 const ROW = [
   'organisation',
@@ -265,38 +266,26 @@ export class ReconciliationStore {
     from: number,
     to: number,
   ): Promise<Map<string, CellKey>> {
-    const found = new Map<string, CellKey>();
-    let last: { source: string; delivery: string; no: number } | null = null;
-    for (let page = 0; page < MOST_PAGES && found.size < resources.size; page++) {
-      const blocks: (StoredBlock & { source: string; delivery: string; no: number })[] = await tx.query(
-        `select b.source, b.delivery::text as delivery, b.no, b.payload, b.set_aside from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
-         where b.organisation = $1 and b.first_start < $3 and b.last_end >= $2 and ($4::bigint is null or (b.delivery, b.no, b.source) < ($4, $5::int, $6::text))
-         order by b.delivery desc, b.no desc, b.source desc limit ${PAGE_BLOCKS}`,
-        [
-          organisation,
-          formatInstant(from),
-          formatInstant(to),
-          last?.delivery ?? null,
-          last?.no ?? null,
-          last?.source ?? null,
-        ],
-      );
-      for (const block of blocks) {
-        for (const record of countedRecords(block)) {
-          if (
-            record.charge === null &&
-            record.resource !== null &&
-            resources.has(record.resource) &&
-            // What a machine sends does not tell what it is.
-            (isOfMachine(record) || record.storageMib !== null) &&
-            record.start < to &&
-            record.end >= from
-          )
-            found.set(`${record.provider} ${record.resource}`, record);
-        }
+    const found = new Map<string, UsageRecord>();
+    const seen = await meteredBlocks(tx, organisation, { start: from, end: to }, MOST_BLOCKS);
+    for await (const block of readSeen(tx, organisation, seen, PAGE_BLOCKS)) {
+      const isAll = found.size >= resources.size;
+      if (isAll && [...found.values()].every(({ start }) => start >= block.lastEnd.getTime())) break;
+      for (const record of countedRecords(block)) {
+        if (
+          record.charge !== null ||
+          record.resource === null ||
+          !resources.has(record.resource) ||
+          // What a machine sends does not tell what it is.
+          (!isOfMachine(record) && record.storageMib === null) ||
+          record.start >= to ||
+          record.end < from
+        )
+          continue;
+        const name = `${record.provider} ${record.resource}`;
+        const known = found.get(name);
+        if (known === undefined || isNewer(record, known)) found.set(name, record);
       }
-      last = blocks.at(-1) ?? null;
-      if (blocks.length < PAGE_BLOCKS) break;
     }
     return found;
   }
@@ -452,3 +441,7 @@ function rowValues(row: VarianceRow): (string | bigint | null)[] {
 /** Of words that need no quotes. */
 const arrayText = (words: readonly string[]): string => `{${words.join(',')}}`;
 const bigintOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
+
+/** Of two records which is the later one; the same in whatever order they are read. */
+const isNewer = (one: UsageRecord, other: UsageRecord): boolean =>
+  one.start !== other.start ? one.start > other.start : one.end !== other.end ? one.end > other.end : one.id > other.id;

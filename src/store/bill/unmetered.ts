@@ -8,7 +8,8 @@ import { MeteredResources, SetAside, type UnmeteredLine } from '../../core/bill/
 import { formatDecimal } from '../../core/decimal.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import { DAY_MS, dayOf, formatInstant } from '../../core/time.js';
-import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { countedRecords } from '../usage/block.js';
+import { meteredBlocks, readSeen } from '../usage/reading.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import { enqueue } from '../work.js';
 import { namesOf, rollupOf, type TeamDay } from './counting.js';
@@ -39,30 +40,14 @@ export class UnmeteredStore {
 
   /** The resources that metered usage within [from, to) names; null where there is too much of it to be read. */
   async metered(tx: Queryable, organisation: string, from: number, to: number): Promise<MeteredResources | null> {
-    const source = `from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
-       where b.organisation = $1 and b.first_start < $3 and b.last_end >= $2`;
-    const range = [organisation, formatInstant(from), formatInstant(to)];
-    const [all] = await tx.query<{ records: string }>(
-      `select coalesce(sum(b.records), 0)::text as records ${source}`,
-      range,
-    );
-    if (Number(all?.records) > MOST_RECORDS) return null;
+    const seen = await meteredBlocks(tx, organisation, { start: from, end: to });
+    if (seen.reduce((sum, { records }) => sum + records, 0) > MOST_RECORDS) return null;
     const metered = new MeteredResources();
-    let last: { source: string; delivery: string; no: number } | undefined;
-    for (;;) {
-      const blocks: (StoredBlock & { source: string; delivery: string; no: number })[] = await tx.query(
-        `select b.source, b.delivery::text as delivery, b.no, b.payload, b.set_aside ${source}
-           and ($4::bigint is null or (b.delivery, b.no, b.source) < ($4, $5::int, $6::text))
-         order by b.delivery desc, b.no desc, b.source desc limit ${PAGE_BLOCKS}`,
-        [...range, last?.delivery ?? null, last?.no ?? null, last?.source ?? null],
-      );
-      for (const block of blocks)
-        for (const record of countedRecords(block).filter(({ charge }) => charge === null))
-          for (let day = dayOf(record.start); day <= Math.max(record.start, record.end - 1); day += DAY_MS)
-            metered.add(meterOf(record), day, record.resource);
-      last = blocks.at(-1);
-      if (blocks.length < PAGE_BLOCKS) return metered;
-    }
+    for await (const block of readSeen(tx, organisation, seen, PAGE_BLOCKS))
+      for (const record of countedRecords(block).filter(({ charge }) => charge === null))
+        for (let day = dayOf(record.start); day <= Math.max(record.start, record.end - 1); day += DAY_MS)
+          metered.add(meterOf(record), day, record.resource);
+    return metered;
   }
 
   /** Keeps the lines of a bill that count; enqueues the days on which that changes. */

@@ -12,6 +12,7 @@ import { formatInstant, parseDay, startOfLocalDay, type Interval } from '../../c
 import type { OrganisationStore } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { blocksOf } from '../usage/reading.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import { dimensionsOf } from './spend-filters.js';
 import { dimensionSums } from './spend-sums.js';
@@ -21,13 +22,6 @@ const PAGE_BLOCKS = 16;
 /** Some seconds of reading. */
 const MOST_RECORDS = 4_000_000;
 const MOST_GROUPS = 100_000;
-
-interface BlockRow extends StoredBlock {
-  source: string;
-  delivery: string;
-  no: number;
-  records: number;
-}
 
 export class ResourceCostStore {
   constructor(
@@ -66,7 +60,7 @@ export class ResourceCostStore {
       await this.organisations.trackedTags(db, organisation),
     );
     const teams = new Set(sums.map(({ team }) => team));
-    for await (const block of blocksOf(db, organisation, [...teams], ids, span)) {
+    for await (const block of blocksAbout(db, organisation, [...teams], ids, span)) {
       for (const record of countedRecords(block)) {
         if (record.start >= span.end || record.end < span.start) continue;
         const { cell } = grouping.groupOf(record);
@@ -80,7 +74,7 @@ export class ResourceCostStore {
 }
 
 /** Blocks with records of some teams' dimensions within a time. */
-async function* blocksOf(
+async function* blocksAbout(
   db: Queryable,
   organisation: string,
   teams: readonly string[],
@@ -96,23 +90,12 @@ async function* blocksOf(
     )
   ).map(({ delivery }) => delivery);
   let read = 0;
-  for (let last: BlockRow | undefined; ; ) {
-    const page: BlockRow[] = await db.query<BlockRow>(
-      `select source, delivery::text as delivery, no, records, payload, set_aside from block
-       where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3
-         and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
-       order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
-      [organisation, deliveries, ...times, last?.source ?? null, last?.delivery ?? null, last?.no ?? null],
-    );
-    for (const block of page) {
-      read += block.records;
-      if (read > MOST_RECORDS)
-        throw invalid('the question about costs has problems', [
-          { path: 'from', message: `more than ${MOST_RECORDS} records lie in this time: ask for fewer days` },
-        ]);
-      yield block;
-    }
-    last = page.at(-1);
-    if (page.length < PAGE_BLOCKS) return;
+  for await (const block of blocksOf(db, organisation, deliveries, { start, end }, PAGE_BLOCKS)) {
+    read += block.records;
+    if (read > MOST_RECORDS)
+      throw invalid('the question about costs has problems', [
+        { path: 'from', message: `more than ${MOST_RECORDS} records lie in this time: ask for fewer days` },
+      ]);
+    yield block;
   }
 }

@@ -12,7 +12,8 @@ import type { Grouping } from '../../core/cost/rollup.js';
 import type { BillEvidence, TargetUsage } from '../../core/saving/bill.js';
 import { formatInstant, hourOf, type Interval } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
-import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { countedRecords } from '../usage/block.js';
+import { blocksOf } from '../usage/reading.js';
 import { aboutOf } from '../bill/reconciliation.js';
 import type { Queryable } from '../database.js';
 
@@ -20,12 +21,6 @@ const ABOUT = aboutOf('delivery');
 
 /** Blocks that are decoded at a time: about 100,000 records. */
 const PAGE_BLOCKS = 6;
-
-interface BlockRow extends StoredBlock {
-  source: string;
-  delivery: string;
-  no: number;
-}
 
 export class SavingEvidence {
   /** Every raw record of a team within an interval that bears on some actions; nothing is read where it is empty. */
@@ -128,25 +123,8 @@ export class SavingEvidence {
       [organisation, team, formatInstant(hourOf(start)), formatInstant(end)],
     );
     const ids = deliveries.map(({ delivery }) => delivery);
-    for (let last: BlockRow | undefined; ids.length > 0; ) {
-      const page: BlockRow[] = await db.query<BlockRow>(
-        `select source, delivery::text as delivery, no, payload, set_aside from block
-         where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
-         order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
-        [
-          organisation,
-          ids,
-          formatInstant(start),
-          formatInstant(end),
-          last?.source ?? null,
-          last?.delivery ?? null,
-          last?.no ?? null,
-        ],
-      );
-      for (const block of page) yield { source: block.source, records: countedRecords(block) };
-      last = page.at(-1);
-      if (page.length < PAGE_BLOCKS) return;
-    }
+    for await (const block of blocksOf(db, organisation, ids, { start, end }, PAGE_BLOCKS))
+      yield { source: block.source, records: countedRecords(block) };
   }
 
   /**

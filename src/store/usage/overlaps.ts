@@ -10,7 +10,8 @@ import { formatInstant } from '../../core/time.js';
 import type { Group } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
-import { countedRecords, type StoredBlock } from './block.js';
+import { countedRecords } from './block.js';
+import { meteredBlocks, readSeen } from './reading.js';
 
 interface Held {
   /** Of what is stored. */
@@ -160,29 +161,19 @@ const PAGE_BLOCKS = 16;
 /** Overlaps among what is stored and counts since an instant. */
 export async function storedOverlaps(db: Queryable, organisation: string, since: number): Promise<Overlaps> {
   const byResource = new Map<string, Held[]>();
-  for (let last: (StoredBlock & { delivery: string; no: number; source: string }) | undefined; ; ) {
-    const page: (StoredBlock & { delivery: string; no: number; source: string })[] = await db.query(
-      `select b.source, b.delivery::text as delivery, b.no, b.payload, b.set_aside from block b
-       join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
-       where b.organisation = $1 and b.last_end >= $2 and ($3::text is null or (b.source, b.delivery, b.no) > ($3, $4::bigint, $5::int))
-       order by b.source, b.delivery, b.no limit ${PAGE_BLOCKS}`,
-      [organisation, formatInstant(since), last?.source ?? null, last?.delivery ?? null, last?.no ?? null],
-    );
-    for (const block of page)
-      for (const { id, provider, resource, start, end, gpuParts } of countedRecords(block)) {
-        if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start || end <= since) continue;
-        const name = `${provider} ${resource}`;
-        const held = byResource.get(name);
-        if (held === undefined) byResource.set(name, [{ source: block.source, id, start, end }]);
-        else held.push({ source: block.source, id, start, end });
-      }
-    last = page.at(-1);
-    if (page.length < PAGE_BLOCKS) break;
-  }
+  const seen = await meteredBlocks(db, organisation, { start: since, end: Infinity });
+  for await (const block of readSeen(db, organisation, seen, PAGE_BLOCKS))
+    for (const { id, provider, resource, start, end, gpuParts } of countedRecords(block)) {
+      if (resource === null || gpuParts === null || gpuParts <= 0 || end <= start || end <= since) continue;
+      const name = `${provider} ${resource}`;
+      const held = byResource.get(name);
+      if (held === undefined) byResource.set(name, [{ source: block.source, id, start, end }]);
+      else held.push({ source: block.source, id, start, end });
+    }
   const overlaps = new Overlaps();
   for (const [name, held] of byResource) {
     let longest: Held | null = null;
-    for (const one of held.sort((a, b) => a.start - b.start)) {
+    for (const one of held.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1))) {
       if (longest !== null && one.start < longest.end && (one.id !== longest.id || one.source !== longest.source)) {
         overlaps.found.set(name, [longest, one]);
         break;

@@ -9,6 +9,7 @@ import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../core/wor
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../../core/time.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { blocksOf } from '../usage/reading.js';
 import type { Queryable } from '../database.js';
 
 /** What began or was said longer ago is not counted: it has to be said anew. */
@@ -22,12 +23,6 @@ interface Counted {
   readonly one: WorkloadView;
   readonly work: JobWork;
   readonly runs: MeteredRun[];
-}
-
-interface BlockRow extends StoredBlock {
-  source: string;
-  delivery: string;
-  no: number;
 }
 
 export class JobUsage {
@@ -95,35 +90,7 @@ export class JobUsage {
     );
     for (let first = 0; first < deliveries.length; first += DELIVERIES_AT_A_TIME) {
       const ids = deliveries.slice(first, first + DELIVERIES_AT_A_TIME).map(({ delivery }) => delivery);
-      yield* this.blocksOf(db, organisation, ids, since, asOf);
-    }
-  }
-
-  private async *blocksOf(
-    db: Queryable,
-    organisation: string,
-    deliveries: readonly string[],
-    since: number,
-    asOf: number,
-  ): AsyncGenerator<StoredBlock> {
-    for (let last: BlockRow | undefined; ; ) {
-      const page: BlockRow[] = await db.query<BlockRow>(
-        `select source, delivery::text as delivery, no, payload, set_aside from block
-         where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
-         order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
-        [
-          organisation,
-          deliveries,
-          formatInstant(since),
-          formatInstant(asOf),
-          last?.source ?? null,
-          last?.delivery ?? null,
-          last?.no ?? null,
-        ],
-      );
-      yield* page;
-      last = page.at(-1);
-      if (page.length < PAGE_BLOCKS) return;
+      yield* blocksOf(db, organisation, ids, { start: since, end: asOf }, PAGE_BLOCKS);
     }
   }
 }
