@@ -51,6 +51,7 @@ import { StatedLists1764000000060 } from './0060-stated-lists.js';
 import { AnsweringSince1764000000062 } from './0062-answering-since.js';
 import { MeasuredGpus1764000000063 } from './0063-measured-gpus.js';
 import { PausedSince1764000000065 } from './0065-paused-since.js';
+import { MergedDeliveries1764000000066 } from './0066-merged-deliveries.js';
 import { DatabaseHome1764000000068 } from './0068-database-home.js';
 import { Archive1764000000069 } from './0069-archive.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
@@ -108,6 +109,7 @@ export const migrations = [
   AnsweringSince1764000000062,
   MeasuredGpus1764000000063,
   PausedSince1764000000065,
+  MergedDeliveries1764000000066,
   DatabaseHome1764000000068,
   Archive1764000000069,
   AuditStream1764000000074,

@@ -19,6 +19,8 @@
  *                                             enqueues cost.price, cost.rollup
  *   usage.allocate       allocate.ts          assigns history anew when the rules change
  *                                             enqueues cost.price, cost.rollup
+ *   usage.merge          merge.ts             keeps a settled day's small deliveries as one
+ *                                             enqueues itself
  *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
  *                                             enqueues cost.rollup; itself, where a run changes many days
  *   bill.settle          settle-bills.ts      makes bills final whose settling time is over
@@ -92,6 +94,7 @@ import { rollupStage } from './rollup.js';
 import { sendAuditStage } from './send-audit.js';
 import { shareStage } from './share.js';
 import { settleBillsStage } from './settle-bills.js';
+import { mergeStage } from './merge.js';
 import type { Stage } from './stage.js';
 import { verifyStage } from './verify.js';
 import { evaluateBudgetStage } from './evaluate-budget.js';
@@ -123,6 +126,7 @@ export function makeLine(
     collectPricesStage(stores, connections),
     collectUsageStage(stores, connections),
     allocateStage(organisations, raw, counting),
+    mergeStage(stores.merging),
     priceStage(organisations, prices, costs, learnedRates, counting),
     settleBillsStage(counting),
     rollupStage(stores),

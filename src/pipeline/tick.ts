@@ -13,6 +13,7 @@ import { WatchedParts } from '../core/watched.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
 import { SETTLE } from '../store/bill/counting.js';
+import { mergeItem } from '../store/usage/merging.js';
 import { enqueue, ENQUEUED_CHANNEL, type DuePartition, type WorkItem } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
@@ -152,10 +153,11 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Every budget's current period, those that have ended since, and deliveries that were allocated under older rules.
+   * Every budget's current period, those that have ended since, sources with small deliveries, and deliveries that were
+   * allocated under older rules.
    */
   private async enqueueByCalendar(now: number): Promise<void> {
-    const { db, budgets, organisations } = this.stores;
+    const { db, budgets, organisations, merging } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
       const all = await budgets.list(db, organisation);
@@ -169,6 +171,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
         ...(await budgets.ended(db, organisation, asOf)),
         // Bills settle by time; and what an older process took in beside this one is in no claim yet.
         SETTLE,
+        ...(await merging.sources(db, organisation)).map((source) => mergeItem(source)),
       ]);
       await organisations.enqueueStale(db, organisation);
     }

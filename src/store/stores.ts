@@ -35,6 +35,7 @@ import { LeaseStore } from './workload/leases.js';
 import { LearnedRateStore } from './price/learned-rates.js';
 import { MeasuredStore } from './fleet/measured.js';
 import { MeasurementStore } from './workload/measurements.js';
+import { MergeStore } from './usage/merging.js';
 import { OrganisationStore } from './access/organisation.js';
 import { PolicyStore } from './policy/policies.js';
 import { PriceStore } from './price/prices.js';
@@ -74,6 +75,7 @@ export class Stores {
   readonly raw: RawStore;
   readonly prices: PriceStore;
   readonly organisations = new OrganisationStore();
+  readonly merging = new MergeStore(this.organisations);
   readonly costs: CostStore;
   readonly resourceCosts = new ResourceCostStore(this.organisations, this.dimensions);
   readonly costViews = new CostViewStore();

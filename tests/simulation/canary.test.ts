@@ -65,6 +65,16 @@ const neverChecks = ({ intake }: Stores): void => {
   seen.seenHours = async (...asked) => Object.assign(await seenHours.apply(seen, asked), { check: () => 'repeated' });
 };
 
+/** Merges small deliveries, and does something of its own to what was made of them. */
+function afterMerging(merging: Stores['merging'], sql: string): void {
+  const { merge } = merging;
+  merging.merge = async (tx, organisation, ...asked) => {
+    const next = await merge.call(merging, tx, organisation, ...asked);
+    await tx.query(sql, [organisation]);
+    return next;
+  };
+}
+
 interface Canary {
   readonly what: string;
   /** Reasons of the guard that it does not see. */
@@ -258,6 +268,22 @@ const CANARIES: readonly Canary[] = [
     what: 'an intake that remembers what was rolled back',
     law: /and the books say/,
     breakage: { stores: neverChecks },
+  },
+  {
+    what: 'a merging that forgets by what records are known',
+    law: /and the books say/,
+    breakage: {
+      stores: ({ merging }) =>
+        afterMerging(merging, `delete from usage_id where organisation = $1 and members is not null`),
+    },
+  },
+  {
+    what: 'a merging that lets count again what a later statement has set aside',
+    law: /the company's own meter makes/,
+    breakage: {
+      stores: ({ merging }) =>
+        afterMerging(merging, `update block set set_aside = '{}' where organisation = $1 and members is not null`),
+    },
   },
   {
     what: 'a ledger that forgets what was still spent',

@@ -22,7 +22,7 @@ const APPEND_ONLY = [
 const SETUP = `
 create function only_added() returns trigger language plpgsql as $$
 begin
-  if tg_table_name = 'usage_id' and tg_op = 'DELETE' and coalesce(current_setting('simulation.undoes', true), '') = 'on' then return null; end if;
+  if tg_table_name = 'usage_id' and coalesce(current_setting('simulation.undoes', true), '') = 'on' then return null; end if;
   if coalesce(current_setting('simulation.forgets', true), '') <> 'on' then raise exception 'append-only: % of %', tg_op, tg_table_name; end if;
   return null;
 end $$;
@@ -37,7 +37,10 @@ begin
   delete from organisation where id = gone;
 end $$;`;
 
-/** Within the transaction an import may be taken back: what it was known by goes with it. */
+/**
+ * Within the transaction an import may be taken back: what it was known by goes with it. And small deliveries may be
+ * merged: what they were known by moves.
+ */
 export async function mayUndo(tx: Transaction): Promise<void> {
   await tx.query(`select set_config('simulation.undoes', 'on', true)`);
 }

@@ -159,6 +159,7 @@ export class OwnMeter {
     const others = this.sent.filter((other) => other !== one);
     const ids = new Set(one.records.map(({ id }) => id));
     const isBuiltOn = others.some(({ records }) => records.some(({ corrects = '' }) => ids.has(corrects)));
+    const isMerged = await this.isMerged(one.import);
     const isRefused = await world.db
       .transaction(async (tx) => {
         await mayUndo(tx);
@@ -176,8 +177,18 @@ export class OwnMeter {
     if (isRefused) world.tally.undosRefused += 1;
     else {
       world.tally.importsUndone += 1;
+      if (isMerged) world.tally.undoneOfMerged += 1;
       this.sent = others;
     }
+  }
+
+  private async isMerged(id: string): Promise<boolean> {
+    const { db, organisation } = this.world;
+    const found = await db.query(
+      `select 1 from delivery where organisation = $1 and members @> jsonb_build_array(jsonb_build_object('import', $2::bigint))`,
+      [organisation, id],
+    );
+    return found.length > 0;
   }
 
   async booksMatch(): Promise<void> {

@@ -55,6 +55,8 @@ const LEAST: Readonly<Partial<Tally>> = {
   corrections: 0.1,
   ownHoursRecounted: 2,
   recordsArchived: 50,
+  portionsMerged: 1,
+  undoneOfMerged: 0.01,
   linesByLearnedRates: 1,
 };
 const ENOUGH_SEEDS = 100;

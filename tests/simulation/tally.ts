@@ -50,6 +50,9 @@ export interface Tally {
   ownHoursRecounted: number;
   /** Raw records that went to an archive and came back. */
   recordsArchived: number;
+  /** Portions of small deliveries that were kept as one, and imports that were taken back out of such. */
+  portionsMerged: number;
+  undoneOfMerged: number;
   /** Cost lines that a learned rate has priced. */
   linesByLearnedRates: number;
 }
@@ -90,6 +93,8 @@ export const newTally = (): Tally => ({
   undosRefused: 0,
   ownHoursRecounted: 0,
   recordsArchived: 0,
+  portionsMerged: 0,
+  undoneOfMerged: 0,
   linesByLearnedRates: 0,
 });
 

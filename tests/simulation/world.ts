@@ -32,12 +32,14 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { Stores } from '../../src/store/stores.js';
 import { takeSamples } from '../../src/application/fleet/take-samples.js';
 import { VERIFY } from '../../src/store/action/actions.js';
+import { mergeItem } from '../../src/store/usage/merging.js';
 import { enqueue, WorkTable, type DuePartition } from '../../src/store/work.js';
 import { Chance } from './chance.js';
 import { billingOf, budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
 import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
 import { reseed } from './randomness.js';
 import { reckless } from './reckless.js';
+import { mergingEarly } from './merging.js';
 import { OwnMeter } from './meter.js';
 import { newTally, type Tally } from './tally.js';
 import { Wire, type Sending } from './wire.js';
@@ -129,6 +131,8 @@ export class World {
   readonly tally: Tally = newTally();
   readonly ownMeter: OwnMeter;
   readonly broken: string[] = [];
+  /** When small deliveries are merged: it moves nothing else of the seed. */
+  private readonly chanceOfMerging: Chance;
   /** Of the doors, by which people come in: a process of their own, which does not die. */
   readonly stores: Stores;
   readonly limits: LimitsSpan[] = [];
@@ -163,6 +167,7 @@ export class World {
     breakage.orders?.(this.stores);
     reseed(seed);
     this.chance = new Chance(seed);
+    this.chanceOfMerging = new Chance(seed ^ 0x6e26e);
     const clock = { at: plan.start, now: (): number => clock.at };
     this.clock = clock;
     this.cloud = new FakeCloud({
@@ -269,6 +274,7 @@ export class World {
    */
   async work(collects: boolean): Promise<void> {
     this.step += 1;
+    if (this.chanceOfMerging.happens(0.4)) await this.mergeSmall();
     for (let crashes = 0; ; crashes++) {
       this.process.life.light(crashes < 2 ? this.fuse(collects) : null);
       try {
@@ -285,6 +291,16 @@ export class World {
         this.process = this.start();
       }
     }
+  }
+
+  /** Has what came in small deliveries merged, whether it has settled or not. */
+  private async mergeSmall(): Promise<void> {
+    const { db, organisation, stores } = this;
+    await enqueue(
+      db,
+      organisation,
+      (await stores.merging.sources(db, organisation)).map((source) => mergeItem(source)),
+    );
   }
 
   /** The first steps of a look are where usage comes in: half of the fuses are short. */
@@ -327,7 +343,7 @@ export class World {
     breakage.stores?.(stores, own);
     const connections = new Map([['fake', mortalConnection(breakage.connection?.(wire) ?? wire, life)]]);
     const whole = makeLine(stores, POLICIES, [], connections);
-    const line = breakage.line?.(whole) ?? whole;
+    const line = mergingEarly(breakage.line?.(whole) ?? whole, () => void (this.tally.portionsMerged += 1));
     const runner = new Runner(own, new OwnWork(own, organisation, this.resting), clock, line);
     return { life, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
   }

@@ -37,6 +37,7 @@ export class TidyingStore {
       import: await gone(
         `delete from import i where i.imported_at < $1 and i.price_statement is null and (i.accepted = 0 or i.undone_at is not null)
            and not exists (select 1 from delivery v where v.organisation = i.organisation and v.import = i.id)
+           and not exists (select 1 from delivery v, jsonb_array_elements(v.members) m where v.organisation = i.organisation and (m ->> 'import')::bigint = i.id)
            and not exists (select 1 from delivery_replaced v where v.organisation = i.organisation and v.import = i.id)
            and not exists (select 1 from delivery_confirmed v where v.organisation = i.organisation and v.import = i.id)
            and not exists (select 1 from reject r where r.organisation = i.organisation and r.import = i.id)`,

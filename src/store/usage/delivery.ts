@@ -19,7 +19,7 @@ import { copyText, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
 const MOST_SUMS = 100_000;
-const USAGE_HOUR = [
+export const USAGE_HOUR = [
   'organisation',
   'team',
   'hour',

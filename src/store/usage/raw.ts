@@ -23,16 +23,18 @@ export class RawStore {
 
   /** Every record of a source's delivery that counts, block by block. */
   async *records(db: Queryable, organisation: string, source: string, delivery: string): AsyncGenerator<UsageRecord[]> {
-    for (let no = 0; ; no++) {
-      const [row] = await db.query<StoredBlock & { more: boolean }>(
-        `select payload, set_aside, exists (
-           select 1 from block n where n.organisation = b.organisation and n.source = b.source and n.delivery = b.delivery and n.no = b.no + 1) as more
-         from block b where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
-        [organisation, source, delivery, no],
+    // What was taken out of a merged delivery may leave a gap.
+    for (let last = -1; ; ) {
+      const [row] = await db.query<StoredBlock & { no: number; more: boolean }>(
+        `select no, payload, set_aside, exists (
+           select 1 from block n where n.organisation = b.organisation and n.source = b.source and n.delivery = b.delivery and n.no > b.no) as more
+         from block b where organisation = $1 and source = $2 and delivery = $3 and no > $4 order by b.no limit 1`,
+        [organisation, source, delivery, last],
       );
       if (row === undefined) return;
       yield countedRecords(row);
       if (!row.more) return;
+      last = row.no;
     }
   }
 

@@ -291,7 +291,10 @@ interface DigestRow {
 
 const PAGE_ROWS = 500;
 
-/** What was written of a source's ids in some versions, both inclusive, a page at a time. */
+/**
+ * What was written of a source's ids in some versions, both inclusive, a page at a time. What was merged is of all
+ * versions between its oldest and its newest, by which it is filed: merging never takes a row back before the page.
+ */
 export async function* digestRows(
   db: Queryable,
   organisation: string,
@@ -302,7 +305,7 @@ export async function* digestRows(
   for (let last: DigestRow | undefined; ; ) {
     const page: DigestRow[] = await db.query<DigestRow>(
       `select version::text as version, hour, delivery::text as delivery, part, digests from usage_id
-       where organisation = $1 and source = $2 and version >= $3 and version <= $4
+       where organisation = $1 and source = $2 and version >= $3 and coalesce(first_version, version) <= $4
          and ($5::bigint is null or (version, hour, delivery, part) > ($5, $6::timestamptz, $7::bigint, $8::int))
        order by usage_id.version, usage_id.hour, usage_id.delivery, usage_id.part limit ${PAGE_ROWS}`,
       [

@@ -26,6 +26,7 @@ import { takeBackSaid } from './confirmed.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { refuseRepeats } from './restored.js';
 import { supplementItems } from './scopes.js';
+import { takeOut } from './unmerging.js';
 import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 type Needs = Pick<Stores, 'counting' | 'dimensions' | 'intake' | 'organisations' | 'prices' | 'raw' | 'reconciliation'>;
@@ -170,6 +171,8 @@ class Undoing {
       this.records += Number(one.records);
     }
     for (const id of await takeBackSaid(tx, organisation, call)) await this.said(id);
+    const summing = { dimensions: this.stores.dimensions, grouping: await this.grouping() };
+    this.enqueue('cost.price', await takeOut(tx, { organisation, source }, call, summing));
     const deliveries = await tx.query<Delivery>(
       `${DELIVERY} where organisation = $1 and import = $2 order by delivery.id`,
       [organisation, call],
@@ -244,11 +247,7 @@ class Undoing {
     this.restoredRecords += again.length;
     const places = new Places();
     for (const one of again) places.addAll(one.delivery, one.record);
-    const rules = await stores.organisations.rules(tx, organisation);
-    const grouping = new Grouping(
-      (record) => rules.teamOf(record),
-      await stores.organisations.trackedTags(tx, organisation),
-    );
+    const grouping = await this.grouping();
     const target = { organisation, source, tx, dimensions: stores.dimensions };
     for (const [delivery, hours] of places.hours)
       days.push(...(await sumAnew({ ...target, id: delivery }, hours, grouping)));
@@ -317,6 +316,12 @@ class Undoing {
       } else if (known === undefined || compareVersions(version, known.record.version) > 0) left.set(id, one);
     }
     return { left, changed };
+  }
+
+  private async grouping(): Promise<Grouping> {
+    const { stores, tx, organisation } = this;
+    const rules = await stores.organisations.rules(tx, organisation);
+    return new Grouping((record) => rules.teamOf(record), await stores.organisations.trackedTags(tx, organisation));
   }
 
   private enqueue(stage: string, days: readonly TeamDay[]): void {
