@@ -1,5 +1,5 @@
 /**
- * Runs benchmarks by hand: `npm run --silent bench -- ingest|query|decide|quote|samples|all [--json] [--rows N]`.
+ * Runs benchmarks by hand: `npm run --silent bench -- ingest|query|decide|quote|samples|storage|all [--json] [--rows N]`.
  *
  * Prints { machine, cases }: every yardstick (PostgreSQL's COPY) is a case of the same run. Nothing here is a test and
  * nothing asserts a time. Needs `npm run build` first (npm does it).
@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-const KNOWN = ['ingest', 'query', 'decide', 'quote', 'samples'];
+const KNOWN = ['ingest', 'query', 'decide', 'quote', 'samples', 'storage'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: 'boolean', default: false }, rows: { type: 'string' } },
