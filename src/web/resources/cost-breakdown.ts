@@ -271,8 +271,7 @@ export class CostBreakdownController {
     const question = questionOf(caller, query);
     const { db, asOf } = await stores.reading.current();
     const when = await spanAsked({ ...stores, db }, organisation, question, query.span, clock.now());
-    // Begun anew where records move meanwhile.
-    const all = await db.transaction((tx) => stores.resourceCosts.costs(tx, organisation, { ...question, ...when }));
+    const all = await stores.resourceCosts.costs(db, organisation, { ...question, ...when });
     const totals = new Map<string, Decimal>();
     for (const { currency, cost } of all)
       if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
