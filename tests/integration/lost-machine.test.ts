@@ -553,6 +553,17 @@ describe('nothing is replaced', () => {
     expect([await findings(), await actions()]).toEqual([[], []]);
   });
 
+  it('when somebody stopped the machine while its provider gave no answer for some seconds, nor for a moment', async () => {
+    const { run, stores, actions, asked } = await world(
+      [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],
+      (now) => (now < at(31) ? [instance('host-1')] : now < at(58) ? null : [instance('host-1', { state: 'stopped' })]),
+    );
+    await run(150);
+    expect(asked.some((when) => when > at(31) && when < at(58))).toBe(true);
+    expect(await stores.healthFindings.list(stores.db, 'default', { teams: null }, null, 10)).toEqual([]);
+    expect(await actions()).toEqual([]);
+  });
+
   it('when we stopped it ourselves', async () => {
     const { run, actions, stores, db, clock } = await world(
       [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],

@@ -51,6 +51,8 @@ export interface SilenceParams {
   readonly leastFailuresIfMissed: number;
   /** A silence of which nothing new was heard for so long says nothing about now. */
   readonly silenceStaleSeconds: number;
+  /** A provider that knows the machine and was not asked since is waited for, this long from the first failed scrape. */
+  readonly unreadSeconds: number;
 }
 
 export const SILENCE_DEFAULTS: SilenceParams = {
@@ -58,6 +60,7 @@ export const SILENCE_DEFAULTS: SilenceParams = {
   leastFailures: 3,
   leastFailuresIfMissed: 2,
   silenceStaleSeconds: 120,
+  unreadSeconds: 30,
 };
 
 /** What the fleet tells of a machine, read after the silence began. */
@@ -74,8 +77,8 @@ export interface MachineReading {
 }
 
 export interface Silence extends SilentExporter {
-  /** Null: no connection knows such a machine, or none has read it since. */
-  readonly machine: MachineReading | null;
+  /** `unread`: a connection knows it, and none that does has read it since. Null: no connection knows such a machine. */
+  readonly machine: MachineReading | 'unread' | null;
   /** An action of ours that took it away, or shrank what ran on it; null: there is none. */
   readonly takenAwayBy: string | null;
 }
@@ -100,7 +103,9 @@ export type SilenceVerdict =
  * @param now epoch milliseconds
  */
 export function judgeSilence(silence: Silence, now: number, params: SilenceParams = SILENCE_DEFAULTS): SilenceVerdict {
-  const { machine, othersAnswering, othersSilent, since, until, failures, machinesSilent, machinesAnswering } = silence;
+  const { othersAnswering, othersSilent, since, until, failures, machinesSilent, machinesAnswering } = silence;
+  const isUnread = silence.machine === 'unread';
+  const machine = silence.machine === 'unread' ? null : silence.machine;
   if (now - until > params.silenceStaleSeconds * 1000 || since > until) return { kind: 'none' };
   if (othersAnswering > 0 || silence.takenAwayBy !== null) return { kind: 'none' };
   if (machine !== null && isSpokenFor(machine)) return { kind: 'none' };
@@ -124,13 +129,20 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
               ? `its cloud says that it is not well (${machine.unwell})`
               : 'its provider does not list it any more',
     };
-  if (othersSilent > 0) return { kind: 'lost', onlySilent: true, witness: sayOthers(othersSilent, machine) };
+  // Somebody may just have stopped it, which only its provider can say.
+  if (isUnread && now - since < params.unreadSeconds * 1000) return { kind: 'undecided' };
+  if (othersSilent > 0) return { kind: 'lost', onlySilent: true, witness: sayOthers(othersSilent, silence.machine) };
   return { kind: 'undecided' };
 }
 
-function sayOthers(silent: number, machine: MachineReading | null): string {
+function sayOthers(silent: number, machine: Silence['machine']): string {
   const others = silent === 1 ? 'the other target' : `all ${silent} other targets`;
-  const provider = machine === null ? '' : `, while its provider calls it ${machine.state}`;
+  const provider =
+    machine === null
+      ? ''
+      : machine === 'unread'
+        ? ', and its provider could not be asked since'
+        : `, while its provider calls it ${machine.state}`;
   return `${others} of its machine fell silent too${provider}`;
 }
 

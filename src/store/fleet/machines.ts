@@ -161,7 +161,8 @@ function readingOf(
   silent: SilentExporter,
   own: readonly TargetRow[],
   groupIsWhole: boolean | null,
-): MachineReading | null {
+): Silence['machine'] {
+  if (own.length === 0) return null;
   const { since } = silent;
   const readings = own.flatMap(({ body, seen, missed, gone, read }): MachineReading[] => {
     const ended = body.ended ?? null;
@@ -175,7 +176,7 @@ function readingOf(
   });
   const rank = ({ state }: MachineReading): number =>
     ['stopped', 'stopping', 'gone', 'unknown'].indexOf(state) + 1 || Infinity;
-  return readings.sort((a, b) => rank(a) - rank(b))[0] ?? null;
+  return readings.sort((a, b) => rank(a) - rank(b))[0] ?? 'unread';
 }
 
 /**

@@ -66,6 +66,18 @@ describe('a machine', () => {
     expect(kind({ machine: unwell, othersAnswering: 1 })).toBe('none');
   });
 
+  it('is undecided until its provider was asked, and lost all the same where it cannot be asked for long', () => {
+    expect(kind({ machine: 'unread' })).toBe('undecided');
+    expect(kind({ machine: 'unread', since: ago(29.9) })).toBe('undecided');
+    expect(judgeSilence(silence({ machine: 'unread', since: ago(30) }), NOW)).toEqual({
+      kind: 'lost',
+      onlySilent: true,
+      witness: 'the other target of its machine fell silent too, and its provider could not be asked since',
+    });
+    // No provider knows it: nobody is waited for.
+    expect(kind({ machine: null })).toBe('lost');
+  });
+
   it.each([
     ['a single failed scrape', { failures: 1, since: ago(2) }],
     ['one failed scrape of each of its two targets', { failures: 2 }],
