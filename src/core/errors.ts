@@ -36,6 +36,13 @@ export const denied = (message: string): Failure => new Failure('denied', messag
 export const unavailable = (message: string, cause?: unknown): Failure =>
   new Failure('unavailable', message, [], { cause });
 
+/** The cloud has no such machine free now: it took nothing, and capacity comes back. */
+export class NoCapacity extends Failure {
+  constructor(message: string) {
+    super('unavailable', message);
+  }
+}
+
 /** Stops the program on a broken invariant. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`broken invariant: ${message}`);

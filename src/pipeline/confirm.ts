@@ -2,10 +2,20 @@
  * action.confirm (action): reads the target until the provider's own state shows the effect, and after a stop until
  * billing has ended. The reading that shows it is kept as the proof.
  *
+ * Machines that leave a group that was made smaller are waited for as long as the group's own hooks may hold them.
+ *
  * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never
  * dropped and never taken for granted. Asks for readings only.
  */
-import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action/action.js';
+import {
+  askAgainAt,
+  drainingOf,
+  PATIENCE,
+  progressOf,
+  type Action,
+  type Progress,
+  type Reason,
+} from '../core/action/action.js';
 import { spotProof } from '../core/action/spot-proof.js';
 import type { FleetTarget } from '../core/fleet/fleet.js';
 import type { ProviderConnection } from '../core/ports.js';
@@ -60,21 +70,41 @@ async function settle(
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
+  const draining = observed.progress === 'leaving' && observed.seen !== null ? drainingOf(observed.seen, since) : null;
+  if (draining !== null && now < draining.until) {
+    // As fewer are left, it says so.
+    if (!action.reasons.some(({ message }) => message === draining.reason.message))
+      await note(actions, tx, organisation, action, draining.reason, now);
+    return [confirmLater(action, askAgainAt(since, now))];
+  }
   if (now - since < PATIENCE.confirmMs) return [confirmLater(action, askAgainAt(since, now))];
   const reason: Reason =
     observed.progress === 'billing'
       ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
-      : { code: 'not-confirmed', message: observed.message };
+      : {
+          code: 'not-confirmed',
+          message: draining === null ? observed.message : `${draining.reason.message}: longer than that may take`,
+        };
   if (!action.reasons.some(({ code }) => code === reason.code))
-    await actions.note(tx, organisation, action, {
-      at: now,
-      actor: LINE,
-      code: reason.code,
-      detail: { ...reason },
-      set: { reasons: [reason] },
-    });
+    await note(actions, tx, organisation, action, reason, now);
   return [confirmLater(action, now + HOUR_MS)];
 }
+
+const note = (
+  actions: Stores['actions'],
+  tx: Transaction,
+  organisation: string,
+  action: Action,
+  reason: Reason,
+  at: number,
+): Promise<Action> =>
+  actions.note(tx, organisation, action, {
+    at,
+    actor: LINE,
+    code: reason.code,
+    detail: { ...reason },
+    set: { reasons: [reason] },
+  });
 
 interface Seen {
   readonly progress: Exclude<Progress, 'not-observable'>;
@@ -99,14 +129,14 @@ async function provenBy(
 
 /** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */
 async function observe(
-  { connection: name, effect, target, token }: Action,
+  { connection: name, effect, target, token, before }: Action,
   connection: ProviderConnection | undefined,
 ): Promise<Seen> {
   const waiting = (message: string): Seen => ({ progress: 'waiting', seen: null, message });
   if (connection === undefined) return waiting(`there is no connection ${name} any more`);
   try {
     const seen = effect.kind === 'purchase' || connection.target === undefined ? null : await connection.target(target);
-    const progress = progressOf(effect, seen);
+    const progress = progressOf(effect, seen, before);
     const isReplaced = progress === 'done' && effect.kind === 'replace';
     if (progress !== 'not-observable' && !isReplaced)
       return { progress, seen, message: progress === 'done' ? '' : `${name} does not show it yet` };

@@ -14,14 +14,16 @@
  */
 import {
   askAgainAt,
+  CAPACITY_FOUND,
   doneAlready,
   halfDoneReason,
+  NO_CAPACITY,
   PATIENCE,
   undone,
   type Action,
   type Reason,
 } from '../core/action/action.js';
-import { Failure } from '../core/errors.js';
+import { Failure, NoCapacity } from '../core/errors.js';
 import { isTakenByCloud, type FleetTarget } from '../core/fleet/fleet.js';
 import { guard, isRetryable, type GuardReason, type Verdict } from '../core/action/guard.js';
 import type { Policy } from '../core/policy/policy.js';
@@ -62,7 +64,7 @@ interface Reading {
 /** What a provider said, or that it surely was not asked. */
 type Answer =
   | EffectOutcome
-  | { readonly kind: 'not-sent'; readonly detail: string }
+  | { readonly kind: 'not-sent'; readonly code: string; readonly detail: string }
   | { readonly kind: 'impossible'; readonly code: string; readonly detail: string };
 
 class Execution {
@@ -121,7 +123,7 @@ class Execution {
   /** An intent that was delayed: the target is read and guarded again before anything is sent. */
   private async readAgain(action: Action): Promise<readonly WorkItem[]> {
     return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
-      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: doneAlready(current) };
+      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: carriedOn(current) };
       await this.note(tx, current, { code: 'read-again', set });
       return [executeLater(current)];
     });
@@ -217,7 +219,7 @@ class Execution {
   /** It may pass by itself: the action stays approved, and what it waits for is noted where that has changed. */
   private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly WorkItem[]> {
     const codes = (all: readonly Reason[]): string => all.map(({ code }) => code).join(' ');
-    const all = [...doneAlready(action), ...plain(reasons)];
+    const all = [...carriedOn(action), ...plain(reasons)];
     if (codes(all) !== codes(action.reasons))
       await this.stores.actions.note(tx, this.organisation, action, {
         at: this.now,
@@ -237,9 +239,7 @@ class Execution {
         { code: 'no-connection', message: `there is no connection ${action.connection} that acts any more` },
       ]);
     if (this.now - (action.intendedAt ?? this.now) > PATIENCE.intentMs)
-      return this.refuse(action, [
-        { code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' },
-      ]);
+      return this.refuse(action, [{ code: 'intent-stale', message: notInTime(action) }]);
     if (await this.isOld(action)) return this.readAgain(action);
     const { mayAsk, workItems } = await this.commitAs(action, { mayAsk: false, workItems: [] }, (tx, current) =>
       this.ask(tx, current),
@@ -302,6 +302,7 @@ class Execution {
         case 'taken': {
           const { workItems } = await actions.move(tx, this.organisation, action, 'applied', {
             ...step,
+            ...(action.reasons.some(({ code }) => code === NO_CAPACITY) ? { code: CAPACITY_FOUND } : {}),
             detail: { reference: answer.reference, detail: answer.detail },
             set: { reasons: [] },
           });
@@ -318,9 +319,15 @@ class Execution {
         case 'not-sent':
           // Why it waits (no capacity, throttled) is told with the action until it is taken.
           await this.note(tx, action, {
-            code: 'not-sent',
+            code: answer.code,
             detail: { detail: answer.detail },
-            set: { askedAt: null, reasons: [...doneAlready(action), { code: 'not-sent', message: answer.detail }] },
+            set: {
+              askedAt: null,
+              reasons: [
+                ...carriedOn(action).filter(({ code }) => code !== answer.code),
+                { code: answer.code, message: answer.detail },
+              ],
+            },
           });
           return [executeLater(action, askAgainAt(action.intendedAt ?? this.now, this.now))];
         case 'absent':
@@ -382,7 +389,7 @@ class Execution {
       await this.note(tx, action, {
         code: reason.code,
         detail: { detail },
-        set: { reasons: [...doneAlready(action), reason] },
+        set: { reasons: [...carriedOn(action), reason] },
       });
     return [executeLater(action, askAgainAt(since, this.now))];
   }
@@ -438,6 +445,22 @@ class Execution {
   }
 }
 
+const NOT_SENT = 'not-sent';
+
+/** What stays told while it goes on: what was done already, and that it waits for capacity. */
+const carriedOn = ({ reasons }: Action): readonly Reason[] => [
+  ...doneAlready({ reasons }),
+  ...reasons.filter(({ code }) => code === NO_CAPACITY),
+];
+
+/** With what it waited for last. */
+function notInTime({ reasons }: Action): string {
+  const last = reasons.find(({ code }) => code === NO_CAPACITY || code === NOT_SENT);
+  return last === undefined
+    ? 'it was not sent in time: what was read before it is too old'
+    : `it was tried for ${PATIENCE.intentMs / MINUTE_MS} minutes: ${last.message}`;
+}
+
 const NO_ANSWER: Answer = { kind: 'unknown', detail: 'it does not say' };
 
 /**
@@ -450,7 +473,9 @@ async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchas
   } catch (error) {
     const detail = error instanceof Error ? error.message : 'no reason given';
     if (!(error instanceof Failure)) return { kind: 'unknown', detail };
-    if (error.kind === 'unavailable') return { kind: isPurchase ? 'unknown' : 'not-sent', detail };
+    if (error.kind === 'unavailable' && isPurchase) return { kind: 'unknown', detail };
+    if (error.kind === 'unavailable')
+      return { kind: 'not-sent', code: error instanceof NoCapacity ? NO_CAPACITY : NOT_SENT, detail };
     return { kind: 'impossible', code: `provider-${error.kind}`, detail };
   }
 }

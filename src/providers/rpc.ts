@@ -9,7 +9,7 @@
 import type { z } from 'zod';
 import { isMember, TARGET_TAG } from '../core/fleet/membership.js';
 import { parseDecimal, type Decimal } from '../core/decimal.js';
-import { denied, Failure, invalid, unavailable, type Problem } from '../core/errors.js';
+import { denied, Failure, invalid, NoCapacity, unavailable, type Problem } from '../core/errors.js';
 import { holds, type Effect, type FleetReading, type FleetTarget } from '../core/fleet/fleet.js';
 import { rateOf } from '../core/money.js';
 import type { EffectOutcome } from '../core/ports.js';
@@ -90,7 +90,7 @@ function failureOf(cloud: string, permission: string, meaning: Meaning): Failure
  * are in aws/failures.ts.
  */
 export const noCapacity = (cloud: string, permission: string, code: string): Failure =>
-  unavailable(`${cloud} has no capacity now for ${permission} (${code})`);
+  new NoCapacity(`${cloud} has no capacity now for ${permission} (${code})`);
 
 /**
  * Reads: a reply in the shape of `schema`.

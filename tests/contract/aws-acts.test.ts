@@ -3,7 +3,8 @@
  * said of it.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Failure } from '../../src/core/errors.js';
+import { drainingOf, progressOf } from '../../src/core/action/action.js';
+import { NoCapacity, type Failure } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
 import { Commitments } from '../../src/providers/aws/commitments.js';
@@ -151,6 +152,39 @@ describe('the effects, as they are sent', () => {
     expect(signedBy(server.requests[0] as WireRequest)).toMatchObject({ key: ACT_KEY, region: 'us-east-1' });
   });
 
+  it('a scale-in is proven when those that a lifecycle hook holds are gone', async () => {
+    const scale: Effect = { kind: 'scale', target: SERVE, replicas: 2 };
+    const before = group();
+    const read = async (lifecycle: string) => {
+      playFleet(server);
+      server.on(
+        call('DescribeAutoScalingGroups'),
+        reply('describe-auto-scaling-group.xml', { Pending: lifecycle, '<DesiredCapacity>3': '<DesiredCapacity>2' }),
+      );
+      server.on(call('DescribeLifecycleHooks'), reply('describe-lifecycle-hooks.xml'));
+      return (await connect(acting(server)).target(SERVE))!;
+    };
+    for (const state of ['Terminating', 'Terminating:Wait', 'Terminating:Proceed']) {
+      const seen = await read(state);
+      expect(progressOf(scale, seen, before)).toBe('leaving');
+      // GlobalTimeout of the one hook of that transition, and the half hour of every effect.
+      expect(drainingOf(seen, NOW)).toEqual({
+        reason: {
+          code: 'draining',
+          message: 'draining: 1 member leaves, held by the lifecycle hook drain-queue (up to 3600 seconds)',
+        },
+        until: NOW + 5_400_000,
+      });
+      // Who makes the group larger meanwhile waits for none of them; nor is it asked for again.
+      expect(
+        progressOf({ ...scale, replicas: 2 }, seen, { ...before, replicas: { ...seen.replicas!, desired: 1 } }),
+      ).toBe('done');
+      expect(progressOf(scale, seen)).toBe('done');
+    }
+    const gone = await read('Terminated');
+    expect([progressOf(scale, gone, before), gone.leaving]).toEqual(['done', undefined]);
+  });
+
   it('set-spot-ratio sends the policy whole, with one number changed, and a template under one name', async () => {
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-group.xml'));
     server.on(call('UpdateAutoScalingGroup'), reply('update-auto-scaling-group.xml'));
@@ -265,6 +299,7 @@ describe('what is refused', () => {
     ).toMatchObject({
       kind: 'unavailable',
       message: 'AWS has no capacity now for ec2:StartInstances (InsufficientInstanceCapacity)',
+      constructor: NoCapacity,
     });
   });
 

@@ -5,7 +5,7 @@
 import { run } from '../../src/cli/program.js';
 import { localOfComposed } from '../support/local.js';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Action } from '../../src/core/action/action.js';
+import { waitOf, type Action } from '../../src/core/action/action.js';
 import { unavailable } from '../../src/core/errors.js';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { Runner } from '../../src/pipeline/runner.js';
@@ -152,6 +152,51 @@ describe('the whole way', async () => {
   });
 });
 
+describe('a scale-in whose machines are held by a lifecycle hook', async () => {
+  const w = await actingWorld();
+  const only = async () => (await w.all())[0]!;
+  const hooks = [{ name: 'drain', seconds: 7200 }];
+  const settings = { protectedMembers: 0, suspended: [], hooks, policies: [] };
+
+  it('is neither proven nor failed until they are gone, and says how many leave', async () => {
+    w.cloud.add(group('g', 4, { group: settings, labels: { team: 'lab' } }));
+    w.script.wants = [{ action: 'ScaleIn', target: 'asg/g', change: { replicas: 2 } }];
+    await w.document('enforce');
+    w.cloud.beforeRead = async () => {
+      if (w.cloud.done.length > 0 && w.cloud.targets.get('asg/g')?.leaving === undefined)
+        w.cloud.change('asg/g', { leaving: 2 });
+    };
+    await w.look();
+    expect(await only()).toMatchObject({
+      state: 'applied',
+      reasons: [
+        {
+          code: 'draining',
+          message: 'draining: 2 members leave, held by the lifecycle hook drain (up to 7200 seconds)',
+        },
+      ],
+    });
+    w.script.wants = [];
+    for (let n = 0; n < 12; n++) await w.pass(5 * MINUTE_MS);
+    expect(waitOf(await only())).toBe('draining');
+    w.cloud.change('asg/g', { leaving: 1 });
+    await w.pass(5 * MINUTE_MS);
+    expect((await only()).reasons[0]?.message).toContain('1 member leaves');
+    const { id } = await only();
+    expect((await w.codes(id)).filter((code) => code === 'draining')).toHaveLength(2);
+    expect(await w.codes(id)).not.toContain('not-confirmed');
+  });
+
+  it('is said not to be shown once that takes longer than the hook may, and is proven when they are gone', async () => {
+    for (let n = 0; n < 24; n++) await w.pass(5 * MINUTE_MS);
+    expect(await only()).toMatchObject({ state: 'applied', reasons: [{ code: 'not-confirmed' }] });
+    expect((await only()).reasons[0]?.message).toContain('1 member leaves, held by the lifecycle hook drain');
+    w.cloud.change('asg/g', { leaving: 0 });
+    await w.pass(HOUR_MS);
+    expect(await only()).toMatchObject({ state: 'confirmed', reasons: [] });
+  });
+});
+
 describe('what nothing carries out', async () => {
   const w = await actingWorld();
 
@@ -185,6 +230,7 @@ describe('what nothing carries out', async () => {
 describe('an answer that does not come', async () => {
   let w: ActingWorld;
   const worlds = [
+    await actingWorld(),
     await actingWorld(),
     await actingWorld(),
     await actingWorld(),
@@ -264,6 +310,36 @@ describe('an answer that does not come', async () => {
     const [, second] = await w.all();
     expect(second).toMatchObject({ state: 'refused', reasons: [{ code: 'intent-stale' }] });
     expect(w.cloud.arrived).toBe(1);
+  });
+
+  it('for want of capacity is waited for, and says so until the cloud has taken it', async () => {
+    w.cloud.faults.push('full', 'not-sent', 'full');
+    await w.look();
+    const last = async () => (await w.all()).at(-1)!;
+    expect(waitOf(await last())).toBe('no-capacity');
+    // Another failure in between, and another reading, do not end the wait.
+    await w.pass(5000);
+    expect([codesOf(await last()), waitOf(await last())]).toEqual([['no-capacity', 'not-sent'], 'no-capacity']);
+    await w.pass(MINUTE_MS);
+    expect(codesOf(await last())).toEqual(['no-capacity']);
+    await w.pass(5 * MINUTE_MS);
+    const { id } = await last();
+    expect(await last()).toMatchObject({ state: 'confirmed', reasons: [] });
+    expect((await w.codes(id)).filter((code) => code.includes('capacity'))).toEqual([
+      'no-capacity',
+      'no-capacity',
+      'capacity-found',
+    ]);
+    // What ends without it says what it waited for.
+    w.cloud.change('instance/i-1', { state: 'running', billing: 'billed' });
+    w.cloud.faults.push(...Array.from({ length: 20 }, () => 'full' as const));
+    await w.look(2 * HOUR_MS);
+    await w.pass(11 * MINUTE_MS);
+    expect(await last()).toMatchObject({
+      state: 'refused',
+      reasons: [{ code: 'intent-stale', message: 'it was tried for 10 minutes: the cloud has no capacity now' }],
+    });
+    w.cloud.faults.length = 0;
   });
 
   it('because the provider refused changes nothing', async () => {

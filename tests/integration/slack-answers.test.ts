@@ -94,6 +94,39 @@ describe('an action that waits for approval', async () => {
     expect(post.blocks.map(({ type }) => type)).not.toContain('actions');
   });
 
+  it('and waits for capacity says so once in its thread, and once when the wait ends', async () => {
+    w.cloud.add(instance('i-full'));
+    w.cloud.endsBilling = false;
+    w.script.wants = [{ action: 'Stop', target: 'i-full' }];
+    await w.look(2 * HOUR_MS);
+    await w.tell();
+    const post = w.slack.posts.at(-1)!;
+    w.cloud.faults.push(...Array.from({ length: 4 }, () => 'full' as const));
+    const before = w.slack.posts.length;
+    const told = () => w.slack.posts.slice(before).map(({ thread, blocks }) => [thread, blocks[0]?.text?.text]);
+    await w.press('U0ANA', post, 'approve');
+    await w.tell();
+    await w.tell(30_000);
+    const waits = '\u{1F7E0} lab: stop instance/i-full: waits: there is no capacity now';
+    expect(told()).toEqual([[post.ts, waits]]);
+    expect(JSON.stringify(w.slack.posts.at(-1)?.blocks)).toContain('the cloud has no capacity now');
+    expect((await w.all()).at(-1)?.state).toBe('intended');
+    await w.tell(5 * MINUTE_MS);
+    await w.tell(2 * MINUTE_MS);
+    expect((await w.all()).at(-1)?.state).toBe('applied');
+    w.cloud.endsBilling = true;
+    w.cloud.change('instance/i-full', { billing: 'ended' });
+    await w.tell(5 * MINUTE_MS);
+    expect((await w.all()).at(-1)?.state).toBe('confirmed');
+    expect(told().map(([thread]) => thread)).toEqual([post.ts, post.ts, post.ts]);
+    expect(told().map(([, title]) => title?.replace(/.*i-full: /, ''))).toEqual([
+      'waits: there is no capacity now',
+      'capacity was found',
+      'done and proven',
+    ]);
+    w.cloud.faults.length = 0;
+  });
+
   it('is not asked about when it was decided while Slack was away', async () => {
     w.slack.always = 'away';
     const before = w.slack.posts.length;

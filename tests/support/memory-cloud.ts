@@ -2,7 +2,7 @@
  * A cloud in a test's memory: targets that a test sets, effects that it takes once per token, and faults on request. It
  * counts what it did, and by which token, so that a test can tell an effect that was sent twice.
  */
-import { unavailable } from '../../src/core/errors.js';
+import { NoCapacity, unavailable } from '../../src/core/errors.js';
 import type { Effect, EffectKind, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
 import type { OfferOnSale } from '../../src/core/action/acting.js';
@@ -10,9 +10,9 @@ import type { TargetFinder } from '../../src/store/action/targets.js';
 
 /**
  * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before
- * it was; it is refused; it cannot be sent; half of it is done (and the answer is lost).
+ * it was; it is refused; it cannot be sent; there is no capacity; half of it is done (and the answer is lost).
  */
-export type Fault = 'half' | 'half-lost' | 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent';
+export type Fault = 'half' | 'half-lost' | 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent' | 'full';
 
 export const instance = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
   target: `instance/${name}`,
@@ -101,6 +101,7 @@ export class MemoryCloud implements ProviderConnection {
   async apply(effect: Effect, token: string): Promise<EffectOutcome> {
     const fault = this.faults.shift();
     if (fault === 'not-sent') throw unavailable('the network is away');
+    if (fault === 'full') throw new NoCapacity('the cloud has no capacity now');
     if (fault === 'refused') return { kind: 'refused', code: 'Quota', detail: 'no quota is left' };
     if (fault === 'crash-before') throw new Error('the process died before it asked');
     this.arrived++;

@@ -7,7 +7,7 @@ import type { ActionJson, ActionStory } from '../../store/action/action-json.js'
 import type { StoredStop } from '../../store/action/safety.js';
 import { STATES, type Decision, type LimitsView } from '../client/actions.js';
 import { isLeftToPeople } from '../../core/action/acting.js';
-import type { ActionState } from '../../core/action/action.js';
+import { DRAINING, NO_CAPACITY, waitOf, type ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
@@ -224,11 +224,19 @@ const row = (one: ActionJson): (string | null)[] => [
   one.effect.kind,
   one.target,
   one.connection,
-  one.state,
+  stateText(one),
   one.approvedBy,
   one.proposedAt,
   one.reasons.map(({ message }) => message).join('; '),
 ];
+
+const WAITS: Readonly<Record<string, string>> = { [NO_CAPACITY]: 'waits for capacity', [DRAINING]: 'draining' };
+
+/** With what it waits for, where that is known. */
+function stateText(one: ActionJson): string {
+  const wait = WAITS[waitOf(one) ?? ''];
+  return wait === undefined ? one.state : `${one.state}, ${wait}`;
+}
 
 /** What was read of the target afterwards; a purchase has none, and is proven by what its provider says of it. */
 function proofText({ after, afterAt, effect, reasons }: ActionStory): string {

@@ -8,6 +8,7 @@
  */
 import { assert } from '../errors.js';
 import { holds, type Effect, type FleetTarget } from '../fleet/fleet.js';
+import { sizeChange } from '../fleet/settings.js';
 import type { PolicyMode } from '../policy/recommendation.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
 
@@ -93,6 +94,19 @@ export function undone(
 ): { readonly to: 'refused' | 'failed'; readonly reasons: readonly Reason[] } {
   const done = doneAlready(action);
   return { to: done.length > 0 ? 'failed' : 'refused', reasons: [...done, ...reasons] };
+}
+
+/** Its cloud had no such machine free; it is asked again until the action's time is over. */
+export const NO_CAPACITY = 'no-capacity';
+/** That wait has ended: the cloud has taken it. */
+export const CAPACITY_FOUND = 'capacity-found';
+/** What was to leave is leaving, and is still there and paid for. */
+export const DRAINING = 'draining';
+
+/** What an action that goes on waits for, as a code; null: nothing that is known. */
+export function waitOf({ state, reasons }: Pick<Action, 'state' | 'reasons'>): string | null {
+  const codes = state === 'intended' ? [NO_CAPACITY] : state === 'applied' ? [DRAINING] : [];
+  return reasons.find(({ code }) => codes.includes(code))?.code ?? null;
 }
 
 export interface Action {
@@ -186,16 +200,19 @@ export function isSameEffect(one: Effect, other: Effect): boolean {
 
 /**
  * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for;
- * `waiting`; `not-observable`: no reading ever shows such an effect, and the provider's word on the token is the proof.
+ * `leaving`: it has its size, and machines that were to go are still there and paid for; `waiting`; `not-observable`:
+ * no reading ever shows such an effect, and the provider's word on the token is the proof.
  */
-export type Progress = 'done' | 'billing' | 'waiting' | 'not-observable';
+export type Progress = 'done' | 'billing' | 'leaving' | 'waiting' | 'not-observable';
 
 /**
  * @param seen the target as it was read now; null: the provider says that it is not there
+ * @param before as it was read before the effect: what leaves a group that was not made smaller is others' matter
  */
-export function progressOf(effect: Effect, seen: FleetTarget | null): Progress {
+export function progressOf(effect: Effect, seen: FleetTarget | null, before: FleetTarget | null = seen): Progress {
   if (effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'purchase') return 'not-observable';
   if (holds(effect, seen) !== true) return 'waiting';
+  if (before !== null && (sizeChange(effect, before) ?? 0) < 0 && (seen?.leaving ?? 0) > 0) return 'leaving';
   // Replicas above the wanted number still run, whatever is desired.
   if (effect.kind === 'scale' && (seen?.replicas?.ready ?? 0) > effect.replicas) return 'waiting';
   if (effect.kind !== 'stop' && effect.kind !== 'terminate') return 'done';
@@ -215,6 +232,26 @@ export const PATIENCE = {
   /** An effect that does not show for so long is noted, and looked for every hour from then on. */
   confirmMs: 30 * MINUTE_MS,
 } as const;
+
+/** What is told of machines that are leaving, and until when that is no longer than their group's hooks allow. */
+export function drainingOf({ leaving = 0, group }: FleetTarget, since: number): { reason: Reason; until: number } {
+  const hooks = group?.hooks ?? [];
+  const times = hooks.map(({ seconds }) => seconds ?? 0);
+  const held = hooks.map(({ name, seconds }) => `${name}${seconds === null ? '' : ` (up to ${seconds} seconds)`}`);
+  const by =
+    group?.hooks === null
+      ? ', and whether a lifecycle hook holds them may not be read'
+      : held.length === 0
+        ? ''
+        : `, held by the lifecycle ${held.length === 1 ? 'hook' : 'hooks'} ${held.join(', ')}`;
+  return {
+    reason: {
+      code: DRAINING,
+      message: `draining: ${leaving} ${leaving === 1 ? 'member leaves' : 'members leave'}${by}`,
+    },
+    until: since + Math.max(0, ...times) * 1000 + PATIENCE.confirmMs,
+  };
+}
 
 /**
  * When to ask again: twice the time that has passed since the first question, within bounds in milliseconds.

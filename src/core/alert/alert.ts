@@ -6,7 +6,7 @@
  * snapshot: amounts are decimal strings, unknown is null.
  */
 import type { UnpricedUsage } from '../cost/unpriced.js';
-import type { ActionState, EffectJson, Reason } from '../action/action.js';
+import { CAPACITY_FOUND, NO_CAPACITY, type ActionState, type EffectJson, type Reason } from '../action/action.js';
 import type { HealthRule, HealthSeverity } from '../fleet/health.js';
 import type { Evidence } from '../evidence.js';
 import { DAY_MS, monthOfLabel, parseInstant } from '../time.js';
@@ -181,6 +181,8 @@ export const OUTCOMES = [
   'billing-not-ended',
   'not-confirmed',
   'expired',
+  'no-capacity',
+  'capacity-found',
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -395,7 +397,7 @@ export function severityOf(news: News): Severity {
       return news.threshold.kind === 'actual' ? (isFull ? 'critical' : 'warning') : isFull ? 'warning' : 'info';
     }
     case 'result':
-      return news.outcome === 'confirmed'
+      return news.outcome === 'confirmed' || news.outcome === 'capacity-found'
         ? 'info'
         : news.outcome === 'failed' || news.outcome === 'outcome-unknown'
           ? 'critical'
@@ -499,7 +501,10 @@ const CHOSEN: ReadonlySet<string> = new Set(['rejected', 'withdrawn']);
 
 /** What a step means for who waits for the action's result; null: nothing that is told. */
 export function outcomeOf({ from, to, code }: ActionStep): Outcome | null {
-  if (from === to) return code === 'billing-not-ended' || code === 'not-confirmed' ? code : null;
+  if (from === to)
+    return code === 'billing-not-ended' || code === 'not-confirmed' || code === NO_CAPACITY ? code : null;
+  // What ends otherwise is told by its end.
+  if (to === 'applied') return code === CAPACITY_FOUND ? code : null;
   if (to === 'confirmed') return 'confirmed';
   if (to === 'failed') return code === 'outcome-unknown' ? 'outcome-unknown' : 'failed';
   if (to === 'refused') return from !== 'proposed' && !CHOSEN.has(code) ? 'refused' : null;

@@ -252,6 +252,8 @@ const RESULTS: Readonly<Record<ResultNews['outcome'], string>> = {
   'billing-not-ended': 'it stands still and is still billed',
   'not-confirmed': 'the provider does not show it yet',
   expired: 'not done in time',
+  'no-capacity': 'waits: there is no capacity now',
+  'capacity-found': 'capacity was found',
 };
 
 function result({
@@ -271,6 +273,9 @@ function result({
         ? [
             'Look at the target yourself: the provider did not say whether it took the request, and it is not sent again.',
           ]
+        : []),
+      ...(outcome === 'no-capacity'
+        ? ['It is tried again until its time is over, and the end of the wait is told here.']
         : []),
       ...(outcome === 'billing-not-ended' ? ['It is looked at every hour until billing has ended.'] : []),
       ...reasons.map(({ message }) => message),

@@ -72,6 +72,8 @@ export interface FleetTarget {
   readonly revision: string | null;
   /** Of a scaling group: what its own settings say of its size; absent: the provider's part does not read them. */
   readonly group?: GroupSettings;
+  /** Of a scaling group: machines that are leaving it, still there and paid for; absent: none, or nobody tells. */
+  readonly leaving?: number;
   /** Effects that its settings rule out, each with why; absent: none that is known. */
   readonly ruledOut?: RuledOut;
   /** What of its cloud sets its size by a measure of its own (an autoscaler), as a name; absent: nothing known. */

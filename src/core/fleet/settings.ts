@@ -106,7 +106,7 @@ export function savedByStop({ paid, term }: Pick<FleetTarget, 'paid' | 'term'>, 
 }
 
 /** How many machines more (or fewer) an effect brings about; null: it is none of that kind, or nobody knows. */
-function sizeChange(effect: Effect, { replicas }: FleetTarget): number | null {
+export function sizeChange(effect: Effect, { replicas }: FleetTarget): number | null {
   if (replicas === null) return null;
   const { desired } = replicas;
   if (effect.kind === 'scale') return effect.replicas - desired;

@@ -37,6 +37,8 @@ const GROUP = z.object({
   DesiredCapacity: count,
   ActiveCapacity: count,
   StoppedCapacity: count,
+  RemovingCapacity: count,
+  RemovingWaitCapacity: count,
   TotalInstanceCount: count,
   OnDemandBaseCapacity: count,
   OnDemandPercentageAboveBaseCapacity: count,
@@ -306,6 +308,7 @@ function asTarget(
       desired === undefined
         ? null
         : { desired, ready: group.ActiveCapacity ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
+    ...(leavingOf(group) > 0 ? { leaving: leavingOf(group) } : {}),
     spotRatio,
     ...(typeof group.OnDemandBaseCapacity === 'number' ? { onDemandBase: group.OnDemandBaseCapacity } : {}),
     labels: Object.fromEntries((group.Tags ?? []).map(({ TagKey, TagValue }) => [TagKey, TagValue ?? ''])),
@@ -313,6 +316,10 @@ function asTarget(
     revision: null,
   };
 }
+
+/** Machines that are being removed, and those that a lifecycle hook holds (Auto Scaling API, "DescribeScalingGroups"). */
+const leavingOf = ({ RemovingCapacity = 0, RemovingWaitCapacity = 0 }: Group): number =>
+  RemovingCapacity + RemovingWaitCapacity;
 
 /** Above a base of pay-as-you-go instances spot is never all there is. */
 function termOf({ OnDemandPercentageAboveBaseCapacity }: Group, spotRatio: number | null): Term | null {

@@ -6,7 +6,7 @@
  * unknown. Sources: Amazon EC2 API Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API
  * Reference, "Common Errors".
  */
-import { denied, Failure, invalid, unavailable } from '../../core/errors.js';
+import { denied, Failure, invalid, NoCapacity, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
 
 /**
@@ -110,9 +110,9 @@ export const codeOf = (error: unknown): string => meaningOf(error).code;
 function failureOf(meaning: Meaning, permission: string): Failure {
   switch (meaning.kind) {
     case 'busy':
-      return unavailable(
-        `AWS ${NO_CAPACITY.has(meaning.code) ? 'has no capacity now for' : 'throttled'} ${permission} (${meaning.code})`,
-      );
+      return NO_CAPACITY.has(meaning.code)
+        ? new NoCapacity(`AWS has no capacity now for ${permission} (${meaning.code})`)
+        : unavailable(`AWS throttled ${permission} (${meaning.code})`);
     case 'unsent':
       return unavailable(`AWS could not be reached for ${permission} (${meaning.code})`);
     case 'lost':

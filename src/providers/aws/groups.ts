@@ -183,6 +183,7 @@ function groupAsTarget(
     state: stateOf(group),
     billing: billingOf(group),
     replicas: counted ? replicasOf(group) : null,
+    ...(leavingOf(group) > 0 ? { leaving: leavingOf(group) } : {}),
     spotRatio,
     ...(group.MixedInstancesPolicy === undefined ? {} : { onDemandBase: baseOf(group) }),
     labels: labelsOf(group.Tags),
@@ -212,6 +213,13 @@ function replicasOf({ DesiredCapacity, MinSize, MaxSize, Instances = [] }: AutoS
   ).length;
   return { desired: DesiredCapacity, ready, min: MinSize ?? null, max: MaxSize ?? null };
 }
+
+/**
+ * Members that leave: a lifecycle hook holds them in `Terminating:Wait`, for hours where it is set so (Amazon EC2 Auto
+ * Scaling User Guide, "Amazon EC2 Auto Scaling instance lifecycle").
+ */
+const leavingOf = ({ Instances = [] }: AutoScalingGroup): number =>
+  Instances.filter(({ LifecycleState }) => LifecycleState?.startsWith('Terminating') === true).length;
 
 /**
  * Spot's share of the capacity above the on-demand base: what new capacity is. Absent, the percentage on demand is 100

@@ -21,11 +21,19 @@ import {
   type DigestNews,
   type HealthNews,
   type News,
+  type Outcome,
   type ResultNews,
   type VarianceNews,
 } from '../../core/alert/alert.js';
 import { driversOf, nextStepOf, spendSoFar } from '../../core/alert/numbers.js';
-import { effectToJson, type Action, type ActionState } from '../../core/action/action.js';
+import {
+  CAPACITY_FOUND,
+  effectToJson,
+  NO_CAPACITY,
+  waitOf,
+  type Action,
+  type ActionState,
+} from '../../core/action/action.js';
 import { BUDGET_FILTERS, holdsStill, periodAt, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
@@ -340,7 +348,7 @@ interface StepRow {
 }
 
 async function actionNews(
-  { actions }: Needs,
+  { actions, alerts }: Needs,
   db: Queryable,
   organisation: string,
   since: string,
@@ -367,9 +375,28 @@ async function actionNews(
     if (action === null) continue;
     // What was decided meanwhile, or by its own policy, asks nobody.
     if (isProposal && action.state === 'proposed') news.push(approvalOf(action));
-    if (outcome !== null) news.push(resultOf(action, outcome));
+    if (outcome !== null && (await isToBeTold(alerts, db, organisation, action, outcome)))
+      news.push(resultOf(action, outcome));
   }
   return { news, answers };
+}
+
+/**
+ * A wait for capacity that was over when it was looked for is told neither when it begins nor when it ends; of one that
+ * ends with the action, the action's end tells.
+ */
+async function isToBeTold(
+  alerts: Needs['alerts'],
+  db: Queryable,
+  organisation: string,
+  action: Action,
+  outcome: Outcome,
+): Promise<boolean> {
+  if (outcome === NO_CAPACITY) return waitOf(action) === NO_CAPACITY;
+  if (outcome !== CAPACITY_FOUND) return true;
+  if (action.state !== 'applied') return false;
+  const begun = identityOf(resultOf(action, NO_CAPACITY));
+  return (await alerts.known(db, organisation, [begun])).has(begun);
 }
 
 const approvalOf = ({ id, team, effect, connection, proposedBy, expiresAt }: Action): ApprovalNews => ({

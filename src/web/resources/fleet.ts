@@ -51,6 +51,7 @@ const targetSchema = z
     missed: z.int().describe('Complete readings since that lacked it: above zero it may be gone'),
     onDemandBase: z.number().optional().describe('Of a group: machines on demand before the share of spot counts'),
     group: z.unknown().optional().describe('Of a group: what its own settings say of its size'),
+    leaving: z.int().optional().describe('Of a group: machines that are leaving it, still there and paid for'),
     ruledOut: z.unknown().optional().describe('Effects that its settings rule out, each with why'),
     followedBy: z.string().optional().describe('What of its cloud sets its size already'),
     managedBy: z.array(z.string()).readonly().optional().describe('Tools that hold it to what they have written down'),

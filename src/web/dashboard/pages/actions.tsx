@@ -3,7 +3,7 @@
  */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { ACTION_STATES, isFinal, type ActionState } from '../../../core/action/action.js';
+import { ACTION_STATES, isFinal, waitOf, type ActionState } from '../../../core/action/action.js';
 import type { Action, ActionStory } from '../answers.js';
 import { get, list, send } from '../api.js';
 import { ApproveChosen, choosing, reasonOf, type Decidable } from '../deciding.js';
@@ -43,6 +43,17 @@ const TONES: Readonly<Partial<Record<ActionState, Tone>>> = {
   refused: 'bad',
 };
 
+/** Where it goes on, with what it waits for. */
+function State({ of }: { readonly of: Pick<Action, 'state' | 'reasons'> }): JSX.Element {
+  const wait = waitOf(of);
+  return (
+    <>
+      <Badge tone={wait === null ? (TONES[of.state] ?? 'plain') : 'warn'}>{code('state', of.state)}</Badge>
+      {wait === null ? null : <span class="note"> {code('event', wait)}</span>}
+    </>
+  );
+}
+
 const columns = (): readonly Column<Action>[] => [
   {
     name: say('column.action'),
@@ -53,11 +64,7 @@ const columns = (): readonly Column<Action>[] => [
       </a>
     ),
   },
-  {
-    name: say('column.state'),
-    text: ({ state }) => state,
-    cell: ({ state }) => <Badge tone={TONES[state] ?? 'plain'}>{code('state', state)}</Badge>,
-  },
+  { name: say('column.state'), text: ({ state }) => state, cell: (one) => <State of={one} /> },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
   { name: say('column.by'), text: ({ policy, proposedBy }) => policy ?? proposedBy },
   { name: say('column.cloud'), text: ({ connection }) => connection },
@@ -201,7 +208,7 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
       lead={
         loaded.data === null ? undefined : (
           <>
-            <Badge tone={TONES[loaded.data.state] ?? 'plain'}>{code('state', loaded.data.state)}</Badge>{' '}
+            <State of={loaded.data} />{' '}
             <Rich
               of="actions.for"
               given={{
