@@ -194,16 +194,26 @@ export interface Provider {
 export type EffectOutcome =
   /**
    * It was taken (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it
-   * gives one.
+   * gives one. `lacks`: what of the old one the new one is without, each as a clause.
    */
-  | { readonly kind: 'taken'; readonly reference: string | null; readonly detail: string }
+  | {
+      readonly kind: 'taken';
+      readonly reference: string | null;
+      readonly detail: string;
+      readonly lacks?: readonly string[];
+    }
   /** The provider refused it, and nothing has changed. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
   /**
    * What is to stand in the place of the target runs (`reference`), and the target was not ended: sent again under the
    * same token, it starts no second one and goes on with the end.
    */
-  | { readonly kind: 'half-done'; readonly reference: string; readonly detail: string }
+  | {
+      readonly kind: 'half-done';
+      readonly reference: string;
+      readonly detail: string;
+      readonly lacks?: readonly string[];
+    }
   /** It surely never arrived: it may be sent. */
   | { readonly kind: 'absent' }
   /** Nobody can tell (a lost answer): ask again later, do not send again. */

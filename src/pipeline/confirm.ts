@@ -10,6 +10,7 @@
 import {
   askAgainAt,
   drainingOf,
+  lackingOf,
   PATIENCE,
   progressOf,
   type Action,
@@ -65,7 +66,7 @@ async function settle(
       at: now,
       actor: action.connection,
       detail: { billing: observed.seen?.billing ?? null },
-      set: { after: observed.seen, afterAt: now, reasons: observed.proves ?? [] },
+      set: { after: observed.seen, afterAt: now, reasons: [...(observed.proves ?? []), ...lackingOf(action)] },
     });
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
@@ -103,7 +104,7 @@ const note = (
     actor: LINE,
     code: reason.code,
     detail: { ...reason },
-    set: { reasons: [reason] },
+    set: { reasons: [reason, ...lackingOf(action)] },
   });
 
 interface Seen {

@@ -17,6 +17,8 @@ import {
   CAPACITY_FOUND,
   doneAlready,
   halfDoneReason,
+  lackingOf,
+  lackingReasons,
   NO_CAPACITY,
   PATIENCE,
   undone,
@@ -304,7 +306,7 @@ class Execution {
             ...step,
             ...(action.reasons.some(({ code }) => code === NO_CAPACITY) ? { code: CAPACITY_FOUND } : {}),
             detail: { reference: answer.reference, detail: answer.detail },
-            set: { reasons: [] },
+            set: { reasons: answer.lacks === undefined ? lackingOf(action) : lackingReasons(answer.lacks) },
           });
           await this.writeDown(tx, action);
           return workItems;
@@ -313,7 +315,7 @@ class Execution {
           return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection))
             .workItems;
         case 'half-done':
-          return this.halfDone(tx, action, answer.detail);
+          return this.halfDone(tx, action, answer);
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
@@ -371,8 +373,13 @@ class Execution {
   }
 
   /** Said at once. What is left of it is done only after another reading, and only if the guard allows it still. */
-  private async halfDone(tx: Transaction, action: Action, message: string): Promise<readonly WorkItem[]> {
-    const set = { askedAt: null, beforeAt: null, reasons: [halfDoneReason(message)] };
+  private async halfDone(
+    tx: Transaction,
+    action: Action,
+    { detail: message, lacks }: { readonly detail: string; readonly lacks?: readonly string[] },
+  ): Promise<readonly WorkItem[]> {
+    const lacking = lacks === undefined ? lackingOf(action) : lackingReasons(lacks);
+    const set = { askedAt: null, beforeAt: null, reasons: [halfDoneReason(message), ...lacking] };
     await this.note(tx, action, { code: 'half-done', detail: { message }, set });
     return [executeLater(action, askAgainAt(action.intendedAt ?? this.now, this.now, 5000, MINUTE_MS / 2))];
   }

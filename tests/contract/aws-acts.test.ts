@@ -593,6 +593,7 @@ describe('a replacement without a group', () => {
     await requestFor(own);
     expect(await connect(acting(server)).apply(replace, 'token-1', target())).toMatchObject({
       detail: expect.stringContaining('its volumes vol-data are kept'),
+      lacks: ['its volumes vol-data are kept, and are not attached to the new one'],
     });
   });
 

@@ -237,6 +237,7 @@ describe('an answer that does not come', async () => {
     await actingWorld(),
     await actingWorld(),
     await actingWorld(),
+    await actingWorld(),
   ];
   beforeEach(async () => {
     w = worlds.pop()!;
@@ -310,6 +311,19 @@ describe('an answer that does not come', async () => {
     const [, second] = await w.all();
     expect(second).toMatchObject({ state: 'refused', reasons: [{ code: 'intent-stale' }] });
     expect(w.cloud.arrived).toBe(1);
+  });
+
+  it('of what the new machine is without is told with its proof', async () => {
+    const lacks = ["its volumes are the template's: EC2 did not answer"];
+    w.cloud.lacks = lacks;
+    w.script.wants = [{ action: 'Replace', target: 'i-1' }];
+    w.cloud.faults.push('half');
+    await w.look();
+    expect(codesOf((await w.all())[0]!)).toEqual(['half-done']);
+    await w.pass(MINUTE_MS);
+    const [action] = await w.all();
+    expect(action?.state).toBe('confirmed');
+    expect(action?.reasons).toContainEqual({ code: 'lacking', message: lacks[0] });
   });
 
   it('for want of capacity is waited for, and says so until the cloud has taken it', async () => {

@@ -11,7 +11,7 @@ const GLOBAL = /\n(?:Global Options:\n(?: .*\n)+)/;
 const HELP_LINE = /^ {2}-h, --help .*\n/m;
 
 /** A context in which no verb can be run, and what it has printed. */
-function silent(): { readonly context: CliContext; readonly printed: () => string } {
+export function silent(): { readonly context: CliContext; readonly printed: () => string } {
   let text = '';
   const context: CliContext = {
     environment: {},

@@ -74,6 +74,8 @@ export class MemoryCloud implements ProviderConnection {
   /** Effects that arrived, repeated ones included. */
   arrived = 0;
   readonly faults: Fault[] = [];
+  /** What the next machine is without. */
+  lacks: readonly string[] | undefined = undefined;
   /** Tokens of which half was done. */
   readonly halves = new Set<string>();
   /** Whether machines that were stopped are billed no more at once. */
@@ -114,7 +116,12 @@ export class MemoryCloud implements ProviderConnection {
     if (fault === 'crash-after') throw new Error('the process died before it heard');
     return fault === 'lost'
       ? { kind: 'unknown', detail: 'the answer was lost' }
-      : { kind: 'taken', reference: `req-${this.arrived}`, detail: 'taken' };
+      : {
+          kind: 'taken',
+          reference: `req-${this.arrived}`,
+          detail: 'taken',
+          ...(this.lacks === undefined ? {} : { lacks: this.lacks }),
+        };
   }
 
   async outcome(_: Effect, token: string): Promise<EffectOutcome> {

@@ -82,7 +82,7 @@ export const halfDoneReason = (message: string): Reason => ({ code: HALF_DONE, m
 
 /** The reasons of an action that say what of it was done already; empty: nothing that is known. */
 export const doneAlready = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason[] =>
-  reasons.filter(({ code }) => code === HALF_DONE);
+  reasons.filter(({ code }) => code === HALF_DONE || code === LACKING);
 
 /**
  * How an action ends that is not carried out, or no further: as refused, nothing has changed; where half of it was done
@@ -95,6 +95,16 @@ export function undone(
   const done = doneAlready(action);
   return { to: done.length > 0 ? 'failed' : 'refused', reasons: [...done, ...reasons] };
 }
+
+/** What of the old machine the one in its place is without. */
+const LACKING = 'lacking';
+
+export const lackingReasons = (lacks: readonly string[] = []): readonly Reason[] =>
+  lacks.map((message) => ({ code: LACKING, message }));
+
+/** The reasons of an action that say what the new machine is without; they stand as long as the action does. */
+export const lackingOf = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason[] =>
+  reasons.filter(({ code }) => code === LACKING);
 
 /** Its cloud had no such machine free; it is asked again until the action's time is over. */
 export const NO_CAPACITY = 'no-capacity';

@@ -83,12 +83,17 @@ export async function startAnother(
     () => ec2.send(new RunInstancesCommand(likeIt(instance, labels, { ...from, data: template }, token, own))),
     (answer) => {
       successor = answer.Instances?.[0] ?? {};
-      return `${inPlaceOf(id, successor)}${leftBehind(instance)}${own.lacks.map((lack) => `; ${lack}`).join('')}`;
+      return inPlaceOf(id, successor);
     },
   );
   if (started.kind !== 'taken') return started;
   // Of a token that was used EC2 answers with what was started then, whatever has become of it.
-  return hasEnded(successor) ? endedAgain(id, successor) : endOld(clients, { region, id }, started.detail, successor);
+  if (hasEnded(successor)) return endedAgain(id, successor);
+  const lacks = [...leftBehind(instance), ...own.lacks];
+  const ended = await endOld(clients, { region, id }, started.detail, successor);
+  return lacks.length > 0 && (ended.kind === 'taken' || ended.kind === 'half-done')
+    ? { ...ended, detail: ended.kind === 'taken' ? [ended.detail, ...lacks].join('; ') : ended.detail, lacks }
+    : ended;
 }
 
 const inPlaceOf = (id: string, { InstanceId = 'another' }: Instance): string =>
@@ -139,13 +144,13 @@ function whyNotLike(instance: Instance, data: ResponseLaunchTemplateData): reado
 }
 
 /** Volumes that outlive it, and are on no other then. */
-function leftBehind({ BlockDeviceMappings = [] }: Instance): string {
+function leftBehind({ BlockDeviceMappings = [] }: Instance): string[] {
   const volumes = BlockDeviceMappings.flatMap(({ Ebs }) =>
     Ebs?.DeleteOnTermination === false && Ebs.VolumeId !== undefined ? [Ebs.VolumeId] : [],
   );
   return volumes.length === 0
-    ? ''
-    : `; its volumes ${volumes.join(', ')} are kept, and are not attached to the new one`;
+    ? []
+    : [`its volumes ${volumes.join(', ')} are kept, and are not attached to the new one`];
 }
 
 /**

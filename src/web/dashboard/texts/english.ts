@@ -935,6 +935,7 @@ export const ENGLISH = {
   'event.half-done': 'Half done',
   'event.no-capacity': 'Waits for capacity',
   'event.capacity-found': 'Capacity found',
+  'event.lacking': 'The new one is without',
   'event.draining': 'Machines are leaving',
   'event.evidence-stale': 'Evidence stale',
   'event.no-backtest': 'No backtest',
