@@ -7,33 +7,18 @@
  * turn of the month brings a report for every team.
  */
 import {
-  answerOf,
-  approvalIdentity,
   crossingIdentity,
   digestIdentity,
   identityOf,
-  outcomeOf,
   together,
-  type Answer,
-  type AnswerKind,
   type ApprovalNews,
   type BudgetNews,
   type DigestNews,
   type HealthNews,
   type News,
-  type Outcome,
-  type ResultNews,
   type VarianceNews,
 } from '../../core/alert/alert.js';
 import { driversOf, nextStepOf, spendSoFar } from '../../core/alert/numbers.js';
-import {
-  CAPACITY_FOUND,
-  effectToJson,
-  NO_CAPACITY,
-  waitOf,
-  type Action,
-  type ActionState,
-} from '../../core/action/action.js';
 import { BUDGET_FILTERS, holdsStill, periodAt, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
@@ -53,6 +38,7 @@ import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
 import { parseSpendQuery } from '../../core/cost/spend-query.js';
+import { actionNews, type Answered } from './action-news.js';
 import type { FoundAnomaly } from './anomalies.js';
 import type { Stores } from '../stores.js';
 
@@ -67,7 +53,7 @@ const MARK = 'news';
 export interface Happened {
   readonly news: readonly News[];
   /** Of requests to approve, by the identity of the request. */
-  readonly answers: readonly { readonly identity: string; readonly answer: Answer }[];
+  readonly answers: readonly Answered[];
   /** Thresholds that are reached no more, before anybody was told: they are as if they had not been crossed. */
   readonly passed: readonly BudgetNews[];
 }
@@ -338,78 +324,6 @@ function daysAlike(budget: Budget | null, { start, end }: Interval, now: number)
       };
 }
 
-interface StepRow {
-  action: string;
-  at: Date;
-  from: ActionState | null;
-  to: ActionState;
-  actor: string;
-  code: string;
-}
-
-async function actionNews(
-  { actions, alerts }: Needs,
-  db: Queryable,
-  organisation: string,
-  since: string,
-): Promise<{ news: News[]; answers: Happened['answers'] }> {
-  const steps = await db.query<StepRow>(
-    `select action, at, from_state as "from", to_state as "to", actor, code from action_event where organisation = $1 and at > $2 order by at, action, action_event.no`,
-    [organisation, since],
-  );
-  const news: News[] = [];
-  const answers: { identity: string; answer: Answer }[] = [];
-  const found = new Map<string, Action | null>();
-  for (const step of steps) {
-    const what: AnswerKind | null = answerOf(step);
-    if (what !== null)
-      answers.push({
-        identity: approvalIdentity(step.action),
-        answer: { what, by: step.actor, at: formatInstant(step.at.getTime()) },
-      });
-    const outcome = outcomeOf(step);
-    const isProposal = step.from === null && step.to === 'proposed';
-    if (outcome === null && !isProposal) continue;
-    if (!found.has(step.action)) found.set(step.action, await actions.get(db, organisation, step.action));
-    const action = found.get(step.action) ?? null;
-    if (action === null) continue;
-    // What was decided meanwhile, or by its own policy, asks nobody.
-    if (isProposal && action.state === 'proposed') news.push(approvalOf(action));
-    if (outcome !== null && (await isToBeTold(alerts, db, organisation, action, outcome)))
-      news.push(resultOf(action, outcome));
-  }
-  return { news, answers };
-}
-
-/**
- * A wait for capacity that was over when it was looked for is told neither when it begins nor when it ends; of one that
- * ends with the action, the action's end tells.
- */
-async function isToBeTold(
-  alerts: Needs['alerts'],
-  db: Queryable,
-  organisation: string,
-  action: Action,
-  outcome: Outcome,
-): Promise<boolean> {
-  if (outcome === NO_CAPACITY) return waitOf(action) === NO_CAPACITY;
-  if (outcome !== CAPACITY_FOUND) return true;
-  if (action.state !== 'applied') return false;
-  const begun = identityOf(resultOf(action, NO_CAPACITY));
-  return (await alerts.known(db, organisation, [begun])).has(begun);
-}
-
-const approvalOf = ({ id, team, effect, connection, proposedBy, expiresAt }: Action): ApprovalNews => ({
-  kind: 'approval',
-  team,
-  action: id,
-  effect: effectToJson(effect),
-  connection,
-  proposedBy,
-  expiresAt: formatInstant(expiresAt),
-  because: null,
-});
-
 async function justified(
   { actions, recommendations }: Needs,
   db: Queryable,
@@ -434,37 +348,6 @@ async function justified(
           computation: found.computation,
         },
       };
-}
-
-/** Effects after which the provider may not know the target any more. */
-const ENDS: ReadonlySet<string> = new Set(['stop', 'terminate', 'replace']);
-
-function resultOf(
-  { id, team, effect, connection, approvedBy, rollbackOf, reasons, after, afterAt }: Action,
-  outcome: ResultNews['outcome'],
-): ResultNews {
-  return {
-    kind: 'result',
-    team,
-    action: id,
-    outcome,
-    effect: effectToJson(effect),
-    connection,
-    approvedBy,
-    rollbackOf,
-    // Of what was done they say what is proven beside the state: what runs in its place, what was bought.
-    reasons,
-    // What no reading shows (a purchase, a cordon) has the provider's word only.
-    proof:
-      outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind))
-        ? null
-        : {
-            at: formatInstant(afterAt),
-            state: after?.state ?? 'gone',
-            billing: after?.billing ?? 'ended',
-            replicas: after?.replicas?.desired ?? null,
-          },
-  };
 }
 
 async function unwell(db: Queryable, organisation: string, since: string): Promise<News[]> {
