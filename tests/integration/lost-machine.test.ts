@@ -607,7 +607,9 @@ describe('nothing is replaced', () => {
   });
 });
 
-/** A source of one exporter that always answers. */
+/**
+ * A source of one exporter that always answers. `alone`: nothing but the exporter says so, and no machine is ended for it.
+ */
 async function answering() {
   const { db, stores } = await testBursar({ now: START });
   const clock = { at: START, now: () => clock.at };
@@ -625,7 +627,7 @@ async function answering() {
     await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
     await runner.drain();
     return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(
-      ({ rule }) => rule,
+      ({ rule, onlySilent }) => (onlySilent === true ? `${rule}, alone` : rule),
     );
   };
   const samples = (): GpuSample[] => [
@@ -671,14 +673,14 @@ describe('an exporter that answers and names no card any more', async () => {
 
   it('is given a minute where nobody knows since when it runs', async () => {
     expect(await card()).toEqual([]);
-    expect([await after(15, {}), await after(30, {}), await after(15, {})]).toEqual([[], [], ['gone']]);
+    expect([await after(15, {}), await after(30, {}), await after(15, {})]).toEqual([[], [], ['gone, alone']]);
   });
 
   it('is given five where it was restarted after the card was seen', async () => {
     expect(await card()).toEqual([]);
     const told = { startedAt: { [EXPORTER]: clock.at + 5000 } };
     expect(await looks(10, 30, told)).toEqual(looked(10, []));
-    expect(await after(5, told)).toEqual(['gone']);
+    expect(await after(5, told)).toEqual(['gone, alone']);
   });
 });
 
@@ -694,14 +696,14 @@ describe('an exporter that answers again after a silence, and does not name its 
     expect(await after(75, { exportersUp: [] })).toEqual([]);
     expect(await after(15, {})).toEqual([]);
     expect(await looks(9, 30, {})).toEqual(looked(9, []));
-    expect(await after(30, {})).toEqual(['gone']);
+    expect(await after(30, {})).toEqual(['gone, alone']);
   });
 
   it('has them where nobody looked for a while, too', async () => {
     expect(await card()).toEqual([]);
     expect(await after(300, {})).toEqual([]);
     expect(await looks(9, 30, {})).toEqual(looked(9, []));
-    expect(await after(30, {})).toEqual(['gone']);
+    expect(await after(30, {})).toEqual(['gone, alone']);
   });
 
   it('has no more of them where it is away again and again: it is lost by its sixth return', async () => {
@@ -711,11 +713,11 @@ describe('an exporter that answers again after a silence, and does not name its 
     ];
     expect(await card()).toEqual([]);
     for (let away = 0; away < 5; away++) expect(await minute()).toEqual([]);
-    expect(await minute()).toContain('gone');
+    expect(await minute()).toContain('gone, alone');
     // What was named since is missed anew from then on.
     expect(await card()).toEqual([]);
     for (let away = 0; away < 5; away++) expect(await minute()).toEqual([]);
-    expect(await minute()).toContain('gone');
+    expect(await minute()).toContain('gone, alone');
   });
 
   it('has them where it names another already', async () => {

@@ -140,7 +140,7 @@ export interface HealthFinding {
   readonly team: string;
   readonly workload: string | null;
   readonly title: string;
-  /** Nothing but silence says so: it may be rebooting, or out of reach. */
+  /** Nothing but silence says so, of the machine or of its cards: it may be rebooting, or out of reach. */
   readonly onlySilent?: true;
   /** Its whole machine is lost, not the card alone. */
   readonly ofMachine?: true;
@@ -252,6 +252,8 @@ const pcieReplays: Rule = (device, now, params) => {
  * Seen before, its exporter still answers, and no longer names the card; or lost with its whole machine. A card whose
  * exporter alone is silent is unknown, and so is one whose machine has just been started. One in whose place the machine
  * has another is not lost: a machine that is stopped and started is moved to another host, with other cards.
+ * An exporter that names no card at all, and may have been started since it did, is no reason to end a machine: a driver
+ * that is being built, a collector's list that is wrong and a card that is lost look the same to it.
  */
 const gone: Rule = (device, now, params) => {
   const { cardSeenAt, exporterUpAt, exporterNamesCards } = device;
@@ -268,7 +270,10 @@ const gone: Rule = (device, now, params) => {
   if (waitedSeconds < patienceWith(exporterNamesCards, sinceReturn !== null, params)) return 'unknown';
   if (now - since > params.goneMinutes * MINUTE_MS) return 'unknown';
   return {
-    title: 'gone: its exporter answers and no longer names it',
+    title: exporterNamesCards
+      ? 'gone: its exporter answers and no longer names it'
+      : 'gone: its exporter answers, was perhaps started anew, and names no card at all',
+    onlySilent: !exporterNamesCards,
     numbers: { missingSeconds },
     what: 'answers of the exporter without the card',
     from: cardSeenAt,

@@ -176,6 +176,17 @@ describe('gone', () => {
       'found',
     ],
   ])('%s', (_, one, expected) => expect(state(one, 'gone')).toBe(expected));
+
+  it.each<[string, Partial<DeviceHistory>, true | undefined]>([
+    ['other cards, or since before none', {}, undefined],
+    ['other cards since it came back', { exporterAnswers: [[NOW - 400_000, NOW - 5000]] }, undefined],
+    // A driver that is built, an upgrade with a wrong list, a crash loop: nobody ends a machine that works for those.
+    ['none, perhaps started since', { exporterNamesCards: false }, true],
+    ['none since it came back', { exporterNamesCards: false, exporterAnswers: [[NOW - 400_000, NOW - 5000]] }, true],
+  ])('ends a machine only where its exporter names %s', (_, over, onlySilent) => {
+    const found = verdict(missing(500, 5, over), 'gone');
+    expect(found.state === 'found' ? found.finding.onlySilent : null).toBe(onlySilent);
+  });
 });
 
 describe('failed', () => {

@@ -91,7 +91,8 @@ function wrongIn({ text, whole }: Line): string | null {
     for (const { long, short } of one.options) [long, short].forEach((flag) => flag && known.add(flag));
   // A verb without a word of its own has those of the one that stands for it.
   const standing = command.commands.filter(
-    (one) => (command as unknown as { _defaultCommandName: string })._defaultCommandName === one.name(),
+    // commander says nowhere else which one it is.
+    (one) => Reflect.get(command, '_defaultCommandName') === one.name(),
   );
   for (const one of standing) for (const { long } of one.options) if (long) known.add(long);
   const flag = given.find((word) => word.startsWith('--') && word !== '--' && !known.has(word.split('=')[0]!));
