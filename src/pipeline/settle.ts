@@ -5,7 +5,14 @@
  *
  * Decides nothing itself and asks no provider. The same look again changes nothing.
  */
-import { asksForOther, asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/action/acting.js';
+import {
+  asksForOther,
+  asUntouched,
+  newestEvidence,
+  opensAgain,
+  subjectOf,
+  wasRefusedByReading,
+} from '../core/action/acting.js';
 import {
   isApprovedByPolicy,
   isSameEffect,
@@ -259,6 +266,7 @@ function mayAskAgain(last: Action | undefined, recommendation: Recommendation, o
       action: { endedAt: last.endedAt },
       asksForOther: asksForOther(last, recommendation),
       overtakenAt,
+      refusedByReading: wasRefusedByReading(last),
     },
     newestEvidence(recommendation),
   );

@@ -354,6 +354,10 @@ describe('an answer that does not come', async () => {
       reasons: [{ code: 'intent-stale', message: 'it was tried for 10 minutes: the cloud has no capacity now' }],
     });
     w.cloud.faults.length = 0;
+    // Nothing was done: it need not rest for half an hour.
+    await w.look(2 * MINUTE_MS);
+    expect(await last()).toMatchObject({ state: 'confirmed' });
+    expect((await last()).id).not.toBe(id);
   });
 
   it('because the provider refused changes nothing', async () => {

@@ -262,12 +262,14 @@ function explanationsOf(
     isOurs(one.target),
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
+  /** What is under way says more than any bound: also of the policy's own action, which it does not propose meanwhile. */
+  const acting = (of: string): LeftAlone | null => (titles(of).length > 0 ? null : endedBy(view.ownEnds?.[of] ?? null));
   const looks = explanations.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
     explained({
       target: of,
       saw: [...saw],
       proposes: titles(of),
-      leftAlone: leftAlone ?? (titles(of).length > 0 ? null : (because.get(of) ?? NOT_WORTH)),
+      leftAlone: acting(of) ?? leftAlone ?? (titles(of).length > 0 ? null : (because.get(of) ?? NOT_WORTH)),
     }),
   );
   const rest = [...because.keys()].filter((of) => isOurs(of) && !explanations.some((each) => each.target === of));
@@ -279,7 +281,7 @@ function explanationsOf(
     }),
   );
   if (looks.length + unexplained.length > 0) return [...looks, ...unexplained];
-  return [explained({ target, leftAlone: nothingSeen(policy) })];
+  return [explained({ target, leftAlone: acting(target) ?? nothingSeen(policy) })];
 }
 
 const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedPolicy['leftAlone']> => ({
