@@ -22,6 +22,7 @@ create function database_marks() returns jsonb language plpgsql as $$
 declare
   server text;
   timeline text;
+  place text;
 begin
   begin
     server := (select system_identifier::text from pg_control_system());
@@ -31,11 +32,17 @@ begin
     timeline := left(pg_walfile_name(pg_current_wal_lsn()), 8);
   exception when others then timeline := null;
   end;
+  -- Only a role that may read all settings is told.
+  begin
+    place := current_setting('data_directory') || ':' || current_setting('port');
+  exception when others then place := null;
+  end;
   return jsonb_build_object(
     'server', server,
     'database', (select oid::text from pg_database where datname = current_database()),
     'table', 'database_home'::regclass::oid::text,
-    'timeline', timeline);
+    'timeline', timeline,
+    'place', place);
 end $$`;
 
 export class DatabaseHome1764000000068 implements MigrationInterface {

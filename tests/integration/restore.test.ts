@@ -148,12 +148,24 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     await before.db.close();
     await server.recover();
     const db = await Database.open(server.url('before'), 2);
-    afterAll(() => db.close());
     const moved = (standbyIsWhole: boolean): Promise<Moved[]> =>
       new HomeStore({ folder: null, standbyIsWhole }).moved(db, 'default');
     expect(await moved(false)).toEqual(['timeline']);
     expect(await moved(true)).toEqual([]);
     expect((await settleRestore(new Stores(db), 'default', 0))?.because).toContain('a standby that took over');
+    await db.close();
+  });
+
+  it('a base backup that is started as it is is known by its place, unless it is the embedded one', async () => {
+    await server.copied();
+    const db = await Database.open(server.url('before'), 2);
+    const moved = (folder: string | null): Promise<Moved[]> =>
+      new HomeStore({ folder, standbyIsWhole: false }).moved(db, 'default');
+    expect(await moved('1')).toEqual([]);
+    expect(await moved(null)).toEqual(['place']);
+    expect((await settleRestore(new Stores(db), 'default', 0))?.because).toContain('another data directory or port');
+    expect(await moved(null)).toEqual([]);
+    await db.close();
   });
 });
 

@@ -3,7 +3,7 @@
  * cluster lies in a folder of its own, listens on loopback alone, and is stopped and removed after the file.
  */
 import { accessSync, constants, readdirSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -48,6 +48,8 @@ export interface PostgresServer {
   recover(): Promise<void>;
   /** A read replica that follows it. */
   replica(): Promise<Replica>;
+  /** Stops it and starts a copy of its cluster as it is, as of a base backup that brings its journal; its port. */
+  copied(): Promise<number>;
   readonly folder: string;
 }
 
@@ -67,13 +69,14 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
   await giveTo(way, cluster);
   const made = await runAs(way, binaries.initdb, ['-D', cluster, '-U', 'bursar', '-A', 'trust', '-E', 'UTF8', '-N']);
   if (made.failed) throw new Error(made.output);
-  const port = await freePort();
   const url = (database: string): string => `postgresql://bursar@127.0.0.1:${port}/${database}`;
-  const settings = ['fsync=off', `port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  const settings = ['fsync=off', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
   let server: ChildProcess | null = null;
+  let port = await freePort();
+  let data = cluster;
   const start = async (): Promise<void> => {
-    const flags = settings.flatMap((one) => ['-c', one]);
-    server = spawnAs(way, binaries.postgres, ['-D', cluster, ...flags], { stdio: 'ignore' });
+    const flags = [...settings, `port=${port}`].flatMap((one) => ['-c', one]);
+    server = spawnAs(way, binaries.postgres, ['-D', data, ...flags], { stdio: 'ignore' });
     while (!(await answers(url('postgres')))) await pause(50);
   };
   const stop = async (): Promise<void> => {
@@ -122,6 +125,15 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
       await giveTo({ ...way }, cluster);
       settings.push('restore_command=false');
       await start();
+    },
+    async copied() {
+      await stop();
+      data = path.join(folder, 'copy');
+      await cp(cluster, data, { recursive: true });
+      await giveTo(way, data);
+      port = await freePort();
+      await start();
+      return port;
     },
   };
 }

@@ -3,9 +3,10 @@
  *
  * A dump restored elsewhere, over what there was, or as rows alone has other object identifiers, or rows that another
  * transaction wrote; a server that went on from a backup's journal is on another timeline; a data folder that was copied
- * has another file. What a server does not tell proves nothing. A disk set back to an earlier moment as a whole shows
- * nothing of that inside: for it a person says so (`bursar restored`). Whoever finds that it moved stops acting
- * (application/action/after-restore.ts) before it is noted anew.
+ * has another file; a base backup that is started as it is mostly has another directory or port. What a server does not
+ * tell proves nothing. A disk set back to an earlier moment as a whole shows nothing of that inside: for it a person says
+ * so (`bursar restored`). Whoever finds that it moved stops acting (application/action/after-restore.ts) before it is
+ * noted anew.
  */
 import type { Queryable } from '../statements.js';
 
@@ -17,11 +18,12 @@ export interface HomeOptions {
 }
 
 /** What is not as it was noted. */
-export type Moved = 'database' | 'folder' | 'row' | 'server' | 'table' | 'timeline';
+export type Moved = 'database' | 'folder' | 'place' | 'row' | 'server' | 'table' | 'timeline';
 
 const WORDS: Readonly<Record<Moved, string>> = {
   database: 'it is another database of its server',
   folder: 'its data folder is a copy',
+  place: 'its server has another data directory or port',
   row: 'its rows were copied in',
   server: 'it is on another server',
   table: 'its tables were made anew',
@@ -36,6 +38,7 @@ const MOVED = `
 select noted.key as mark from database_home h, jsonb_each_text(h.marks) noted
   join jsonb_each_text(database_marks()) here on here.key = noted.key and here.value <> noted.value
   where h.organisation = $1 and (noted.key <> 'timeline' or not $3::boolean)
+    and (noted.key <> 'place' or $2::text is null)
 union all select 'row' from database_home where organisation = $1 and row_version <> xmin::text
 union all select 'folder' from database_home where organisation = $1 and folder <> $2::text
 order by 1`;
