@@ -126,6 +126,7 @@ describe('the command line on the database of a process that serves', async () =
         'answer.take',
         'action.execute',
         'action.confirm',
+        'audit.send',
         'alert.make',
         'alert.escalate',
         'alert.send',

@@ -21,6 +21,7 @@ it('takes every secret from a file, the parts’ own too', () => {
     REDIS_URL: 'redis://:hushed@redis:6379',
     BURSAR_API_KEY: 'bursar_secret',
     BURSAR_OIDC_CLIENT_SECRET: 'a client’s',
+    BURSAR_ARCHIVE_SECRET_ACCESS_KEY: 'hushed',
     BURSAR_AUDIT_URL: 'https://collector.example/hush',
     BURSAR_AUDIT_TOKEN: 'hush',
   };
