@@ -9,7 +9,7 @@
  */
 import {
   askAgainAt,
-  drainingOf,
+  drainingReasons,
   lackingOf,
   PATIENCE,
   progressOf,
@@ -39,7 +39,9 @@ export function confirmStage(
     if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return async () => [];
     const seen = await observe(found, connections.get(found.connection));
     const observed =
-      seen.progress === 'done' ? { ...seen, proves: await provenBy(stores, organisation, found, seen) } : seen;
+      seen.progress === 'done' || seen.progress === 'leaving'
+        ? { ...seen, proves: await provenBy(stores, organisation, found, seen) }
+        : seen;
     return (tx) => settle(stores.actions, tx, { organisation, id: key, now, observed, isVerified: has(VERIFY) });
   });
 }
@@ -61,31 +63,26 @@ async function settle(
   const action = await actions.lock(tx, organisation, id);
   // Meanwhile it may have been taken back.
   if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
-  if (observed.progress === 'done') {
+  if (observed.progress === 'done' || observed.progress === 'leaving') {
+    const draining = observed.progress === 'leaving' ? drainingReasons(observed.seen) : [];
     const { workItems } = await actions.move(tx, organisation, action, 'confirmed', {
       at: now,
       actor: action.connection,
       detail: { billing: observed.seen?.billing ?? null },
-      set: { after: observed.seen, afterAt: now, reasons: [...(observed.proves ?? []), ...lackingOf(action)] },
+      set: {
+        after: observed.seen,
+        afterAt: now,
+        reasons: [...(observed.proves ?? []), ...draining, ...lackingOf(action)],
+      },
     });
     return [...workItems, ...(isVerified ? [{ stage: VERIFY, partition: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
-  const draining = observed.progress === 'leaving' && observed.seen !== null ? drainingOf(observed.seen, since) : null;
-  if (draining !== null && now < draining.until) {
-    // As fewer are left, it says so.
-    if (!action.reasons.some(({ message }) => message === draining.reason.message))
-      await note(actions, tx, organisation, action, draining.reason, now);
-    return [confirmLater(action, askAgainAt(since, now))];
-  }
   if (now - since < PATIENCE.confirmMs) return [confirmLater(action, askAgainAt(since, now))];
   const reason: Reason =
     observed.progress === 'billing'
       ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
-      : {
-          code: 'not-confirmed',
-          message: draining === null ? observed.message : `${draining.reason.message}: longer than that may take`,
-        };
+      : { code: 'not-confirmed', message: observed.message };
   if (!action.reasons.some(({ code }) => code === reason.code))
     await note(actions, tx, organisation, action, reason, now);
   return [confirmLater(action, now + HOUR_MS)];
@@ -140,7 +137,11 @@ async function observe(
     const progress = progressOf(effect, seen, before);
     const isReplaced = progress === 'done' && effect.kind === 'replace';
     if (progress !== 'not-observable' && !isReplaced)
-      return { progress, seen, message: progress === 'done' ? '' : `${name} does not show it yet` };
+      return {
+        progress,
+        seen,
+        message: progress === 'done' || progress === 'leaving' ? '' : `${name} does not show it yet`,
+      };
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
     // That the old one is gone proves nothing of what is to run in its place.
     if (outcome?.kind === 'taken' || (isReplaced && outcome === undefined))

@@ -3,7 +3,7 @@
  * said of it.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { drainingOf, progressOf } from '../../src/core/action/action.js';
+import { drainingReasons, progressOf } from '../../src/core/action/action.js';
 import { NoCapacity, type Failure } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
@@ -152,7 +152,7 @@ describe('the effects, as they are sent', () => {
     expect(signedBy(server.requests[0] as WireRequest)).toMatchObject({ key: ACT_KEY, region: 'us-east-1' });
   });
 
-  it('a scale-in is proven when those that a lifecycle hook holds are gone', async () => {
+  it('a scale-in tells those that a lifecycle hook holds until they are gone', async () => {
     const scale: Effect = { kind: 'scale', target: SERVE, replicas: 2 };
     const before = group();
     const read = async (lifecycle: string) => {
@@ -167,14 +167,14 @@ describe('the effects, as they are sent', () => {
     for (const state of ['Terminating', 'Terminating:Wait', 'Terminating:Proceed']) {
       const seen = await read(state);
       expect(progressOf(scale, seen, before)).toBe('leaving');
-      // GlobalTimeout of the one hook of that transition, and the half hour of every effect.
-      expect(drainingOf(seen, NOW)).toEqual({
-        reason: {
+      // GlobalTimeout of the one hook of that transition.
+      expect(drainingReasons(seen)).toEqual([
+        {
           code: 'draining',
-          message: 'draining: 1 member leaves, held by the lifecycle hook drain-queue (up to 3600 seconds)',
+          message:
+            'draining: 1 member still leaves, and is paid for until gone, held by the lifecycle hook drain-queue (up to 3600 seconds)',
         },
-        until: NOW + 5_400_000,
-      });
+      ]);
       // Who makes the group larger meanwhile waits for none of them; nor is it asked for again.
       expect(
         progressOf({ ...scale, replicas: 2 }, seen, { ...before, replicas: { ...seen.replicas!, desired: 1 } }),

@@ -163,6 +163,8 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
       new HomeStore({ folder, standbyIsWhole: false }).moved(db, 'default');
     expect(await moved('1')).toEqual([]);
     expect(await moved(null)).toEqual(['place']);
+    const whole = new HomeStore({ folder: null, standbyIsWhole: true });
+    expect(await whole.moved(db, 'default')).toEqual(['place']);
     expect((await settleRestore(new Stores(db), 'default', 0))?.because).toContain('another data directory or port');
     expect(await moved(null)).toEqual([]);
     await db.close();

@@ -38,7 +38,10 @@ export async function settleRestore(
   return db.transaction(async (tx) => {
     const isNoted = await home.isNoted(tx, organisation);
     const moved = await home.moved(tx, organisation);
-    if (isNoted && moved.length === 0 && saidBy === undefined) return null;
+    if (isNoted && moved.length === 0 && saidBy === undefined) {
+      if (await home.hasMoreMarks(tx, organisation)) await home.note(tx, organisation, now);
+      return null;
+    }
     // The first start of all has no backup behind it.
     const isRestored = isNoted || saidBy !== undefined;
     const because = moved.length > 0 ? movedWords(moved) : 'somebody said so';

@@ -7,7 +7,7 @@ import type { ActionJson, ActionStory } from '../../store/action/action-json.js'
 import type { StoredStop } from '../../store/action/safety.js';
 import { STATES, type Decision, type LimitsView } from '../client/actions.js';
 import { isLeftToPeople } from '../../core/action/acting.js';
-import { DRAINING, NO_CAPACITY, waitOf, type ActionState } from '../../core/action/action.js';
+import { NO_CAPACITY, waitOf, type ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
@@ -230,7 +230,7 @@ const row = (one: ActionJson): (string | null)[] => [
   one.reasons.map(({ message }) => message).join('; '),
 ];
 
-const WAITS: Readonly<Record<string, string>> = { [NO_CAPACITY]: 'waits for capacity', [DRAINING]: 'draining' };
+const WAITS: Readonly<Record<string, string>> = { [NO_CAPACITY]: 'waits for capacity' };
 
 /** With what it waits for, where that is known. */
 function stateText(one: ActionJson): string {

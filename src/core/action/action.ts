@@ -110,13 +110,12 @@ export const lackingOf = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason
 export const NO_CAPACITY = 'no-capacity';
 /** That wait has ended: the cloud has taken it. */
 export const CAPACITY_FOUND = 'capacity-found';
-/** What was to leave is leaving, and is still there and paid for. */
-export const DRAINING = 'draining';
+/** Of what was to leave some is still there and paid for. */
+const DRAINING = 'draining';
 
 /** What an action that goes on waits for, as a code; null: nothing that is known. */
 export function waitOf({ state, reasons }: Pick<Action, 'state' | 'reasons'>): string | null {
-  const codes = state === 'intended' ? [NO_CAPACITY] : state === 'applied' ? [DRAINING] : [];
-  return reasons.find(({ code }) => codes.includes(code))?.code ?? null;
+  return state === 'intended' && reasons.some(({ code }) => code === NO_CAPACITY) ? NO_CAPACITY : null;
 }
 
 export interface Action {
@@ -210,7 +209,8 @@ export function isSameEffect(one: Effect, other: Effect): boolean {
 
 /**
  * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for;
- * `leaving`: it has its size, and machines that were to go are still there and paid for; `waiting`; `not-observable`:
+ * `leaving`: it has its size, and machines that were to go are still there and paid for, which is told with the proof and
+ * keeps nothing else of the group waiting; `waiting`; `not-observable`:
  * no reading ever shows such an effect, and the provider's word on the token is the proof.
  */
 export type Progress = 'done' | 'billing' | 'leaving' | 'waiting' | 'not-observable';
@@ -222,9 +222,9 @@ export type Progress = 'done' | 'billing' | 'leaving' | 'waiting' | 'not-observa
 export function progressOf(effect: Effect, seen: FleetTarget | null, before: FleetTarget | null = seen): Progress {
   if (effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'purchase') return 'not-observable';
   if (holds(effect, seen) !== true) return 'waiting';
-  if (before !== null && (sizeChange(effect, before) ?? 0) < 0 && (seen?.leaving ?? 0) > 0) return 'leaving';
   // Replicas above the wanted number still run, whatever is desired.
   if (effect.kind === 'scale' && (seen?.replicas?.ready ?? 0) > effect.replicas) return 'waiting';
+  if (before !== null && (sizeChange(effect, before) ?? 0) < 0 && (seen?.leaving ?? 0) > 0) return 'leaving';
   if (effect.kind !== 'stop' && effect.kind !== 'terminate') return 'done';
   // Of what is gone nothing is left to bill; what is stopped may still cost its disks, and says so.
   if (seen === null || seen.billing === 'ended' || seen.billing === 'partly') return 'done';
@@ -243,10 +243,11 @@ export const PATIENCE = {
   confirmMs: 30 * MINUTE_MS,
 } as const;
 
-/** What is told of machines that are leaving, and until when that is no longer than their group's hooks allow. */
-export function drainingOf({ leaving = 0, group }: FleetTarget, since: number): { reason: Reason; until: number } {
+/** What is told with the proof of machines that are still leaving; none where none is. */
+export function drainingReasons(seen: FleetTarget | null): readonly Reason[] {
+  const { leaving = 0, group } = seen ?? {};
+  if (leaving === 0) return [];
   const hooks = group?.hooks ?? [];
-  const times = hooks.map(({ seconds }) => seconds ?? 0);
   const held = hooks.map(({ name, seconds }) => `${name}${seconds === null ? '' : ` (up to ${seconds} seconds)`}`);
   const by =
     group?.hooks === null
@@ -254,13 +255,8 @@ export function drainingOf({ leaving = 0, group }: FleetTarget, since: number): 
       : held.length === 0
         ? ''
         : `, held by the lifecycle ${held.length === 1 ? 'hook' : 'hooks'} ${held.join(', ')}`;
-  return {
-    reason: {
-      code: DRAINING,
-      message: `draining: ${leaving} ${leaving === 1 ? 'member leaves' : 'members leave'}${by}`,
-    },
-    until: since + Math.max(0, ...times) * 1000 + PATIENCE.confirmMs,
-  };
+  const members = leaving === 1 ? '1 member still leaves, and is' : `${leaving} members still leave, and are`;
+  return [{ code: DRAINING, message: `draining: ${members} paid for until gone${by}` }];
 }
 
 /**

@@ -107,7 +107,9 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
   const isUnread = silence.machine === 'unread';
   const machine = silence.machine === 'unread' ? null : silence.machine;
   if (now - until > params.silenceStaleSeconds * 1000 || since > until) return { kind: 'none' };
-  if (othersAnswering > 0 || silence.takenAwayBy !== null) return { kind: 'none' };
+  if (othersAnswering > 0) return { kind: 'none' };
+  // What we let go leaves; it is not called running and unwell, as a member that stays and dies is.
+  if (silence.takenAwayBy !== null && (machine === null || !isUnwell(machine))) return { kind: 'none' };
   if (machine !== null && isSpokenFor(machine)) return { kind: 'none' };
   if (machinesAnswering < machinesSilent) return { kind: 'undecided' };
   const missed = machine !== null && isMissed(machine);

@@ -37,8 +37,7 @@ export const movedWords = (moved: readonly Moved[]): string => moved.map((one) =
 const MOVED = `
 select noted.key as mark from database_home h, jsonb_each_text(h.marks) noted
   join jsonb_each_text(database_marks()) here on here.key = noted.key and here.value <> noted.value
-  where h.organisation = $1 and (noted.key <> 'timeline' or not $3::boolean)
-    and (noted.key <> 'place' or $2::text is null)
+  where h.organisation = $1 and (noted.key <> 'place' or $2::text is null)
 union all select 'row' from database_home where organisation = $1 and row_version <> xmin::text
 union all select 'folder' from database_home where organisation = $1 and folder <> $2::text
 order by 1`;
@@ -49,8 +48,20 @@ export class HomeStore {
   /** By what it is known that the database was made anew; empty: by nothing. */
   async moved(db: Queryable, organisation: string): Promise<Moved[]> {
     const { folder, standbyIsWhole } = this.options;
-    const rows = await db.query<{ mark: Moved }>(MOVED, [organisation, folder, standbyIsWhole]);
-    return rows.map(({ mark }) => mark);
+    const rows = await db.query<{ mark: Moved }>(MOVED, [organisation, folder]);
+    const marks = rows.map(({ mark }) => mark);
+    const hasTakenOver = standbyIsWhole && marks.includes('timeline');
+    return hasTakenOver ? marks.filter((mark) => mark !== 'timeline' && mark !== 'place') : marks;
+  }
+
+  /** Whether the server tells of itself now what it did not when it was noted. */
+  async hasMoreMarks(db: Queryable, organisation: string): Promise<boolean> {
+    const rows = await db.query(
+      `select 1 from database_home h, jsonb_each_text(database_marks()) here
+       where h.organisation = $1 and here.value is not null and h.marks ->> here.key is null limit 1`,
+      [organisation],
+    );
+    return rows.length > 0;
   }
 
   /** Whether anything was noted ever. Locks what was, so that of several processes one settles a restore. */

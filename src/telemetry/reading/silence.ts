@@ -16,7 +16,7 @@ type Labels = Readonly<Record<string, string>>;
  * How far back scrapes are looked at, as a PromQL duration. An exporter that is silent for longer is not told of any
  * more.
  */
-export const SILENCE_WINDOW = '10m';
+export const SILENCE_WINDOW = '30m';
 /**
  * Other targets that answered so shortly before the exporter fell silent fell silent with it: their own pace is seldom
  * above a minute.

@@ -64,6 +64,9 @@ describe('a machine', () => {
     // Somebody stopped it meanwhile.
     expect(kind({ machine: { ...unwell, state: 'stopped' } })).toBe('none');
     expect(kind({ machine: unwell, othersAnswering: 1 })).toBe('none');
+    // What we let go leaves; a member of the same group that stays and dies is called running and unwell.
+    expect(kind({ machine: unwell, takenAwayBy: 'act-1' })).toBe('lost');
+    expect(kind({ machine: read(), takenAwayBy: 'act-1' })).toBe('none');
   });
 
   it('is undecided until its provider was asked, and lost all the same where it cannot be asked for long', () => {

@@ -917,7 +917,6 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'event.no-capacity': '等待容量',
   'event.capacity-found': '已有容量',
   'event.lacking': '新机器缺少',
-  'event.draining': '机器正在退出',
   'event.evidence-stale': '依据已过期',
   'event.no-backtest': '未经回测',
   'event.cannot-act': '无法执行',

@@ -936,7 +936,6 @@ export const ENGLISH = {
   'event.no-capacity': 'Waits for capacity',
   'event.capacity-found': 'Capacity found',
   'event.lacking': 'The new one is without',
-  'event.draining': 'Machines are leaving',
   'event.evidence-stale': 'Evidence stale',
   'event.no-backtest': 'No backtest',
   'event.cannot-act': 'Cannot act',
