@@ -1,6 +1,6 @@
 /** bursar archive: raw records of old months to a folder or an object store, and back. Local only. */
 import { InvalidArgumentError, type Command } from 'commander';
-import { archiveBefore, monthsBefore, restoreArchived, type Done } from '../../application/usage/archive.js';
+import type { Done } from '../../application/usage/archive.js';
 import { WHOLE } from '../context.js';
 import { actor, type Session } from '../session.js';
 import { table } from '../table.js';
@@ -15,6 +15,9 @@ function months(text: string): number {
     throw new InvalidArgumentError(`It is no whole number from ${LEAST_MONTHS} to 1200.`);
   return value;
 }
+
+/** Loaded where it is used: no other verb needs what knows the tables. */
+const archiving = () => import('../../application/usage/archive.js');
 
 const local = (session: Session) => session.local({ ...WHOLE, parts: false });
 
@@ -44,6 +47,7 @@ Examples:
     .action(async ({ olderThan }: { olderThan: number }) => {
       const { stores, organisation, archive: open } = await local(session);
       const now = session.context.clock.now();
+      const { archiveBefore, monthsBefore } = await archiving();
       const done = await archiveBefore(
         stores,
         open(),
@@ -85,6 +89,7 @@ function addRestore(archive: Command, session: Session): void {
     .action(async (month: string, { source }: { source?: string }) => {
       const { stores, organisation, archive: open } = await local(session);
       const now = session.context.clock.now();
+      const { restoreArchived } = await archiving();
       const done = await restoreArchived(stores, open(), organisation, { month, source }, { by: actor(), now });
       session.print(done, () => words(done, 'Read back'));
     });

@@ -351,7 +351,7 @@ describe('the API', () => {
     );
     // A process that has just started asks who answered a while ago.
     expect(asked[1]?.form.get('query')).toMatch(
-      /^group by \(job, instance, .*\) \(last_over_time\(\{__name__=~".*",cluster="a"\}\[10m\]\)\)$/,
+      /^group by \(job, instance, .*\) \(last_over_time\(\{__name__=~".*",cluster="a"\}\[30m\]\)\)$/,
     );
     expect(asked[0]?.form.get('time')).toBe(`${S + 50}.000`);
     expect(asked[0]?.form.get('query')).toMatch(
