@@ -172,7 +172,7 @@ const BATCH = 20_000;
  * Stages on a record's way from its source to an evaluated budget. What comes after them (comparing bills,
  * recommending, alerting) is not part of it.
  */
-const WAY = /^(usage|cost|budget)\./;
+const WAY = /^(?!usage\.merge$)(usage|cost|budget)\./;
 
 /** Metered records, as a meter sends them: one GPU resource for one minute each. */
 function record(n) {
