@@ -13,7 +13,7 @@ import { createWebApp, listen } from '../../dist/src/web/server.js';
 import { WebModule } from '../../dist/src/web/web.module.js';
 import { wallClock } from '../../dist/src/clock.js';
 import 'reflect-metadata';
-import { seeded, withBursar } from './server.mjs';
+import { priceOf, seeded, withBursar } from './server.mjs';
 
 const TEAMS = Number(process.argv[2] ?? 1000);
 const DAYS = 60;
@@ -64,25 +64,7 @@ async function seed(bursar, call) {
   await stores.prices.add(
     stores.db,
     organisation,
-    SKUS.map((sku, at) => ({
-      kind: 'price',
-      price: {
-        provider: 'AWS',
-        sku,
-        region: 'us-east-1',
-        term: 'on-demand',
-        upfront: 'none',
-        component: 'gpu',
-        gpuModel: null,
-        gpus: 8,
-        rate: { nanos: BigInt(20 + 10 * at) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-        effectiveFrom: 0,
-        effectiveTo: null,
-        incrementSeconds: 1,
-        minimumSeconds: 60,
-        source: 'bench',
-      },
-    })),
+    SKUS.map((sku, at) => priceOf(sku, BigInt(20 + 10 * at) * 1_000_000_000n)),
     'bench',
   );
   await call('PUT', '/v1/rules', {

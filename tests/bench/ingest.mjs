@@ -11,7 +11,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { perSecond, processorSeconds, seconds, seeded, withBursar } from './server.mjs';
+import { perSecond, priceOf, processorSeconds, seconds, seeded, withBursar } from './server.mjs';
 
 const COLUMNS = [
   'AvailabilityZone',
@@ -224,25 +224,7 @@ async function addPrices({ stores, organisation }) {
   await stores.prices.add(
     stores.db,
     organisation,
-    SKUS.map((sku, n) => ({
-      kind: 'price',
-      price: {
-        provider: 'AWS',
-        sku,
-        region: 'us-east-1',
-        term: 'on-demand',
-        upfront: 'none',
-        component: 'gpu',
-        gpuModel: null,
-        gpus: 8,
-        rate: { nanos: BigInt(10 + n) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-        effectiveFrom: 0,
-        effectiveTo: null,
-        incrementSeconds: 1,
-        minimumSeconds: 60,
-        source: 'bench',
-      },
-    })),
+    SKUS.map((sku, n) => priceOf(sku, BigInt(10 + n) * 1_000_000_000n)),
     'bench',
   );
 }

@@ -3,7 +3,7 @@
  * whether every row equals a full recount of the raw records, to the nano. The recount shares no code with the line but
  * the blocks.
  */
-import { perSecond, seconds, withBursar } from './server.mjs';
+import { perSecond, priceOf, seconds, withBursar } from './server.mjs';
 
 const TEAMS = 25;
 const RESOURCES = 2000;
@@ -98,25 +98,7 @@ export async function run({ rows = 10_000_000, log }) {
     await stores.prices.add(
       stores.db,
       organisation,
-      SKUS.map((sku) => ({
-        kind: 'price',
-        price: {
-          provider: 'AWS',
-          sku,
-          region: 'us-east-1',
-          term: 'on-demand',
-          upfront: 'none',
-          component: 'gpu',
-          gpuModel: null,
-          gpus: 8,
-          rate: { nanos: nanosPerHour(sku), currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-          effectiveFrom: 0,
-          effectiveTo: null,
-          incrementSeconds: 1,
-          minimumSeconds: 60,
-          source: 'bench',
-        },
-      })),
+      SKUS.map((sku) => priceOf(sku, nanosPerHour(sku))),
       'bench',
     );
     log(`query: taking ${rows} metered records in`);

@@ -49,3 +49,24 @@ export function seeded(seed) {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** An on-demand price of a machine of eight GPUs; `nanos` for an hour of the machine. */
+export const priceOf = (sku, nanos) => ({
+  kind: 'price',
+  price: {
+    provider: 'AWS',
+    sku,
+    region: 'us-east-1',
+    term: 'on-demand',
+    upfront: 'none',
+    component: 'gpu',
+    gpuModel: null,
+    gpus: 8,
+    rate: { nanos, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
+    effectiveFrom: 0,
+    effectiveTo: null,
+    incrementSeconds: 1,
+    minimumSeconds: 60,
+    source: 'bench',
+  },
+});

@@ -4,7 +4,7 @@
  * autovacuum does it, and what is left when the tables are written anew (VACUUM FULL). Both times every cost is the same,
  * which is looked at.
  */
-import { seconds, withBursar } from './server.mjs';
+import { priceOf, seconds, withBursar } from './server.mjs';
 
 const DAYS = 28;
 const MINUTE = 60_000;
@@ -38,25 +38,7 @@ function batch(start, resources) {
   }));
 }
 
-const price = (sku, at) => ({
-  kind: 'price',
-  price: {
-    provider: 'AWS',
-    sku,
-    region: 'us-east-1',
-    term: 'on-demand',
-    upfront: 'none',
-    component: 'gpu',
-    gpuModel: null,
-    gpus: 8,
-    rate: { nanos: BigInt(10 + at) * 1_234_567_891n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-    effectiveFrom: 0,
-    effectiveTo: null,
-    incrementSeconds: 1,
-    minimumSeconds: 60,
-    source: 'bench',
-  },
-});
+const price = (sku, at) => priceOf(sku, BigInt(10 + at) * 1_234_567_891n);
 
 const take = ({ stores, organisation }, source, records, now) =>
   stores.intake.import(
