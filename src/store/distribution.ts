@@ -16,7 +16,14 @@ export const SPREAD: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What the views over the facts join them with. A write to one is made on every node, in two phases. */
-const EVERYWHERE = ['team', 'dimension', 'delivery', 'bill_claim', 'bill_name', 'metered_day'];
+export const EVERYWHERE: readonly string[] = [
+  'team',
+  'dimension',
+  'delivery',
+  'bill_claim',
+  'bill_name',
+  'metered_day',
+];
 
 /** What those views call. */
 const FUNCTIONS = ['account_key(text)'];

@@ -188,7 +188,7 @@ describe('a connection that is cut', async () => {
       const [own] = await tx.query<{ pid: number }>(`select pg_backend_pid() as pid`);
       const operator = new Client({ connectionString: bursar.url });
       await operator.connect();
-      await operator.query(`select pg_terminate_backend($1)`, [own?.pid]);
+      await operator.query(`select pg_terminate_backend($1::int)`, [own?.pid]);
       await operator.end();
     }));
 

@@ -10,6 +10,10 @@ if (!CITUS_URL) {
 } else {
   process.env.TEST_CITUS_URL = CITUS_URL;
   const own = process.argv.slice(2);
-  if (own.length === 0) process.argv.push('tests/integration', 'tests/migrations');
+  if (own.every((one) => one.startsWith('-'))) process.argv.push('tests/integration', 'tests/migrations');
+  // A statement there is several, over the network: a run takes longer, and of what is drawn at random less will do.
+  for (const limit of ['testTimeout', 'hookTimeout'])
+    if (!own.some((one) => one.startsWith(`--${limit}`))) process.argv.push(`--${limit}=600000`);
+  process.env.BURSAR_MERGE_RUNS ??= '6';
   await import('./run.mjs');
 }

@@ -11,6 +11,9 @@ import type { Queryable } from '../statements.js';
 const WORK_DAYS = 90;
 const IMPORT_DAYS = 400;
 
+/** So many imports are deleted at once. */
+const IMPORTS = 10_000;
+
 /** Stages whose done rows are read: the teams that there are, and when a connection was asked. */
 const KEPT_STAGES = ['recommendation.make', 'fleet.collect'];
 
@@ -34,15 +37,29 @@ export class TidyingStore {
         `delete from reject r using import i where i.organisation = r.organisation and i.id = r.import and i.imported_at < $1`,
         [before(IMPORT_DAYS)],
       ),
-      import: await gone(
-        `delete from import i where i.imported_at < $1 and i.price_statement is null and (i.accepted = 0 or i.undone_at is not null)
+      import: await this.tidyImports(db, before(IMPORT_DAYS)),
+    };
+  }
+
+  /** Asked for and then deleted: a Citus cluster deletes from no table of the coordinator by what is on every node. */
+  private async tidyImports(db: Queryable, before: string): Promise<number> {
+    for (let gone = 0; ; ) {
+      const old = await db.query<{ organisation: string; id: string }>(
+        `select i.organisation, i.id::text as id from import i where i.imported_at < $1 and i.price_statement is null and (i.accepted = 0 or i.undone_at is not null)
            and not exists (select 1 from delivery v where v.organisation = i.organisation and v.import = i.id)
            and not exists (select 1 from delivery v, jsonb_array_elements(v.members) m where v.organisation = i.organisation and (m ->> 'import')::bigint = i.id)
            and not exists (select 1 from delivery_replaced v where v.organisation = i.organisation and v.import = i.id)
            and not exists (select 1 from delivery_confirmed v where v.organisation = i.organisation and v.import = i.id)
-           and not exists (select 1 from reject r where r.organisation = i.organisation and r.import = i.id)`,
-        [before(IMPORT_DAYS)],
-      ),
-    };
+           and not exists (select 1 from reject r where r.organisation = i.organisation and r.import = i.id)
+         limit ${IMPORTS}`,
+        [before],
+      );
+      const rows = await db.query(
+        `delete from import i using unnest($1::text[], $2::bigint[]) as o(organisation, id) where i.organisation = o.organisation and i.id = o.id returning 1`,
+        [old.map(({ organisation }) => organisation), old.map(({ id }) => id)],
+      );
+      gone += rows.length;
+      if (old.length < IMPORTS) return gone;
+    }
   }
 }
