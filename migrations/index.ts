@@ -55,6 +55,8 @@ import { MergedDeliveries1764000000066 } from './0066-merged-deliveries.js';
 import { DatabaseHome1764000000068 } from './0068-database-home.js';
 import { Archive1764000000069 } from './0069-archive.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
+import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
+import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -113,4 +115,6 @@ export const migrations = [
   DatabaseHome1764000000068,
   Archive1764000000069,
   AuditStream1764000000074,
+  DefinerPaths1764000000083,
+  PolicyAuthors1764000000084,
 ];

@@ -134,6 +134,8 @@ function portTrouble(error: unknown, host: string, port: number, setting: string
 /** Within this the same request may come twice: of a Ctrl-C the terminal tells every process, and npm tells its own. */
 const ONE_REQUEST_MILLISECONDS = 2000;
 const PARENT_CHECK_MILLISECONDS = 1000;
+/** A terminal that is closed, and a lost connection to it, ask by SIGHUP. */
+const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**
  * The first request to stop; a second one ends the process at once. Under npm the end of npm, or of its shell, is a
@@ -142,14 +144,14 @@ const PARENT_CHECK_MILLISECONDS = 1000;
 function stopped(): Promise<'stop'> {
   return new Promise((resolve) => {
     let first: number | null = null;
-    const heard = (signal: 'SIGTERM' | 'SIGINT'): void => {
+    const heard = (signal: (typeof STOPPING)[number]): void => {
       first ??= performance.now();
       resolve('stop');
       if (performance.now() - first < ONE_REQUEST_MILLISECONDS) return;
       process.removeListener(signal, heard);
       process.kill(process.pid, signal);
     };
-    process.on('SIGTERM', heard).on('SIGINT', heard);
+    for (const signal of STOPPING) process.on(signal, heard);
     if (process.env['npm_lifecycle_event'] === undefined) return;
     const parent = process.ppid;
     setInterval(() => {

@@ -82,6 +82,8 @@ export class Gate {
   private readonly keys: Buckets;
   private readonly addresses: Buckets;
   private readonly wrong: Buckets;
+  /** Other secrets of a key, from addresses that have shown too many wrong keys. */
+  private readonly guesses: Buckets;
   private readonly bodies = new Map<string, number>();
   private allBodies = 0;
 
@@ -94,6 +96,7 @@ export class Gate {
     this.keys = new Buckets(requestsPerKey * BURST_SECONDS, requestsPerKey, now);
     this.addresses = new Buckets(requestsPerAddress * BURST_SECONDS, requestsPerAddress, now);
     this.wrong = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
+    this.guesses = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
   }
 
   /** One more request. @throws Refusal 429 */
@@ -108,14 +111,20 @@ export class Gate {
 
   /**
    * Who a key stands for. From an address that has shown too many wrong ones only keys are looked at that have been
-   * right before: guessing stops, and whoever else is behind the same proxy goes on. `now` is in epoch milliseconds.
+   * right before or that there are, those a few times a minute: guessing stops, and whoever else is behind the same
+   * proxy goes on, also after keys were changed or the process was started. `now` is in epoch milliseconds.
    * @throws Refusal 429
    */
   async authenticate(keys: KeyStore, text: string, address: string, now: number): Promise<Principal | null> {
     const wait = this.wrong.wait(address);
-    if (wait > 0 && !keys.hasHeld(text)) throw tooMany('too many keys that do not hold came from here', wait);
+    const named = wait > 0 ? await keys.named(text) : null;
+    const isOften = named !== null && !named.hasHeld && this.guesses.wait(named.id) > 0;
+    if (wait > 0 && (named === null || isOften)) throw tooMany('too many keys that do not hold came from here', wait);
     const principal = await keys.authenticate(text, now);
-    if (principal === null) this.wrong.take(address);
+    if (principal === null) {
+      this.wrong.take(address);
+      if (named !== null) this.guesses.take(named.id);
+    }
     return principal;
   }
 

@@ -45,16 +45,33 @@ export class LogoutTokens {
         throw wrong('is a token of another type');
       return tokenOf(payload);
     } catch (error) {
-      if (!(error instanceof errors.JOSEError)) throw error;
-      const isOurs = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid;
-      throw isOurs ? unavailable("the identity provider's keys cannot be had", error) : wrong(error.message);
+      throw error instanceof errors.JOSEError ? wrong(error.message) : error;
     }
   }
 
   private keysAt(at: URL): JWTVerifyGetKey {
-    if (this.keys?.at !== at.href) this.keys = { at: at.href, get: createRemoteJWKSet(at) };
+    if (this.keys?.at !== at.href) this.keys = { at: at.href, get: keysFrom(at) };
     return this.keys.get;
   }
+}
+
+/**
+ * The provider's keys. Whatever keeps us from reading them is no fault of the token, which the provider sends again
+ * where it is told so; nor is a key that we do not have and may not ask for yet.
+ */
+function keysFrom(at: URL): JWTVerifyGetKey {
+  const remote = createRemoteJWKSet(at);
+  return async (header, token) => {
+    const mayAsk = !remote.coolingDown;
+    try {
+      return await remote(header, token);
+    } catch (error) {
+      const isUnknown = error instanceof errors.JWKSNoMatchingKey && mayAsk;
+      if (isUnknown || error instanceof errors.JWKSMultipleMatchingKeys || error instanceof errors.JOSENotSupported)
+        throw error;
+      throw unavailable("the identity provider's keys cannot be had", error);
+    }
+  };
 }
 
 function tokenOf({ events, nonce, sub, sid, jti, exp }: JWTPayload): LogoutToken {

@@ -587,6 +587,19 @@ describe('decisions of people', async () => {
             .catch(() => null),
         );
     await expect(w.approve(id, 'user:42 (Anna)')).rejects.toMatchObject({ kind: 'denied' });
+    // Nor does another's smaller change make somebody else of who wrote the rest.
+    const { document = null } = (await w.all()).find((one) => one.id === id) ?? {};
+    const held = await w.stores.policies.known(w.db, 'default', document ?? '');
+    const { name, policy, teams, mode, params } = held;
+    const changed = { name, policy, teams, mode, params, priority: held.priority + 1 };
+    await w.db.transaction((tx) => w.stores.policies.save(tx, 'default', changed, 'user:9 (Eve)', w.clock.at));
+    for (const one of ['author', 'user:9 (Eve)'])
+      await expect(w.approve(id, one)).rejects.toMatchObject({ kind: 'denied' });
+    // A key of somebody's is that somebody.
+    const own = await w.db.transaction((tx) =>
+      w.stores.keys.create(tx, 'default', { name: 'own', role: 'admin', teams: null, owner: 'user:9' }, w.clock.at),
+    );
+    await expect(w.approve(id, `key:${own.id} (own)`)).rejects.toMatchObject({ kind: 'denied' });
     expect(await w.approve(id, 'user:7 (Bob)')).toMatchObject({ state: 'approved' });
     await w.pass(0);
   });

@@ -80,6 +80,19 @@ describe('the audit', async () => {
         `insert into audit_seal values ('default', 1000000, 1000000, '\\x00')`,
       ])
         await expect(owner.query(sql)).rejects.toThrow(/must be owner|permission denied/);
+      // A table of its own by a name that the owner's function writes to, with a trigger that would run as the owner.
+      for (const sql of [
+        `create temp table audit_seal (organisation text, seq bigint, entry bigint, hash bytea)`,
+        `create function pg_temp.run() returns trigger language plpgsql as $$
+           begin execute format('grant delete on public.audit to %I', '${role}'); return null; end $$`,
+        `create trigger run before insert on pg_temp.audit_seal for each row execute function pg_temp.run()`,
+        `grant all on pg_temp.audit_seal to public`,
+        `insert into audit (organisation, actor, verb, target) values ('default', 'app', 'a.b', 'd')`,
+      ])
+        await owner.query(sql);
+      expect(
+        (await owner.query(`select has_table_privilege('${role}', 'public.audit', 'delete') as may`)).rows,
+      ).toEqual([{ may: false }]);
     } finally {
       await owner.query('reset role');
       await owner.query(`drop owned by ${role}`);
@@ -87,6 +100,15 @@ describe('the audit', async () => {
       await owner.end();
     }
     expect((await check()).holds).toBe(true);
+  });
+
+  it('is written by functions that look names up in what callers make last', async () => {
+    const paths = await api.stores.db.query<{ name: string; path: string | null }>(
+      `select p.proname as name, (select c from unnest(p.proconfig) c where c like 'search_path=%') as path
+       from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.prosecdef and n.nspname = current_schema()`,
+    );
+    expect(paths.length).toBeGreaterThanOrEqual(3);
+    expect(paths.filter(({ path }) => path?.endsWith(', pg_temp') !== true)).toEqual([]);
   });
 
   it('is filtered by who, what, on what and when', async () => {

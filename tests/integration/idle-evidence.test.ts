@@ -247,7 +247,7 @@ describe('minutes that are not here', () => {
 
 describe('documents', () => {
   it('with a list of * cover machines of no team; where none covers them, explain says so', async () => {
-    const { fleet, machine, measure, update, stops, apply, idleEvaluation } = await world();
+    const { fleet, machine, measure, update, stops, apply, idleEvaluation, stores } = await world();
     await fleet([machine('idle')]);
     await measure('idle', [...minutes(60, { util: 0.9 }), ...minutes(13 * 60, {})], NOW);
     await apply({ name: 'mine', policy: 'idle-stop', teams: ['*'], mode: 'recommend', params: {} });
@@ -263,6 +263,10 @@ describe('documents', () => {
         message: 'no document of idle-stop holds for unallocated: mine holds for research',
       },
     });
+    const { looks } = await explain(stores, POLICIES, 'default', 'instance/idle', NOW, undefined, () => false);
+    expect(looks.map(({ leftAlone }) => leftAlone?.message)).toContain(
+      'no document of idle-stop holds for unallocated: what there is of it holds for other teams',
+    );
     await expect(async () =>
       apply({ name: 'odd', policy: 'idle-stop', teams: ['*', 'research'], mode: 'recommend' }),
     ).rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'teams/0' }] });

@@ -74,6 +74,23 @@ describe('a body of a few kilobytes that is many megabytes', async () => {
     expect((await api.call('POST', '/v1/usage', { body, headers })).body).toMatchObject({ rejected: 2, accepted: 0 });
   });
 
+  it('of few records that would become millions of hours is refused whole, and a year of a machine is not', async () => {
+    const year = (n: number) => ({
+      id: `year-${n}`,
+      provider: 'AWS',
+      account: `account-${n}`,
+      sku: 'p5.48xlarge',
+      gpus: 8,
+      start: '2024-01-01T00:00:00Z',
+      end: '2025-01-01T00:00:00Z',
+    });
+    const records = Array.from({ length: 40 }, (_, n) => year(n));
+    const { status, body } = await api.call<{ detail: string }>('POST', '/v1/usage', { body: { records } });
+    expect([status, body.detail]).toEqual([400, expect.stringContaining('more than 250000 hours')]);
+    expect(await api.stores.db.query(`select 1 from usage_hour limit 1`)).toEqual([]);
+    expect((await api.call('POST', '/v1/usage', { body: { records: [year(1)] } })).body).toMatchObject({ accepted: 1 });
+  });
+
   it('is listed with a thousand problems at most, and says how many there are', async () => {
     const { body } = await api.call('POST', '/v1/samples', {
       body: { samples: Array.from({ length: 2000 }, () => ({})) },
@@ -282,6 +299,22 @@ describe('requests without end', async () => {
     const body = { key: guess(99) };
     expect((await api.call('POST', '/session', { key: null, body, headers: signIn })).status).toBe(429);
     expect((await api.call('GET', '/v1/teams')).status).toBe(200);
+    // Other keys of people behind the same address, also after whatever was remembered of them was forgotten.
+    const [other, revoked] = [await api.keyFor({}), await api.keyFor({})];
+    const idOf = (key: string): string => key.split('_')[1] ?? '';
+    expect((await api.call('DELETE', `/v1/keys/${idOf(revoked)}`)).status).toBe(200);
+    await expect
+      .poll(async () => (await api.call('GET', '/v1/teams', { key: other })).status, { timeout: 30_000 })
+      .toBe(200);
+    expect((await api.call('GET', '/v1/teams')).status).toBe(200);
+    // A known key's other secrets are guessed a few times.
+    const secrets: number[] = [];
+    for (let n = 0; n < 9; n++)
+      secrets.push(
+        (await api.call('GET', '/v1/teams', { key: `bursar_${idOf(other)}_${String(n).repeat(43)}` })).status,
+      );
+    expect([secrets.slice(0, 5), secrets.at(-1)]).toEqual([[401, 401, 401, 401, 401], 429]);
+    expect((await api.call('GET', '/v1/teams', { key: other })).status).toBe(200);
   });
 
   it('never keep an orchestrator from its probes', async () => {

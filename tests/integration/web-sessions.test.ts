@@ -334,6 +334,18 @@ describe('sessions of an identity provider', async () => {
     expect(await roles()).toEqual([null, null, 'operator']);
   });
 
+  it('are ended later where the keys that a logout token is checked by cannot be had', async () => {
+    for (const keys of ['failing', 'cut'] as const) {
+      const url = await served();
+      const cookie = await signIn(url);
+      const token = await provider.logoutToken({ sub: 'u-7' });
+      provider.keys = keys;
+      expect([keys, (await logOut(url, token)).status]).toEqual([keys, 503]);
+      provider.keys = 'there';
+      expect([keys, await roleOf(url, cookie)]).toEqual([keys, 'operator']);
+    }
+  });
+
   it('are not ended by what is no logout token of the provider for us, now', async () => {
     const url = await served();
     const cookie = await signIn(url);

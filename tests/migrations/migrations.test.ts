@@ -26,7 +26,7 @@ union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_cons
 union all select 'view', viewname, definition from pg_views where schemaname = 'public'
 union all select 'storage', attrelid::regclass || '.' || attname, attstorage::text from pg_attribute a
   join pg_class c on c.oid = a.attrelid where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped and c.relname <> '${JOURNAL}'
-union all select 'function', proname, prosrc from pg_proc where pronamespace = 'public'::regnamespace
+union all select 'function', proname, concat_ws(' ', proconfig::text, prosrc) from pg_proc where pronamespace = 'public'::regnamespace
 order by 1, 2`;
 
 interface Part {

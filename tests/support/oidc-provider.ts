@@ -19,6 +19,8 @@ export interface OidcProvider {
   info: Record<string, unknown>;
   /** What to do wrong with the next ID token. */
   fault: 'nonce' | 'audience' | 'signature' | null;
+  /** What its address of keys does. */
+  keys: 'there' | 'failing' | 'cut';
   /** Whether it gives refresh tokens; each holds once. */
   gives: boolean;
   /** What it answers a refresh token instead: that it holds no more, or nothing. */
@@ -55,6 +57,7 @@ export async function oidcProvider(): Promise<OidcProvider> {
     claims: { sub: 'u-1' },
     info: {},
     fault: null,
+    keys: 'there',
     gives: false,
     says: null,
     asked: 0,
@@ -154,7 +157,10 @@ export async function oidcProvider(): Promise<OidcProvider> {
         authorization_response_iss_parameter_supported: true,
       });
     }
-    if (url.pathname === '/keys') return json(response, 200, { keys: [jwk] });
+    if (url.pathname === '/keys') {
+      if (provider.keys === 'cut') return void response.destroy();
+      return provider.keys === 'failing' ? json(response, 500, {}) : json(response, 200, { keys: [jwk] });
+    }
     if (url.pathname === '/authorize') return authorize(url.searchParams, response);
     if (url.pathname === '/userinfo') return json(response, 200, { sub: provider.claims['sub'], ...provider.info });
     if (url.pathname === '/token') return void token(request, response);

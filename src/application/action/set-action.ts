@@ -17,7 +17,7 @@ import type { StoredRecommendation } from '../../store/policy/recommendations.js
 import type { Stores } from '../../store/stores.js';
 import { enqueueUrgent } from '../../store/work.js';
 
-type Needs = Pick<Stores, 'actions' | 'policies' | 'recommendations' | 'safety' | 'targets'>;
+type Needs = Pick<Stores, 'actions' | 'keys' | 'policies' | 'recommendations' | 'safety' | 'targets'>;
 
 /** A rollback that nothing has begun for so long is not begun any more. */
 const ROLLBACK_MS = HOUR_MS;
@@ -74,11 +74,11 @@ async function approve(
 }
 
 /**
- * Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve: the same key
- * or user, whatever it is called by now.
+ * Where the limits ask for it, neither who proposed nor who wrote anything of the document that proposes may approve:
+ * the same key or user, whatever it is called by now, and keys of one user like that user.
  */
 async function checkApprover(
-  { safety, policies }: Needs,
+  { safety, policies, keys }: Needs,
   tx: Transaction,
   organisation: string,
   action: Action,
@@ -86,9 +86,9 @@ async function checkApprover(
 ): Promise<void> {
   const { team } = await safety.limits(tx, organisation, action.team);
   if (!team.separateApprover && !(team.separatePurchaseApprover && action.effect.kind === 'purchase')) return;
-  const author =
-    action.document === null ? null : ((await policies.get(tx, organisation, action.document))?.updatedBy ?? null);
-  if ([action.proposedBy, author].some((one) => one !== null && isSameActor(by, one)))
+  const authors = action.document === null ? [] : await policies.authors(tx, organisation, action.document);
+  const [approver, ...others] = await keys.peopleOf(tx, organisation, [by, ...authors, action.proposedBy ?? '']);
+  if (others.some((one) => one !== '' && isSameActor(approver ?? by, one)))
     throw denied(
       `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`,
     );

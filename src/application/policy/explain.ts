@@ -64,6 +64,7 @@ const BRAKE = 'budget-brake';
 /**
  * @param asked a team, a budget, a target of the fleet, or what readings call it
  * @param mayAsk throws where the caller does not see a team
+ * @param sees whether the caller sees a team: documents that hold only for others are not named
  * @throws Failure missing where nothing of that name is known
  */
 export async function explain(
@@ -73,6 +74,7 @@ export async function explain(
   asked: string,
   now: number,
   mayAsk: (team: string) => void = () => {},
+  sees: (team: string) => boolean = () => true,
 ): Promise<Explained> {
   const { db, organisations, prices, views, policies: documents } = stores;
   const { names, teams, ...found } = await knownBy(stores, db, organisation, asked, now);
@@ -95,7 +97,7 @@ export async function explain(
     ...all
       .filter((one) => appliesTo(one, team))
       .flatMap((document) => explanationsOf(document, view, policies, found.target, names, held)),
-    ...notRun(all, policies, team, found),
+    ...notRun(all, policies, team, found, sees),
   ];
   const explained = await stores.recommendations.evaluationOf(db, organisation, team);
   return {
@@ -127,6 +129,7 @@ function notRun(
   policies: readonly Policy[],
   team: string,
   { kind, target }: Pick<Known, 'kind' | 'target'>,
+  sees: (team: string) => boolean,
 ): Omit<ExplainedPolicy, 'recommendation'>[] {
   const elsewhere = documents.map(({ policy }) => policy);
   const held = (policy: string): boolean =>
@@ -135,7 +138,7 @@ function notRun(
     ...new Set([...notRunFor(documents, team), ...elsewhere, ...(kind === 'budget' ? [BRAKE] : [])]),
   ].filter((policy) => !held(policy) && policies.some(({ name }) => name === policy));
   return names.map((policy) => {
-    const why = whyNotRun(policy, documents);
+    const why = whyNotRun(policy, documents, sees);
     return {
       document: null,
       policy,
@@ -152,12 +155,14 @@ function notRun(
   });
 }
 
-function whyNotRun(policy: string, documents: readonly PolicyDocument[]): string {
+function whyNotRun(policy: string, documents: readonly PolicyDocument[], sees: (team: string) => boolean): string {
   const others = documents.filter((document) => document.policy === policy);
-  if (others.length > 0)
-    return others
-      .map(({ name, teams }) => `${name} holds for ${teams === '*' ? 'every team' : teams.join(', ')}`)
-      .join('; ');
+  const named = others.flatMap(({ name, teams }) => {
+    const seen = teams === '*' ? [] : teams.filter(sees);
+    if (teams === '*') return [`${name} holds for every team`];
+    return seen.length === 0 ? [] : [`${name} holds for ${seen.join(', ')}`];
+  });
+  if (others.length > 0) return named.length === 0 ? 'what there is of it holds for other teams' : named.join('; ');
   return policy === BRAKE
     ? 'nothing is done when a budget runs out'
     : 'what holds by default ended with the first document of your own';

@@ -23,6 +23,7 @@ export interface Archive {
 
 /** What was read back stays for so long, whatever a later run is asked. */
 const KEPT_DAYS = 30;
+const MOST_FOLDER_BYTES = 200;
 
 export interface Done {
   readonly files: number;
@@ -80,7 +81,14 @@ export async function archiveBefore(
 
 /** By month and source, as DuckDB, Spark and others know partitions (`month=2025-03`). */
 function pathOf({ month, source, blocks: [first] }: Portion): string {
-  return `month=${month}/source=${encodeURIComponent(source)}/${first?.delivery}-${first?.no}.parquet`;
+  return `month=${month}/source=${folderOf(source)}/${first?.delivery}-${first?.no}.parquet`;
+}
+
+/** Of one name, which file systems limit to 255 bytes: what is longer is cut, and told apart by its digest. */
+function folderOf(source: string): string {
+  const name = encodeURIComponent(source);
+  if (name.length <= MOST_FOLDER_BYTES) return name;
+  return `${name.slice(0, MOST_FOLDER_BYTES).replace(/%[^%]{0,1}$/, '')}-${digestOf(Buffer.from(source)).slice(0, 16)}`;
 }
 
 const notAsWritten = (path: string): Failure =>

@@ -6,6 +6,7 @@
  * other. A rotation keeps the key and replaces its secret: whoever it stands for stays the same.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { principalFrom } from '../../core/actor.js';
 import { teamsUnder } from '../../core/budget/budget.js';
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
 import { CUSTOM_ROLE, inOrder, isRole, ROLES, scopesOf, type Scope } from '../../core/scopes.js';
@@ -101,6 +102,10 @@ const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 export class KeyStore {
   private readonly cache = new Map<string, Held>();
   private readonly pending = new Map<string, Promise<Principal | null>>();
+  /** Digests of texts that were let in and not refused since: what is cached may be forgotten, this is not. */
+  private readonly held = new Set<string>();
+  private ids: ReadonlySet<string> = new Set();
+  private idsUntil = 0;
 
   constructor(private readonly db: Database) {}
 
@@ -208,9 +213,20 @@ export class KeyStore {
     return { ...(await this.keyOf(tx, organisation, row)), text };
   }
 
-  /** Whether this process has let the key in before, and not found since that it no longer holds. */
-  hasHeld(text: string): boolean {
-    return FORM.test(text) && this.cache.has(digestOf(text).toString('hex'));
+  /**
+   * The key that a text names: its id, and whether this very text was let in by this process before and not refused
+   * since. Null: there is no such key. Ids are read from the database every few seconds at most, whoever asks.
+   */
+  async named(text: string): Promise<{ readonly id: string; readonly hasHeld: boolean } | null> {
+    const id = FORM.exec(text)?.[1];
+    if (id === undefined) return null;
+    if (this.held.has(digestOf(text).toString('hex'))) return { id, hasHeld: true };
+    if (!this.ids.has(id) && performance.now() >= this.idsUntil) {
+      this.idsUntil = performance.now() + CACHED_MILLISECONDS;
+      const rows = await this.db.query<{ id: string }>(`select id from api_key where revoked_at is null`);
+      this.ids = new Set(rows.map((row) => row.id));
+    }
+    return this.ids.has(id) ? { id, hasHeld: false } : null;
   }
 
   /**
@@ -254,6 +270,7 @@ export class KeyStore {
       .find(({ ends }) => ends > now);
     if (held === undefined) {
       this.cache.delete(name);
+      this.held.delete(name);
       return null;
     }
     const { row, ends } = held;
@@ -263,6 +280,8 @@ export class KeyStore {
     await this.noteUse(organisation, id);
     const principal = { organisation, id, name: row.name, role, scopes: keyScopes(row, custom), teams };
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
+    if (this.held.size >= MOST_CACHED) this.held.clear();
+    this.held.add(name);
     this.cache.set(name, { principal, until: performance.now() + CACHED_MILLISECONDS, ends });
     return principal;
   }
@@ -270,6 +289,20 @@ export class KeyStore {
   /** Forgets who was let in: called after a key or a role was changed, so that this process knows at once. */
   forget(): void {
     this.cache.clear();
+  }
+
+  /** Of each principal's text: of a key that a user owns, that user (`user:<subject>`); of any other itself. */
+  async peopleOf(db: Queryable, organisation: string, principals: readonly string[]): Promise<string[]> {
+    const ids = principals.map((one) => {
+      const principal = principalFrom(one);
+      return principal?.kind === 'key' ? principal.id : null;
+    });
+    const rows = await db.query<{ id: string; owner: string }>(
+      `select id, owner from api_key where organisation = $1 and id = any($2::text[]) and owner like 'user:%'`,
+      [organisation, ids.filter((id) => id !== null)],
+    );
+    const owners = new Map(rows.map(({ id, owner }) => [id, owner]));
+    return principals.map((one, at) => owners.get(ids[at] ?? '') ?? one);
   }
 
   /** Makes the first admin key of an organisation that has never had one; null where there is one. */

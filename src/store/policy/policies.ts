@@ -5,6 +5,7 @@
  * set-policy.ts. Without any document the defaults hold; they are in no table.
  */
 import { missing } from '../../core/errors.js';
+import { authorsAfter, type Authors } from '../../core/policy/authors.js';
 import { defaultDocuments, type PolicyDocument } from '../../core/policy/document.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { formatInstant } from '../../core/time.js';
@@ -95,13 +96,35 @@ export class PolicyStore {
     by: string,
     now: number,
   ): Promise<StoredPolicy> {
+    const [before] = await tx.query<{ spec: PolicyDocument; authors: Authors; updated_by: string }>(
+      `select spec, authors, updated_by from policy where organisation = $1 and id = $2 for update`,
+      [organisation, document.name],
+    );
+    const written =
+      before === undefined ? null : { document: before.spec, authors: before.authors, otherwise: before.updated_by };
     await tx.query(
-      `insert into policy (organisation, id, spec, updated_at, updated_by) values ($1, $2, $3, $4, $5)
-       on conflict (organisation, id) do update set spec = excluded.spec, updated_at = excluded.updated_at, updated_by = excluded.updated_by, version = policy.version + 1
+      `insert into policy (organisation, id, spec, updated_at, updated_by, authors) values ($1, $2, $3, $4, $5, $6)
+       on conflict (organisation, id) do update set spec = excluded.spec, updated_at = excluded.updated_at, updated_by = excluded.updated_by, authors = excluded.authors, version = policy.version + 1
          where policy.spec <> excluded.spec`,
-      [organisation, document.name, JSON.stringify(document), formatInstant(now), by],
+      [
+        organisation,
+        document.name,
+        JSON.stringify(document),
+        formatInstant(now),
+        by,
+        JSON.stringify(authorsAfter(written, document, by)),
+      ],
     );
     return this.known(tx, organisation, document.name);
+  }
+
+  /** Everybody of whom something stands in the document as it is, and who wrote to it last. */
+  async authors(db: Queryable, organisation: string, name: string): Promise<string[]> {
+    const [row] = await db.query<{ authors: Authors; updated_by: string }>(
+      `select authors, updated_by from policy where organisation = $1 and id = $2`,
+      [organisation, name],
+    );
+    return row === undefined ? [] : [...new Set([row.updated_by, ...Object.values(row.authors)])];
   }
 
   /**

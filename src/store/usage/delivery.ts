@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { BillOutline } from '../../core/bill/counting.js';
 import { formatDecimal, type Decimal } from '../../core/decimal.js';
+import { invalid } from '../../core/errors.js';
 import { HourSums, type Group, type HourSum } from '../../core/cost/rollup.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
@@ -19,6 +20,12 @@ import { copyText, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
 const MOST_SUMS = 100_000;
+/**
+ * Hours that metered records may be spread over, each of a team and kind of usage: of any import, and for each record
+ * beside. A record may last for a year, so that a small request could otherwise become millions of rows.
+ */
+const MOST_HOURS = 250_000;
+const HOURS_A_RECORD = 50;
 export const USAGE_HOUR = [
   'organisation',
   'team',
@@ -55,6 +62,7 @@ export class DeliveryWriter {
   private readonly content = createHash('sha256');
   private blocks = 0;
   private parts = 0;
+  private hours = 0;
   records = 0;
   /** Touched `team/day` keys. */
   readonly touched = new Map<string, { team: string; day: string }>();
@@ -155,6 +163,7 @@ export class DeliveryWriter {
     const { hours } = this.options;
     const sums = hours === undefined ? all : all.filter(({ hour }) => hours.has(hour));
     if (sums.length === 0) return;
+    this.checkSpread(sums.length);
     const cells = [...new Map(sums.map((sum) => [sum.cell.index, sum.cell])).values()];
     const ids = await target.dimensions.idsOf(
       target.tx,
@@ -168,6 +177,15 @@ export class DeliveryWriter {
     } of sums)
       this.touch(team, hour);
     await target.tx.copy('usage_hour', USAGE_HOUR, this.lines(sums, idOf, this.parts++));
+  }
+
+  /** @throws Failure invalid where few records would become very many hours */
+  private checkSpread(more: number): void {
+    this.hours += more;
+    if (this.options.sumsOnly || this.hours <= MOST_HOURS + HOURS_A_RECORD * this.records) return;
+    throw invalid(
+      `the first ${this.records} records are spread over more than ${MOST_HOURS} hours of teams and kinds of usage, and more than ${HOURS_A_RECORD} for each record: send them in several parts, or shorter ones`,
+    );
   }
 
   private touch(team: string, hour: number): void {

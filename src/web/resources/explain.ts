@@ -2,7 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { explain, type Explained } from '../../application/policy/explain.js';
-import { Calling, checkTeam, type Caller } from '../caller.js';
+import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
@@ -73,8 +73,15 @@ export class ExplainController {
     @QueryInput(querySchema) { target }: z.infer<typeof querySchema>,
   ): Promise<Explained> {
     const { stores, clock, policies = [] } = this.parts;
-    return explain(stores, policies, caller.principal.organisation, target, clock.now(), (team) =>
-      checkTeam(caller, team),
+    const { principal } = caller;
+    return explain(
+      stores,
+      policies,
+      principal.organisation,
+      target,
+      clock.now(),
+      (team) => checkTeam(caller, team),
+      (team) => sees(principal, team),
     );
   }
 }

@@ -33,6 +33,7 @@ export const uploadQuerySchema = z.strictObject({
   filename: z
     .string()
     .regex(/^[^/\\\p{Cc}]{1,200}$/u, 'is not a file name of at most 200 characters')
+    .refine((name) => Buffer.byteLength(name) <= 240, 'is longer than 240 bytes of UTF-8')
     .refine((name) => !/^\.+$/.test(name), 'is not a file name'),
   format: z.string().min(1).max(100).default('auto').describe("A format's name, or auto"),
   source: sourceName.default('default').describe('Names the origin; ids are unique within it'),

@@ -253,11 +253,11 @@ export class ScimController {
       await stores.directory.lock(tx, org(caller));
       const before = id === null ? NO_GROUP : await stores.directory.group(tx, org(caller), id);
       const group = await stores.directory.saveGroup(tx, org(caller), id, groupFields(change(before)), clock.now());
-      const [was, is] = [before, group].map(({ members }) => members.map((one) => one.id));
+      const [was, is] = [before, group].map(({ members }) => new Set(members.map((one) => one.id)));
       const detail = {
         displayName: group.displayName,
-        added: is?.filter((one) => was?.includes(one) !== true),
-        removed: was?.filter((one) => is?.includes(one) !== true),
+        added: [...(is ?? [])].filter((one) => was?.has(one) !== true),
+        removed: [...(was ?? [])].filter((one) => is?.has(one) !== true),
       };
       return { body: group, target: group.id, detail };
     });

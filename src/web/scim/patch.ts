@@ -21,12 +21,29 @@ type Open = Record<string, unknown>;
 /** Attributes that are read by nobody but the one who wrote them may be anything; these are not one's own to change. */
 const READ_ONLY = new Set(['id', 'meta', 'schemas', 'groups']);
 
+/** Attributes and entries that all operations of a request may look through: some tenths of a second. */
+const MOST_STEPS = 2_000_000;
+
+/** What the operations of one request have looked through. */
+class Steps {
+  private left = MOST_STEPS;
+
+  /** @throws ScimProblem where a request looks through too much */
+  take(...through: readonly unknown[]): void {
+    for (const one of through)
+      this.left -= 1 + (Array.isArray(one) ? one.length : isObject(one) ? Object.keys(one).length : 0);
+    if (this.left < 0)
+      throw new ScimProblem(400, 'tooMany', 'the request changes too much at once: send it in several');
+  }
+}
+
 /** @throws ScimProblem naming the operation that does not fit */
 export function patched(resource: Resource, operations: readonly Operation[]): Resource {
   const copy = structuredClone(resource) as Open;
+  const steps = new Steps();
   operations.forEach((operation, at) => {
     try {
-      apply(copy, operation);
+      apply(copy, operation, steps);
     } catch (error) {
       if (!(error instanceof ScimProblem)) throw error;
       throw new ScimProblem(error.status, error.scimType, `operation ${at + 1}: ${error.message}`);
@@ -35,16 +52,16 @@ export function patched(resource: Resource, operations: readonly Operation[]): R
   return copy;
 }
 
-function apply(resource: Open, { op, path, value }: Operation): void {
+function apply(resource: Open, { op, path, value }: Operation, steps: Steps): void {
   const verb = op.toLowerCase();
   if (verb !== 'add' && verb !== 'replace' && verb !== 'remove')
     throw new ScimProblem(400, 'invalidSyntax', `${op.slice(0, 50)} is none of add, replace and remove`);
   if ((path ?? '') !== '') {
     const where = parsePath(path ?? '');
     checkWritable(where);
-    if (verb === 'remove') return remove(resource, where, value);
+    if (verb === 'remove') return remove(resource, where, value, steps);
     if (value === undefined) throw new ScimProblem(400, 'invalidValue', 'has no value');
-    return set(resource, where, value, verb === 'add');
+    return set(resource, where, value, verb === 'add', steps);
   }
   if (verb === 'remove') throw new ScimProblem(400, 'noTarget', 'remove needs a path');
   if (!isObject(value)) throw new ScimProblem(400, 'invalidValue', 'without a path the value is an object');
@@ -53,7 +70,7 @@ function apply(resource: Open, { op, path, value }: Operation): void {
     // A whole resource may be sent: what is not one's own to change in it is left as it is.
     if (where.filter === null && READ_ONLY.has(where.attribute)) continue;
     checkWritable(where);
-    set(resource, where, one, verb === 'add');
+    set(resource, where, one, verb === 'add', steps);
   }
 }
 
@@ -68,9 +85,11 @@ function holderOf(resource: Open, { extension }: PatchPath): Open {
   return resource[extension] as Open;
 }
 
-function set(resource: Open, where: PatchPath, value: unknown, isAdded: boolean): void {
+function set(resource: Open, where: PatchPath, value: unknown, isAdded: boolean, steps: Steps): void {
   const holder = holderOf(resource, where);
+  steps.take(holder);
   const name = nameIn(holder, where.attribute);
+  steps.take(holder[name], value);
   if (where.filter !== null) return setFiltered(holder, name, where, value);
   if (where.sub !== null) {
     if (!isObject(holder[name])) holder[name] = {};
@@ -100,10 +119,12 @@ function setFiltered(holder: Open, name: string, { filter, sub }: PatchPath, val
   holder[name] = list;
 }
 
-function remove(resource: Open, where: PatchPath, value: unknown): void {
+function remove(resource: Open, where: PatchPath, value: unknown, steps: Steps): void {
   const holder = holderOf(resource, where);
+  steps.take(holder);
   const name = nameIn(holder, where.attribute);
   const before = holder[name];
+  steps.take(before, value);
   if (where.filter !== null) {
     if (!Array.isArray(before)) return;
     const { filter, sub } = where;

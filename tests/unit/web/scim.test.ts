@@ -87,6 +87,16 @@ describe('a patch', () => {
     expect(groupFields(patched(GROUP, [{ op: 'replace', value }])).displayName).toBe('platform');
   });
 
+  it('is refused where it looks through too much', () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, 1]));
+    const members = Array.from({ length: 50_000 }, (_, n) => ({ value: String(n) }));
+    const tooMany = expect.objectContaining({ scimType: 'tooMany', status: 400 });
+    expect(() => patched(ADA, [{ op: 'add', value: many }])).toThrow(tooMany);
+    const one = { op: 'add', path: 'members', value: [{ value: 'x' }] };
+    expect(() => patched({ members }, Array<typeof one>(100).fill(one))).toThrow(tooMany);
+    expect(patched({ members }, [{ op: 'add', path: 'members', value: members }])).toEqual({ members });
+  });
+
   it.each<[Operation, string]>([
     [{ op: 'move', path: 'active', value: true }, 'invalidSyntax'],
     [{ op: 'remove' }, 'noTarget'],
