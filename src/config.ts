@@ -411,7 +411,7 @@ const FILES = /^BURSAR_KUBERNETES_\w+_FILE$|_FEDERATED_TOKEN_FILE$/;
 /**
  * The environment with what stands in files: `X_FILE` names the file that holds X, for every setting of ours, as
  * containers are given their secrets.
- * @throws Failure invalid naming every variable whose file cannot be read, or that is set twice
+ * @throws Failure invalid naming every variable whose file cannot be read or is empty, or that is set twice
  */
 function withFiles(environment: Environment): Environment {
   const problems: Problem[] = [];
@@ -422,6 +422,8 @@ function withFiles(environment: Environment): Environment {
     if ((environment[name] ?? '') !== '') problems.push({ path, message: `is set beside ${name}` });
     try {
       read[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+      // A secret that is not there yet would have the default in its stead: another database, no key.
+      if (read[name] === '') problems.push({ path, message: 'names a file with nothing in it' });
     } catch {
       problems.push({ path, message: 'names a file that cannot be read' });
     }

@@ -43,9 +43,13 @@ const saidBy = (url: string, key: string | undefined): Promise<unknown[]> =>
 let unbroken: { readonly hour: number; readonly said: unknown[] } | null = null;
 
 /** Ends it as an operator does, and sees that nothing of it is left. */
-async function stopsCleanly(place: Home, serving: BursarProcess): Promise<void> {
+async function stopsCleanly(
+  place: Home,
+  serving: BursarProcess,
+  signal: 'SIGTERM' | 'SIGHUP' = 'SIGTERM',
+): Promise<void> {
   const pid = await place.postmaster();
-  const { code, out } = await serving.end('SIGTERM');
+  const { code, out } = await serving.end(signal);
   expect({ code, out }).toEqual({ code: 0, out: '' });
   expect(await isGone(pid)).toBe(true);
   expect(await isThere(path.join(place.dataDir, 'postgres/postmaster.pid'))).toBe(false);
@@ -175,10 +179,10 @@ describe('a first start that is cut short', { timeout: PATIENCE_MILLISECONDS }, 
     await stopsCleanly(place, second);
   });
 
-  it('by SIGTERM leaves nothing running', async () => {
+  it('by SIGHUP, as of a terminal that is closed, leaves nothing running', async () => {
     const first = stopped.start(['serve']);
     await first.said(/loading nine months/);
-    await stopsCleanly(stopped, first);
+    await stopsCleanly(stopped, first, 'SIGHUP');
   });
 });
 

@@ -426,6 +426,16 @@ describe('pushed samples', async () => {
       status: 400,
       body: { problems: [{ path: 'samples/1/at', message: 'lies in the future' }] },
     });
+    const days = Array.from({ length: 40 }, (_, n) => ({ ...card, gpu: 'GPU-9', at: API_NOW / 1000 - n * 86_400 }));
+    expect(await push({ samples: [...days, { ...card, at: API_NOW / 1000 - 91 * 86_400 }] })).toMatchObject({
+      status: 400,
+      body: {
+        problems: [
+          { path: 'samples/40/at', message: 'is older than samples are kept (90 days)' },
+          { path: 'samples', message: 'are of more than 31 days: send them in several parts' },
+        ],
+      },
+    });
     expect((await readSamplesOf(api.stores.db)).filter(({ gpu }) => gpu === 'GPU-9')).toEqual([]);
   });
 

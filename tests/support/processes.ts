@@ -48,7 +48,7 @@ export class BursarProcess {
   }
 
   /** Sends a signal and waits for the end. */
-  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<Ended> {
+  async end(signal: 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): Promise<Ended> {
     this.child.kill(signal);
     return this.ended;
   }

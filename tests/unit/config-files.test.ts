@@ -52,4 +52,7 @@ it('names the variable, and neither the file nor what is in it', () => {
   expect(() => parseConfig(wrong)).toThrow(
     'the configuration is wrong: DATABASE_URL_FILE names a file that cannot be read; REDIS_URL_FILE is set beside REDIS_URL',
   );
+  expect(() => parseConfig({ DATABASE_URL_FILE: file('\n') })).toThrow(
+    'the configuration is wrong: DATABASE_URL_FILE names a file with nothing in it',
+  );
 });

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { invalid } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
-import { parseInstant } from '../../core/time.js';
+import { DAY_MS, parseInstant } from '../../core/time.js';
 import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/fleet/samples.js';
 import { takeSamples } from '../../application/fleet/take-samples.js';
 import { enqueue } from '../../store/work.js';
@@ -21,6 +21,8 @@ const MOST_SAMPLES = 20_000;
 const MOST_BATCH_BYTES = 32 << 20;
 /** Clocks differ; what is further ahead is a mistake. */
 const MOST_AHEAD_MS = 120_000;
+/** Each is a partition of its own where it is packed. */
+const MOST_DAYS = 31;
 
 const name = z.string().min(1).max(500);
 const ratio = z.number().min(0).max(1).nullable().default(null);
@@ -93,7 +95,7 @@ export class SamplesController {
 
   @Endpoint('POST /v1/samples', {
     summary: 'Send GPU samples',
-    description: `Up to ${MOST_SAMPLES} samples; at most one a minute and GPU is kept.`,
+    description: `Up to ${MOST_SAMPLES} samples of at most ${MOST_DAYS} days, none older than samples are kept; at most one a minute and GPU is kept.`,
     access: 'samples:write',
     allTeams: true,
     writes: true,
@@ -107,13 +109,19 @@ export class SamplesController {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const known = await stores.samples.states(stores.db, organisation);
-    const ahead = samples.flatMap((sample, n) =>
-      sample.at > clock.now() + MOST_AHEAD_MS ? [{ path: `samples/${n}/at`, message: 'lies in the future' }] : [],
-    );
+    const { days } = await this.retention(caller);
+    const problems = samples.flatMap((sample, n) => {
+      const path = `samples/${n}/at`;
+      if (sample.at > clock.now() + MOST_AHEAD_MS) return [{ path, message: 'lies in the future' }];
+      const isOld = sample.at < clock.now() - days * DAY_MS;
+      return isOld ? [{ path, message: `is older than samples are kept (${days} days)` }] : [];
+    });
     // Whose evidence is read by a connection is not also pushed: one would count the other's cards.
     if (known.some((one) => one.name === source))
-      ahead.push({ path: 'source', message: 'is the name of a source that is read' });
-    if (ahead.length > 0) throw invalid(`the request has ${ahead.length} problem(s)`, ahead);
+      problems.push({ path: 'source', message: 'is the name of a source that is read' });
+    if (new Set(samples.map(({ at }) => Math.floor(at / DAY_MS))).size > MOST_DAYS)
+      problems.push({ path: 'samples', message: `are of more than ${MOST_DAYS} days: send them in several parts` });
+    if (problems.length > 0) throw invalid(`the request has ${problems.length} problem(s)`, problems);
     return repeatable(stores, caller, () =>
       stores.db.transaction(async (tx) => {
         const taken = await takeSamples(

@@ -93,7 +93,12 @@ describe('a patch', () => {
     const tooMany = expect.objectContaining({ scimType: 'tooMany', status: 400 });
     expect(() => patched(ADA, [{ op: 'add', value: many }])).toThrow(tooMany);
     const one = { op: 'add', path: 'members', value: [{ value: 'x' }] };
-    expect(() => patched({ members }, Array<typeof one>(100).fill(one))).toThrow(tooMany);
+    expect(() =>
+      patched(
+        { members },
+        Array.from({ length: 100 }, () => ({ ...one })),
+      ),
+    ).toThrow(tooMany);
     expect(patched({ members }, [{ op: 'add', path: 'members', value: members }])).toEqual({ members });
   });
 
