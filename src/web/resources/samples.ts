@@ -119,7 +119,7 @@ export class SamplesController {
     // Whose evidence is read by a connection is not also pushed: one would count the other's cards.
     if (known.some((one) => one.name === source))
       problems.push({ path: 'source', message: 'is the name of a source that is read' });
-    if (new Set(samples.map(({ at }) => Math.floor(at / DAY_MS))).size > MOST_DAYS)
+    if (new Set(samples.map((sample) => Math.floor(sample.at / DAY_MS))).size > MOST_DAYS)
       problems.push({ path: 'samples', message: `are of more than ${MOST_DAYS} days: send them in several parts` });
     if (problems.length > 0) throw invalid(`the request has ${problems.length} problem(s)`, problems);
     return repeatable(stores, caller, () =>
