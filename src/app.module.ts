@@ -47,6 +47,7 @@ import { Database } from './store/database.js';
 import { FleetStore } from './store/fleet/fleet.js';
 import { DEFAULT_ORGANISATION } from './store/access/organisation.js';
 import { Stores } from './store/stores.js';
+import { DEFAULT_GATE } from './web/gate.js';
 import { WebModule } from './web/web.module.js';
 import { openExample } from './example.module.js';
 import type { ExampleCompany } from './example/welcome.js';
@@ -370,7 +371,7 @@ export class AppModule {
                 plotter,
                 reports: renderers,
                 signIn: config.signIn,
-                gate: config.gate,
+                gate: { ...DEFAULT_GATE, ...config.gate },
                 recordSchemas: { record: recordSchema, event: eventSchema },
                 ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }),
               }),

@@ -7,9 +7,9 @@
 import type { FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -206,6 +206,26 @@ export interface UploadedFile {
   readonly digest: Buffer;
 }
 
+/** Of this machine: the temporary folder may be shared with others, whose processes cannot be seen from here. */
+const UPLOADS = `bursar-upload-${hostname().replace(/[^\w.]/g, '_')}-`;
+
+/** Removes what processes of this machine were taking as uploads when they were killed. Called before any is taken. */
+export async function clearUploads(): Promise<void> {
+  for (const name of await readdir(tmpdir()).catch(() => [])) {
+    const pid = name.startsWith(UPLOADS) ? Number(/^\d+/.exec(name.slice(UPLOADS.length))?.[0]) : Number.NaN;
+    if (Number.isInteger(pid) && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
 /**
  * Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came.
  */
@@ -214,7 +234,7 @@ export async function withUpload<T>(
   name: string,
   use: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-upload-'));
+  const folder = await mkdtemp(join(tmpdir(), `${UPLOADS}${process.pid}-`));
   try {
     const path = join(folder, basename(name));
     const digest = createHash('sha256');

@@ -19,6 +19,8 @@ export interface GateLimits {
   readonly bodiesAtOnce: number;
   /** A body that brings less than 1 KiB for each second of such a while is given up. */
   readonly slowBodySeconds: number;
+  /** Sessions that one key may open at once; after that one each ten seconds. */
+  readonly signInsAtOnce: number;
 }
 
 export const DEFAULT_GATE: GateLimits = {
@@ -27,10 +29,12 @@ export const DEFAULT_GATE: GateLimits = {
   wrongKeysPerMinute: 30,
   bodiesAtOnce: 256,
   slowBodySeconds: 10,
+  signInsAtOnce: 60,
 };
 
 /** How long a burst may be made up for, in seconds. */
 const BURST_SECONDS = 10;
+const SIGN_IN_SECONDS = 10;
 const MOST_REMEMBERED = 20_000;
 /** All bodies at once: four callers may send as many as one may. */
 const CALLERS_AT_ONCE = 4;
@@ -84,6 +88,7 @@ export class Gate {
   private readonly wrong: Buckets;
   /** Other secrets of a key, from addresses that have shown too many wrong keys. */
   private readonly guesses: Buckets;
+  private readonly signIns: Buckets;
   private readonly bodies = new Map<string, number>();
   private allBodies = 0;
 
@@ -96,6 +101,7 @@ export class Gate {
     this.keys = new Buckets(requestsPerKey * BURST_SECONDS, requestsPerKey, now);
     this.addresses = new Buckets(requestsPerAddress * BURST_SECONDS, requestsPerAddress, now);
     this.wrong = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
+    this.signIns = new Buckets(limits.signInsAtOnce, 1 / SIGN_IN_SECONDS, now);
     this.guesses = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
   }
 
@@ -126,6 +132,12 @@ export class Gate {
       if (named !== null) this.guesses.take(named.id);
     }
     return principal;
+  }
+
+  /** A key opens one more session, which the audit keeps. @throws Refusal 429 */
+  signIn(principal: Principal): void {
+    const wait = this.signIns.take(nameOf(principal));
+    if (wait > 0) throw tooMany('this key opens too many sessions', wait);
   }
 
   /** A body begins; what is returned is called when it has ended. @throws Refusal 429 */

@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { denied } from '../core/errors.js';
 import { letGo } from './arriving.js';
-import { readBody } from './body.js';
+import { clearUploads, readBody } from './body.js';
 import { admit } from './caller.js';
 import type { RouteFacts } from './endpoint.js';
 import { Gate } from './gate.js';
@@ -116,6 +116,7 @@ export async function listen(
 ): Promise<string> {
   if (app.get<WebParts>(WEB_PARTS, { strict: false }).administrator !== undefined)
     throw new Error("broken invariant: an application whose caller is the machine's administrator listens to nobody");
+  await clearUploads();
   await app.listen(port, host);
   return (await app.getUrl()).replace('[::1]', 'localhost');
 }

@@ -108,6 +108,7 @@ describeWith('chromium', 'the cost explorer', async (file) => {
       ['group-by=day', 'group-by'],
       ['group-by=team,sku,region', 'group-by'],
       ['from=2001-01-01', 'from'],
+      ['to=0001-01-01', 'to'],
       ['span=8', 'span'],
       ['colour=red', 'colour'],
     ] as const) {

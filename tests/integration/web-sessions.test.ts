@@ -41,6 +41,22 @@ describe('sessions', async () => {
   const listed = async (path: string, cookie?: string): Promise<readonly Listed[]> =>
     (await api.call<{ items: Listed[] }>('GET', path, cookie === undefined ? {} : as(cookie))).body.items;
 
+  it('are a hundred of one key at most, and opened a few at a time', async () => {
+    const key = await api.keyFor({ role: 'viewer' });
+    const other = await signIn(api.admin);
+    const { db, sessions } = api.stores;
+    for (let n = 0; n < 105; n++)
+      await sessions.start(db, 'default', { key: key.split('_')[1] ?? '' }, NOW + n, { address: String(n) });
+    const own = (await listed('/v1/sessions')).filter(({ address }) => address !== '127.0.0.1');
+    expect([own.length, own.map(({ address }) => Number(address)).sort((a, b) => a - b)[0]]).toEqual([100, 5]);
+    expect(await status(other)).toBe(200);
+    const replies = [];
+    for (let n = 0; n < 70; n++)
+      replies.push(await api.call('POST', '/session', { key: null, headers: HEADER, body: { key } }));
+    expect([replies[0]?.status, replies.at(-1)?.status]).toEqual([200, 429]);
+    expect(await signIn(api.admin)).not.toBe('');
+  });
+
   it('are listed to an admin, and to others their own alone; none tells what opens it', async () => {
     const key = await api.keyFor({ role: 'viewer' });
     const [mine, admins] = [await signIn(key), await signIn(api.admin)];

@@ -96,7 +96,9 @@ export function parseSpendQuery(texts: {
 function readDay(path: string, text: string | null | undefined, zone: string, problems: Problem[]): string | null {
   if (text === undefined || text === null || text === '') return null;
   const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
-  if (parseDay(date) !== null) return date;
+  const day = parseDay(date);
+  if (day !== null && day < 0) problems.push({ path, message: `"${text}" lies before 1970` });
+  if (day !== null) return date;
   const instant = parseInstant(date);
   if (instant === null) {
     problems.push({ path, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });

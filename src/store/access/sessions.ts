@@ -121,12 +121,15 @@ interface Held {
   readonly ends: number;
 }
 
+/** Of one key: what is opened beyond ends the oldest. */
+const MOST_SESSIONS = 100;
+
 export class SessionStore {
   private readonly cache = new Map<string, Held>();
 
   constructor(private readonly db: Database) {}
 
-  /** Opens a session and forgets those of the organisation that are over. `now` is in epoch milliseconds. */
+  /** Opens a session and forgets those of the organisation that are over, and a key's oldest beyond a hundred. `now` is in epoch milliseconds. */
   async start(
     tx: Queryable,
     organisation: string,
@@ -139,6 +142,12 @@ export class SessionStore {
     const expiresAt = now + lifeMs;
     const user = 'user' in who ? who.user : null;
     await tx.query(`delete from session where organisation = $1 and expires_at <= $2`, [organisation, new Date(now)]);
+    if ('key' in who)
+      await tx.query(
+        `delete from session where organisation = $1 and hash in (
+           select hash from session where organisation = $1 and key_id = $2 order by created_at desc offset $3)`,
+        [organisation, who.key, MOST_SESSIONS - 1],
+      );
     await tx.query(
       `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, claimed_groups,
          claimed_teams, directory_name, created_at, last_seen_at, checked_at, expires_at, address, agent,

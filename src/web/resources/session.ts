@@ -96,6 +96,7 @@ export class SessionController {
     const { stores, clock } = this.parts;
     const principal = await authenticate(request, this.parts, key.trim());
     if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked, over or not a key');
+    request.server.gate.signIn(principal);
     const { text } = await stores.db.transaction(async (tx) => {
       await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);
       const who = { key: principal.id };
