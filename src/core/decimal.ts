@@ -50,6 +50,22 @@ export function addDecimal(a: Decimal, b: Decimal): Decimal {
   return { unscaled: unscaledAt(a, scale) + unscaledAt(b, scale), scale };
 }
 
+/** A sum that grows in its place, as `addDecimal` would: a bill's lines are added to several sums each. */
+export class DecimalSum implements Decimal {
+  unscaled = 0n;
+  scale = 0;
+
+  add(decimal: Decimal): void {
+    if (decimal.scale === this.scale) {
+      this.unscaled += decimal.unscaled;
+      return;
+    }
+    const scale = Math.max(this.scale, decimal.scale);
+    this.unscaled = unscaledAt(this, scale) + unscaledAt(decimal, scale);
+    this.scale = scale;
+  }
+}
+
 /** The same number with at least so many decimal places. */
 export function withScale({ unscaled, scale }: Decimal, least: number): Decimal {
   return scale >= least ? { unscaled, scale } : { unscaled: unscaled * tenTo(least - scale), scale: least };

@@ -213,6 +213,7 @@ const NO_DETAILS: SkuDetails = { instanceType: null, gpuModel: null, gpus: null 
 class FocusReader {
   private readonly columns: ReturnType<typeof columnsOf>;
   private readonly row: BillRow;
+  private readonly hasBothProviders: boolean;
   private readonly details = new Memo(skuDetailsOf);
   private readonly skus = new Memo(storageOrTrafficSku);
   private readonly pricing = new Memo((text) => text.toLowerCase());
@@ -229,12 +230,14 @@ class FocusReader {
   constructor(header: Header) {
     this.columns = columnsOf(header);
     this.row = new BillRow(header.columns);
+    this.hasBothProviders = this.columns.olderProvider >= 0 && this.columns.olderProvider !== this.columns.provider;
   }
 
   read(cells: Cells, problems: { path: string | null; message: string }[]): UsageRecord {
     const { row, columns } = this;
     row.begin(cells, problems);
-    const isOlder = cells.repeated(columns.provider) === '' && cells.repeated(columns.olderProvider) !== '';
+    const isOlder =
+      this.hasBothProviders && cells.repeated(columns.provider) === '' && cells.repeated(columns.olderProvider) !== '';
     const provider = row.provider(isOlder ? columns.olderProvider : columns.provider, 'ProviderName');
     const start = row.instant(columns.start, 'ChargePeriodStart');
     const end = row.instant(columns.end, 'ChargePeriodEnd');

@@ -1,7 +1,7 @@
 /**
  * Rows a second, side by side in one run: PostgreSQL's own COPY of the file into a logged table with a unique key and a
  * (team, time) index; and Bursar's whole way (parsed, validated, deduplicated, allocated, priced, durable, rolled up)
- * for the same FOCUS CSV and for JSON batches over HTTP. Synthetic rows from a fixed seed, in FOCUS 1.0's 43 columns.
+ * for the same FOCUS CSV, for its rows as Parquet, and for JSON batches over HTTP. Synthetic rows from a fixed seed, in FOCUS 1.0's 43 columns.
  */
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
+import { fileWriter, ParquetWriter, schemaFromColumnData } from 'hyparquet-writer';
 import { from as copyFrom } from 'pg-copy-streams';
 import { perSecond, priceOf, processorSeconds, seconds, seeded, withBursar } from './server.mjs';
 
@@ -86,6 +87,46 @@ function focusRow(n, random) {
   return `${region}a,${cost},1234567890123,Example Corp,USD,2026-10-01T00:00:00Z,2026-09-01T00:00:00Z,Usage,,"${sku} Linux on demand, ${region}",Usage-Based,${iso(hour + 3_600_000)},${iso(hour)},,,,,,1.0000000000,Hours,${cost},${cost},${cost},"Amazon Web Services, Inc.",${cost},55.04,Standard,1.0000000000,Hours,AWS,"Amazon Web Services, Inc.",${region},${region},i-${String(resource).padStart(17, '0')},,instance,Compute,Amazon Elastic Compute Cloud,${sku},${sku}.JRTCKXETXF,sub-${team},Sub Account ${team},"{""team"": ""team-${team}"", ""environment"": ""prod""}"\n`;
 }
 
+const FIELD = /"((?:[^"]|"")*)"|([^,\n]*)/y;
+
+/** The fields of a row that `focusRow` has made. */
+function fieldsOf(row) {
+  const fields = [];
+  for (FIELD.lastIndex = 0; fields.length < COLUMNS.length; FIELD.lastIndex += 1) {
+    const [, quoted, bare] = FIELD.exec(row);
+    fields.push(quoted === undefined ? bare : quoted.replaceAll('""', '"'));
+  }
+  return fields;
+}
+
+/** As AWS types them in its own exports ("FOCUS 1.0 with AWS columns", Data Exports table dictionary). */
+const PARQUET_TYPE = (name) =>
+  /(Start|End)$/.test(name) ? 'TIMESTAMP' : /(Cost|Price|Quantity)$/.test(name) ? 'DOUBLE' : 'STRING';
+const PARQUET_VALUE = { TIMESTAMP: (text) => new Date(text), DOUBLE: Number, STRING: (text) => text };
+const ROW_GROUP = 100_000;
+
+/** The rows of `writeFocus` as Parquet, one row group in memory at a time. */
+async function writeFocusParquet(file, rows) {
+  const types = COLUMNS.map(PARQUET_TYPE);
+  const schema = schemaFromColumnData({
+    columnData: COLUMNS.map((name, at) => ({ name, data: [], type: types[at], nullable: true })),
+  });
+  const writer = fileWriter(file);
+  const parquet = new ParquetWriter({ writer, schema });
+  const random = seeded(7);
+  for (let from = 0; from < rows; from += ROW_GROUP) {
+    const data = COLUMNS.map(() => []);
+    for (let n = from; n < Math.min(rows, from + ROW_GROUP); n++)
+      for (const [at, text] of fieldsOf(focusRow(n, random)).entries())
+        data[at].push(text === '' ? null : PARQUET_VALUE[types[at]](text));
+    await parquet.write({
+      columnData: COLUMNS.map((name, at) => ({ name, data: data[at], type: types[at] })),
+      rowGroupSize: ROW_GROUP,
+    });
+  }
+  await parquet.finish();
+}
+
 async function writeFocus(file, rows) {
   const handle = await open(file, 'w');
   const random = seeded(7);
@@ -132,9 +173,10 @@ async function copyCase(url, file, rows) {
   return { name: 'copy/focus-csv', rows, recordsPerSecond: perSecond(rows, time) };
 }
 
-async function focusCase(bursar, file, rows) {
+async function focusCase(bursar, name, file, rows) {
   const { importer, stores, runner, organisation } = bursar;
   const begun = performance.now();
+  const used = process.cpuUsage();
   const input = await importer.openFile(file);
   const [result] = await importer.files([input], {
     organisation,
@@ -145,6 +187,7 @@ async function focusCase(bursar, file, rows) {
     by: 'bench',
   });
   const taken = seconds(begun);
+  const processor = process.cpuUsage(used);
   let time = taken;
   await runner.drain((stage) => {
     if (WAY.test(stage)) time = seconds(begun);
@@ -156,11 +199,12 @@ async function focusCase(bursar, file, rows) {
     result.billed[0].amount,
   ]);
   return {
-    name: 'bursar/focus-csv',
+    name,
     rows,
     recordsPerSecond: perSecond(rows, time),
     exact: sum.exact,
     intakeSeconds: Number(taken.toFixed(2)),
+    intakeProcessorSeconds: Number(((processor.user + processor.system) / 1e6).toFixed(2)),
     lineSeconds: Number((time - taken).toFixed(2)),
     laterStagesSeconds: Number((all - time).toFixed(2)),
   };
@@ -338,20 +382,45 @@ const against = (one, yardstick) => ({
   ratio: Number((one.recordsPerSecond / yardstick.recordsPerSecond).toFixed(2)),
 });
 
+const addRules = ({ stores, organisation }) =>
+  stores.db.transaction((tx) =>
+    stores.organisations.saveRules(
+      tx,
+      organisation,
+      Array.from({ length: TEAMS }, (_, n) => ({
+        match: { tag: { key: 'team', value: `team-${n}` } },
+        team: `team-${n}`,
+      })),
+      'bench',
+    ),
+  );
+
+/** In a database of its own: in the other one the bill would replace that of the CSV. */
+const parquetCase = (rows, log) =>
+  withBursar(async (bursar, folder) => {
+    await addRules(bursar);
+    const file = path.join(folder, 'focus.parquet');
+    log(`ingest: writing ${rows} FOCUS rows as Parquet`);
+    await writeFocusParquet(file, rows);
+    log(`ingest: ${Math.round((await stat(file)).size / 2 ** 20)} MiB`);
+    await bursar.stores.db.query('checkpoint');
+    return focusCase(bursar, 'bursar/focus-parquet', file, rows);
+  });
+
 export async function run({ rows = 1_000_000, log }) {
-  return withBursar(async (bursar, folder) => {
-    const { stores, organisation } = bursar;
-    await stores.db.transaction((tx) =>
-      stores.organisations.saveRules(
-        tx,
-        organisation,
-        Array.from({ length: TEAMS }, (_, n) => ({
-          match: { tag: { key: 'team', value: `team-${n}` } },
-          team: `team-${n}`,
-        })),
-        'bench',
-      ),
-    );
+  const told = (one) => {
+    log(`ingest: ${one.name} ${one.recordsPerSecond}/s`);
+    return one;
+  };
+  const cases = await csvAndJsonCases(rows, log, told);
+  const [copy] = cases;
+  return [...cases, against(told(await parquetCase(rows, log)), copy)];
+}
+
+const csvAndJsonCases = (rows, log, told) =>
+  withBursar(async (bursar, folder) => {
+    const { stores } = bursar;
+    await addRules(bursar);
     const file = path.join(folder, 'focus.csv');
     log(`ingest: writing ${rows} FOCUS rows`);
     await writeFocus(file, rows);
@@ -361,12 +430,8 @@ export async function run({ rows = 1_000_000, log }) {
       await stores.db.query('checkpoint');
       return told(await work());
     };
-    const told = (one) => {
-      log(`ingest: ${one.name} ${one.recordsPerSecond}/s`);
-      return one;
-    };
     const copy = await settled(() => copyCase(bursar.databaseUrl, file, rows));
-    const focus = await settled(() => focusCase(bursar, file, rows));
+    const focus = await settled(() => focusCase(bursar, 'bursar/focus-csv', file, rows));
     const copyMetered = await settled(() => copyMeteredCase(bursar.databaseUrl, rows));
     await addPrices(bursar);
     const one = { name: 'bursar/json-http', first: 0, rows, processes: 1 };
@@ -375,4 +440,3 @@ export async function run({ rows = 1_000_000, log }) {
     const both = await settled(() => httpCase(bursar, two, log));
     return [copy, against(focus, copy), copyMetered, against(http, copyMetered), against(both, http)];
   });
-}

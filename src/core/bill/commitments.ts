@@ -9,7 +9,7 @@
  * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where
  * there is nothing to divide by; the sums say how many lines they lack.
  */
-import { addDecimal, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
+import { addDecimal, DecimalSum, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
 import type { ContractFulfilment } from './contracts.js';
 import { DAY_MS, formatDay } from '../time.js';
 import type { Charge, UsageRecord } from '../usage.js';
@@ -40,7 +40,8 @@ export interface CommitmentUse {
   readonly withoutList: number;
 }
 
-type Sums = { -readonly [K in keyof CommitmentUse]: CommitmentUse[K] };
+type Amount = 'billed' | 'effective' | 'list';
+type Sums = { -readonly [K in keyof CommitmentUse]: K extends Amount ? DecimalSum : CommitmentUse[K] };
 
 /** Gathers what the lines of a bill say of commitments. Holds one sum a commitment, service and day. */
 export class CommitmentSums {
@@ -62,11 +63,11 @@ export class CommitmentSums {
         ? known.sum
         : this.sumOf(record, charge, day, purchase);
     sum.lines += 1;
-    sum.billed = addDecimal(sum.billed, charge.billed);
+    sum.billed.add(charge.billed);
     if (charge.effective === null) sum.withoutEffective += 1;
-    else sum.effective = addDecimal(sum.effective, charge.effective);
+    else sum.effective.add(charge.effective);
     if (charge.list === null) sum.withoutList += 1;
-    else sum.list = addDecimal(sum.list, charge.list);
+    else sum.list.add(charge.list);
   }
 
   /** What was gathered since the last call. */
@@ -94,7 +95,7 @@ export class CommitmentSums {
     };
     const key = JSON.stringify(Object.values(of));
     let sum = this.sums.get(key);
-    if (sum === undefined) this.sums.set(key, (sum = { ...of, ...NOTHING }));
+    if (sum === undefined) this.sums.set(key, (sum = { ...of, ...nothing() }));
     this.recent.set(service, { day, sum });
     return sum;
   }
@@ -115,7 +116,14 @@ const isOf = (sum: Sums, { provider, account }: UsageRecord, charge: Charge, pur
   sum.currency === charge.currency &&
   sum.purchase === purchase;
 
-const NOTHING = { lines: 0, billed: ZERO, effective: ZERO, withoutEffective: 0, list: ZERO, withoutList: 0 };
+const nothing = () => ({
+  lines: 0,
+  billed: new DecimalSum(),
+  effective: new DecimalSum(),
+  withoutEffective: 0,
+  list: new DecimalSum(),
+  withoutList: 0,
+});
 
 /** Amounts are decimal strings, ratios have six digits. */
 export interface CommitmentUtilisation {

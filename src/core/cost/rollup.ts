@@ -6,8 +6,8 @@
  * depend on the order of the records. This file never prices, and never drops a record: what it cannot place is
  * `unallocated` by the rules that it is given.
  */
-import { addDecimal, type Decimal } from '../decimal.js';
-import type { ChargeCategory, Term, UsageRecord } from '../usage.js';
+import { DecimalSum } from '../decimal.js';
+import type { Charge, ChargeCategory, Term, UsageRecord } from '../usage.js';
 import { datingOf, type Dating } from './dating.js';
 
 const HOUR_MS = 3_600_000;
@@ -242,9 +242,9 @@ export class HourSum {
    * minimum and increment change anything, see `isLinear`. */
   shortestMs = Number.MAX_SAFE_INTEGER;
   granuleMs = 0;
-  billed: Decimal | null = null;
-  effective: Decimal | null = null;
-  list: Decimal | null = null;
+  billed: DecimalSum | null = null;
+  effective: DecimalSum | null = null;
+  list: DecimalSum | null = null;
   /** Where the last of a bill's lines ends. */
   until = 0;
 
@@ -264,6 +264,12 @@ export class HourSum {
       this.gpuSpilt += BigInt(this.gpuNumber);
       this.gpuNumber = 0;
     }
+  }
+
+  addCharge({ billed, effective, list }: Charge): void {
+    (this.billed ??= new DecimalSum()).add(billed);
+    if (effective !== null) (this.effective ??= new DecimalSum()).add(effective);
+    if (list !== null) (this.list ??= new DecimalSum()).add(list);
   }
 
   addRun(durationMs: number): void {
@@ -372,10 +378,7 @@ export class HourSums {
     const sum = this.sumOf(group.cell, datingOf(record, charge).hour);
     sum.records += 1;
     if (record.end > sum.until) sum.until = record.end;
-    sum.billed = sum.billed === null ? charge.billed : addDecimal(sum.billed, charge.billed);
-    if (charge.effective !== null)
-      sum.effective = sum.effective === null ? charge.effective : addDecimal(sum.effective, charge.effective);
-    if (charge.list !== null) sum.list = sum.list === null ? charge.list : addDecimal(sum.list, charge.list);
+    sum.addCharge(charge);
     if (record.gpuParts !== null) sum.addGpu(record.gpuParts * (record.end - record.start));
   }
 

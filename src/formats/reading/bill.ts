@@ -49,7 +49,8 @@ const NO_CELLS: Cells = { line: 0, text: () => '', repeated: () => '', decimal: 
 export class BillRow {
   private cells: Cells = NO_CELLS;
   private problems: Problem[] = [];
-  private readonly instants: Memo<number>;
+  /** By column, as the lines of a bill agree in each for long. */
+  private readonly instants = new Map<number, Memo<number>>();
   private readonly providers = new Memo(providerName);
   private readonly currencies = new Memo((text) => CURRENCY.test(text));
   private readonly categories = new Memo((text) => CATEGORIES[text.toLowerCase()] ?? null);
@@ -64,10 +65,8 @@ export class BillRow {
    */
   constructor(
     private readonly columns: readonly string[] = [],
-    instantOf: (text: string) => number = parseInstant,
-  ) {
-    this.instants = new Memo(instantOf);
-  }
+    private readonly instantOf: (text: string) => number = parseInstant,
+  ) {}
 
   /** Turns to a row; its problems go to `problems`. */
   begin(cells: Cells, problems: Problem[]): void {
@@ -100,9 +99,9 @@ export class BillRow {
     return text ?? '';
   }
 
-  /** A long text that seldom repeats; null where it is empty. */
+  /** A long text; null where it is empty. */
   resource(column: number, name: string): string | null {
-    const text = this.cells.text(column);
+    const text = this.cells.repeated(column);
     if (text === '') return null;
     if (text.length > MOST_RESOURCE_CHARACTERS)
       this.problem(this.named(column, name), `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
@@ -117,7 +116,7 @@ export class BillRow {
   /** Epoch milliseconds; NaN where there is a problem. */
   instant(column: number, name: string): number {
     const text = this.cells.repeated(column);
-    const instant = this.instants.valueOf(text);
+    const instant = this.instantsOf(column).valueOf(text);
     if (Number.isNaN(instant))
       this.problem(
         this.named(column, name),
@@ -126,6 +125,12 @@ export class BillRow {
     else if (instant < EARLIEST || instant > LATEST)
       this.problem(this.named(column, name), `${quotedText(text)} is not in the years 2000 to 2099`);
     return instant;
+  }
+
+  private instantsOf(column: number): Memo<number> {
+    let memo = this.instants.get(column);
+    if (memo === undefined) this.instants.set(column, (memo = new Memo(this.instantOf)));
+    return memo;
   }
 
   /** An exact amount; null where the field is empty or has a problem. */

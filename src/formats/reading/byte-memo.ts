@@ -1,8 +1,10 @@
 /**
  * Texts by their bytes: gives the same string again for bytes seen before, without making a string to look it up.
  *
- * A hash table with open addressing over bytes. Bounded in entries and bytes: when it is full it forgets everything; a
- * text that meets too many others on its way is not remembered. So a hostile file costs time in proportion to its size.
+ * A hash table with open addressing over bytes. What came after a text the last time is looked at first: bills list the
+ * same things hour by hour. Bounded in entries and bytes: when it is full it forgets everything, and where hardly any
+ * of it had come twice it remembers no more; a text that meets too many others on its way is not remembered. So a
+ * hostile file costs time in proportion to its size.
  */
 const MOST_ENTRIES = 1 << 14;
 const MOST_ARENA_BYTES = 4 << 20;
@@ -18,28 +20,45 @@ export class ByteMemo {
   private hashes = new Int32Array(FIRST_SLOTS / 2);
   /** Entry i's bytes are [offsets[i], offsets[i + 1]) of the arena. */
   private offsets = new Int32Array(FIRST_SLOTS / 2 + 1);
+  /** Entry i was followed by entry follows[i]. */
+  private follows = new Int32Array(FIRST_SLOTS / 2);
+  private last = 0;
+  private found = 0;
+  private repeats = true;
   private texts: string[] = [];
   private arena = Buffer.alloc(1 << 12);
 
   /** The text of block[start, end): a known one, or what `decode` makes of it. */
-  decoded(
-    block: Buffer,
+  decoded<Block extends Uint8Array>(
+    block: Block,
     start: number,
     end: number,
-    decode: (block: Buffer, start: number, end: number) => string,
+    decode: (block: Block, start: number, end: number) => string,
   ): string {
+    const likely = this.follows[this.last] ?? 0;
+    if (likely < this.texts.length && this.holds(likely, block, start, end)) return this.seen(likely);
+    if (!this.repeats) return decode(block, start, end);
     const hash = hashOf(block, start, end);
     const mask = this.slots.length - 1;
     for (let probe = 0; probe < MOST_PROBES; probe++) {
       const slot = (hash + probe) & mask;
       const entry = (this.slots[slot] ?? 0) - 1;
       if (entry < 0) return this.add(block, start, end, hash, decode(block, start, end));
-      if (this.hashes[entry] === hash && this.holds(entry, block, start, end)) return this.texts[entry] ?? '';
+      if (this.hashes[entry] === hash && this.holds(entry, block, start, end)) {
+        this.follows[this.last] = entry;
+        return this.seen(entry);
+      }
     }
     return decode(block, start, end);
   }
 
-  private holds(entry: number, block: Buffer, start: number, end: number): boolean {
+  private seen(entry: number): string {
+    this.last = entry;
+    this.found += 1;
+    return this.texts[entry] ?? '';
+  }
+
+  private holds(entry: number, block: Uint8Array, start: number, end: number): boolean {
     const { arena } = this;
     let at = this.offsets[entry] ?? 0;
     if ((this.offsets[entry + 1] ?? 0) - at !== end - start) return false;
@@ -49,23 +68,27 @@ export class ByteMemo {
     return true;
   }
 
-  private add(block: Buffer, start: number, end: number, hash: number, text: string): string {
+  private add(block: Uint8Array, start: number, end: number, hash: number, text: string): string {
     const length = end - start;
     if (length > MOST_TEXT_BYTES) return text;
     const used = this.offsets[this.texts.length] ?? 0;
     if (this.texts.length === MOST_ENTRIES || used + length > MOST_ARENA_BYTES) {
+      this.repeats = this.found > this.texts.length;
       this.clear();
+      if (!this.repeats) return text;
       return this.add(block, start, end, hash, text);
     }
     if (2 * (this.texts.length + 1) > this.slots.length) this.grow();
     if (used + length > this.arena.length)
       this.arena = Buffer.concat([this.arena, Buffer.alloc(Math.max(length, this.arena.length))]);
     const entry = this.texts.length;
-    block.copy(this.arena, used, start, end);
+    this.arena.set(block.subarray(start, end), used);
     this.offsets[entry + 1] = used + length;
     this.hashes[entry] = hash;
     this.texts.push(text);
     this.place(entry, hash);
+    this.follows[this.last] = entry;
+    this.last = entry;
     return text;
   }
 
@@ -84,10 +107,13 @@ export class ByteMemo {
     const size = 2 * this.slots.length;
     const hashes = new Int32Array(size / 2);
     const offsets = new Int32Array(size / 2 + 1);
+    const follows = new Int32Array(size / 2);
     hashes.set(this.hashes);
     offsets.set(this.offsets);
+    follows.set(this.follows);
     this.hashes = hashes;
     this.offsets = offsets;
+    this.follows = follows;
     this.slots = new Int32Array(size);
     for (let entry = 0; entry < this.texts.length; entry++) this.place(entry, hashes[entry] ?? 0);
   }
@@ -96,11 +122,13 @@ export class ByteMemo {
     this.slots.fill(0);
     this.offsets[0] = 0;
     this.texts = [];
+    this.last = 0;
+    this.found = 0;
   }
 }
 
 /** FNV-1a over the bytes, mixed so that its low bits may choose a slot. */
-function hashOf(block: Buffer, start: number, end: number): number {
+function hashOf(block: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 ^ (end - start);
   const dense = Math.min(end, start + HASHED_BYTES);
   let p = start;

@@ -134,6 +134,17 @@ export class CsvTokenizer {
     return read(this.block, this.starts[column] ?? 0, this.ends[column] ?? 0);
   }
 
+  /** Whether two fields of the row are the same bytes. */
+  areSame(column: number, other: number): boolean {
+    const { block, starts, ends } = this;
+    let at = starts[column] ?? 0;
+    let p = starts[other] ?? 0;
+    const end = ends[other] ?? 0;
+    if (end - p !== (ends[column] ?? 0) - at) return false;
+    for (; p < end; p++) if (block[at++] !== block[p]) return false;
+    return true;
+  }
+
   /** False where the field holds a NUL or bytes that are not UTF-8: text that could not be stored as it came. */
   isClean(column: number): boolean {
     if (this.ascii && !this.hasNul) return true;
@@ -226,11 +237,14 @@ export class CsvTokenizer {
    * `rowEnd` (where the fault showed). The row's own line feed is not counted in `newlines`.
    */
   private scan(at: number): number {
-    const block = this.block;
-    const limit = this.limit;
+    const { block, limit } = this;
+    let { starts, ends, kinds } = this;
     let p = at;
     for (let column = 0; ; column++) {
-      if (column === this.starts.length) this.widen();
+      if (column === starts.length) {
+        this.widen();
+        ({ starts, ends, kinds } = this);
+      }
       let end: number;
       if (block[p] === QUOTE && p < limit) {
         end = this.scanQuoted(p, column);
@@ -244,10 +258,10 @@ export class CsvTokenizer {
         let c = block[p];
         while (c !== COMMA && c !== LF) c = block[++p];
         end = p;
-        this.starts[column] = at;
-        this.kinds[column] = BARE;
+        starts[column] = at;
+        kinds[column] = BARE;
         if (c === LF && end > at && block[end - 1] === CR) end--;
-        this.ends[column] = end;
+        ends[column] = end;
       }
       const delimiter = block[p];
       if (p < limit && delimiter === COMMA) {

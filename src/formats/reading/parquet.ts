@@ -12,7 +12,9 @@ import { parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
 import type { Decimal } from '../../core/decimal.js';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
+import { ByteMemo } from './byte-memo.js';
 import { MOST_RAW_CHARACTERS, MOST_ROW_BYTES } from './csv.js';
+import { Memo } from './memo.js';
 import { decimalOf, decimalOfNumber } from './numbers.js';
 import { checkGroup, footerOf, Unpacking, type Bytes } from './parquet-file.js';
 import { BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
@@ -23,7 +25,7 @@ export const MOST_ROW_GROUP_BYTES = 256 << 20;
 /** Digits after the point; DECIMAL(76) is the widest that anybody writes. */
 const MOST_SCALE = 76;
 const MOST_DECIMAL_BYTES = 32;
-/** Shorter texts are decoded again for each row: that is as fast as a look-up. */
+/** Longer texts are looked up by the place in memory that a dictionary shares between rows, shorter ones by their bytes. */
 const SHORT_BYTES = 1024;
 /** JSON stays the text that it is: nothing is built of it here. */
 const AS_IT_IS = { jsonFromBytes: (bytes: Uint8Array): Uint8Array => bytes };
@@ -167,6 +169,10 @@ class ParquetTable<T> implements Cells {
   private unusable = new Map<number, string>();
   /** Long texts that a dictionary shares between rows. */
   private readonly longTexts = new WeakMap<object, string>();
+  /** By column, for those whose values repeat. */
+  private readonly repeats: (RepeatedTexts | null)[];
+  private number = Number.NaN;
+  private decimalOfLast: Decimal | undefined;
 
   constructor(
     private readonly header: Header,
@@ -175,6 +181,7 @@ class ParquetTable<T> implements Cells {
   ) {
     this.names = header.used.map((position) => header.columns[position] ?? '');
     this.columns = new Array<Column | undefined>(header.columns.length);
+    this.repeats = header.columns.map((name) => (scales.has(name) ? null : new RepeatedTexts()));
   }
 
   *read(columns: ReadonlyMap<string, Column>, rowStart: number, rowEnd: number): Generator<TableBatch<T>> {
@@ -193,13 +200,16 @@ class ParquetTable<T> implements Cells {
 
   text(column: number): string {
     const value = this.columns[column]?.[this.row];
+    if (value === null || value === undefined) return '';
     const text = this.decimalText(column, value) ?? this.plainText(column, value);
     if (!isStorable(text)) this.unusable.set(column, 'the text is not UTF-8 or holds a NUL');
     return text === 'NULL' || text === 'null' ? '' : text;
   }
 
   repeated(column: number): string {
-    return this.text(column);
+    const value = this.columns[column]?.[this.row];
+    if (value === null || value === undefined) return '';
+    return this.repeats[column]?.textOf(value) ?? this.text(column);
   }
 
   decimal(column: number): Decimal | null | undefined {
@@ -210,13 +220,17 @@ class ParquetTable<T> implements Cells {
       const unscaled = integerOf(value);
       return unscaled === null ? undefined : { unscaled, scale };
     }
-    if (typeof value === 'number') return decimalOfNumber(value);
+    if (typeof value === 'number') {
+      // Many charges cost what they are billed and listed at: one decimal for all.
+      if (value !== this.number) [this.number, this.decimalOfLast] = [value, decimalOfNumber(value)];
+      return this.decimalOfLast;
+    }
     const text = this.text(column).trim();
     return text === '' ? null : decimalOf(text);
   }
 
   private decimalText(column: number, value: unknown): string | null {
-    if (value === null || value === undefined || !this.scales.has(this.header.columns[column] ?? '')) return null;
+    if (!this.scales.has(this.header.columns[column] ?? '')) return null;
     return `${integerOf(value)}e-${this.scales.get(this.header.columns[column] ?? '')}`;
   }
 
@@ -257,6 +271,30 @@ class ParquetTable<T> implements Cells {
       if (length > MOST_RAW_CHARACTERS) break;
     }
     return JSON.stringify(Object.fromEntries(entries)).replaceAll('\0', '\uFFFD').slice(0, MOST_RAW_CHARACTERS);
+  }
+}
+
+/** The texts of a column that repeats a few instants, or texts that a dictionary may share between rows. */
+class RepeatedTexts {
+  private readonly texts = new ByteMemo();
+  private readonly storable = new Memo(isStorable);
+  private time = Number.NaN;
+  private timeText = '';
+
+  /** Null where the value is looked at in full: what is long, of another kind, or cannot be stored. */
+  textOf(value: unknown): string | null {
+    if (value instanceof Date) return this.textOfTime(value);
+    if (!(value instanceof Uint8Array) || value.length > SHORT_BYTES) return null;
+    const text = this.texts.decoded(value, 0, value.length, textOf);
+    if (!this.storable.valueOf(text)) return null;
+    return text === 'NULL' || text === 'null' ? '' : text;
+  }
+
+  private textOfTime(value: Date): string | null {
+    const time = value.getTime();
+    if (Number.isNaN(time)) return null;
+    if (time !== this.time) [this.time, this.timeText] = [time, textOf(value)];
+    return this.timeText;
   }
 }
 

@@ -98,6 +98,11 @@ function nullWord(text: string): string {
 }
 
 class CsvCells implements Cells {
+  /** The decimal that was read last, and where: many charges cost what they are billed and listed at. */
+  private lastLine = 0;
+  private lastColumn = 0;
+  private lastDecimal: Decimal | null = null;
+
   constructor(private readonly csv: CsvTokenizer) {}
 
   get line(): number {
@@ -114,8 +119,15 @@ class CsvCells implements Cells {
 
   decimal(column: number): Decimal | null | undefined {
     if (column < 0) return null;
-    const decimal = this.csv.bytes(column, decimalOfBytes);
-    if (decimal !== undefined) return decimal;
+    const { csv } = this;
+    if (csv.line === this.lastLine && csv.areSame(column, this.lastColumn)) return this.lastDecimal;
+    const decimal = csv.bytes(column, decimalOfBytes);
+    if (decimal !== undefined) {
+      this.lastLine = csv.line;
+      this.lastColumn = column;
+      this.lastDecimal = decimal;
+      return decimal;
+    }
     const text = this.text(column).trim();
     return text === '' ? null : decimalOf(text);
   }

@@ -9,7 +9,7 @@ import { stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import type { BillParts } from '../../core/bill/parts.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
-import { addDecimal, type Decimal } from '../../core/decimal.js';
+import { DecimalSum } from '../../core/decimal.js';
 import { conflict, type Problem } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
 import type { BillOfPeriod } from '../../core/ports.js';
@@ -31,11 +31,19 @@ import { adopted, deliveryOf, hasItsBill, periodKey, supplementItems, twinOf } f
 
 export const NO_DIGEST = Buffer.alloc(0);
 
+interface Billed {
+  readonly provider: string;
+  readonly currency: string;
+  readonly amount: DecimalSum;
+}
+
 export interface FileCount {
   accepted: number;
   unchanged: number;
   rejected: number;
-  readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
+  readonly billed: Map<string, Billed>;
+  /** The one of the line before. */
+  lastBilled: Billed | null;
   readonly unknownColumns: Set<string>;
   readonly replaced: BillOfPeriod[];
   readonly removed: BillOfPeriod[];
@@ -492,9 +500,14 @@ export async function dropDelivery(tx: Transaction, organisation: string, source
 export function addBilled(count: FileCount, record: UsageRecord): void {
   const charge = record.charge;
   if (charge === null) return;
-  const key = `${record.provider}|${charge.currency}`;
-  const total = count.billed.get(key);
-  if (total === undefined)
-    count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
-  else total.amount = addDecimal(total.amount, charge.billed);
+  const { provider } = record;
+  const { currency, billed } = charge;
+  let total = count.lastBilled;
+  if (total?.provider !== provider || total.currency !== currency) {
+    const key = `${provider}|${currency}`;
+    total = count.billed.get(key) ?? { provider, currency, amount: new DecimalSum() };
+    count.billed.set(key, total);
+    count.lastBilled = total;
+  }
+  total.amount.add(billed);
 }

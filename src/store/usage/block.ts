@@ -79,11 +79,7 @@ export class BlockBuilder {
     storage[at] = record.storageMib ?? NaN;
     network[at] = record.networkBytes ?? NaN;
     this.head.ids.push(record.id);
-    if (record.charge !== null) {
-      this.head.billed.push(formatDecimal(record.charge.billed));
-      this.head.effective.push(textOf(record.charge.effective));
-      this.head.list.push(textOf(record.charge.list));
-    }
+    if (record.charge !== null) this.addAmounts(record.charge);
     if (record.version !== undefined) {
       const { revision, updatedAt } = record.version;
       (this.head.versions ??= []).push([at, revision, updatedAt]);
@@ -91,6 +87,15 @@ export class BlockBuilder {
     if (record.corrects !== undefined) (this.head.corrects ??= []).push([at, record.corrects]);
     if (record.start < this.firstStart) this.firstStart = record.start;
     if (record.end > this.lastEnd) this.lastEnd = record.end;
+  }
+
+  private addAmounts({ billed, effective, list }: Charge): void {
+    const { head } = this;
+    const text = formatDecimal(billed);
+    head.billed.push(text);
+    // Readers hand on one decimal where a line has one text for several.
+    head.effective.push(effective === billed ? text : textOf(effective));
+    head.list.push(list === billed ? text : textOf(list));
   }
 
   encode(): Buffer {

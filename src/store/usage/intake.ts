@@ -282,6 +282,7 @@ class ImportRun {
       unchanged: 0,
       rejected: 0,
       billed: new Map(),
+      lastBilled: null,
       unknownColumns: new Set(),
       replaced: [],
       removed: [],

@@ -100,6 +100,23 @@ describe('CsvTokenizer', () => {
     expect(csv.blockIsClean).toBe(false);
   });
 
+  it('gives each its own text, whatever came after the one before it the last time', () => {
+    const csv = new CsvTokenizer();
+    const texts = 'abacabadbbcdaaab'.repeat(20).split('');
+    csv.push(Buffer.from(texts.map((text) => `team-${text}-of-one-length\n`).join('')));
+    for (const text of texts) {
+      expect(csv.next()).toBe(true);
+      expect(csv.repeated(0)).toBe(`team-${text}-of-one-length`);
+    }
+  });
+
+  it('tells fields of the same bytes from others', () => {
+    const csv = new CsvTokenizer();
+    csv.push(Buffer.from('1.5,1.5,"1.5",1.50,,15\n'));
+    expect(csv.next()).toBe(true);
+    expect([0, 1, 2, 3, 4, 5].map((column) => csv.areSame(column, 0))).toEqual([true, true, true, false, false, false]);
+  });
+
   it('gives the same text for more distinct values than it remembers', () => {
     const csv = new CsvTokenizer();
     for (let i = 0; i < 60_000; i++) {

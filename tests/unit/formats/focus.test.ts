@@ -7,6 +7,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../../src/core/decimal.js';
 import { Failure } from '../../../src/core/errors.js';
+import type { UsageRecord } from '../../../src/core/usage.js';
 import { format } from '../../../src/formats/focus.js';
 import { openBytes } from '../../../src/formats/reading/input.js';
 import { billed, fixture, usageOf, usageOfFile, usageOfText } from './reading.js';
@@ -263,6 +264,33 @@ describe('a file', () => {
   });
 });
 
+describe('amounts of a line', () => {
+  const three = ({ charge }: UsageRecord) =>
+    [charge!.billed, charge!.effective, charge!.list].map((one) => one && formatDecimal(one));
+
+  it('are one decimal where the bill has one text for them, and never those of another line or text', async () => {
+    const { records } = await usageOfText(
+      format,
+      bill(
+        { BilledCost: '1.50', EffectiveCost: '1.50', ListCost: '1.5' },
+        { BilledCost: '2.25', EffectiveCost: '', ListCost: '2.25' },
+        { BilledCost: '2.25', EffectiveCost: '-2.25', ListCost: 'NULL' },
+      ),
+    );
+    expect(records.map(three)).toEqual([
+      ['1.50', '1.50', '1.5'],
+      ['2.25', null, '2.25'],
+      ['2.25', '-2.25', null],
+    ]);
+    expect(records[0]!.charge!.effective).toBe(records[0]!.charge!.billed);
+  });
+
+  it('are rejected each by its own column', async () => {
+    const { rejects } = await usageOfText(format, bill({ BilledCost: '1x', EffectiveCost: '1x', ListCost: '1' }));
+    expect(rejects[0]?.reason).toBe('BilledCost: "1x" is not a decimal; EffectiveCost: "1x" is not a decimal');
+  });
+});
+
 describe('Parquet', () => {
   const PERIOD = [new Date('2026-10-01T00:00:00Z'), new Date('2026-11-01T00:00:00Z')];
   const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' } as const;
@@ -300,15 +328,36 @@ describe('Parquet', () => {
     ['x_Extra', text, five('kept aside')],
   ];
 
-  function parquet(rowGroupSize = 1000): Uint8Array {
+  function parquet(rowGroupSize = 1000, changed: Record<string, unknown[]> = {}): Uint8Array {
     const schema: SchemaElement[] = [
       { name: 'root', num_children: COLUMN_DATA.length },
       ...COLUMN_DATA.map(([name, element]) => ({ name, ...element })),
     ];
     return new Uint8Array(
-      parquetWriteBuffer({ columnData: COLUMN_DATA.map(([name, , data]) => ({ name, data })), schema, rowGroupSize }),
+      parquetWriteBuffer({
+        columnData: COLUMN_DATA.map(([name, , data]) => ({ name, data: changed[name] ?? data })),
+        schema,
+        rowGroupSize,
+      }),
     );
   }
+
+  it('looks at every value of a column that repeats: words for nothing, a NUL, another instant', async () => {
+    const changed: Record<string, unknown[]> = {
+      ProviderName: ['AWS', 'null', 'AWS', 'A\0', 'A\0'],
+      ChargePeriodStart: [2, 3, 2, 2, 2].map((hour) => new Date(Date.UTC(2026, 9, 2, hour))),
+      ChargeCategory: five('Usage'),
+      EffectiveCost: [0.1, 0.1, Number.NaN, 0.25, 0.25],
+    };
+    const { records, rejects } = await usageOf(format, await openBytes('bill.parquet', parquet(1000, changed)));
+    expect(records.map(({ provider, start }) => [provider, new Date(start).getUTCHours()])).toEqual([['AWS', 2]]);
+    expect(rejects.map(({ line, column }) => [line, column])).toEqual([
+      [2, 'ProviderName'],
+      [3, 'EffectiveCost'],
+      [4, 'ProviderName'],
+      [5, 'ProviderName'],
+    ]);
+  });
 
   it('keeps decimals exact, floats in their shortest form, and rejects by record number', async () => {
     for (const rowGroupSize of [2, 1000]) {

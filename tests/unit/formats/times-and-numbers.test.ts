@@ -1,7 +1,7 @@
 /** Instants, dates, decimals and tags in the forms that bills use. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDecimal, parseDecimal } from '../../../src/core/decimal.js';
+import { addDecimal, DecimalSum, formatDecimal, parseDecimal, ZERO } from '../../../src/core/decimal.js';
 import { decimalOfBytes, decimalOfNumber, scaledInteger } from '../../../src/formats/reading/numbers.js';
 import { isStorable, parseTags } from '../../../src/formats/reading/tags.js';
 import { parseInstant, parseUsDate } from '../../../src/formats/reading/times.js';
@@ -84,6 +84,17 @@ describe('decimals', () => {
       expect(fromBytes(` ${text} `)).toEqual(expected);
     }
     expect(formatDecimal(fromBytes('8.00155109870') ?? { unscaled: 0n, scale: 0 })).toBe('8.00155109870');
+  });
+
+  it('are summed in place as they are one by one', () => {
+    const decimal = fc.record({ unscaled: fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), scale: fc.nat(20) });
+    fc.assert(
+      fc.property(fc.array(decimal), (all) => {
+        const sum = new DecimalSum();
+        for (const one of all) sum.add(one);
+        expect({ ...sum }).toEqual(all.reduce(addDecimal, ZERO));
+      }),
+    );
   });
 
   it('refuse what is none', () => {
