@@ -55,6 +55,7 @@ import { MergedDeliveries1764000000066 } from './0066-merged-deliveries.js';
 import { DatabaseHome1764000000068 } from './0068-database-home.js';
 import { Archive1764000000069 } from './0069-archive.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
+import { ClaimedRequests1764000000075 } from './0075-claimed-requests.js';
 import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
 import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 
@@ -115,6 +116,7 @@ export const migrations = [
   DatabaseHome1764000000068,
   Archive1764000000069,
   AuditStream1764000000074,
+  ClaimedRequests1764000000075,
   DefinerPaths1764000000083,
   PolicyAuthors1764000000084,
 ];

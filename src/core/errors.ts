@@ -43,6 +43,16 @@ export class NoCapacity extends Failure {
   }
 }
 
+/** The same request is being worked on: what becomes of it is known soon. */
+export class UnderWay extends Failure {
+  /** When to ask again. */
+  readonly retryAfterSeconds = 5;
+
+  constructor(message: string, problems: readonly Problem[]) {
+    super('conflict', message, problems);
+  }
+}
+
 /** Stops the program on a broken invariant. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`broken invariant: ${message}`);

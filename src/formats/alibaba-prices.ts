@@ -68,7 +68,12 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
         }),
       );
     };
-    add('on-demand', row.requiredPrice(onDemand, 'on_demand_price_per_hour'));
-    add('spot', row.price(spot, 'spot_price_per_hour'));
+    const prices = {
+      onDemand: row.requiredPrice(onDemand, 'on_demand_price_per_hour'),
+      spot: row.price(spot, 'spot_price_per_hour'),
+    };
+    if (!row.sound) return;
+    add('on-demand', prices.onDemand);
+    add('spot', prices.spot);
   };
 }

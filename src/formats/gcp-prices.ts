@@ -49,6 +49,8 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     const match = ACCELERATOR.exec(text);
     if (match === null) return row.problem('accelerator', `${quotedText(text)} is not an accelerator and its number`);
     const name = match[1] ?? '';
+    const gpus = row.gpusOf(match[2] ?? '', 'accelerator');
+    if (!row.sound) return;
     for (const { name: offer, column, term, hours } of offers) {
       const price = row.price(column, offer);
       if (price === null) continue;
@@ -59,7 +61,7 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
           region: place,
           term,
           gpuModel: MODELS[name] ?? modelOf(name),
-          gpus: Number(match[2]),
+          gpus,
           price,
           hours,
           currency: 'USD',

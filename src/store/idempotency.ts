@@ -2,11 +2,13 @@
  * Answers to writes, kept for 48 hours under the caller's Idempotency-Key, so that a request sent twice works once.
  *
  * The key is claimed before the work begins. A claim is renewed while its process works on it, so that what a crash
- * left behind is free again after a minute and no connection is held meanwhile. A failed request keeps nothing: it may
- * be sent again under the same key.
+ * left behind is free again after ten seconds, within which a repeat waits, and no connection is held meanwhile. A
+ * process that was silent for so long may live: its transaction ends in nothing where another has the claim by then. A
+ * failed request keeps nothing: it may be sent again under the same key.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { conflict } from '../core/errors.js';
+import { conflict, unavailable, UnderWay } from '../core/errors.js';
 import type { Database, Queryable, Transaction } from './database.js';
 
 export interface OnceRequest {
@@ -29,19 +31,31 @@ export interface Answered<T> {
   readonly repeated: boolean;
 }
 
+interface Kept {
+  readonly request: OnceRequest;
+  readonly answer: Answer<unknown>;
+}
+
 const KEPT_HOURS = 48;
-const STALE_SECONDS = 60;
-const RENEW_MILLISECONDS = 15_000;
+/** A claim that nobody has renewed for so long is anybody's. */
+const STALE_SECONDS = 10;
+/** The same of a process of the version before, which renews it every fifteen seconds and says no name. */
+const UNCLAIMED_SECONDS = 60;
+const RENEW_MILLISECONDS = 2500;
+/** Longer than a claim outlives its process: whoever repeats a request after a crash gets its answer, and no conflict. */
+const PATIENCE_MILLISECONDS = 20_000;
 const POLL_MILLISECONDS = 100;
 const PRUNE_MILLISECONDS = 3_600_000;
 
 export class Idempotency {
   private prunedAt = -Infinity;
+  /** By which each request at work here has claimed its key. */
+  private readonly claims = new WeakMap<OnceRequest, string>();
 
   /** @param patienceMilliseconds how long a second request waits for the first one's answer */
   constructor(
     private readonly db: Database,
-    private readonly patienceMilliseconds = 10_000,
+    private readonly patienceMilliseconds = PATIENCE_MILLISECONDS,
   ) {}
 
   /**
@@ -52,7 +66,8 @@ export class Idempotency {
   async idempotent<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {
     return this.claimed(request, async () => {
       const answer = await work();
-      await this.keep(this.db, request, answer);
+      // What is done is done: where another has taken it up meanwhile, that one's answer is kept.
+      await this.keepAll(this.db, [{ request, answer }]);
       return answer;
     });
   }
@@ -70,7 +85,7 @@ export class Idempotency {
       around(() =>
         this.db.transaction(async (tx) => {
           const answer = await work(tx);
-          await this.keep(tx, request, answer);
+          await this.keepInTransaction(tx, [{ request, answer }]);
           return answer;
         }),
       ),
@@ -78,7 +93,7 @@ export class Idempotency {
   }
 
   /**
-   * Runs work that keeps its answer itself, by `keepAll`, in a transaction that it shares with others. Throws as
+   * Runs work that keeps its answer itself, by `keepInTransaction`, in a transaction that it shares with others. Throws as
    * `idempotent`.
    */
   async keeping<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {
@@ -89,24 +104,19 @@ export class Idempotency {
     await this.prune();
     const earlier = await this.claim<T>(request);
     if (earlier !== null) return { body: earlier.body, repeated: true };
+    const { organisation, key } = request;
+    const claim = this.claims.get(request);
+    const ofMine = `where organisation = $1 and key = $2 and claim = $3 and status is null`;
     const renewal = setInterval(() => {
       this.db
-        .query(`update idempotency set created_at = now() where organisation = $1 and key = $2 and status is null`, [
-          request.organisation,
-          request.key,
-        ])
+        .query(`update idempotency set created_at = now() ${ofMine}`, [organisation, key, claim])
         .catch(() => undefined);
     }, RENEW_MILLISECONDS);
     renewal.unref();
     try {
       return { body: (await work()).body, repeated: false };
     } catch (error) {
-      await this.db
-        .query(`delete from idempotency where organisation = $1 and key = $2 and status is null`, [
-          request.organisation,
-          request.key,
-        ])
-        .catch(() => undefined);
+      await this.db.query(`delete from idempotency ${ofMine}`, [organisation, key, claim]).catch(() => undefined);
       throw error;
     } finally {
       clearInterval(renewal);
@@ -118,17 +128,22 @@ export class Idempotency {
    * is committed after it (the work, the answer) lies behind it in the log, so that a crash which loses the claim has
    * lost the work too (PostgreSQL's documentation, "Asynchronous Commit").
    */
-  private async claim<T>({ organisation, key, requestHash }: OnceRequest): Promise<{ body: T } | null> {
+  private async claim<T>(request: OnceRequest): Promise<{ body: T } | null> {
+    const { organisation, key, requestHash } = request;
+    const claim = randomUUID();
     const until = performance.now() + this.patienceMilliseconds;
     for (;;) {
       const [ours] = await this.db.query(
-        `insert into idempotency (organisation, key, request_hash) select $1, $2, $3 from (select set_config('synchronous_commit', 'off', true)) as unhurried
-         on conflict (organisation, key) do update set request_hash = excluded.request_hash, created_at = now()
-           where idempotency.status is null and idempotency.created_at < now() - make_interval(secs => $4)
+        `insert into idempotency (organisation, key, request_hash, claim) select $1, $2, $3, $5 from (select set_config('synchronous_commit', 'off', true)) as unhurried
+         on conflict (organisation, key) do update set request_hash = excluded.request_hash, claim = excluded.claim, created_at = now()
+           where idempotency.status is null and idempotency.created_at < now() - make_interval(secs => case when idempotency.claim is null then $6::float8 else $4::float8 end)
          returning 1 as claimed`,
-        [organisation, key, requestHash, STALE_SECONDS],
+        [organisation, key, requestHash, STALE_SECONDS, claim, UNCLAIMED_SECONDS],
       );
-      if (ours !== undefined) return null;
+      if (ours !== undefined) {
+        this.claims.set(request, claim);
+        return null;
+      }
       const [row] = await this.db.query<{ hash: Buffer; status: number | null; body: string }>(
         `select request_hash as hash, status, body from idempotency where organisation = $1 and key = $2`,
         [organisation, key],
@@ -140,7 +155,7 @@ export class Idempotency {
       }
       if (row !== undefined && row.status !== null) return { body: JSON.parse(row.body) as T };
       if (performance.now() > until) {
-        throw conflict('the first request with this Idempotency-Key is still being worked on: ask again later', [
+        throw new UnderWay('the first request with this Idempotency-Key is still being worked on: ask again later', [
           { path: 'Idempotency-Key', message: 'is in use' },
         ]);
       }
@@ -148,25 +163,29 @@ export class Idempotency {
     }
   }
 
-  private keep<T>(db: Queryable, request: OnceRequest, answer: Answer<T>): Promise<void> {
-    return this.keepAll(db, [{ request, answer }]);
+  /**
+   * Keeps the answers to claimed requests, in the transaction of their work.
+   * @throws Failure unavailable where another has taken one of them up meanwhile: then nothing of it may be committed
+   */
+  async keepInTransaction(tx: Transaction, all: readonly Kept[]): Promise<void> {
+    if ((await this.keepAll(tx, all)) < all.length)
+      throw unavailable('this process was silent for so long that another took the request up');
   }
 
-  /** Keeps the answers to claimed requests, in the transaction of their work. */
-  async keepAll(
-    db: Queryable,
-    all: readonly { readonly request: OnceRequest; readonly answer: Answer<unknown> }[],
-  ): Promise<void> {
+  /** How many claims were still held. */
+  private async keepAll(db: Queryable, all: readonly Kept[]): Promise<number> {
     // As one JSON text inside the JSON: jsonb itself would reorder fields and refuse a NUL.
-    await db.query(
-      `update idempotency i set status = 200, body = to_jsonb(k.body), created_at = now() from unnest($1::text[], $2::text[], $3::text[]) as k(organisation, key, body)
-       where i.organisation = k.organisation and i.key = k.key`,
+    const held = await db.query(
+      `update idempotency i set status = 200, body = to_jsonb(k.body), created_at = now() from unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as k(organisation, key, body, claim)
+       where i.organisation = k.organisation and i.key = k.key and i.claim = k.claim returning 1 as held`,
       [
         all.map(({ request }) => request.organisation),
         all.map(({ request }) => request.key),
         all.map(({ answer }) => JSON.stringify(answer.kept ?? answer.body)),
+        all.map(({ request }) => this.claims.get(request) ?? null),
       ],
     );
+    return held.length;
   }
 
   /** Once an hour is often enough. */

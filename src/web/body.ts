@@ -228,9 +228,10 @@ function isAlive(pid: number): boolean {
 
 /**
  * Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came.
+ * @param stream undefined where the request had no body
  */
 export async function withUpload<T>(
-  stream: AsyncIterable<Buffer>,
+  stream: AsyncIterable<Buffer> | undefined,
   name: string,
   use: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {
@@ -249,7 +250,7 @@ export async function withUpload<T>(
         );
       },
     });
-    await pipeline(stream, measure, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
+    await pipeline(stream ?? [], measure, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
       throw uploadError(error);
     });
     if (size === 0) throw invalid(`${basename(name)} has nothing in it: send the file as the body`);

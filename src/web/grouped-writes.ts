@@ -117,7 +117,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
             })),
           );
         const kept = done.flatMap(({ once, written }) => (once === null ? [] : [{ request: once, answer: written }]));
-        if (kept.length > 0) await idempotency.keepAll(tx, kept);
+        if (kept.length > 0) await idempotency.keepInTransaction(tx, kept);
         return all;
       });
       group.forEach(({ resolve, reject }, at) => {

@@ -15,7 +15,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { Failure, invalid, type FailureKind, type Problem } from '../core/errors.js';
+import { Failure, invalid, UnderWay, type FailureKind, type Problem } from '../core/errors.js';
 import { textProblems } from './json.js';
 import { SCIM_BASE, SCIM_MEDIA, scimError, ScimProblem, type ScimType } from './scim/problem.js';
 
@@ -182,7 +182,7 @@ export class ProblemFilter implements ExceptionFilter {
     };
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     if (status === 503) reply.header('retry-after', '5');
-    const wait = error instanceof Refusal ? error.retryAfterSeconds : null;
+    const wait = error instanceof Refusal || error instanceof UnderWay ? error.retryAfterSeconds : null;
     if (wait !== null) reply.header('retry-after', String(wait));
     if (document.instance.startsWith(`${SCIM_BASE}/`)) {
       const sentences = [document.detail, ...problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim())];

@@ -1,8 +1,11 @@
 /**
  * Writes over HTTP: usage in its forms, files, idempotency, and what is said about what is wrong. On a real PostgreSQL.
  */
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Transaction } from '../../src/store/database.js';
+import { Idempotency } from '../../src/store/idempotency.js';
 import { testApi } from '../support/web.js';
 
 const record = (id: string, over: object = {}): object => ({
@@ -146,6 +149,12 @@ describe('usage', async () => {
     ]);
     expect((await api.call('POST', '/v1/imports?filename=x', { body: 'what is this' })).status).toBe(400);
     expect((await api.call('POST', '/v1/imports?filename=x', { body: '' })).status).toBe(400);
+    // Without a body, a request has no media type either.
+    for (const address of ['/v1/imports?filename=x', '/v1/prices?filename=x', '/v1/deliveries/d/files?filename=x'])
+      expect(await api.call('POST', address), address).toMatchObject({
+        status: 400,
+        body: { detail: expect.stringContaining('x has nothing in it') },
+      });
   });
 
   it('is refused where a text cannot be stored', async () => {
@@ -160,6 +169,33 @@ describe('usage', async () => {
     const [first, again] = [await send(), await send()];
     expect(first).toMatchObject({ status: 200, body: { rejected: 1 } });
     expect(again.text).toBe(first.text);
+  });
+
+  it('names a field or a column that cannot be stored, and takes the rest', async () => {
+    const body = [record('named'), { ...record('odd'), 'a\u0000b': 1, 'c\ud800': 2 }];
+    const taken = await api.call('POST', '/v1/usage', { body });
+    expect(taken).toMatchObject({ status: 200, body: { accepted: 1, rejected: 1 } });
+    const { items } = (await api.call<{ items: { column: string }[] }>('GET', '/v1/rejects')).body;
+    expect(items.map(({ column }) => column)).toEqual(['a\u2400b']);
+    const bill = {
+      BilledCost: '1',
+      BillingAccountId: 'a1',
+      BillingCurrency: 'USD',
+      BillingPeriodStart: '2026-09-01T00:00:00Z',
+      BillingPeriodEnd: '2026-10-01T00:00:00Z',
+      ChargeCategory: 'Usage',
+      ChargePeriodStart: '2026-09-01T00:00:00Z',
+      ChargePeriodEnd: '2026-09-01T01:00:00Z',
+      EffectiveCost: '1',
+      ListCost: '1',
+      ProviderName: 'AWS',
+      ServiceName: 'EC2',
+      'x\u0000y': 'z',
+    };
+    const columnData = Object.entries(bill).map(([name, value]) => ({ name, data: [value], type: 'STRING' as const }));
+    const file = new Uint8Array(parquetWriteBuffer({ columnData }));
+    const imported = await api.call('POST', '/v1/imports?filename=odd.parquet&source=odd', { body: file });
+    expect(imported).toMatchObject({ status: 200, body: { files: [{ accepted: 1, unknownColumns: ['x\u2400y'] }] } });
   });
 });
 
@@ -229,13 +265,21 @@ describe('a write', async () => {
     expect(rows.some(({ text }) => /bursar_[0-9a-f]{12}_/.test(text))).toBe(false);
   });
 
-  it('left behind by a process that died is free again after a minute', async () => {
-    const { idempotency, db } = api.stores;
-    const request = { organisation: 'default', key: 'dead', requestHash: Buffer.alloc(32) };
-    await db.query(
-      `insert into idempotency (organisation, key, request_hash, created_at) values ('default', 'dead', $1, now() - interval '2 minutes')`,
-      [request.requestHash],
+  /** A claim that was renewed last so many seconds ago, by a process that says its name or by one of the version before. */
+  const leaveClaim = (key: string, seconds: number, claim: string | null) =>
+    api.stores.db.query(
+      `insert into idempotency (organisation, key, request_hash, claim, created_at) values ('default', $1, $2, $3, now() - make_interval(secs => $4))`,
+      [key, Buffer.alloc(32), claim, seconds],
     );
+  const requestOf = (key: string) => ({ organisation: 'default', key, requestHash: Buffer.alloc(32) });
+
+  it.each([
+    ['', 11, '00000000-0000-4000-8000-000000000001'],
+    [' of the version before', 61, null],
+  ])('left behind by a process%s that died is free again', async (_, seconds, claim) => {
+    const { idempotency } = api.stores;
+    const request = requestOf(`dead-${seconds}`);
+    await leaveClaim(request.key, seconds, claim);
     expect(await idempotency.idempotent(request, async () => ({ body: 'done' }))).toEqual({
       body: 'done',
       repeated: false,
@@ -244,5 +288,42 @@ describe('a write', async () => {
       body: 'done',
       repeated: true,
     });
+  });
+
+  it('is not taken from a process of the version before, which renews its claims less often', async () => {
+    await leaveClaim('old', 30, null);
+    const impatient = new Idempotency(api.stores.db, 0);
+    await expect(impatient.idempotent(requestOf('old'), async () => ({ body: 'twice' }))).rejects.toMatchObject({
+      kind: 'conflict',
+      retryAfterSeconds: 5,
+    });
+  });
+
+  it('of a process that was silent and lives ends in nothing, where another has done it meanwhile', async () => {
+    const { db } = api.stores;
+    const [slow, quick] = [new Idempotency(db), new Idempotency(db)];
+    const named = (name: string) => async (tx: Transaction) => {
+      await tx.query(`insert into setting (organisation, key, value) values ('default', $1, 'true')`, [name]);
+      return { body: name };
+    };
+    let goOn = (): void => undefined;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    let first: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((isAtWork) => {
+      first = slow.inTransaction(requestOf('silent'), async (tx) => {
+        const written = await named('slow')(tx);
+        isAtWork();
+        await mayGoOn;
+        return written;
+      });
+    });
+    await db.query(`update idempotency set created_at = now() - interval '11 seconds' where key = 'silent'`);
+    const answer = { body: 'quick', repeated: false };
+    expect(await quick.inTransaction(requestOf('silent'), named('quick'))).toEqual(answer);
+    goOn();
+    await expect(first).rejects.toMatchObject({ kind: 'unavailable' });
+    const kept = await db.query(`select key from setting where key in ('slow', 'quick', 'again')`);
+    expect(kept).toEqual([{ key: 'quick' }]);
+    expect(await slow.inTransaction(requestOf('silent'), named('again'))).toEqual({ ...answer, repeated: true });
   });
 });

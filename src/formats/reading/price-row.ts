@@ -97,12 +97,18 @@ export class PriceRow {
     return this.price(column, name);
   }
 
-  /** GPUs of an instance: above zero, up to 1000, fractions allowed. */
+  /** GPUs of an instance: above zero, up to 1000, fractions allowed; NaN, which makes no price, where it is none. */
   gpus(column: number, name: string): number {
     const text = this.text(column, name);
+    return text === '' ? Number.NaN : this.gpusOf(text, name);
+  }
+
+  gpusOf(text: string, name: string): number {
     const gpus = Number(text);
-    if (text !== '' && !(gpus > 0 && gpus <= 1000)) this.problem(name, `${quotedText(text)} is not a number of GPUs`);
-    return gpus;
+    // Of an hour at least a GPU-second is left.
+    if (gpus * 3600 >= 1 && gpus <= 1000) return gpus;
+    this.problem(name, `${quotedText(text)} is not a number of GPUs`);
+    return Number.NaN;
   }
 
   instant(column: number, name: string, parse: (text: string) => number): number {

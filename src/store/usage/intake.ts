@@ -23,7 +23,7 @@ import { hourOf } from '../../core/time.js';
 import type { Database, Transaction } from '../database.js';
 import { DeliveryWriter, newDelivery, writeDelivery, type DeliveryTarget } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
-import { REJECT, rejectRows } from './rejects.js';
+import { printable, REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
 import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { addBilled, BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
@@ -553,6 +553,8 @@ class ImportRun {
       amount: formatDecimal(b.amount),
     }));
     const rows = count.accepted + count.rejected + count.unchanged + count.outdated;
+    const warnings = [...count.warnings, ...count.silent.warnings, ...count.overlaps.warnings].map(printable);
+    const unknownColumns = [...count.unknownColumns].map(printable);
     await this.tx.query(
       `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9,
          warnings = $10, taken_with = $11 where organisation = $1 and id = $2`,
@@ -564,9 +566,9 @@ class ImportRun {
         count.rejected,
         count.unchanged,
         JSON.stringify(billed),
-        [...count.unknownColumns],
+        unknownColumns,
         JSON.stringify([...count.replaced, ...count.removed.map((bill) => ({ ...bill, removed: true }))]),
-        JSON.stringify([...count.warnings, ...count.silent.warnings, ...count.overlaps.warnings]),
+        JSON.stringify(warnings),
         this.takenWith,
       ],
     );
@@ -583,8 +585,8 @@ class ImportRun {
       removed: count.removed,
       restated: count.restated,
       outdated: count.outdated,
-      warnings: [...count.warnings, ...count.silent.warnings, ...count.overlaps.warnings],
-      unknownColumns: [...count.unknownColumns],
+      warnings,
+      unknownColumns,
     };
   }
 }

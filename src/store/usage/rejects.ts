@@ -99,11 +99,11 @@ export function* rejectRows(
   rejects: readonly Reject[],
 ): Generator<string> {
   for (const [at, r] of rejects.entries()) {
-    yield `${copyText(organisation)}\t${importId}\t${first + at}\t${copyText(file)}\t${r.line}\t${copyText(r.column)}\t${copyText(printable(r.reason))}\t${copyText(printable(r.raw))}\n`;
+    yield `${copyText(organisation)}\t${importId}\t${first + at}\t${copyText(file)}\t${r.line}\t${copyText(r.column === null ? null : printable(r.column))}\t${copyText(printable(r.reason))}\t${copyText(printable(r.raw))}\n`;
   }
 }
 
-/** PostgreSQL's text holds no NUL. */
-function printable(text: string): string {
-  return text.replaceAll('\u0000', '\u2400');
+/** PostgreSQL's text holds no NUL, and its JSON no half of a surrogate pair either: names of fields and columns have both. */
+export function printable(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\u2400');
 }

@@ -98,7 +98,7 @@ export class DeliveriesController {
   ): Promise<DeliveredFile> {
     const { stores, clock, importer } = this.parts;
     const { organisation } = caller.principal;
-    return withUpload(caller.request.body as Readable, filename, ({ path, digest }) => {
+    return withUpload(caller.request.body as Readable | undefined, filename, ({ path, digest }) => {
       caller.request.bodyDigest = digest;
       return repeatable(stores, caller, async () => {
         // What is no table or JSON is refused now, not when all files are there.

@@ -139,7 +139,7 @@ export function withInput<T>(
   name: string,
   use: (input: Awaited<ReturnType<typeof importer.openFile>>) => Promise<T>,
 ): Promise<T> {
-  return withUpload(caller.request.body as AsyncIterable<Buffer>, name, ({ path, digest }) => {
+  return withUpload(caller.request.body as AsyncIterable<Buffer> | undefined, name, ({ path, digest }) => {
     caller.request.bodyDigest = digest;
     return repeatable(stores, caller, async () => {
       const input = await importer.openFile(path);

@@ -351,3 +351,34 @@ describe('recognition', () => {
     }
   });
 });
+
+describe('a number of GPUs that is none', () => {
+  const lists: readonly (readonly [string, PriceFormat, string, (gpus: string) => string])[] = [
+    [
+      'alibaba-prices',
+      alibaba,
+      'region,instance_type,gpu,on_demand_price_per_hour,spot_price_per_hour',
+      (gpus) => `cn-beijing,ecs.gn7i-c8g1.2xlarge,${gpus},10.5,3.1`,
+    ],
+    [
+      'gcp-prices',
+      gcp,
+      'snapshot,instance_type,accelerator,region,hour,hour_spot,month_1y,month_3y',
+      (gpus) => `2026-07-30,a2-highgpu-1g,nvidia-tesla-a100=${gpus},us-central1,3.67,1.1,,`,
+    ],
+    [
+      'cloud-gpu-table',
+      table,
+      'Cloud,GPU Type,GPUs,On-demand,Per-GPU,Spot,Name,vCPUs,RAM',
+      (gpus) => `AWS,A100,${gpus},32.77,,9.83,p4d.24xlarge,96,1152`,
+    ],
+  ];
+  it.each(lists)('in %s is a reject, and the other rows are prices', async (name, format, header, row) => {
+    for (const gpus of ['x', '0', '-1', '1e309', '0.0001', '1001']) {
+      const text = `${header}\n${row('1')}\n${row(gpus)}\n`;
+      const { prices, rejects } = await pricesOf(format, await openBytes(`${name}.csv`, Buffer.from(text)));
+      expect(prices.length, gpus).toBeGreaterThan(0);
+      expect(rejects.length, gpus).toBe(1);
+    }
+  });
+});
