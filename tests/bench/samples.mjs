@@ -1,11 +1,15 @@
 /**
  * What samples cost: bytes of each as the version before kept them and as they are kept, a minute of 100,000 GPUs
- * saved, an hour packed, and a look at the health of 2,000 and 20,000 GPUs. Machines of eight cards that all report at
+ * saved, an hour packed, a look at the health of 2,000 and 20,000 GPUs, and a team's view over 14 days with what
+ * idle-stop says to it. Machines of eight cards that all report at
  * once, every fifteen seconds as a Prometheus source reads them, or every minute; the measures move as those of cards
  * at work do.
  */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { HEALTH_DEFAULTS, settle } from '../../dist/src/core/fleet/health.js';
-import { seconds, seeded, withBursar } from './server.mjs';
+import { NO_PEAK } from '../../dist/src/core/price/peak.js';
+import { policy as idleStop } from '../../dist/src/policies/idle-stop.js';
+import { processorSeconds, seconds, seeded, withBursar } from './server.mjs';
 
 const START = Date.UTC(2026, 10, 22, 12);
 const MINUTE = 60_000;
@@ -160,6 +164,106 @@ async function packed(stores, gpus, every, log) {
   };
 }
 
+const VIEW_DAYS = 14;
+const ROWS_AT_ONCE = 300;
+
+/** Packed hours of one machine as those of another: its name has as many letters. */
+async function copyMachine(db, rows, from, to) {
+  const renamed = (bytes) => {
+    const copy = Buffer.from(bytes);
+    for (let at = copy.indexOf(from); at >= 0; at = copy.indexOf(from, at + 1)) copy.write(to, at);
+    return copy;
+  };
+  for (let first = 0; first < rows.length; first += ROWS_AT_ONCE) {
+    const some = rows.slice(first, first + ROWS_AT_ONCE);
+    await db.query(
+      `insert into sample_hour (organisation, source, resource, hour, team, id, workloads, samples, payload, minutes)
+       select 'default', 'bench', $1, hour, 'team-0', nextval(pg_get_serial_sequence('sample_recent', 'id')), '{}',
+         samples, payload, minutes
+       from unnest($2::timestamptz[], $3::int[], $4::bytea[], $5::bytea[]) as h(hour, samples, payload, minutes)`,
+      [
+        to,
+        some.map(({ hour }) => hour),
+        some.map(({ samples }) => samples),
+        some.map(({ payload }) =>
+          Buffer.concat([
+            payload.subarray(0, 1),
+            deflateRawSync(renamed(inflateRawSync(payload.subarray(1))), { level: 6 }),
+          ]),
+        ),
+        some.map(({ minutes }) => (minutes === null ? null : renamed(minutes))),
+      ],
+    );
+  }
+}
+
+/** A team's machines over 14 days, as a policy sees them: from packed minutes, and from the samples beside them. */
+async function view(stores, machines, log) {
+  const cards = fleet(CARDS).map((card) => ({ ...card, base: { ...card.base, team: 'team-0' } }));
+  const own = cards[0].base.resource;
+  for (let hour = 0; hour < VIEW_DAYS * 24; hour += 1) {
+    const at = START + (hour - VIEW_DAYS * 24) * 60 * MINUTE;
+    const samples = Array.from({ length: 60 }, (_, minute) => look(cards, at + minute * MINUTE)).flat();
+    await save(
+      stores,
+      samples.map((one) => (hour % 24 < 12 ? one : { ...one, gpuUtilisationRatio: 0, powerWatts: 70 })),
+    );
+  }
+  await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', START + 10 * MINUTE));
+  const rows = await stores.db.query(`select hour, samples, payload, minutes from sample_hour where resource = $1`, [
+    own,
+  ]);
+  for (let machine = 1; machine < machines; machine += 1)
+    await copyMachine(stores.db, rows, own, `i-c${machine.toString(16).padStart(15, '0')}`);
+  await stores.db.query('vacuum analyze sample_hour');
+  const [{ bytes: ofMinutes }] = await stores.db.query(
+    `select coalesce(sum(length(minutes)), 0)::float8 as bytes from sample_hour`,
+  );
+  const each = (await bytes(stores.db, '^sample_hour_')) / (machines * CARDS * 60 * 24 * VIEW_DAYS);
+  const prices = await stores.prices.book(stores.db, 'default');
+  const looked = async () => {
+    const [cpu, began] = [process.cpuUsage(), performance.now()];
+    const { shown, backend } = await stores.db.transaction(async (tx) => {
+      const [{ pid }] = await tx.query('select pg_backend_pid() as pid');
+      const before = processorSeconds(pid);
+      const found = await stores.views.view(tx, 'default', 'team-0', 'USD', START, prices, NO_PEAK);
+      return { shown: found, backend: processorSeconds(pid) - before };
+    });
+    const read = process.cpuUsage(cpu);
+    globalThis.gc?.();
+    const heapMib = process.memoryUsage().heapUsed / 2 ** 20;
+    const external = process.memoryUsage().external / 2 ** 20;
+    const judging = process.cpuUsage();
+    idleStop.explain(shown, idleStop.params.parse({}));
+    const judged = process.cpuUsage(judging);
+    return {
+      viewSeconds: seconds(began),
+      viewWorkerCpuSeconds: (read.user + read.system) / 1e6,
+      viewDatabaseCpuSeconds: backend,
+      viewHeapMib: heapMib,
+      viewBuffersMib: external,
+      idleStopWorkerCpuSeconds: (judged.user + judged.system) / 1e6,
+    };
+  };
+  const fromMinutes = await looked();
+  await stores.db.query('update sample_hour set minutes = null');
+  const fromSamples = await looked();
+  log(
+    `a view of ${machines} machines: ${fromMinutes.viewSeconds.toFixed(1)} s, from samples ${fromSamples.viewSeconds.toFixed(1)} s`,
+  );
+  await stores.db.query('truncate sample_hour');
+  const name = `samples/view of ${machines} machines of ${CARDS} GPUs, ${VIEW_DAYS} days`;
+  return [
+    {
+      name: `${name}, packed minutes`,
+      bytesPerSample: each,
+      minuteBytesPerSample: ofMinutes / (machines * CARDS * 60 * 24 * VIEW_DAYS),
+      ...fromMinutes,
+    },
+    { name: `${name}, samples alone`, ...fromSamples },
+  ];
+}
+
 /** A minute of 100,000 GPUs: four looks. */
 async function oneMinute(stores, gpus) {
   const cards = fleet(gpus);
@@ -182,5 +286,6 @@ export function run({ rows = 20_000, log }) {
     await packed(stores, 2000, LOOK, log),
     await packed(stores, rows, MINUTE, log),
     await oneMinute(stores, 100_000),
+    ...(await view(stores, Math.ceil(rows / 80), log)),
   ]);
 }

@@ -5,9 +5,11 @@
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../src/core/time.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import { policy as idleStop } from '../../src/policies/idle-stop.js';
 import { Database } from '../../src/store/database.js';
 import { asReal } from '../../src/store/fleet/sample-entries.js';
-import { resourceMinutes } from '../../src/store/fleet/resource-minutes.js';
+import { minutesOfTeams, resourceMinutes } from '../../src/store/fleet/resource-minutes.js';
 import { SampleStore, type PlacedSample } from '../../src/store/fleet/samples.js';
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
@@ -240,6 +242,96 @@ describe('samples', () => {
     ).toEqual(['i-1']);
   });
 
+  it('give policies the same minutes of each resource, read from packed minutes or from samples', async () => {
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          source: fc.constantFrom('prometheus', 'script'),
+          samples: fc.array(
+            fc.record({
+              gpu: fc.nat(2).map((n) => `GPU-${n}`),
+              resource: fc.constantFrom('host-1', 'host-2'),
+              target: fc.constantFrom(null, 'i-1'),
+              ago: fc.nat(3 * 60 * 4).map((quarters) => quarters * 15_000),
+              length: fc.nat(90),
+              percent: fc.option(fc.nat(100), { nil: null }),
+              watts: fc.option(fc.nat(700), { nil: null }),
+              team: fc.constantFrom('lab', 'lab', 'vision'),
+            }),
+            { minLength: 1, maxLength: 4 },
+          ),
+        }),
+      },
+      { weight: 2, arbitrary: fc.constant('pack' as const) },
+    );
+    const spans = fc.record({ after: fc.nat(300), until: fc.nat(90) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), spans, async (steps, { after, until }) => {
+        for (const table of ['sample_recent', 'sample_hour']) await db.query(`delete from ${table}`);
+        for (const one of steps)
+          if (one === 'pack') for (const source of ['prometheus', 'script']) await pack(NOW, source);
+          else
+            await save(
+              one.samples.flatMap(({ gpu, resource, target, ago, length, percent, watts, team }) =>
+                Array.from({ length: length + 1 }, (_, n) =>
+                  placed(gpu, NOW - ago - n * MINUTE_MS, {
+                    resource,
+                    team,
+                    target,
+                    connection: target === null ? null : 'aws',
+                    gpuUtilisationRatio: percent === null ? null : percent / 100,
+                    powerWatts: watts,
+                  }),
+                ),
+              ),
+              one.source,
+            );
+        const [from, to] = [NOW - after * MINUTE_MS - 30_000, NOW - until * MINUTE_MS];
+        const read = async (): Promise<unknown> =>
+          [
+            await resourceMinutes(db, 'default', 'lab', from, to),
+            await minutesOfTeams(db, 'default', ['lab', 'vision'], from, to),
+            await resourceMinutes(db, 'default', 'vision', NOW - DAY_MS, NOW),
+          ].map((found) => found.map((one) => ({ ...one })));
+        const packed = await read();
+        await db.query(`update sample_hour set minutes = null`);
+        expect(packed).toEqual(await read());
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('give idle-stop the same answer, and are not read where the minutes say it', async () => {
+    const work = (n: number): number => (n % 97 < 8 ? 0.9 : 0);
+    const minutes = Array.from({ length: 30 * 60 }, (_, n) => n).filter((n) => n % 211 !== 0);
+    await save(
+      minutes.flatMap((n) =>
+        ['GPU-0', 'GPU-1'].map((gpu) =>
+          placed(gpu, NOW - n * MINUTE_MS, {
+            gpuUtilisationRatio: work(n + 10),
+            workloadKind: 'training',
+            powerWatts: 80,
+          }),
+        ),
+      ),
+    );
+    await pack();
+    const book = await stores.prices.book(db, 'default');
+    const judged = async (): Promise<unknown> => {
+      const { views } = stores;
+      const view = await views.view(db, 'default', 'lab', 'USD', NOW, book, NO_PEAK);
+      const resources = view.resources.map((one) => ({ ...one, hourlyNanos: 10_000_000_000n }));
+      expect(resources[0]?.readings).toHaveLength(minutes.length);
+      const priced = { ...view, resources };
+      const given = idleStop.params.parse({});
+      return [resources, idleStop.evaluate(priced, given), idleStop.explain?.(priced, given)];
+    };
+    const packed = await judged();
+    await db.query(`update sample_hour set minutes = null`);
+    expect(await judged()).toEqual(packed);
+  });
+
   it('are forgotten by days, which are dropped where nobody keeps them', async () => {
     const parts = async (): Promise<string[]> =>
       (
@@ -278,10 +370,30 @@ describe('rows of the version before', () => {
       { gpu: 'GPU-1', gpuUtilisationRatio: null, powerWatts: 612.375 },
       { gpu: 'GPU-1', gpuUtilisationRatio: 0.5 },
     ]);
+    const minutes = async () =>
+      (await resourceMinutes(db, 'default', 'lab', old - HOUR_MS, NOW)).map((one) => ({ ...one }));
+    const seen = await minutes();
+    expect(seen).toMatchObject([
+      { firstAt: Math.floor(old / MINUTE_MS) * MINUTE_MS, minutes: [{ gpu: 0.42 }, { gpu: null }, {}] },
+    ]);
     expect(await pack()).toBe(true);
     expect(await pack()).toBe(false);
     expect(await count('sample')).toBe(1);
     expect(inMinutes(await readSamplesOf(db))).toEqual(before);
+    expect(await minutes()).toEqual(seen);
+    // Samples that come late for an hour that is packed: beside its minutes they would count twice, or not at all.
+    await saveWide('prometheus', placed('GPU-0', old + 10_000, { gpuUtilisationRatio: 0.2 }));
+    await save([placed('GPU-1', old + MINUTE_MS + 30_000, { gpuUtilisationRatio: 0.1 })]);
+    expect((await minutes())[0]?.minutes.map(({ gpu }) => gpu)).toEqual([0.2, 0.1, 0.5]);
+    // Of one instant the one that came last.
+    for (const ratio of [0.8, 0.3]) await save([placed('GPU-0', old + 12_000, { gpuUtilisationRatio: ratio })]);
+    const told = (await minutes())[0]?.minutes.map(({ gpu }) => gpu);
+    expect(told).toEqual([0.3, 0.1, 0.5]);
+    await pack();
+    await pack();
+    expect((await minutes())[0]?.minutes.map(({ gpu }) => gpu)).toEqual(told);
+    await save([placed('GPU-0', old + 12_000, { gpuUtilisationRatio: 0.9 })]);
+    expect((await minutes())[0]?.minutes[0]?.gpu).toBe(0.9);
     const devices = await db.transaction((tx) => new SampleStore().histories(tx, 'default', 'prometheus', NOW, 60));
     expect(devices.map(({ gpu, readings }) => [gpu, readings.length])).toEqual([['GPU-1', 1]]);
   });

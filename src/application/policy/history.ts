@@ -38,7 +38,9 @@ export async function readHistory(
   const currency = await organisations.currencyOf(db, organisation, team);
   const request = { organisation, team, currency, asOf: to };
   // The instant before the end: a reading of the end itself is after the window.
-  const readings = await views.resources(db, { ...request, asOf: to - 1 }, asked - READINGS_DAYS * DAY_MS, prices);
+  const measured = await views.resources(db, { ...request, asOf: to - 1 }, asked - READINGS_DAYS * DAY_MS, prices);
+  // Copied: they are looked at at every step.
+  const readings = measured.map((one) => ({ ...one }));
   const demand = await views.demand(db, request, asked - PAST_DAYS * DAY_MS, prices);
   const days = Math.ceil((to - asked) / DAY_MS);
   const running = await jobsOfWindow(

@@ -75,15 +75,43 @@ export const evidenceAt = ({ resource, workload }: ResourceView, reading: Readin
   workload,
 });
 
+type Resources = PolicyView['resources'];
+
+interface LeastWatts {
+  readonly ofResource: ReadonlyMap<string, number>;
+  readonly ofModel: ReadonlyMap<string, number>;
+}
+
+/** Each resource is held against all others of its kind: their readings are looked at once for all. */
+const leastOf = new WeakMap<Resources, LeastWatts>();
+
+function leastWatts(resources: Resources): LeastWatts {
+  const found = leastOf.get(resources);
+  if (found !== undefined) return found;
+  const [ofResource, ofModel] = [new Map<string, number>(), new Map<string, number>()];
+  const lower = (least: Map<string, number>, name: string, watts: number): void => {
+    least.set(name, Math.min(least.get(name) ?? Infinity, watts));
+  };
+  for (const { resource, gpuModel, readings } of resources) {
+    const watts = readings.reduce((least, { powerWatts }) => Math.min(least, powerWatts ?? Infinity), Infinity);
+    if (!Number.isFinite(watts)) continue;
+    lower(ofResource, resource, watts);
+    if (gpuModel !== null) lower(ofModel, gpuModel, watts);
+  }
+  const least = { ofResource, ofModel };
+  leastOf.set(resources, least);
+  return least;
+}
+
 /** The power from which a resource's cards are at work: by the least that one of their kind drew in the view. */
-export function workingWattsOf(view: PolicyView, { resource, gpuModel }: ResourceView): number | null {
-  const drawn = view.resources
-    .filter((one) => one.resource === resource || (gpuModel !== null && one.gpuModel === gpuModel))
-    .flatMap(({ readings }) => readings.flatMap(({ powerWatts }) => powerWatts ?? []));
-  return workingWatts(
-    gpuModel,
-    drawn.reduce<number | null>((least, one) => Math.min(least ?? one, one), null),
-  );
+export function workingWattsOf(
+  { resources }: Pick<PolicyView, 'resources'>,
+  { resource, gpuModel }: ResourceView,
+): number | null {
+  const { ofResource, ofModel } = leastWatts(resources);
+  const drawn = [ofResource.get(resource), gpuModel === null ? undefined : ofModel.get(gpuModel)];
+  const least = Math.min(...drawn.map((watts) => watts ?? Infinity));
+  return workingWatts(gpuModel, Number.isFinite(least) ? least : null);
 }
 
 /** A reading whose card draws what only a working one does, while nothing says that it works. */

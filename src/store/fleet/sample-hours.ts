@@ -17,6 +17,7 @@ import {
   type DeviceHour,
   type SampleEntry,
 } from './device-hours.js';
+import { encodeParts, partsOf } from './minute-block.js';
 import { readSamples, SampleBlockBuilder, type SampleGroup } from './sample-block.js';
 import { takeWideEntries, type Place } from './sample-entries.js';
 
@@ -269,7 +270,7 @@ async function packHour(
       tx,
       organisation,
       source,
-      before.map(({ id }) => id),
+      before.map(({ id }) => ({ id, hour })),
       hours,
     );
   }
@@ -285,15 +286,16 @@ async function replaceHours(
   tx: Queryable,
   organisation: string,
   source: string,
-  ids: readonly string[],
+  old: readonly { readonly id: string; readonly hour: number }[],
   hours: DeviceHours,
 ): Promise<void> {
-  if (ids.length > 0)
-    await tx.query(`delete from sample_hour where organisation = $1 and source = $2 and id = any($3::bigint[])`, [
-      organisation,
-      source,
-      ids,
-    ]);
+  if (old.length > 0)
+    // The hours say in which days they are: the others are not looked at.
+    await tx.query(
+      `delete from sample_hour where organisation = $1 and source = $2 and id = any($3::bigint[])
+         and hour = any($4::timestamptz[])`,
+      [organisation, source, old.map(({ id }) => id), [...new Set(old.map(({ hour }) => hour))].map(formatInstant)],
+    );
   const days = new Set<string>();
   let pending: PackedRow[] = [];
   const write = async (): Promise<void> => {
@@ -318,6 +320,8 @@ interface PackedRow {
   readonly workloads: readonly string[];
   readonly samples: number;
   readonly payload: Buffer;
+  /** What policies see of it; null: its few samples are as quickly read. */
+  readonly minutes: Buffer | null;
 }
 
 function packedRows(resource: string, devices: readonly DeviceHour[]): PackedRow[] {
@@ -331,7 +335,18 @@ function packedRows(resource: string, devices: readonly DeviceHour[]): PackedRow
       const workloads = workloadsOf(own.flatMap(({ held }) => held.filter((group) => group.team === team)));
       return block.count === 0
         ? []
-        : [{ resource, hour, team, workloads, samples: block.count, payload: block.encode(TIGHT) }];
+        : [
+            {
+              resource,
+              hour,
+              team,
+              workloads,
+              samples: block.count,
+              payload: block.encode(TIGHT),
+              minutes:
+                block.count > MINUTES_PER_HOUR ? encodeParts(partsOf(own, (group) => group.team === team)) : null,
+            },
+          ];
     });
   });
 }
@@ -344,11 +359,11 @@ async function insertPacked(
 ): Promise<void> {
   if (rows.length === 0) return;
   await tx.query(
-    `insert into sample_hour (organisation, source, resource, hour, team, id, workloads, samples, payload)
+    `insert into sample_hour (organisation, source, resource, hour, team, id, workloads, samples, payload, minutes)
      select $1, $2, resource, hour, team, nextval(pg_get_serial_sequence('sample_recent', 'id')),
-       (select coalesce(array_agg(w), '{}') from json_array_elements_text(workloads) w), samples, payload
-     from unnest($3::text[], $4::timestamptz[], $5::text[], $6::json[], $7::int[], $8::bytea[])
-       as h(resource, hour, team, workloads, samples, payload)`,
+       (select coalesce(array_agg(w), '{}') from json_array_elements_text(workloads) w), samples, payload, minutes
+     from unnest($3::text[], $4::timestamptz[], $5::text[], $6::json[], $7::int[], $8::bytea[], $9::bytea[])
+       as h(resource, hour, team, workloads, samples, payload, minutes)`,
     [
       organisation,
       source,
@@ -358,6 +373,7 @@ async function insertPacked(
       rows.map(({ workloads }) => JSON.stringify(workloads)),
       rows.map(({ samples }) => samples),
       rows.map(({ payload }) => payload),
+      rows.map(({ minutes }) => minutes),
     ],
   );
 }
@@ -391,7 +407,7 @@ export async function placeHours(
   }
   const anew = new DeviceHours();
   anew.merge(hours.hoursOf(resource).filter(({ hour }) => changed.has(hour)));
-  const old = rows.filter(({ hour }) => changed.has(hour.getTime())).map(({ id }) => id);
+  const old = rows.map(({ id, hour }) => ({ id, hour: hour.getTime() })).filter(({ hour }) => changed.has(hour));
   await replaceHours(tx, organisation, source, old, anew);
 }
 

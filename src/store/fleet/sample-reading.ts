@@ -6,7 +6,7 @@ import { formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { DeviceHours, MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
 import { readSamples, type SampleGroup } from './sample-block.js';
-import { wideEntries } from './sample-entries.js';
+import { wideEntries, type SourceEntry } from './sample-entries.js';
 import { recentBlocks } from './sample-hours.js';
 
 /** Minutes of teams, from the first to the last, epoch milliseconds of where each begins. */
@@ -39,41 +39,63 @@ export async function* samplesByResource(
   organisation: string,
   filter: SampleFilter,
 ): AsyncGenerator<{ readonly resource: string; readonly samples: readonly MinuteSample[] }> {
-  const given = [organisation, filter.teams, formatInstant(filter.first), formatInstant(filter.last)];
-  const recent = await recentOf(db, organisation, filter, `team = any($4::text[])`, [filter.teams]);
-  const kept = await db.query<{ source: string; resource: string }>(
-    `select source, resource from sample_hour
-       where organisation = $1 and team = any($2::text[]) and hour > $3::timestamptz - interval '1 hour' and hour <= $4
-     union
-     select source, resource from sample where organisation = $1 and team = any($2::text[]) and at >= $3 and at <= $4`,
-    given,
-  );
-  const names = [...new Set([...recent.names, ...kept.map(({ resource }) => resource)])].sort();
-  const sources = [...new Set(kept.map(({ source }) => source))];
+  const { recent, names, sources } = await resourcesOf(db, organisation, filter);
   const teams = new Set(filter.teams);
   for (let from = 0; from < names.length; from += RESOURCES_AT_ONCE) {
     const own = names.slice(from, from + RESOURCES_AT_ONCE);
     const hours = new DeviceHours();
+    const wide = await wideOf(db, organisation, filter, sources, own);
     const packed = await db.query<Block>(
       `select source, payload from sample_hour where organisation = $1 and team = any($2::text[])
          and hour > $3::timestamptz - interval '1 hour' and hour <= $4 and source = any($5::text[])
          and resource = any($6::text[])`,
-      [...given, sources, own],
+      [organisation, filter.teams, formatInstant(filter.first), formatInstant(filter.last), sources, own],
     );
     for (const { source, payload } of packed) hours.addBlock(source, readSamples(payload), () => true);
-    const wide = await wideEntries(
-      db,
-      organisation,
-      [filter.first, filter.last],
-      `team = any($4::text[]) and source = any($5::text[]) and resource = any($6::text[])`,
-      [filter.teams, sources, own],
-    );
     for (const { source, entry } of wide) hours.add(source, entry);
     for (const resource of own) {
       hours.merge(recent.hoursOf(resource));
       yield { resource, samples: minutesOf(hours.hoursOf(resource), filter, (group) => teams.has(group.team)) };
     }
   }
+}
+
+/** What was saved lately of teams, the resources that they have samples of, and who told of those that are packed. */
+export async function resourcesOf(
+  db: Queryable,
+  organisation: string,
+  filter: SampleFilter,
+): Promise<{ readonly recent: DeviceHours; readonly names: string[]; readonly sources: string[] }> {
+  const recent = await recentOf(db, organisation, filter, `team = any($4::text[])`, [filter.teams]);
+  const kept = await db.query<{ source: string; resource: string }>(
+    `select source, resource from sample_hour
+       where organisation = $1 and team = any($2::text[]) and hour > $3::timestamptz - interval '1 hour' and hour <= $4
+     union
+     select source, resource from sample where organisation = $1 and team = any($2::text[]) and at >= $3 and at <= $4`,
+    [organisation, filter.teams, formatInstant(filter.first), formatInstant(filter.last)],
+  );
+  return {
+    recent,
+    names: [...new Set([...recent.names, ...kept.map(({ resource }) => resource)])].sort(),
+    sources: [...new Set(kept.map(({ source }) => source))],
+  };
+}
+
+/** Of those resources what the version before wrote. */
+export function wideOf(
+  db: Queryable,
+  organisation: string,
+  { teams, first, last }: SampleFilter,
+  sources: readonly string[],
+  resources: readonly string[],
+): Promise<SourceEntry[]> {
+  return wideEntries(
+    db,
+    organisation,
+    [first, last],
+    `team = any($4::text[]) and source = any($5::text[]) and resource = any($6::text[])`,
+    [teams, sources, resources],
+  );
 }
 
 /** Samples of workloads, of all sources: a few minutes of them. */

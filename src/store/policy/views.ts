@@ -38,7 +38,12 @@ import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
 import { FLEET_STALE_MS, FleetStore, type SeenTarget } from '../fleet/fleet.js';
 import { MeasuredStore } from '../fleet/measured.js';
 import { takenMachines } from '../fleet/taken.js';
-import { resourceMinutes, type NewestOfResource, type ResourceMinute } from '../fleet/resource-minutes.js';
+import {
+  resourceMinutes,
+  type NewestOfResource,
+  type ResourceMinute,
+  type ResourceMinutes,
+} from '../fleet/resource-minutes.js';
 import { MeasurementStore } from '../workload/measurements.js';
 import type { CurrentPrices } from '../price/prices.js';
 import { SavingStore } from '../saving/savings.js';
@@ -61,11 +66,6 @@ interface DemandRow {
   hours: string;
   parts: string;
 }
-
-/** A resource with what its series call it. */
-type MeasuredResourceView = ResourceView & { readonly called: readonly string[] };
-
-const NOTHING_MEASURED = { workload: null, gpus: null, gpuModel: null, hourlyNanos: null, called: [] };
 
 /** Of whom, when and in what currency a view is. */
 export interface ViewRequest {
@@ -133,12 +133,7 @@ export class ViewStore {
       demand,
       workloads,
       peak,
-      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map(({ called, ...one }) =>
-        withHealth(
-          one,
-          health.filter(({ resource }) => resource === one.resource || called.includes(resource)),
-        ),
-      ),
+      resources: await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices, health),
       ...(await this.observed(db, request)),
       ...(needsInstances
         ? { instances: await this.instances(db, request, prices), ownStops: await ownStops(db, organisation, team) }
@@ -223,42 +218,46 @@ export class ViewStore {
    * its pods are one resource. A resource is as busy, and as full, as its busiest and fullest GPU. Where a GPU was
    * blank, or fewer were reported than within the hour before, that is unknown: the one that nobody saw may be the one
    * that works. A card that two sources tell of is one.
+   *
+   * Readings are made of packed minutes when they are looked at, those of one resource at a time: all of a large team
+   * would fill the memory. Whoever looks often copies them.
    */
   async resources(
     db: Queryable,
     request: ViewRequest,
     after: number,
     prices: CurrentPrices,
-  ): Promise<MeasuredResourceView[]> {
+    health: readonly HealthFinding[] = [],
+  ): Promise<ResourceView[]> {
     const { organisation, team, currency, asOf } = request;
     const found = await resourceMinutes(db, organisation, team, after, asOf);
-    const resources = found.map(({ newest, minutes }) => ({
-      ...NOTHING_MEASURED,
-      resource: newest.resource,
-      observedFrom: minutes[0]?.at ?? null,
-      readings: readingsOf(minutes),
-      newest,
-    }));
     const machines = await this.machines(
       db,
       request,
-      resources.map(({ newest }) => newest),
+      found.map(({ newest }) => newest),
     );
     const measured = await this.measured.list(db, organisation, after, [team]);
     const unjoined = new Map(measured.map(({ resource, detail }) => [resource, detail]));
-    return resources.map(({ newest, ...resource }) => {
-      const { workload, gpus, gpu_model: gpuModel, provider, sku, region, term, called } = newest;
-      const machine = machines.get(newest.resource);
+    let shown: { readonly at: ResourceMinutes; readonly readings: readonly Reading[] } | null = null;
+    return found.map((one) => {
+      const { resource, workload, gpus, gpu_model: gpuModel, provider, sku, region, term, called } = one.newest;
+      const machine = machines.get(resource);
       const held = machine?.gpus ?? gpus;
+      const ill = health.filter((finding) => finding.resource === resource || called.includes(finding.resource));
       return {
-        ...resource,
-        called,
+        resource,
         workload,
         gpus,
         gpuModel,
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel, term }, held, currency, asOf),
+        observedFrom: one.firstAt,
+        get readings() {
+          if (shown?.at !== one) shown = { at: one, readings: readingsOf(one.minutes) };
+          return shown.readings;
+        },
         ...(machine === undefined ? {} : { machine }),
-        ...unjoinedOf(unjoined.get(resource.resource)),
+        ...unjoinedOf(unjoined.get(resource)),
+        ...(ill.length === 0 ? {} : { health: ill }),
       };
     });
   }
@@ -395,7 +394,7 @@ function machineOf(
   };
 }
 
-const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One =>
+const withHealth = (one: WorkloadView, health: readonly HealthFinding[]): WorkloadView =>
   health.length === 0 ? one : { ...one, health };
 
 function nanos(text: string): bigint {
