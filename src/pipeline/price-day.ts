@@ -6,6 +6,7 @@
  */
 import type { CostContext } from '../core/cost/cost.js';
 import { isUnclear, priceFromRecords, priceFromSums, surchargesOf } from '../core/cost/hour-pricing.js';
+import { assert } from '../core/errors.js';
 import { dimensionKey, Grouping } from '../core/cost/rollup.js';
 import { carriedOver, linkRuns, recordKey, stopsAt, type CarriedRun, type Linked } from '../core/cost/run.js';
 import { DAY_MS, formatDay, HOUR_MS, hourOf } from '../core/time.js';
@@ -14,6 +15,7 @@ import type { OrganisationStore } from '../store/access/organisation.js';
 import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/costs.js';
 import type { MeteredDay } from '../store/bill/counting.js';
 import type { Transaction } from '../store/database.js';
+import type { PriceStore } from '../store/price/prices.js';
 
 /** Days that one call prices at most, apart from those that it was asked for. */
 const MOST_FOLLOWING = 60;
@@ -35,14 +37,16 @@ export class DayPricing {
   /** Days and dimensions of which a record is corrected from the day's end on, as the day after tells. */
   private readonly stopping = new Set<string>();
   private grouping: Grouping | null = null;
+  private prices: Pick<CostContext, 'book' | 'fx'> | null = null;
 
   constructor(
+    private readonly stated: PriceStore,
     private readonly organisations: OrganisationStore,
     private readonly costs: CostStore,
     private readonly tx: Transaction,
     private readonly organisation: string,
     private readonly team: string,
-    private readonly context: CostContext,
+    private readonly settings: Omit<CostContext, 'book' | 'fx'>,
   ) {}
 
   /** Prices the days and those that follow from them; says which were priced and which are left to a later call. */
@@ -88,11 +92,19 @@ export class DayPricing {
     for (const day of absent) this.hours.set(day, []);
     const byDay = grouped(await this.costs.meteredHours(tx, organisation, team, absent), ({ hour }) => dayOf(hour));
     for (const [day, hours] of byDay) this.hours.set(day, hours);
+    const dimensions = [...this.hours.values()].flat().map(({ dimension }) => dimension);
+    this.prices = await this.stated.bookFor(tx, organisation, dimensions);
     const reached = [...new Set(absent.flatMap((day) => [day, dayAfter(day, 1)]))].filter(
       (day) => !this.carried.has(day),
     );
     const stored = await this.costs.carriedInto(tx, organisation, team, reached);
     for (const day of reached) this.carried.set(day, stored.get(day) ?? []);
+  }
+
+  /** With the prices of all that is loaded. */
+  private get context(): CostContext {
+    assert(this.prices !== null, 'a day is loaded before it is priced');
+    return { ...this.settings, ...this.prices };
   }
 
   private async price(day: string): Promise<PricedDay> {

@@ -26,15 +26,12 @@ export function priceStage(
     name: 'cost.price',
     most: 60,
     async run({ organisation, partition: team, keys, tx }) {
-      const { book, fx } = await prices.book(tx, organisation);
-      const context = {
-        book,
-        fx,
+      const settings = {
         peak: await organisations.peak(tx, organisation),
         currency: await organisations.currencyOf(tx, organisation, team),
         learned: await learnedRates.applied(tx, organisation),
       };
-      const pricing = new DayPricing(organisations, costs, tx, organisation, team, context);
+      const pricing = new DayPricing(prices, organisations, costs, tx, organisation, team, settings);
       const { days, later, metered } = await pricing.all(keys.map(lastPart));
       return [
         ...teamDayItems(

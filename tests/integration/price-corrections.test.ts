@@ -1,6 +1,10 @@
 /** A price that was stated wrong is corrected, taken back and restored, and what it priced follows. */
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ANY_SKU } from '../../src/core/price/price-book.js';
+import type { Price } from '../../src/core/price/price.js';
+import type { Queryable } from '../../src/store/database.js';
+import { PriceStore } from '../../src/store/price/prices.js';
 import { testApi } from '../support/web.js';
 import { testCommand } from '../support/command.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -144,6 +148,96 @@ describe('taking a price back through the API', async () => {
 
 describe('statements of prices', async () => {
   const bursar = await testBursar();
+  const { db } = bursar;
+  const add = (tx: Queryable, ...prices: Price[]): Promise<unknown> =>
+    bursar.stores.prices.add(
+      tx,
+      'default',
+      prices.map((price) => ({ kind: 'price', price })),
+      'test',
+    );
+
+  it('that are rolled back are kept by no process, whose next statement has the same number', async () => {
+    const known = async (): Promise<unknown[]> => {
+      const { prices } = bursar.stores;
+      const { book } = await prices.bookFor(db, 'default', [{ provider: 'AWS', sku: 'p5.48xlarge' }]);
+      return [(await prices.book(db, 'default')).prices.map(({ rate }) => rate.nanos), book.skusOf('AWS', 'gpu')];
+    };
+    const rate = (currency: string) => [{ day: '2026-10-05', currency, perBase: { unscaled: 7n, scale: 0 } }];
+    await expect(
+      db.transaction(async (tx) => {
+        const { prices } = bursar.stores;
+        await add(tx, instancePrice('1.00'));
+        await prices.addFx(tx, 'default', rate('CNY'), 'test');
+        await prices.bookFor(tx, 'default', [{ provider: 'AWS', sku: 'p5.48xlarge' }]);
+        expect((await prices.book(tx, 'default')).prices).toHaveLength(1);
+        expect((await prices.fx(tx, 'default')).rate('USD', 'CNY', NOW)).not.toBeNull();
+        throw new Error('rolled back');
+      }),
+    ).rejects.toThrow('rolled back');
+    // As many changes of the version as the one that is gone had made.
+    await db.transaction(async (tx) => {
+      await add(tx, instancePrice('2.00'));
+      await bursar.stores.prices.addFx(tx, 'default', rate('EUR'), 'test');
+    });
+    expect(await known()).toEqual([[2_000_000_000n], ['p5.48xlarge']]);
+    const fx = await bursar.stores.prices.fx(db, 'default');
+    expect([fx.rate('USD', 'CNY', NOW), fx.rate('USD', 'EUR', NOW)]).toEqual([null, expect.anything()]);
+    for (const table of ['fx_rate', 'price_event']) await db.query(`delete from ${table}`);
+  });
+
+  it('of some SKUs answer as all do, whatever else is stated, and read nothing of the others', async () => {
+    const one = fc.record({
+      provider: fc.constantFrom('AWS', 'OCI'),
+      sku: fc.constantFrom('a', 'b', 'c', ANY_SKU),
+      region: fc.constantFrom(null, 'eu'),
+      term: fc.constantFrom('on-demand' as const, 'spot' as const),
+      component: fc.constantFrom('gpu' as const, 'storage' as const),
+      effectiveFrom: fc.nat(20).map((day) => day * 86_400_000),
+      perHour: fc.integer({ min: 1, max: 9 }),
+      isGone: fc.boolean(),
+    });
+    const query = fc.record({
+      provider: fc.constantFrom('AWS', 'OCI', 'GCP'),
+      sku: fc.constantFrom('a', 'b', 'd'),
+      gpuModel: fc.constantFrom('H100', null),
+      region: fc.constantFrom(null, 'eu', 'us'),
+      term: fc.constantFrom('on-demand' as const, 'spot' as const, null),
+      component: fc.constantFrom('gpu' as const, 'storage' as const),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(one, { maxLength: 12 }), fc.array(query, { minLength: 1 }), async (events, queries) => {
+        await db.query(`truncate price_event`);
+        await db.query(`update organisation set price_version = price_version + 1`);
+        await bursar.stores.prices.add(
+          db,
+          'default',
+          events.map(({ isGone, perHour, effectiveFrom, ...over }) => {
+            const { provider, sku, region } = over;
+            return isGone
+              ? { kind: 'withdrawn', provider, sku, region, at: effectiveFrom }
+              : { kind: 'price', price: instancePrice(`${perHour}.00`, { ...over, effectiveFrom }) };
+          }),
+          'test',
+        );
+        const some = new PriceStore(db);
+        const { book: whole } = await new PriceStore(db).book(db, 'default');
+        const horizon = 40 * 86_400_000;
+        for (const asked of queries) {
+          const { book } = await some.bookFor(db, 'default', [asked]);
+          expect(book.intervals(asked, 0, horizon)).toEqual(whole.intervals(asked, 0, horizon));
+        }
+        const { book } = await some.bookFor(db, 'default', queries);
+        const asked = new Set(queries.map(({ provider, sku }) => `${provider} ${sku}`));
+        for (const provider of ['AWS', 'OCI'])
+          expect(book.skusOf(provider, 'gpu').filter((sku) => !asked.has(`${provider} ${sku}`))).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+    await db.query(`truncate price_event`);
+    await db.query(`update organisation set price_version = price_version + 1`);
+  });
+
   it('leave the last one of each instant, and nothing of what was taken back', async () => {
     await bursar.take([metered('m')]);
     const statement = fc.record({ price: fc.integer({ min: 1, max: 4 }), isWithdrawal: fc.boolean() });

@@ -224,7 +224,9 @@ export class PriceBook {
   private readonly timelines = new Map<string, PriceTimeline>();
   private readonly byUsage = new WeakMap<object, Readonly<Record<Component, PriceTimeline>>>();
 
-  constructor(history: PriceHistory) {
+  /** @param providers those of which prices are known, though none is among these (a book of some SKUs alone) */
+  constructor(history: PriceHistory, providers: Iterable<string> = []) {
+    for (const provider of providers) this.providers.set(provider, { bySku: new Map(), byModel: new Map() });
     for (const version of versionsOf(history)) {
       const { provider, sku, gpuModel } = version.price;
       let index = this.providers.get(provider);

@@ -7,13 +7,31 @@
  */
 import { hash } from 'node:crypto';
 import { missing } from '../../core/errors.js';
-import { formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
-import { FxTable, type FxQuote, type FxRate } from '../../core/price/fx.js';
-import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory } from '../../core/price/price-book.js';
+import { formatDecimal } from '../../core/decimal.js';
+import type { FxQuote, FxRate, FxTable } from '../../core/price/fx.js';
+import {
+  ANY_SKU,
+  applyPriceEvents,
+  NO_PRICES,
+  PriceBook,
+  type PriceHistory,
+  type PriceQuery,
+} from '../../core/price/price-book.js';
 import type { Price, PriceEvent, PriceOrigin } from '../../core/price/price.js';
 import { formatInstant, HOUR_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { TeamDay } from '../usage/raw.js';
+import {
+  eventOf,
+  eventsBy,
+  eventText,
+  instantOf,
+  loadFx,
+  loadSome,
+  skuOf,
+  type SkuOfProvider,
+  type SomePrices,
+} from './price-events.js';
 
 export interface CurrentPrices {
   readonly version: string;
@@ -54,6 +72,8 @@ const SLOT = (table: string): string =>
 export class PriceStore {
   private readonly cache = new Map<string, CurrentPrices>();
   private readonly loading = new Map<string, Promise<CurrentPrices>>();
+  /** For who asks for the prices of some SKUs. */
+  private readonly some = new Map<string, SomePrices>();
   /** For who asks for no price: what only tells costs never reads the history of prices. */
   private readonly rates = new Map<string, { readonly version: string; readonly fx: FxTable }>();
 
@@ -246,27 +266,27 @@ export class PriceStore {
     await tx.query(`update organisation set price_version = price_version + 1 where id = $1`, [organisation]);
   }
 
-  /** The exchange rates alone, current as of the reading connection. */
-  async fx(db: Queryable, organisation: string): Promise<FxTable> {
+  private async version(db: Queryable, organisation: string): Promise<string> {
     const [row] = await db.query<{ version: string }>(
       `select price_version::text as version from organisation where id = $1`,
       [organisation],
     );
-    const version = row?.version ?? '0';
+    return row?.version ?? '0';
+  }
+
+  /** The exchange rates alone, current as of the reading connection. */
+  async fx(db: Queryable, organisation: string): Promise<FxTable> {
+    const version = await this.version(db, organisation);
     const known = [this.cache.get(organisation), this.rates.get(organisation)].find((one) => one?.version === version);
     if (known !== undefined) return known.fx;
     const fx = await loadFx(db, organisation);
-    this.rates.set(organisation, { version, fx });
+    if (!(await this.isOwn(db, organisation))) this.rates.set(organisation, { version, fx });
     return fx;
   }
 
   /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
   async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
-    const [row] = await db.query<{ version: string }>(
-      `select price_version::text as version from organisation where id = $1`,
-      [organisation],
-    );
-    return this.bookOf(db, organisation, row?.version ?? '0');
+    return this.bookOf(db, organisation, await this.version(db, organisation));
   }
 
   /** The same for who has read the organisation's price version already. Many that ask at once have it made once. */
@@ -282,20 +302,56 @@ export class PriceStore {
     return loading;
   }
 
+  /**
+   * A book that answers of what is asked for here as one of all prices would, and reads the history of nothing else: of
+   * a million prices that is some thousand. What names no SKU may be served by any, and needs them all.
+   */
+  async bookFor(
+    db: Queryable,
+    organisation: string,
+    asked: Iterable<Pick<PriceQuery, 'provider' | 'sku'>>,
+  ): Promise<Pick<CurrentPrices, 'book' | 'fx'>> {
+    const version = await this.version(db, organisation);
+    const whole = this.cache.get(organisation);
+    if (whole?.version === version) return whole;
+    const wanted = new Map<string, SkuOfProvider>();
+    for (const { provider, sku } of asked) {
+      if (sku === null) return this.bookOf(db, organisation, version);
+      // What is stated for any SKU of a provider serves those that have no price of their own.
+      for (const one of [
+        { provider, sku },
+        { provider, sku: ANY_SKU },
+      ])
+        wanted.set(JSON.stringify(one), one);
+    }
+    const before = this.some.get(organisation);
+    const known = before?.version === version ? before : null;
+    const missing = [...wanted].filter(([name]) => known?.skus.has(name) !== true);
+    if (known !== null && missing.length === 0) return known;
+    const fresh = await loadSome(db, organisation, version, known, missing);
+    if (!(await this.isOwn(db, organisation))) this.some.set(organisation, fresh);
+    return fresh;
+  }
+
   private async load(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
-    const events = await db.query<{ event: string; origin: PriceOrigin; stated: string; row: number }>(
-      `select event::text as event, origin, stated::text as stated, stated_row as row from price_event
-       where organisation = $1 and withdrawn_at is null`,
-      [organisation],
-    );
-    const history = applyPriceEvents(
-      NO_PRICES,
-      events.map((e) => statedEvent(eventOf(e.event), e.origin, { list: Number(e.stated), row: e.row })),
-    );
+    const history = applyPriceEvents(NO_PRICES, await eventsBy(db, organisation, 'true', []));
     const fx = await loadFx(db, organisation);
     const fresh = { version, prices: history.prices, history, book: new PriceBook(history), fx };
-    this.cache.set(organisation, fresh);
+    if (!(await this.isOwn(db, organisation))) this.cache.set(organisation, fresh);
     return fresh;
+  }
+
+  /**
+   * Whether a transaction reads prices that it has changed itself: they may never come to be, and another's next
+   * version has the same number.
+   */
+  private async isOwn(db: Queryable, organisation: string): Promise<boolean> {
+    if (db === this.db) return false;
+    const [row] = await db.query<{ own: boolean | null }>(
+      `select xmin = pg_current_xact_id_if_assigned()::xid as own from organisation where id = $1`,
+      [organisation],
+    );
+    return row?.own === true;
   }
 
   /** (team, UTC day)s of metered usage whose price, or whose reason for having none, the events may change. */
@@ -361,17 +417,6 @@ export class PriceStore {
   }
 }
 
-async function loadFx(db: Queryable, organisation: string): Promise<FxTable> {
-  const quotes = await db.query<{ day: string; currency: string; rate: string }>(
-    `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`,
-    [organisation],
-  );
-  return new FxTable(
-    'USD',
-    quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })),
-  );
-}
-
 type ListedRow = Omit<ListedPrice, 'event' | 'withdrawnAt'> & { event: string; at: Date | null };
 
 const LISTED = `select encode(id, 'hex') as id, event::text as event, source, origin, withdrawn_at as at, withdrawn_by as "withdrawnBy"
@@ -382,36 +427,3 @@ const listedOf = ({ event, at, ...row }: ListedRow): ListedPrice => ({
   event: eventOf(event),
   withdrawnAt: at?.toISOString() ?? null,
 });
-
-function decimal(text: string): Decimal {
-  const value = parseDecimal(text);
-  if (value === null) throw new Error(`broken invariant: ${text} is a decimal`);
-  return value;
-}
-
-function skuOf(event: PriceEvent): { provider: string; sku: string } {
-  return event.kind === 'price' ? event.price : event;
-}
-
-function instantOf(event: PriceEvent): number {
-  return event.kind === 'price' ? event.price.effectiveFrom : event.at;
-}
-
-function statedEvent(event: PriceEvent, origin: PriceOrigin, stated: Price['stated']): PriceEvent {
-  return event.kind === 'price' ? { kind: 'price', price: { ...event.price, origin, stated } } : event;
-}
-
-/** One text per fact; bigints as strings. */
-function eventText(event: PriceEvent): string {
-  return JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
-}
-
-function eventOf(text: string): PriceEvent {
-  const event = JSON.parse(text) as PriceEvent;
-  if (event.kind !== 'price') return event;
-  const { rate } = event.price;
-  return {
-    kind: 'price',
-    price: { ...event.price, rate: { ...rate, nanos: BigInt(rate.nanos), quantity: BigInt(rate.quantity) } },
-  };
-}
