@@ -57,6 +57,7 @@ import { Archive1764000000069 } from './0069-archive.js';
 import { AuditStream1764000000074 } from './0074-audit-stream.js';
 import { ClaimedRequests1764000000075 } from './0075-claimed-requests.js';
 import { PackedMinutes1764000000077 } from './0077-packed-minutes.js';
+import { AuditCheckpoints1764000000078 } from './0078-audit-checkpoints.js';
 import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
 import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 
@@ -119,6 +120,7 @@ export const migrations = [
   AuditStream1764000000074,
   ClaimedRequests1764000000075,
   PackedMinutes1764000000077,
+  AuditCheckpoints1764000000078,
   DefinerPaths1764000000083,
   PolicyAuthors1764000000084,
 ];

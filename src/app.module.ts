@@ -70,8 +70,8 @@ export interface Bursar {
   readonly telemetry: readonly TelemetryConnection[];
   /** Ways to tell people whose settings are there, by name; the log is always among them. */
   readonly channels: ReadonlyMap<string, ChannelConnection>;
-  /** Whether this process knows a collector of the audit. */
-  readonly sendsAudit: boolean;
+  /** The collector of the audit that this process knows; null: none. */
+  readonly auditCollector: string | null;
   /** The company of the bundled example; null: this database has none. */
   readonly example: ExampleCompany | null;
   /** By which requests from Slack are known; null: none is taken. */
@@ -263,7 +263,7 @@ export async function compose(
     connections,
     telemetry,
     channels,
-    sendsAudit: collector !== null,
+    auditCollector: collector?.id ?? null,
     example: company,
     slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
@@ -297,7 +297,7 @@ export async function openQueue(
 
 /** The tick of a process that works, with all that it makes due. */
 function tickOf(
-  { stores, organisation, connections, telemetry, sendsAudit }: Bursar,
+  { stores, organisation, connections, telemetry, auditCollector }: Bursar,
   config: Config,
   clock: Clock,
   queue: LineQueue,
@@ -312,7 +312,7 @@ function tickOf(
     organisation,
     workItems: [
       ...telemetry.map(({ name }) => ({ stage: 'sample.collect', partition: name, key: name })),
-      ...(sendsAudit ? [AUDIT_ITEM] : []),
+      ...(auditCollector === null ? [] : [AUDIT_ITEM]),
     ],
   };
   return {
@@ -333,7 +333,7 @@ function tickOf(
           new ReportSchedule(stores),
           new AlertSchedule(stores, organisation),
           new ExpirySchedule(stores),
-          new TidySchedule(stores),
+          new TidySchedule(stores, { organisation, years: config.auditYears, collector: auditCollector }),
         ],
         parts,
       ),

@@ -306,6 +306,15 @@ const schema = z.object({
       description: 'What the collector knows us by: a bearer token, or a whole Authorization header (`Splunk ...`)',
       secret: true,
     }),
+  BURSAR_AUDIT_YEARS: z.coerce
+    .number({ error: 'is not a number' })
+    .int('is not a whole number')
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      'Years that entries of the audit are kept, by whole months, and until the collector has them where there is one; absent: always',
+    ),
   BURSAR_LOG_LEVEL: z
     .enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' })
     .default('log')
@@ -395,6 +404,8 @@ export interface Config {
   /** Whether a standby that takes over has lost nothing. */
   readonly standbyIsWhole: boolean;
   readonly tickSeconds: number;
+  /** Null: the audit is kept for ever. */
+  readonly auditYears: number | null;
   /** Until others take up the work of a process that has died. */
   readonly stallSeconds: number;
   readonly concurrency: number;
@@ -485,6 +496,7 @@ export function parseConfig(process: Environment): Config {
     archive: archiveOf(parsed.data),
     standbyIsWhole: parsed.data.BURSAR_STANDBY_IS_SYNCHRONOUS === 'on',
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
+    auditYears: parsed.data.BURSAR_AUDIT_YEARS ?? null,
     stallSeconds: parsed.data.BURSAR_STALL_SECONDS,
     concurrency: parsed.data.BURSAR_CONCURRENCY,
     collectSeconds: {

@@ -63,6 +63,22 @@ export class AuditStreamStore {
     return row?.found === true;
   }
 
+  /**
+   * The last place that all have who are sent the audit; null: nobody is.
+   * @param collector one that it is to be sent to, whether it was yet or not; null: this process knows none
+   */
+  async takenByAll(organisation: string, collector: string | null, now: number): Promise<string | null> {
+    const rows = await this.db.query<{ collector: string; seq: string }>(
+      `select collector, seq::text as seq from audit_stream where organisation = $1 and (collector = $2 or tried_at > $3)`,
+      [organisation, collector, formatInstant(now - FORGOTTEN_MS)],
+    );
+    if (collector !== null && !rows.some((row) => row.collector === collector)) return '0';
+    return rows.reduce<string | null>(
+      (least, { seq }) => (least === null || Number(seq) < Number(least) ? seq : least),
+      null,
+    );
+  }
+
   /** Of the collectors that are sent to, the one that is furthest behind. */
   async gauges(now: number): Promise<StreamGauge[]> {
     return this.db.query<StreamGauge>(

@@ -1,6 +1,7 @@
 /**
  * Who did what, when: one entry per write, in the transaction of the write. Entries are added, never changed: triggers
  * of the database refuse it, and seal each entry into a chain of hashes when it is committed (docs/reference/audit.md).
+ * Where it is set, those of some age go from the chain's beginning, which is then a checkpoint.
  */
 import { hash } from 'node:crypto';
 import type { Queryable } from './database.js';
@@ -40,10 +41,18 @@ export interface AuditCheck {
   /** Whether every entry is as it was written, and none is missing from the chain. */
   readonly holds: boolean;
   readonly entries: number;
+  /** Where the chain begins: the last entry of those that were dropped by age. Null: with the first that there ever was. */
+  readonly since: { readonly seq: string; readonly hash: string; readonly droppedAt: string } | null;
   /** The chain's end: kept elsewhere, it shows later that nothing was cut off. Null: there is nothing. */
   readonly head: { readonly seq: string; readonly hash: string } | null;
   /** The first hundred. */
   readonly problems: readonly { readonly seq: string | null; readonly entry: string; readonly message: string }[];
+}
+
+/** Entries from the chain's beginning on, up to a place in it. */
+export interface Droppable {
+  readonly entries: number;
+  readonly head: NonNullable<AuditCheck['head']>;
 }
 
 interface SealRow {
@@ -133,7 +142,7 @@ export class AuditStore {
   /** Entries in the order of the chain, after a place in it. */
   async sealed(organisation: string, after: string, limit: number): Promise<SealedEntry[]> {
     const rows = await this.seals(organisation, after, limit);
-    let previous = await this.hashAt(organisation, after);
+    let previous = await this.hashBefore(organisation, rows[0]?.seq ?? '1');
     return rows.map((row) => {
       const text = textOf(organisation, previous, row);
       previous = row.hash;
@@ -142,16 +151,82 @@ export class AuditStore {
   }
 
   /**
-   * Works every hash out anew, outside the database.
+   * Works every hash out anew, outside the database, from where entries were dropped last.
    * @param known the end of the chain as it was once: it must be in it still
    */
   async check(organisation: string, known: AuditCheck['head']): Promise<AuditCheck> {
-    const problems: { seq: string | null; entry: string; message: string }[] = [];
-    let head: AuditCheck['head'] = null;
+    const dropped = await this.dropped(organisation);
+    const since = dropped.at(-1) ?? null;
+    const { entries, head, problems, isKnown } = await this.chain(organisation, since, null, known);
+    const unsealed = await this.db.query<{ id: string }>(
+      `select a.id::text as id from audit a left join audit_seal s on s.organisation = a.organisation and s.entry = a.id
+       where a.organisation = $1 and s.seq is null order by a.id limit ${MOST_PROBLEMS}`,
+      [organisation],
+    );
+    problems.push(...unsealed.map(({ id }) => ({ seq: null, entry: id, message: 'the entry is not in the chain' })));
+    const isFound = isKnown || dropped.some(({ seq, hash: at }) => seq === known?.seq && at === known.hash);
+    if (known !== null && !isFound)
+      problems.push({
+        seq: known.seq,
+        entry: '',
+        message:
+          since !== null && Number(known.seq) < Number(since.seq)
+            ? `the end that was kept lies among entries that were dropped by age, up to ${since.seq}: it cannot be looked for`
+            : 'the end that was kept is not in the chain (any more)',
+      });
+    return { holds: problems.length === 0, entries, since, head, problems: problems.slice(0, MOST_PROBLEMS) };
+  }
+
+  /**
+   * The entries before an instant that may go: of a chain that holds up to there, and nothing that a collector still
+   * waits for. Null: there are none.
+   * @param before epoch milliseconds
+   * @param taken the last place that every collector has; null: there is none
+   */
+  async droppable(organisation: string, before: number, taken: string | null): Promise<Droppable | null> {
+    const [row] = await this.db.query<{ to: string | null }>(
+      `select (least((select min(s.seq) from audit_seal s left join audit a on a.organisation = s.organisation and a.id = s.entry
+           where s.organisation = $1 and (a.at is null or a.at >= $2)),
+         (select max(seq) from audit_seal where organisation = $1), $3::bigint + 1) - 1)::text as to`,
+      [organisation, new Date(before), taken],
+    );
+    const since = (await this.dropped(organisation)).at(-1) ?? null;
+    const to = row?.to ?? '0';
+    if (Number(to) <= Number(since?.seq ?? 0)) return null;
+    const { entries, head, problems } = await this.chain(organisation, since, to, null);
+    return problems.length > 0 || head === null ? null : { entries, head };
+  }
+
+  /** Drops them and enters that; the last one stays as a checkpoint. The database refuses what is less than a year old. */
+  async drop(tx: Queryable, organisation: string, { entries, head }: Droppable): Promise<void> {
+    const [row] = await tx.query<{ gone: string }>(`select drop_audit($1, $2::bigint)::text as gone`, [
+      organisation,
+      head.seq,
+    ]);
+    // Another process was faster.
+    if (row?.gone === '0') return;
+    await this.audit(tx, organisation, 'bursar', 'audit.drop', 'audit', { entries, to: `${head.seq}:${head.hash}` });
+  }
+
+  /** The chain after a place, up to another, with what does not fit. */
+  private async chain(
+    organisation: string,
+    since: AuditCheck['head'],
+    to: string | null,
+    known: AuditCheck['head'],
+  ): Promise<{
+    readonly entries: number;
+    readonly head: AuditCheck['head'];
+    readonly problems: AuditCheck['problems'][number][];
+    readonly isKnown: boolean;
+  }> {
+    const problems: AuditCheck['problems'][number][] = [];
+    let head: AuditCheck['head'] = since === null ? null : { seq: since.seq, hash: since.hash };
     let isKnown = known === null;
     let entries = 0;
     for (;;) {
-      const rows: SealRow[] = await this.seals(organisation, head?.seq ?? '0', PAGE);
+      const all: SealRow[] = await this.seals(organisation, head?.seq ?? '0', PAGE);
+      const rows = to === null ? all : all.filter(({ seq }) => Number(seq) <= Number(to));
       for (const row of rows) {
         const expected = String(Number(head?.seq ?? 0) + 1);
         const text = textOf(organisation, head?.hash ?? BEGINNING, row);
@@ -168,17 +243,18 @@ export class AuditStore {
         isKnown ||= known?.seq === row.seq && known.hash === row.hash;
         entries++;
       }
-      if (rows.length < PAGE) break;
+      if (rows.length < PAGE) return { entries, head, problems, isKnown };
     }
-    const unsealed = await this.db.query<{ id: string }>(
-      `select a.id::text as id from audit a left join audit_seal s on s.organisation = a.organisation and s.entry = a.id
-       where a.organisation = $1 and s.seq is null order by a.id limit ${MOST_PROBLEMS}`,
+  }
+
+  /** Where entries were dropped, in order. */
+  private async dropped(organisation: string): Promise<NonNullable<AuditCheck['since']>[]> {
+    const rows = await this.db.query<{ seq: string; hash: string; at: Date }>(
+      `select seq::text as seq, encode(hash, 'hex') as hash, dropped_at as at from audit_checkpoint
+       where organisation = $1 order by audit_checkpoint.seq`,
       [organisation],
     );
-    problems.push(...unsealed.map(({ id }) => ({ seq: null, entry: id, message: 'the entry is not in the chain' })));
-    if (!isKnown && known !== null)
-      problems.push({ seq: known.seq, entry: '', message: 'the end that was kept is not in the chain (any more)' });
-    return { holds: problems.length === 0, entries, head, problems: problems.slice(0, MOST_PROBLEMS) };
+    return rows.map(({ at, ...row }) => ({ ...row, droppedAt: at.toISOString() }));
   }
 
   private seals(organisation: string, after: string, limit: number): Promise<SealRow[]> {
@@ -192,9 +268,11 @@ export class AuditStore {
     );
   }
 
-  private async hashAt(organisation: string, seq: string): Promise<string> {
+  /** The hash that an entry's own is made with. */
+  private async hashBefore(organisation: string, seq: string): Promise<string> {
     const [row] = await this.db.query<{ hash: string }>(
-      `select encode(hash, 'hex') as hash from audit_seal where organisation = $1 and seq = $2::bigint`,
+      `select encode(hash, 'hex') as hash from audit_seal where organisation = $1 and seq = $2::bigint - 1
+       union all select encode(hash, 'hex') from audit_checkpoint where organisation = $1 and seq = $2::bigint - 1`,
       [organisation, seq],
     );
     return row?.hash ?? BEGINNING;

@@ -6,6 +6,8 @@ import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Client } from 'pg';
 import type { AuditCheck, SealedEntry } from '../../src/store/audit.js';
+import { TidySchedule } from '../../src/pipeline/tidy.js';
+import { testBursar } from '../support/bursar.js';
 import { testApi } from '../support/web.js';
 
 describe('the audit', async () => {
@@ -139,5 +141,84 @@ describe('the audit', async () => {
     ]);
     await asOwner(`delete from audit where id = ${entry?.id}`);
     expect((await check()).problems).toContainEqual(expect.objectContaining({ message: 'the entry is gone' }));
+  });
+});
+
+describe('the audit of many years', async () => {
+  const { stores } = await testBursar();
+  const { db, audit, auditStream } = stores;
+  const tidy = async (now: number, collector: string | null = null): Promise<void> =>
+    new TidySchedule(stores, { organisation: 'old', years: 6, collector }).enqueueDue(now);
+  const left = async (): Promise<number> => (await audit.sealed('old', '0', 100)).length;
+  const NOW = Date.UTC(2026, 5, 20);
+
+  it('goes by whole months where the chain holds and every collector has it, and is verified from there', async () => {
+    // From February 2019 to January 2021, one a month.
+    await db.query(
+      `insert into audit (organisation, at, actor, verb, target)
+       select 'old', timestamptz '2019-01-15' + make_interval(months => n), 'cli:test', 'test.add', 't' || n
+       from generate_series(1, 24) n`,
+    );
+    const all = await audit.sealed('old', '0', 100);
+    const endAt = (seq: number) => ({ seq: String(seq), hash: all[seq - 1]?.hash ?? '' });
+    await new TidySchedule(stores, { organisation: 'old', years: null, collector: null }).enqueueDue(NOW);
+    await tidy(NOW, 'a collector that has nothing yet');
+    expect(await left()).toBe(24);
+
+    const alter = async (target: string): Promise<void> => {
+      await db.query(`alter table audit disable trigger audit_kept`);
+      await db.query(`update audit set target = $1 where organisation = 'old' and target in ('t3', 'x')`, [target]);
+      await db.query(`alter table audit enable trigger audit_kept`);
+    };
+    await alter('x');
+    await tidy(NOW);
+    expect(await left()).toBe(24);
+    await alter('t3');
+
+    await auditStream.save(db, 'old', 'collector', { seq: '10', problem: null }, NOW);
+    await tidy(NOW, 'collector');
+    expect((await audit.check('old', null)).since).toMatchObject(endAt(10));
+    // Nobody sends it any more: then age alone decides, by the beginning of August.
+    await tidy(Date.UTC(2026, 7, 20));
+    const found = await audit.check('old', endAt(20));
+    expect(found).toMatchObject({ holds: true, entries: 6 + 2, since: endAt(18), head: { seq: '26' } });
+    const [first, ...rest] = await audit.sealed('old', '3', 100);
+    expect(first).toEqual(all[18]);
+    expect(hash('sha256', first?.text ?? '')).toBe(first?.hash);
+    expect(JSON.parse(rest.at(-1)?.text ?? '')).toEqual(
+      expect.arrayContaining(['audit.drop', expect.stringContaining(`"to": "18:${endAt(18).hash}"`)]),
+    );
+    // Who comes second enters nothing.
+    await db.transaction((tx) => audit.drop(tx, 'old', { entries: 8, head: endAt(18) }));
+    expect((await audit.check('old', null)).entries).toBe(8);
+    // An end that was kept: of a checkpoint it is known, of what was dropped between two it cannot be.
+    expect((await audit.check('old', endAt(10))).holds).toBe(true);
+    expect((await audit.check('old', endAt(12))).problems).toMatchObject([
+      { seq: '12', message: expect.stringContaining('dropped by age, up to 18') },
+    ]);
+    expect((await audit.check('old', { seq: '18', hash: '0'.repeat(64) })).holds).toBe(false);
+  });
+
+  it('goes by no other way, whoever asks', async () => {
+    await audit.audit(db, 'young', 'cli:test', 'test.add', 't');
+    await audit.audit(db, 'young', 'cli:test', 'test.add', 't');
+    for (const [sql, because] of [
+      [`select drop_audit('young', 1)`, /for a year at least/],
+      [`select drop_audit('old', 26)`, /for a year at least/],
+      [`insert into audit_checkpoint (organisation, seq, hash) values ('old', 20, '\\x00')`, /is a seal of its chain/],
+      [`update audit_checkpoint set seq = seq + 1`, /only added to/],
+      [`delete from audit_checkpoint`, /only added to/],
+      [`truncate audit_checkpoint`, /only added to/],
+      [`delete from audit where organisation = 'old' and target = 't19'`, /only added to/],
+      [`delete from audit_seal where organisation = 'old' and seq = 19`, /only added to/],
+    ] as const)
+      await expect(db.query(sql)).rejects.toThrow(because);
+    expect((await audit.check('old', null)).holds).toBe(true);
+    // What is all of it old keeps its last entry: the chain goes on from there.
+    await db.query(
+      `insert into audit (organisation, at, actor, verb, target) values ('ancient', '2001-01-01', 'a', 'b.c', 'd')`,
+    );
+    await expect(db.query(`select drop_audit('ancient', 1)`)).rejects.toThrow(/the last one always/);
+    expect(await audit.droppable('ancient', NOW, null)).toBeNull();
   });
 });

@@ -62,7 +62,8 @@ const REFUSED: readonly (readonly [what: string, pattern: RegExp])[] = [
 
 const problemsOf = (source: string): string[] => {
   const up = source.slice(0, source.indexOf('async down(') < 0 ? undefined : source.indexOf('async down('));
-  const sql = up.replace(/\s+/g, ' ');
+  // What a function does when it is called is no migration's doing.
+  const sql = up.replace(/\s+/g, ' ').replace(/create (?:or replace )?function [^$]*\$\$.*?\$\$/gi, '');
   const found = REFUSED.filter(([, pattern]) => pattern.test(sql)).map(([what]) => what);
   if (/create (?:unique )?index concurrently/i.test(sql) && !/transaction = false/.test(source))
     found.push('an index made concurrently inside a transaction');

@@ -57,17 +57,23 @@ export function addAudit(program: Command, session: Session): void {
 
   audit
     .command('verify')
-    .description('Work the chain of hashes out anew: fails where an entry was changed or removed.')
+    .description(
+      'Work the chain of hashes out anew, from where entries were dropped by age: fails where one was changed or removed.',
+    )
     .option('--head <seq:hash>', 'the end of the chain as an earlier check printed it: it must be there still', head)
     .addHelpText('after', '\nExample:\n  bursar audit verify')
     .action(async ({ head: known }: { head?: AuditCheck['head'] }) => {
       const check = await (await session.client()).access.verifyAudit(known ?? null);
       session.print({ check }, () => {
         const end = check.head === null ? '' : ` The chain ends with ${check.head.seq}:${check.head.hash}`;
+        const from =
+          check.since === null
+            ? ''
+            : ` Verified from ${check.since.seq}:${check.since.hash} on: what lies before was dropped by age, the last time at ${check.since.droppedAt}.`;
         const problems = check.problems.map(
           ({ seq, entry, message }) => `${seq === null ? '' : `${seq}: `}entry ${entry}: ${message}\n`,
         );
-        return `${check.entries} entries; ${check.holds ? 'all as they were written.' : 'NOT as they were written.'}${end}\n${problems.join('')}`;
+        return `${check.entries} entries; ${check.holds ? 'all as they were written.' : 'NOT as they were written.'}${from}${end}\n${problems.join('')}`;
       });
       if (!check.holds) session.reportFinding();
     });

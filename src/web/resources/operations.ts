@@ -59,6 +59,10 @@ const checkSchema = z
   .strictObject({
     holds: z.boolean(),
     entries: z.int(),
+    since: z
+      .strictObject({ seq: z.string(), hash: z.string(), droppedAt: z.iso.datetime() })
+      .nullable()
+      .describe('The last entry that was dropped by age: the chain is worked out from there. Null: none was'),
     head: z.strictObject({ seq: z.string(), hash: z.string() }).nullable(),
     problems: z
       .array(z.strictObject({ seq: z.string().nullable(), entry: z.string(), message: z.string() }))
