@@ -169,8 +169,8 @@ const ROWS_AT_ONCE = 300;
 
 /** Packed hours of one machine as those of another: its name has as many letters. */
 async function copyMachine(db, rows, from, to) {
-  const renamed = (bytes) => {
-    const copy = Buffer.from(bytes);
+  const renamed = (text) => {
+    const copy = Buffer.from(text);
     for (let at = copy.indexOf(from); at >= 0; at = copy.indexOf(from, at + 1)) copy.write(to, at);
     return copy;
   };

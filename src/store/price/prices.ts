@@ -326,9 +326,9 @@ export class PriceStore {
     }
     const before = this.some.get(organisation);
     const known = before?.version === version ? before : null;
-    const missing = [...wanted].filter(([name]) => known?.skus.has(name) !== true);
-    if (known !== null && missing.length === 0) return known;
-    const fresh = await loadSome(db, organisation, version, known, missing);
+    const lacking = [...wanted].filter(([name]) => known?.skus.has(name) !== true);
+    if (known !== null && lacking.length === 0) return known;
+    const fresh = await loadSome(db, organisation, version, known, lacking);
     if (!(await this.isOwn(db, organisation))) this.some.set(organisation, fresh);
     return fresh;
   }
