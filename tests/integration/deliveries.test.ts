@@ -134,6 +134,17 @@ describe('a delivery', () => {
     expect(await files()).toMatchObject([{ bytes: Buffer.byteLength(half('focus_1_3.csv', 1)) }]);
   });
 
+  it('takes a file once that is sent several times at once, and refuses others of its name', async () => {
+    await open('at-once', 'at-once');
+    const same = await Promise.all(Array.from({ length: 5 }, () => send('at-once', 'a.csv', half('focus_1_3.csv', 0))));
+    expect(same.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const others = await Promise.all(
+      [0, 1].map((part) => send('at-once', 'b.csv', half('focus_1_3.csv', part as 0 | 1))),
+    );
+    expect(others.map(({ status }) => status).sort()).toEqual([200, 409]);
+    await api.call('DELETE', '/v1/deliveries/at-once');
+  });
+
   it('refuses a part that is there under two names, and keeps one that comes while it is imported', async () => {
     await open('copied', 'copied');
     await send('copied', 'a.csv', half('focus_1_3.csv', 0));

@@ -103,6 +103,10 @@ export class DeliveryStore {
         name,
       ]);
       if (open === undefined) throw missing(`no delivery ${name} is open`);
+      // Sent again while the first is still taken in (its connection broke), it waits, and finds the same file there.
+      await tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+        ['bursar.delivery', organisation, name, file].join('\u0001'),
+      ]);
       const [there] = await tx.query<{ digest: Buffer }>(
         `select digest from open_delivery_file where organisation = $1 and delivery = $2 and file = $3`,
         [organisation, name, file],
