@@ -377,6 +377,10 @@ class Bursar:
         """Get an action's saving, hour by hour, with what each figure came from"""
         return self.call("GET", f"/v1/savings/{_quote(action)}", query={"limit": limit, "cursor": cursor})
 
+    def search_search(self, *, words=None, most=None):
+        """Find teams, budgets, targets, actions, recommendations and policy documents by id or name"""
+        return self.call("GET", f"/v1/search", query={"words": words, "most": most})
+
     def sessions_list(self, *, limit=None, cursor=None, of=None):
         """List who is signed in"""
         return self.call("GET", f"/v1/sessions", query={"limit": limit, "cursor": cursor, "of": of})
@@ -404,6 +408,10 @@ class Bursar:
     def measurements_list(self, *, limit=None, cursor=None, team=None, model=None):
         """List measured throughputs, newest first"""
         return self.call("GET", f"/v1/throughput-measurements", query={"limit": limit, "cursor": cursor, "team": team, "model": model})
+
+    def search_waiting(self):
+        """How much waits for somebody"""
+        return self.call("GET", f"/v1/waiting", query={})
 
     def operations_work(self, *, limit=None, cursor=None):
         """List parked work"""

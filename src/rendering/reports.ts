@@ -9,9 +9,10 @@ import { renderer as html } from './formats/html.js';
 import { renderer as json } from './formats/json.js';
 import { renderer as pdf } from './formats/pdf.js';
 import { renderer as png } from './formats/png.js';
+import { renderer as xlsx } from './formats/xlsx.js';
 
 export const renderers: ReportRenderers = new Map(
-  [html, pdf, csv, json, png].map((renderer) => [renderer.name, renderer]),
+  [html, pdf, csv, xlsx, json, png].map((renderer) => [renderer.name, renderer]),
 );
 
 /** The main picture of a report as PNG, for the month's digest; null where there is nothing to draw. */

@@ -49,6 +49,7 @@ import { RulesController } from './resources/rules.js';
 import { SafetyController } from './resources/safety.js';
 import { SamplesController } from './resources/samples.js';
 import { SavingsController } from './resources/savings.js';
+import { SearchController } from './resources/search.js';
 import { ScimController } from './resources/scim.js';
 import { SessionController } from './resources/session.js';
 import { SessionsController } from './resources/sessions.js';
@@ -104,6 +105,7 @@ export const CONTROLLERS: readonly Type[] = [
   AlertSettingsController,
   SlackController,
   OverviewController,
+  SearchController,
   ProgressController,
   SessionController,
   DashboardController,

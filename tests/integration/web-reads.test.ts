@@ -1,9 +1,12 @@
 /** Lists, quotes, budgets, rules, recommendations and problems over HTTP. On a real PostgreSQL. */
 import { troubleOf } from '../../src/store/trouble.js';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../src/core/time.js';
+import type { NewAction } from '../../src/store/action/actions.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
+import { instance } from '../support/memory-cloud.js';
 import { NOW, testApi, type TestApi } from '../support/web.js';
 
 type Listed = { items: Record<string, unknown>[]; nextCursor: string | null };
@@ -49,6 +52,24 @@ const recommendation = (n: number, team: string): Recommendation => ({
   protective: false,
   change: {},
   insteadOf: [],
+});
+
+/** A stop that a document asks for. */
+const stopOf = (team: string, target: string): NewAction => ({
+  team,
+  connection: 'cloud',
+  target,
+  effect: { kind: 'stop', target },
+  mode: 'approve',
+  recommendation: null,
+  policy: 'idle-stop',
+  document: 'doc',
+  subject: null,
+  rollbackOf: null,
+  underStop: false,
+  proposedBy: 'policy:doc',
+  evidenceAt: NOW,
+  expiresAt: NOW + HOUR_MS,
 });
 
 const PRICES = `provider,sku,region,term,upfront,component,gpuModel,gpus,price,currency,per,effectiveFrom,effectiveTo,incrementSeconds,minimumSeconds
@@ -376,5 +397,71 @@ describe('the API', async () => {
       },
     });
     expect(wrong.body['problems']).toMatchObject([{ path: 'rules/0/split/shares' }, { path: 'rules/1/split/of' }]);
+  });
+
+  it('finds by words in ids and names, and counts what waits: of the teams of a key, and of nobody else', async () => {
+    const { stores } = api;
+    for (const team of ['zebra', 'okapi']) {
+      await api.call('PUT', `/v1/teams/${team}`, { body: { name: `Herd of ${team}` } });
+      await api.call('PUT', `/v1/budgets/herd-${team}`, { body: { team, planned: { default: '10' } } });
+      const target = instance(`${team}-1`, { name: `herd-node-${team}`, knownAs: [`10.0.0.1-${team}`] });
+      await stores.db.transaction(async (tx) => {
+        const reading = { at: NOW, complete: true, problems: [], targets: [target] };
+        await stores.fleet.save(tx, 'default', `cloud-${team}`, reading, () => team);
+        const made = { ...recommendation(team === 'zebra' ? 71 : 72, team), title: `Stop the herd of ${team}` };
+        await stores.recommendations.replaceOpen(tx, 'default', team, ['herd'], [made], NOW);
+        await stores.actions.propose(tx, 'default', stopOf(team, `instance/${team}-1`), NOW);
+      });
+      await api.call('PUT', `/v1/policies/herd-${team}`, {
+        body: { policy: 'idle-stop', teams: [team], mode: 'observe' },
+      });
+    }
+    const keys = {
+      all: api.admin,
+      one: await api.keyFor({ teams: ['zebra'] }),
+      none: await api.keyFor({ teams: ['e'] }),
+    };
+    const found = async (key: string, words: string): Promise<string[]> => {
+      const { status, body, text } = await api.call<{ items: { kind: string; id: string; team: string | null }[] }>(
+        'GET',
+        `/v1/search?words=${encodeURIComponent(words)}`,
+        { key },
+      );
+      expect(status, text).toBe(200);
+      return body.items.map(({ kind, id }) => `${kind} ${kind === 'action' ? '' : id}`.trim());
+    };
+    expect(await found(keys.one, 'HERD')).toEqual([
+      'team zebra',
+      'budget herd-zebra',
+      'target instance/zebra-1',
+      'recommendation r71',
+      'document herd-zebra',
+    ]);
+    expect((await found(keys.all, 'herd')).filter((line) => line.includes('okapi'))).toHaveLength(4);
+    expect(await found(keys.one, '10.0.0.1-z')).toEqual(['target instance/zebra-1']);
+    expect(await found(keys.one, 'zebra-1')).toEqual(['target instance/zebra-1', 'action']);
+    // What is another team's is not found, by whatever it is called; what looks like a pattern is none.
+    for (const words of ['okapi', 'herd-node-okapi', 'r72', 'instance/okapi-1', '%', '_', "'"])
+      expect({ words, found: (await found(keys.one, words)).filter((line) => !/zebra|action/.test(line)) }).toEqual({
+        words,
+        found: [],
+      });
+    expect(await found(keys.none, 'herd')).toEqual([]);
+    // What is called so goes before what begins so, and that before what has it somewhere.
+    for (const id of ['y-gnu', 'gnu-x', 'gnu']) await api.call('PUT', `/v1/teams/${id}`, { body: {} });
+    expect(await found(keys.all, 'gnu')).toEqual(['team gnu', 'team gnu-x', 'team y-gnu']);
+    expect((await api.call('GET', '/v1/search?words=gnu&most=2')).body['items']).toHaveLength(2);
+    expect((await api.call('GET', '/v1/search?words=%20')).body['problems']).toMatchObject([{ path: 'words' }]);
+    expect((await api.call('GET', '/v1/waiting', { key: keys.one })).body).toEqual({
+      recommendations: 1,
+      actions: 1,
+      alerts: 0,
+      findings: 0,
+    });
+    expect((await api.call('GET', '/v1/waiting', { key: keys.none })).body).toMatchObject({
+      recommendations: 0,
+      actions: 0,
+    });
+    expect((await api.call('GET', '/v1/waiting')).body).toMatchObject({ actions: 2 });
   });
 });

@@ -23,7 +23,9 @@ export function addReport(program: Command, session: Session): void {
     .requiredOption('--team <team>', 'whose; the teams below it count too')
     .requiredOption('--month <month>', 'such as 2026-10')
     .addOption(
-      new Option('--format <format>', 'how it is written').choices(['html', 'pdf', 'csv', 'json']).default('html'),
+      new Option('--format <format>', 'how it is written')
+        .choices(['html', 'pdf', 'csv', 'xlsx', 'json'])
+        .default('html'),
     )
     .addOption(new Option('--lang <language>', 'English or Chinese').choices(LANGUAGES).default('en'))
     .option('--out <file>', 'where to write it; standard output where absent')
@@ -38,8 +40,8 @@ Examples:
     )
     .action(async ({ team, month, format, lang, out }: ReportFlags) => {
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new WrongUse(`"${month}" is not a month: write 2026-10`);
-      if (format === 'pdf' && out === undefined && !session.json)
-        throw new WrongUse('a PDF is no text: say --out FILE');
+      if ((format === 'pdf' || format === 'xlsx') && out === undefined && !session.json)
+        throw new WrongUse(`a ${format.toUpperCase()} is no text: say --out FILE`);
       const report = await (await session.client()).reports.make(team, month);
       if (out === undefined && session.json) {
         session.print(report, () => '');

@@ -8,7 +8,7 @@ export const LANGUAGES = ['en', 'zh'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 /** `png` is the report's main picture alone, for messages. */
-export const REPORT_FORMATS = ['html', 'pdf', 'csv', 'json', 'png'] as const;
+export const REPORT_FORMATS = ['html', 'pdf', 'csv', 'xlsx', 'json', 'png'] as const;
 export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
 export interface Reader {
@@ -54,6 +54,7 @@ const MEDIA: Readonly<Record<string, ReportFormat>> = {
   'text/html': 'html',
   'application/pdf': 'pdf',
   'text/csv': 'csv',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
   'application/json': 'json',
   'image/png': 'png',
 };

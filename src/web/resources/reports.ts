@@ -86,7 +86,7 @@ export class ReportsController {
   @Endpoint('GET /v1/reports/:team/:month', {
     summary: "Get a team's report of a month",
     description:
-      'As HTML, PDF, CSV, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
+      'As HTML, PDF, CSV, XLSX, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
     access: 'read',
     answer: { media: '*/*' },
   })
@@ -134,9 +134,12 @@ export class ReportsController {
   }
 }
 
+/** They are for other programs than a browser. */
+const SAVED: ReadonlySet<ReportFormat> = new Set(['pdf', 'csv', 'xlsx']);
+
 /** RFC 6266: pages and pictures are shown, the others saved; a name that is not ASCII comes encoded. */
 function dispositionOf(format: ReportFormat, team: string, of: string): string {
   const name = `${team}-${of}.${format}`;
   const plain = name.replace(/[^\w.-]/g, '_');
-  return `${format === 'pdf' || format === 'csv' ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)}`;
+  return `${SAVED.has(format) ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)}`;
 }
