@@ -86,6 +86,12 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
       'policies/scripted',
       'policies/new?policy=schedule',
       'imports',
+      'anomalies',
+      'quotes',
+      'reservations',
+      'reports',
+      'reconciliation',
+      'audit',
       'no-such-page',
     ];
   };

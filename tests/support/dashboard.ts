@@ -18,6 +18,7 @@ import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import type { KeyRequest } from '../../src/store/access/keys.js';
 import { enqueue } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
+import type { ReportRenderers } from '../../src/core/ports.js';
 import type { SignInSettings } from '../../src/web/sign-in.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { Script } from './acting.js';
@@ -50,7 +51,7 @@ async function builtDashboard(): Promise<{ readonly folder: URL; readonly files:
 /** Served before the tests of the file or block, with data in it; the object is filled by then. */
 export async function dashboardWorld(
   signIn: SignInSettings = { publicUrl: null, oidc: null },
-  { isEmpty = false } = {},
+  { isEmpty = false, reports }: { readonly isEmpty?: boolean; readonly reports?: ReportRenderers } = {},
 ): Promise<DashboardWorld> {
   const [cloud, script, { folder, files }] = [new MemoryCloud(), new Script(), await builtDashboard()];
   const policies = [
@@ -82,7 +83,16 @@ export async function dashboardWorld(
   beforeAll(async () => {
     const { stores, importer, clock, runner } = bursar;
     const app = await createWebApp(
-      WebModule.register({ stores, importer, clock, policies, plotter, signIn, dashboard: folder }),
+      WebModule.register({
+        stores,
+        importer,
+        clock,
+        policies,
+        plotter,
+        signIn,
+        dashboard: folder,
+        ...(reports === undefined ? {} : { reports }),
+      }),
       { logger: false },
     );
     const admin = await stores.keys.firstKey('default');

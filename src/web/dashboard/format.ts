@@ -109,7 +109,13 @@ export type CodeGroup =
   | 'unusual'
   | 'target'
   | 'fleet-why'
-  | 'may';
+  | 'may'
+  | 'found'
+  | 'reservation'
+  | 'verdict'
+  | 'variance'
+  | 'finding'
+  | 'rate';
 
 /** The words for a code; those that it is made of where the catalogue has none. */
 export function code(group: CodeGroup, name: string): string {

@@ -1,7 +1,10 @@
 /**
  * What a page loads: the answer, or what went wrong, and a way to ask again. An answer that comes too late is dropped.
+ *
+ * What is on the page is known here, with when it came: the page says how old it is, and asks for all of it again.
  */
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Loaded<T> {
   readonly data: T | null;
@@ -10,34 +13,82 @@ export interface Loaded<T> {
   again(): void;
 }
 
+/** An answer that is on the page. */
+interface Standing {
+  /** When it came, in milliseconds of the page's own clock (performance.now); null: it has not yet. */
+  readonly at: number | null;
+  readonly isLoading: boolean;
+  again(): void;
+}
+
+const standing = signal<ReadonlyMap<object, Standing>>(new Map());
+/** Counts what was asked for again: by the reader, or because something was changed. */
+export const repeats = signal(0);
+
+function changeStanding(of: object, to: Standing | null): void {
+  const next = new Map(standing.peek());
+  if (to === null) next.delete(of);
+  else next.set(of, to);
+  standing.value = next;
+}
+
+/** How old the page is: the oldest of its answers. Null: nothing of it was loaded. */
+export function pageStanding(): Standing | null {
+  const all = [...standing.value.values()].filter(({ at, isLoading }) => at !== null || isLoading);
+  const times = all.flatMap(({ at }) => at ?? []);
+  if (times.length === 0) return null;
+  return {
+    at: Math.min(...times),
+    isLoading: all.some(({ isLoading }) => isLoading),
+    again: () => [...standing.peek().values()].forEach(({ again }) => again()),
+  };
+}
+
 /**
- * Loads when `key` changes. Asked again by the same key, the old answer stays until the new one is there; another key's
+ * Loads when `key` changes, as a part of the page. Asked again by the same key, the old answer stays until the new one is there; another key's
  * is never shown.
  */
 export function useLoaded<T>(key: string, load: (halt: AbortSignal) => Promise<T>): Loaded<T> {
+  const { at, ...loaded } = useAnswer(key, load);
+  const { isLoading, again } = loaded;
+  const own = useRef({}).current;
+  useEffect(() => changeStanding(own, { at, isLoading, again }), [at, isLoading, again]);
+  useEffect(() => () => changeStanding(own, null), []);
+  return loaded;
+}
+
+/** The same beside the page, such as in the header: it is not asked for again with it. */
+export function useAnswer<T>(
+  key: string,
+  load: (halt: AbortSignal) => Promise<T>,
+): Loaded<T> & { readonly at: number | null } {
   const [state, setState] = useState<{
     readonly key: string;
     readonly data: T | null;
     readonly trouble: unknown;
     readonly isLoading: boolean;
-  }>({ key, data: null, trouble: null, isLoading: true });
+    readonly at: number | null;
+  }>({ key, data: null, trouble: null, isLoading: true, at: null });
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const halt = new AbortController();
     setState((old) =>
       old.key === key
         ? { ...old, trouble: null, isLoading: true }
-        : { key, data: null, trouble: null, isLoading: true },
+        : { key, data: null, trouble: null, isLoading: true, at: null },
     );
     load(halt.signal).then(
-      (data) => halt.signal.aborted || setState({ key, data, trouble: null, isLoading: false }),
+      (data) => halt.signal.aborted || setState({ key, data, trouble: null, isLoading: false, at: performance.now() }),
       (trouble: unknown) => halt.signal.aborted || setState((old) => ({ ...old, trouble, isLoading: false })),
     );
     return () => halt.abort();
     // `load` is made anew with every drawing; what it depends on is in `key`.
   }, [key, attempt]);
-  const again = useCallback(() => setAttempt((old) => old + 1), []);
-  return state.key === key ? { ...state, again } : { data: null, trouble: null, isLoading: true, again };
+  const again = useCallback(() => {
+    setAttempt((old) => old + 1);
+    repeats.value += 1;
+  }, []);
+  return state.key === key ? { ...state, again } : { data: null, trouble: null, isLoading: true, at: null, again };
 }
 
 /** Something that a button does: one at a time, with its outcome. */

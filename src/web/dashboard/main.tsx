@@ -7,9 +7,12 @@ import { LANGUAGES, type Language } from '../../core/report/reader.js';
 import type { Session, SignedIn } from './answers.js';
 import { get, session } from './api.js';
 import { code } from './format.js';
-import { joined, reader, say, TAGS, type TextKey } from './language.js';
+import { joined, reader, say, TAGS } from './language.js';
+import { Navigation, type PageName, type PageText } from './navigation.js';
 import { ActionPage, Actions } from './pages/actions.js';
 import { AlertPage, Alerts } from './pages/alerts.js';
+import { Anomalies } from './pages/anomalies.js';
+import { Audit } from './pages/audit.js';
 import { BudgetPage, BudgetsPage } from './pages/budgets.js';
 import { Costs } from './pages/costs.js';
 import { Explain } from './pages/explain.js';
@@ -17,23 +20,26 @@ import { Fleet } from './pages/fleet.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
+import { Quotes } from './pages/quotes.js';
 import { Recommendations } from './pages/recommendations.js';
+import { Reconciliation } from './pages/reconciliation.js';
+import { Reports } from './pages/reports.js';
+import { Reservations } from './pages/reservations.js';
 import { SavingPage, Savings } from './pages/savings.js';
 import { Sessions } from './pages/sessions.js';
 import { SignIn, SignOut } from './pages/sign-in.js';
 import { Team, Teams } from './pages/teams.js';
 import { choose, NAMES } from './reader.js';
 import { place, returnToPlace } from './router.js';
-import { link, routeOf, type Place, type RouteName } from './routes.js';
+import { link, routeOf, type Place } from './routes.js';
+import { SearchField } from './search-field.js';
 import { theme, THEMES, type Theme } from './theme.js';
 import { Empty, Page, Problems } from './ui.js';
 
 type Drawing = (id: string | null) => JSX.Element;
 
-/** In the order of the navigation; sessions are reached by one's name. */
-const PAGES: Readonly<
-  Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>
-> = {
+/** In what order they are offered, navigation.tsx says. */
+const PAGES: Readonly<Record<PageName, { readonly name: PageText; readonly draw: Drawing }>> = {
   '': { name: 'page.overview', draw: () => <Overview /> },
   costs: { name: 'page.costs', draw: () => <Costs /> },
   fleet: { name: 'page.fleet', draw: () => <Fleet /> },
@@ -46,6 +52,12 @@ const PAGES: Readonly<
   policies: { name: 'page.policies', draw: () => <Policies /> },
   explain: { name: 'page.explain', draw: (id) => <Explain key={id} /> },
   imports: { name: 'page.imports', draw: (id) => (id === null ? <Imports /> : <ImportPage key={id} id={id} />) },
+  anomalies: { name: 'page.anomalies', draw: () => <Anomalies /> },
+  quotes: { name: 'page.quotes', draw: () => <Quotes /> },
+  reservations: { name: 'page.reservations', draw: () => <Reservations /> },
+  reports: { name: 'page.reports', draw: () => <Reports /> },
+  reconciliation: { name: 'page.reconciliation', draw: () => <Reconciliation /> },
+  audit: { name: 'page.audit', draw: () => <Audit /> },
   sessions: { name: 'page.sessions', draw: () => <Sessions /> },
 };
 
@@ -65,7 +77,7 @@ function App(): JSX.Element {
         <a class="brand" href="#/">
           Bursar
         </a>
-        {caller === null ? <span /> : <Navigation page={place.value.page} />}
+        {caller === null ? <span /> : <SearchField />}
         <div class="who">
           <Choices />
           {caller === null ? null : (
@@ -76,31 +88,16 @@ function App(): JSX.Element {
           )}
         </div>
       </header>
-      <main ref={main} id="main" tabIndex={-1}>
-        {caller === null ? <SignIn /> : draw(place.value)}
-      </main>
+      <div class={caller === null ? '' : 'frame'}>
+        {caller === null ? null : <Navigation names={PAGES} />}
+        <main ref={main} id="main" tabIndex={-1}>
+          {caller === null ? <SignIn /> : draw(place.value)}
+        </main>
+      </div>
       <footer>
         <a href="/docs">{say('frame.api')}</a>
       </footer>
     </>
-  );
-}
-
-function Navigation({ page }: { readonly page: string }): JSX.Element {
-  return (
-    <nav aria-label={say('frame.pages')}>
-      <ul>
-        {(Object.keys(PAGES) as (keyof typeof PAGES)[])
-          .filter((address) => address !== 'sessions')
-          .map((address) => (
-            <li key={address}>
-              <a href={link(address)} aria-current={page === address ? 'page' : undefined}>
-                {say(PAGES[address].name)}
-              </a>
-            </li>
-          ))}
-      </ul>
-    </nav>
   );
 }
 

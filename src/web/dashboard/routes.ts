@@ -19,6 +19,12 @@ export const ROUTES = {
   policies: true,
   explain: true,
   imports: true,
+  anomalies: false,
+  quotes: false,
+  reservations: false,
+  reports: false,
+  reconciliation: false,
+  audit: false,
   sessions: false,
   'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;

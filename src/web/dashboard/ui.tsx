@@ -4,6 +4,7 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 import { Trouble } from './api.js';
 import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, unknown } from './format.js';
+import { Fresh } from './fresh.js';
 import { reader, say } from './language.js';
 import type { Loaded } from './loading.js';
 import { Rich } from './rich.js';
@@ -46,7 +47,10 @@ export function Page({
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        {actions}
+        <div class="side">
+          {actions}
+          <Fresh />
+        </div>
       </div>
       {lead === undefined ? null : <p class="lead">{lead}</p>}
       {children}

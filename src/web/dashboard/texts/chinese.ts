@@ -5,6 +5,7 @@
  * The compiler sees to it that no key is missing; a test sees to the holes and tags.
  */
 import type { ENGLISH } from './english.js';
+import { PAGES_CHINESE } from './pages-chinese.js';
 
 export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   // The frame, and what many pages share.
@@ -1029,4 +1030,5 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'health.failed': '故障',
   'health.network-latency': '网络延迟高',
   'health.low-utilisation': '低利用',
+  ...PAGES_CHINESE,
 };

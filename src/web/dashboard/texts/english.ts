@@ -5,6 +5,8 @@
  * `{name}` is filled, `{n:one|many}` is chosen by the number n, `<tag>…</tag>` is drawn by whoever shows the text. Keys
  * like `state.open` are codes of the API.
  */
+import { PAGES_ENGLISH } from './pages-english.js';
+
 export const ENGLISH = {
   // The frame, and what many pages share.
   'frame.skip': 'Skip to the content',
@@ -1048,4 +1050,5 @@ export const ENGLISH = {
   'health.failed': 'failed',
   'health.network-latency': 'slow network',
   'health.low-utilisation': 'little used',
+  ...PAGES_ENGLISH,
 } as const;

@@ -1,0 +1,149 @@
+/** The rates that closed bills taught, what each rests on, and taking one back. */
+import type { JSX } from 'preact';
+import { list, refusal, send } from './api.js';
+import { code, decimal, instant, money, month } from './format.js';
+import { joined, say } from './language.js';
+import { useLoaded, useTask } from './loading.js';
+import { Sure } from './sure.js';
+import { Table, type Column } from './table.js';
+import { AsWritten, Badge, Card, Empty, Problems, Said, Show } from './ui.js';
+
+interface LearnedRate {
+  readonly id: string;
+  readonly source: string;
+  readonly month: string;
+  readonly provider: string;
+  readonly account: string | null;
+  readonly sku: string;
+  readonly region: string | null;
+  readonly term: string | null;
+  readonly appliesFrom: string;
+  readonly ratio: string | null;
+  readonly trusted: boolean;
+  readonly distrust: readonly string[];
+  readonly evidence: {
+    readonly days: number;
+    readonly meteredGpuHours: string;
+    readonly listCost: string;
+    readonly charged: string;
+    readonly currency: string;
+  };
+  readonly withdrawnAt: string | null;
+  readonly withdrawnBy: string | null;
+}
+
+const stateOf = ({ trusted, withdrawnAt }: LearnedRate): 'withdrawn' | 'trusted' | 'not-trusted' =>
+  withdrawnAt !== null ? 'withdrawn' : trusted ? 'trusted' : 'not-trusted';
+
+const columns = (act: (one: LearnedRate) => JSX.Element | null): readonly Column<LearnedRate>[] => [
+  {
+    name: say('column.what'),
+    text: ({ provider, sku, region }) => joined([`${provider} ${sku}`, region]),
+    cell: ({ provider, sku, region, account, term }) => (
+      <>
+        {provider} {sku}
+        <div class="note">{joined([region, term === null ? null : code('term', term), account])}</div>
+      </>
+    ),
+  },
+  {
+    name: say('rates.from'),
+    text: (one) => `${one.source} ${one.month}`,
+    cell: (one) => (
+      <>
+        {one.source} <span class="note">{month(one.month)}</span>
+        <div class="note">{say('rates.applies', { at: instant(one.appliesFrom) })}</div>
+      </>
+    ),
+  },
+  {
+    name: say('rates.ratio'),
+    text: ({ ratio }) => ratio ?? '',
+    number: ({ ratio }) => (ratio === null ? null : Number(ratio)),
+    cell: ({ ratio }) => decimal(ratio, 4),
+  },
+  {
+    name: say('rates.evidence'),
+    text: ({ evidence: { charged, listCost } }) => `${charged} / ${listCost}`,
+    cell: ({ evidence: { charged, listCost, currency, days, meteredGpuHours } }) => (
+      <>
+        {say('rates.charged', { charged: money(charged, currency), list: money(listCost, currency) })}
+        <div class="note">{say('rates.over', { n: days, hours: decimal(meteredGpuHours) })}</div>
+      </>
+    ),
+  },
+  {
+    name: say('column.state'),
+    text: stateOf,
+    cell: (one) => (
+      <>
+        <Badge tone={stateOf(one) === 'trusted' ? 'good' : stateOf(one) === 'withdrawn' ? 'plain' : 'warn'}>
+          {code('rate', stateOf(one))}
+        </Badge>
+        {one.withdrawnBy === null ? null : <div class="note">{say('by', { who: one.withdrawnBy })}</div>}
+        {one.distrust.map((why) => (
+          <div class="note" key={why}>
+            <AsWritten>{why}</AsWritten>
+          </div>
+        ))}
+      </>
+    ),
+  },
+  { name: say('rates.withdraw'), text: () => '', cell: act },
+];
+
+export function LearnedRates(): JSX.Element {
+  // A rate is an account's, whoever used it: who is restricted to some teams does not see them.
+  const refused = refusal('read', true);
+  const loaded = useLoaded(`rates ${refused === null}`, async (halt) =>
+    refused === null
+      ? list<LearnedRate>('/v1/reconciliation/rates', {}, halt, 500)
+      : { items: [] as readonly LearnedRate[], more: false },
+  );
+  const task = useTask(async (id: string) => {
+    await send('POST', `/v1/reconciliation/rates/${encodeURIComponent(id)}/withdraw`);
+    loaded.again();
+    return say('rates.withdrawn', { id });
+  });
+  const act = ({ id, withdrawnAt }: LearnedRate): JSX.Element | null =>
+    withdrawnAt !== null ? null : (
+      <Sure
+        name={say('rates.withdraw')}
+        of={id}
+        sure={say('rates.sure')}
+        refused={refusal('configure', true)}
+        isBusy={task.isBusy}
+        onAct={() => task.run(id)}
+      />
+    );
+  return (
+    <Card title={say('rates.title')}>
+      <Problems trouble={task.trouble} />
+      <Said>{task.said}</Said>
+      {refused !== null ? (
+        <p class="note">{say('rates.hidden', { why: refused })}</p>
+      ) : (
+        <Show loaded={loaded}>
+          {({ items, more }) =>
+            items.length === 0 ? (
+              <Empty>{say('rates.empty')}</Empty>
+            ) : (
+              <>
+                {more ? <p class="warning">{say('newest.500')}</p> : null}
+                <Table
+                  caption={say('rates.title')}
+                  file="learned-rates"
+                  columns={columns(act)}
+                  rows={items}
+                  keyOf={({ id }) => id}
+                  isCaptionHidden
+                />
+                <p class="note">{say('rates.note')}</p>
+              </>
+            )
+          }
+        </Show>
+      )}
+    </Card>
+  );
+}

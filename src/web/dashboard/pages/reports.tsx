@@ -1,0 +1,309 @@
+/**
+ * The monthly reports: those that were made, in every format; making one now and waiting until it is there; and by whom
+ * they are received, whenever a month has settled.
+ */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { lineageOf, routeFor, type AlertRoutes } from '../../../core/alert/routes.js';
+import { REPORT_FORMATS } from '../../../core/report/reader.js';
+import type { Overview, Team } from '../answers.js';
+import { get, list, refusal, send } from '../api.js';
+import { month } from '../format.js';
+import { joined, reader, say } from '../language.js';
+import { useLoaded, useTask } from '../loading.js';
+import { Rich } from '../rich.js';
+import { go, link, place } from '../router.js';
+import { Table, type Column } from '../table.js';
+import { TeamPick } from '../team-pick.js';
+import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show } from '../ui.js';
+
+interface ReportEntry {
+  readonly team: string;
+  readonly month: string;
+  readonly zone: string;
+  readonly currency: string;
+  readonly total: string | null;
+  readonly isOver: boolean;
+  readonly madeAt: string;
+  readonly announcedAt: string | null;
+}
+
+/** The picture alone is for messages. */
+const OPENED = REPORT_FORMATS.filter((format) => format !== 'png');
+const MONTHS = 24;
+/** Between two questions whether a report is there, and how many of them are asked. */
+const PAUSE_MS = 1000;
+const MOST_TRIES = 90;
+
+const fileOf = (team: string, of: string, format: string): string =>
+  `/v1/reports/${encodeURIComponent(team)}/${of}?format=${format}&lang=${reader.value.language}`;
+
+/** The months that may be asked for: the last that is recorded, as `2026-11`, and those before it. */
+function monthsUpTo(last: string): string[] {
+  const [year = 0, of = 1] = last.split('-').map(Number);
+  return Array.from({ length: MONTHS }, (_, back) =>
+    new Date(Date.UTC(year, of - 1 - back, 1)).toISOString().slice(0, 7),
+  );
+}
+
+const Files = ({ of }: { readonly of: Pick<ReportEntry, 'team' | 'month'> }): JSX.Element => (
+  <span class="links">
+    {OPENED.map((format) => (
+      <a key={format} href={fileOf(of.team, of.month, format)} target="_blank" rel="noopener">
+        {format.toUpperCase()}
+        <span class="hidden">
+          {' '}
+          {of.team} {of.month}
+        </span>
+      </a>
+    ))}
+  </span>
+);
+
+const columns = (): readonly Column<ReportEntry>[] => [
+  { name: say('reports.month'), text: (one) => one.month, cell: (one) => month(one.month) },
+  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  {
+    name: say('column.spent'),
+    text: ({ total }) => total ?? '',
+    number: ({ total }) => (total === null ? null : Number(total)),
+    cell: ({ total, currency }) => <Amount amount={total} currency={currency} />,
+  },
+  {
+    name: say('column.state'),
+    text: ({ isOver }) => say(isOver ? 'reports.whole' : 'reports.early'),
+    cell: ({ isOver }) => (
+      <Badge tone={isOver ? 'good' : 'warn'}>{say(isOver ? 'reports.whole' : 'reports.early')}</Badge>
+    ),
+  },
+  { name: say('column.made'), text: (one) => one.madeAt, cell: (one) => <Instant at={one.madeAt} /> },
+  {
+    name: say('reports.told'),
+    text: ({ announcedAt }) => announcedAt ?? '',
+    cell: ({ announcedAt }) =>
+      announcedAt === null ? <span class="quiet">{say('reports.not-told')}</span> : <Instant at={announcedAt} />,
+  },
+  { name: say('reports.open'), text: () => '', cell: (one) => <Files of={one} /> },
+];
+
+export function Reports(): JSX.Element {
+  const { query } = place.value;
+  const [team, of] = [query.get('team') ?? '', query.get('month') ?? ''];
+  const pick = (change: Readonly<Record<string, string>>): void =>
+    go(link('reports', null, { team, month: of, ...change }));
+  const loaded = useLoaded(`reports ${team} ${of}`, (halt) =>
+    list<ReportEntry>('/v1/reports', { team: team === '' ? null : team, month: of === '' ? null : of }, halt, 500),
+  );
+  const known = useLoaded('reports months', async (halt) =>
+    monthsUpTo((await get<Pick<Overview, 'month'>>('/v1/overview', {}, halt)).month),
+  );
+  const months = known.data ?? [];
+  return (
+    <Page title={say('page.reports')} lead={say('reports.lead')}>
+      <div class="fields">
+        <TeamPick value={team} onPick={(next) => pick({ team: next })} />
+        <MonthPick months={months} value={of} none={say('all')} onPick={(next) => pick({ month: next })} />
+      </div>
+      <Show loaded={loaded}>
+        {({ items, more }) =>
+          items.length === 0 ? (
+            <Empty>{say(team + of === '' ? 'reports.empty' : 'reports.none')}</Empty>
+          ) : (
+            <>
+              {more ? <p class="warning">{say('newest.500')}</p> : null}
+              <Table
+                caption={say('page.reports')}
+                file="reports"
+                columns={columns()}
+                rows={items}
+                keyOf={(one) => `${one.team} ${one.month}`}
+                isCaptionHidden
+              />
+            </>
+          )
+        }
+      </Show>
+      <Make key={`${team} ${of} ${months[0]}`} asked={{ team, month: of }} months={months} onMade={loaded.again} />
+      <Recipients team={team} />
+    </Page>
+  );
+}
+
+function MonthPick({
+  months,
+  value,
+  none,
+  onPick,
+}: {
+  readonly months: readonly string[];
+  readonly value: string;
+  /** What choosing no month is called; absent: one is always chosen. */
+  readonly none?: string;
+  readonly onPick: (month: string) => void;
+}): JSX.Element {
+  const all = [...new Set([...months, ...(value === '' ? [] : [value])])].sort().reverse();
+  return (
+    <Select
+      label={say('reports.month')}
+      value={value}
+      options={[...(none === undefined ? [] : [['', none] as const]), ...all.map((one) => [one, month(one)] as const)]}
+      onPick={onPick}
+    />
+  );
+}
+
+/** When the report of a month was made; null: there is none. */
+async function madeAt(team: string, of: string, halt?: AbortSignal): Promise<string | null> {
+  const { items } = await list<ReportEntry>('/v1/reports', { team, month: of }, halt, 1);
+  return items[0]?.madeAt ?? null;
+}
+
+interface Ordered {
+  readonly team: string;
+  readonly month: string;
+  /** When the one was made that it replaces; null: there was none. */
+  readonly before: string | null;
+}
+
+/** Of the team and the month that are chosen above; else of the month before this one. */
+function Make({
+  asked,
+  months,
+  onMade,
+}: {
+  readonly asked: { readonly team: string; readonly month: string };
+  readonly months: readonly string[];
+  readonly onMade: () => void;
+}): JSX.Element {
+  const [team, setTeam] = useState(asked.team);
+  const [of, setOf] = useState(asked.month === '' ? (months[1] ?? '') : asked.month);
+  const [ordered, setOrdered] = useState<Ordered | null>(null);
+  const task = useTask(async () => {
+    const before = await madeAt(team, of);
+    await send('POST', '/v1/reports', { team, month: of });
+    setOrdered({ team, month: of, before });
+  });
+  const refused = refusal('configure') ?? (team === '' || of === '' ? say('reports.choose-team') : null);
+  return (
+    <Card title={say('reports.make')}>
+      <div class="fields">
+        <TeamPick value={team} none={say('reports.which')} onPick={setTeam} />
+        <MonthPick months={months} value={of} onPick={setOf} />
+        <Act tone="primary" refused={refused} isBusy={task.isBusy} onAct={task.run}>
+          {say('reports.do')}
+        </Act>
+      </div>
+      <Problems trouble={task.trouble} />
+      {ordered === null ? null : (
+        <Waited key={`${ordered.team} ${ordered.month} ${ordered.before}`} ordered={ordered} onMade={onMade} />
+      )}
+    </Card>
+  );
+}
+
+/** Looks until the report is there: the line makes it. */
+function Waited({ ordered, onMade }: { readonly ordered: Ordered; readonly onMade: () => void }): JSX.Element {
+  const { team, month: of, before } = ordered;
+  const [state, setState] = useState<'waits' | 'there' | 'slow'>('waits');
+  const [trouble, setTrouble] = useState<unknown>(null);
+  useEffect(() => {
+    const halt = new AbortController();
+    let tries = 0;
+    let next: ReturnType<typeof setTimeout> | undefined;
+    const ask = async (): Promise<void> => {
+      const at = await madeAt(team, of, halt.signal);
+      if (halt.signal.aborted) return;
+      if (at !== null && at !== before) {
+        setState('there');
+        onMade();
+      } else if (++tries < MOST_TRIES) next = setTimeout(watch, PAUSE_MS);
+      else setState('slow');
+    };
+    const watch = (): void => void ask().catch((error: unknown) => halt.signal.aborted || setTrouble(error));
+    watch();
+    return () => {
+      halt.abort();
+      clearTimeout(next);
+    };
+  }, []);
+  return (
+    <>
+      <Said>{say(`reports.${state}`, { team, month: month(of) })}</Said>
+      <Problems trouble={trouble} />
+      {state === 'there' ? <Files of={{ team, month: of }} /> : null}
+    </>
+  );
+}
+
+interface Receiving {
+  readonly team: string;
+  readonly to: readonly string[];
+}
+
+const receivingColumns = (): readonly Column<Receiving>[] => [
+  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  {
+    name: say('reports.recipients'),
+    text: ({ to }) => joined(to),
+    cell: ({ to }) => (to.length === 0 ? <Badge tone="warn">{say('reports.nobody')}</Badge> : joined(to)),
+  },
+];
+
+/** To whom the digest of a team goes: the routes of alerts say so, and no other place does. */
+async function recipients(
+  only: string,
+  halt: AbortSignal,
+): Promise<{ readonly isDefault: boolean; readonly rows: readonly Receiving[] }> {
+  const [{ routes, isDefault }, { items }] = await Promise.all([
+    get<AlertRoutes & { readonly isDefault: boolean }>('/v1/alert-routes', {}, halt),
+    list<Team>('/v1/teams', {}, halt),
+  ]);
+  const parents = new Map(items.map(({ id, parent }) => [id, parent]));
+  const rows = items
+    .filter(({ id }) => only === '' || id === only)
+    .map(({ id }) => {
+      const route = routeFor({ routes }, { kind: 'digest', severity: 'info', team: id }, lineageOf(id, parents));
+      return {
+        team: id,
+        to: (route?.to ?? []).map(({ channel, address }) => (address === null ? channel : `${channel} ${address}`)),
+      };
+    });
+  return { isDefault, rows };
+}
+
+function Recipients({ team }: { readonly team: string }): JSX.Element {
+  // The routes concern all teams: who is restricted to some does not see them.
+  const refused = refusal('read', true);
+  const loaded = useLoaded(`recipients ${team} ${refused === null}`, async (halt) =>
+    refused === null ? recipients(team, halt) : { isDefault: true, rows: [] },
+  );
+  return (
+    <Card title={say('reports.sent')}>
+      <p>{say('reports.schedule')}</p>
+      {refused === null ? (
+        <Show loaded={loaded}>
+          {({ isDefault, rows }) => (
+            <>
+              <p class="note">
+                <Rich
+                  of={isDefault ? 'reports.default-routes' : 'reports.routes'}
+                  given={{ a: (inner) => <a href="/docs#tag-alert-routes">{inner}</a> }}
+                />
+              </p>
+              <Table
+                caption={say('reports.sent')}
+                file="report-recipients"
+                columns={receivingColumns()}
+                rows={rows}
+                keyOf={({ team: one }) => one}
+                isCaptionHidden
+              />
+            </>
+          )}
+        </Show>
+      ) : (
+        <p class="note">{say('reports.hidden', { why: refused })}</p>
+      )}
+    </Card>
+  );
+}

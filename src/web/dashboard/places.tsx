@@ -1,0 +1,120 @@
+/** Places for a workload as a table, the cheapest first, each with what it costs and what it lost by. */
+import type { JSX } from 'preact';
+import type { Term } from '../../core/usage.js';
+import { code, count, decimal } from './format.js';
+import { say } from './language.js';
+import type { Column } from './table.js';
+import { Amount, AsWritten, Badge } from './ui.js';
+
+export interface PlacePart {
+  readonly provider: string;
+  readonly sku: string;
+  readonly region: string | null;
+  readonly term: Term;
+  readonly upfront: 'none' | 'partial' | 'all';
+  readonly gpuModel: string | null;
+  readonly units: number;
+  readonly gpus: number;
+}
+
+export interface Place {
+  readonly parts: readonly PlacePart[];
+  readonly gpus: number;
+  readonly hours: number;
+  readonly cost: string;
+}
+
+interface Lost {
+  readonly kind: string;
+  readonly message: string;
+}
+
+export interface Places {
+  readonly currency: string;
+  readonly best: Place | null;
+  readonly runnersUp: readonly (Place & { readonly lost: readonly Lost[] })[];
+  readonly more: number;
+  readonly refused: readonly { readonly kind: string; readonly count: number; readonly example: string }[];
+  readonly assumptions: readonly string[];
+}
+
+type Row = Places['runnersUp'][number];
+
+/** Of each part; an inference may be a mix of several. */
+const each =
+  (of: (part: PlacePart) => string): ((row: Row) => string) =>
+  ({ parts }) =>
+    parts.map(of).join(' + ');
+
+/** @param onQuote a place that is of one kind can be quoted and reserved */
+export function placeColumns(
+  currency: string,
+  onQuote: (part: PlacePart, gpus: number, hours: number) => void,
+): readonly Column<Row>[] {
+  return [
+    { name: say('column.provider'), text: each(({ provider }) => provider) },
+    { name: say('dimension.sku'), text: each(({ sku, units }) => (units === 1 ? sku : `${units} × ${sku}`)) },
+    { name: say('dimension.gpuModel'), text: each(({ gpuModel }) => gpuModel ?? say('not-known')) },
+    { name: say('dimension.region'), text: each(({ region }) => region ?? say('quotes.any-region')) },
+    { name: say('dimension.term'), text: each(({ term }) => code('term', term)) },
+    {
+      name: say('column.gpus'),
+      text: ({ gpus }) => String(gpus),
+      number: ({ gpus }) => gpus,
+      cell: ({ gpus }) => count(gpus),
+    },
+    {
+      name: say('quotes.hours'),
+      text: ({ hours }) => String(hours),
+      number: ({ hours }) => hours,
+      cell: ({ hours }) => decimal(String(hours)),
+    },
+    {
+      name: say('column.cost'),
+      text: ({ cost }) => cost,
+      number: ({ cost }) => Number(cost),
+      cell: ({ cost }) => <Amount amount={cost} currency={currency} />,
+    },
+    {
+      name: say('quotes.lost'),
+      text: ({ lost }) => lost.map(({ message }) => message).join('; '),
+      cell: ({ lost }) =>
+        lost.length === 0 ? (
+          <Badge tone="good">{say('quotes.best')}</Badge>
+        ) : (
+          <AsWritten>{lost.map(({ message }) => message).join('; ')}</AsWritten>
+        ),
+    },
+    {
+      name: say('quotes.quote'),
+      text: () => '',
+      cell: ({ parts, gpus, hours }) => {
+        const [part] = parts;
+        return parts.length !== 1 || part === undefined ? null : (
+          <button type="button" onClick={() => onQuote(part, gpus, hours)}>
+            {say('quotes.quote')}
+            <span class="hidden">
+              {' '}
+              {part.sku} {part.region ?? ''} {code('term', part.term)}
+            </span>
+          </button>
+        );
+      },
+    },
+  ];
+}
+
+/** Prices that cannot serve it, by reason. */
+export const Unable = ({ refused }: Pick<Places, 'refused'>): JSX.Element | null =>
+  refused.length === 0 ? null : (
+    <details>
+      <summary>{say('quotes.refused', { n: refused.reduce((sum, one) => sum + one.count, 0) })}</summary>
+      <ul>
+        {refused.map(({ kind, count: n, example }) => (
+          <li key={kind}>
+            {count(n)}: <AsWritten>{example}</AsWritten>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );

@@ -1,0 +1,217 @@
+/**
+ * One field that finds teams, budgets, targets, actions, recommendations and policy documents by id or name: `/` goes
+ * there, arrows choose, Enter opens. A combobox with a list, as the ARIA Authoring Practices Guide has it (Combobox
+ * Pattern, list autocomplete with manual selection).
+ */
+import type { JSX, RefObject } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { get } from './api.js';
+import { code } from './format.js';
+import { say } from './language.js';
+import { useAnswer } from './loading.js';
+import { go, link } from './router.js';
+import { AsWritten, Problems } from './ui.js';
+
+/** Something that has the words in its id or its name. */
+interface Found {
+  readonly kind: 'team' | 'budget' | 'target' | 'action' | 'recommendation' | 'document';
+  readonly id: string;
+  readonly name: string;
+  readonly team: string | null;
+  readonly state: string | null;
+}
+
+/** Milliseconds after the last letter: a word that is being written is not looked for letter by letter. */
+const PAUSE_MS = 120;
+
+/** Where a thing that was found has its page. */
+function addressOf({ kind, id, state }: Found): string {
+  switch (kind) {
+    case 'team':
+      return link('teams', id);
+    case 'budget':
+      return link('budgets', id);
+    case 'target':
+      return link('fleet', null, { words: id });
+    case 'action':
+      return link('actions', id);
+    case 'recommendation':
+      return link('recommendations', id, { status: state === null || state === 'open' ? '' : state });
+    case 'document':
+      return link('policies', id);
+  }
+}
+
+const isWriting = (element: Element | null): boolean =>
+  element instanceof HTMLElement && (element.isContentEditable || element.matches('input, textarea, select'));
+
+/** From the last to the first and back; from none to either. */
+const nextAt = (at: number, isDown: boolean, n: number): number => (isDown ? (at + 1) % n : at <= 0 ? n - 1 : at - 1);
+
+/** What was found for words, once they rest. Null: nothing was asked, or no answer is there yet. */
+function useFound(words: string): { readonly items: readonly Found[] | null; readonly trouble: unknown } {
+  const [asked, setAsked] = useState('');
+  useEffect(() => {
+    const waiting = setTimeout(() => setAsked(words), PAUSE_MS);
+    return () => clearTimeout(waiting);
+  }, [words]);
+  const { data, trouble } = useAnswer(`search ${asked}`, async (halt) =>
+    asked === '' ? null : get<{ readonly items: readonly Found[] }>('/v1/search', { words: asked }, halt),
+  );
+  return { items: asked === words ? (data?.items ?? null) : null, trouble };
+}
+
+/** `/` goes to the field, unless something is being written. */
+function useSlash(field: RefObject<HTMLInputElement>): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isWriting(document.activeElement))
+        return;
+      event.preventDefault();
+      field.current?.focus();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
+}
+
+interface Finding {
+  readonly text: string;
+  readonly items: readonly Found[];
+  readonly trouble: unknown;
+  /** Of the item that is chosen; -1: none is. */
+  readonly at: number;
+  readonly isShown: boolean;
+  write(text: string): void;
+  show(isShown: boolean): void;
+  open(one: Found): void;
+  onKeyDown(event: KeyboardEvent): void;
+}
+
+/** What is written, found and chosen. @param onOpened called when the page of something is opened */
+function useFinding(onOpened: () => void): Finding {
+  const [text, setText] = useState('');
+  const [isOpen, setOpen] = useState(false);
+  const [at, setAt] = useState(-1);
+  /** Enter came before the answer did: the first of it is opened. */
+  const isAwaited = useRef(false);
+  const words = text.trim();
+  const { items, trouble } = useFound(words);
+  const show = (isShown: boolean): void => {
+    setOpen(isShown);
+    setAt(-1);
+    isAwaited.current = false;
+  };
+  const open = (one: Found): void => {
+    show(false);
+    setText('');
+    onOpened();
+    go(addressOf(one));
+  };
+  useEffect(() => {
+    // What was chosen among others is no choice among these.
+    setAt(-1);
+    const [first] = items ?? [];
+    if (isAwaited.current && first !== undefined) open(first);
+  }, [items]);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const { key } = event;
+    const all = items ?? [];
+    const chosen = all[Math.max(at, 0)];
+    if (key === 'Escape') show(false);
+    else if (key === 'Enter' && chosen !== undefined) open(chosen);
+    else if (key === 'Enter') isAwaited.current = items === null && words !== '';
+    else if ((key === 'ArrowDown' || key === 'ArrowUp') && all.length > 0) {
+      event.preventDefault();
+      setOpen(true);
+      setAt(nextAt(at, key === 'ArrowDown', all.length));
+    }
+  };
+  const write = (next: string): void => {
+    setText(next);
+    show(true);
+  };
+  const isShown = isOpen && words !== '' && (items !== null || trouble !== null);
+  return { text, items: items ?? [], trouble, at, isShown, write, show, open, onKeyDown };
+}
+
+export function SearchField(): JSX.Element {
+  const field = useRef<HTMLInputElement>(null);
+  const own = useId();
+  const { text, items, trouble, at, isShown, write, show, open, onKeyDown } = useFinding(() => field.current?.blur());
+  useSlash(field);
+  return (
+    <div class="search" role="search">
+      <input
+        ref={field}
+        type="text"
+        role="combobox"
+        aria-label={say('search.label')}
+        aria-expanded={isShown}
+        aria-controls={own}
+        aria-autocomplete="list"
+        aria-activedescendant={isShown && at >= 0 ? `${own}-${at}` : undefined}
+        placeholder={say('search.placeholder')}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={200}
+        value={text}
+        onInput={({ currentTarget }) => write(currentTarget.value)}
+        onFocus={() => show(true)}
+        onBlur={() => show(false)}
+        onKeyDown={onKeyDown}
+      />
+      <Results id={own} isShown={isShown} items={items} trouble={trouble} at={at} onOpen={open} />
+    </div>
+  );
+}
+
+function Results({
+  id,
+  isShown,
+  items,
+  trouble,
+  at,
+  onOpen,
+}: {
+  readonly id: string;
+  readonly isShown: boolean;
+  readonly items: readonly Found[];
+  readonly trouble: unknown;
+  readonly at: number;
+  readonly onOpen: (one: Found) => void;
+}): JSX.Element {
+  const selected = useRef<HTMLLIElement>(null);
+  useEffect(() => selected.current?.scrollIntoView({ block: 'nearest' }), [at]);
+  return (
+    <div class="results" hidden={!isShown}>
+      <span class="hidden" role="status">
+        {isShown && trouble === null ? say('search.count', { n: items.length }) : ''}
+      </span>
+      <ul id={id} role="listbox" aria-label={say('search.results')}>
+        {items.map((one, n) => (
+          <li
+            key={`${one.kind} ${one.id} ${n}`}
+            id={`${id}-${n}`}
+            ref={n === at ? selected : undefined}
+            role="option"
+            aria-selected={n === at}
+            // The field would lose the focus first, and the list close under the pointer.
+            onMouseDown={(event) => event.preventDefault()}
+            onClick={() => onOpen(one)}
+          >
+            <span class="note">{code('found', one.kind)}</span>{' '}
+            {one.kind === 'recommendation' ? <AsWritten>{one.name}</AsWritten> : one.name}
+            {one.kind === 'budget' || one.name === one.id ? null : <code> {one.id}</code>}
+            {one.team === null || one.kind === 'team' ? null : <span class="note"> {one.team}</span>}
+          </li>
+        ))}
+      </ul>
+      {trouble !== null ? (
+        <Problems trouble={trouble} />
+      ) : items.length === 0 ? (
+        <p class="empty">{say('search.none')}</p>
+      ) : null}
+    </div>
+  );
+}
