@@ -19,6 +19,7 @@ const NOW = Date.UTC(2026, 10, 5);
 /** What each line costs, by its identity. */
 const COSTS: Readonly<Record<string, number>> = { a: 1, b: 2, c: 4, d: 8, s1: 100, s2: 200, use: 400, support: 800 };
 const FILES = ['f1', 'f2', 'f3'] as const;
+const RUNS = 12;
 
 const step = fc.oneof(
   fc.record({
@@ -172,8 +173,10 @@ describe('of bills in pieces', async () => {
 
   it('every line counts once or is refused, and undo leads back', async () => {
     const met = { taken: 0, unchanged: 0, refused: 0, undone: 0, notUndone: 0 };
+    let runs = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10, size: 'max' }), async (steps) => {
+        runs += 1;
         const company = new Company(bursar);
         let calls: { readonly call: Call; readonly import: string }[] = [];
         for (const drawn of steps) {
@@ -207,7 +210,7 @@ describe('of bills in pieces', async () => {
         }
       }),
       {
-        numRuns: 12,
+        numRuns: RUNS,
         ...(seed === undefined ? {} : { seed: Number(seed) }),
         interruptAfterTimeLimit: 40_000,
         markInterruptAsFailure: false,
@@ -243,6 +246,7 @@ describe('of bills in pieces', async () => {
       },
     );
     process.stderr.write(`Bills in pieces: ${JSON.stringify(met)}\n`);
-    for (const [name, count] of Object.entries(met)) expect(count, name).toBeGreaterThan(0);
+    // A busy machine may not have come to all of them.
+    if (runs === RUNS) for (const [name, count] of Object.entries(met)) expect(count, name).toBeGreaterThan(0);
   }, 180_000);
 });

@@ -15,8 +15,12 @@ type Migration = (typeof migrations)[number];
 /** TypeORM's own table, which belongs to no organisation. */
 const JOURNAL = 'migration';
 
+/** What an extension brought (on a Citus cluster, its views). */
+const EXTENSIONS = `select objid::regclass::text from pg_depend where deptype = 'e' and classid = 'pg_class'::regclass`;
+
 /** Columns, keys, indexes and views of the schema, as PostgreSQL writes them. */
 const SCHEMA = `
+select * from (
 select 'column' as what, table_name || '.' || column_name as name,
   concat_ws(' ', ordinal_position, data_type, is_nullable, column_default, is_identity, identity_generation, is_generated) as definition
 from information_schema.columns where table_schema = 'public' and table_name <> '${JOURNAL}'
@@ -27,6 +31,8 @@ union all select 'view', viewname, definition from pg_views where schemaname = '
 union all select 'storage', attrelid::regclass || '.' || attname, attstorage::text from pg_attribute a
   join pg_class c on c.oid = a.attrelid where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped and c.relname <> '${JOURNAL}'
 union all select 'function', proname, concat_ws(' ', proconfig::text, prosrc) from pg_proc where pronamespace = 'public'::regnamespace
+) parts
+where split_part(name, '.', 1) not in (${EXTENSIONS})
 order by 1, 2`;
 
 interface Part {
