@@ -16,6 +16,7 @@ import * as openbPods from '../../src/formats/openb-pods.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { createWebApp } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
+import { limit } from '../support/cluster.js';
 import { freshDatabase } from '../support/database.js';
 import { expectRecorded, shapeOf } from '../support/documents.js';
 import { localOfComposed } from '../support/local.js';
@@ -50,7 +51,7 @@ describe('the documents of the command line', async () => {
     await app.listen(0, '127.0.0.1');
     const key = { name: 'test', role: 'admin', teams: null };
     remote = { url: await app.getUrl(), apiKey: (await stores.keys.create(stores.db, 'default', key, NOW)).text };
-  }, 240_000);
+  }, limit(240_000));
   afterAll(async () => {
     ending.abort();
     await work;
@@ -267,7 +268,7 @@ describe('the documents of the command line', async () => {
     await ask('wrong use', 'quote');
   }
 
-  it('are what was recorded, on both sides', { timeout: 400_000 }, async () => {
+  it('are what was recorded, on both sides', { timeout: limit(400_000) }, async () => {
     const here = await documents('here');
     work = (async () => {
       for (; !ending.signal.aborted; await pause(50)) await bursar.runner.drain();

@@ -11,6 +11,7 @@ import { welcome } from '../../src/example/welcome.js';
 import * as openbPods from '../../src/formats/openb-pods.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { run } from '../../src/cli/program.js';
+import { limit } from '../support/cluster.js';
 import { freshDatabase } from '../support/database.js';
 import { expectRecorded, shapeOf } from '../support/documents.js';
 import { localOfComposed } from '../support/local.js';
@@ -28,7 +29,7 @@ describe('the example', async () => {
     bursar = await compose(url, clock, { example: true });
     const say = (text: string): void => void (said += `${text}\n`);
     await welcome({ bursar, example: bursar.example, firstKey: false, pods: openbPods, clock, say });
-  }, 240_000);
+  }, limit(240_000));
   afterAll(() => bursar.close());
 
   const spend = async (question: Parameters<typeof parseSpendQuery>[0]) =>

@@ -16,6 +16,7 @@ import { runsOf } from '../../src/store/usage/runs.js';
 import { digestRows } from '../../src/store/usage/seen.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { limit } from '../support/cluster.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 
 const LATER = 2 * HOUR;
@@ -164,7 +165,7 @@ describe('merged deliveries', async () => {
   };
   const send = (bursar: TestBursar, ...all: UsageRecord[]): Promise<void> => bursar.take(all);
 
-  it('change nothing of what counts, is known and can be taken back', async () => {
+  it('change nothing of what counts, is known and can be taken back', { timeout: limit(240_000) }, async () => {
     for (const bursar of both) await bursar.setPrices([instancePrice('55.04')]);
     const seen = { merged: 0, undone: 0, refused: 0, aside: 0, taken: 0 };
     let price = 55;
@@ -220,7 +221,7 @@ describe('merged deliveries', async () => {
     const { refused, ...must } = seen;
     for (const [what, times] of Object.entries(must)) expect(times, what).toBeGreaterThan(0);
     if (runs >= 60) expect(refused).toBeGreaterThan(0);
-  }, 240_000);
+  });
 
   it('are one block, one sum an hour and one list of digests, and take what comes late', async () => {
     const bursar = merging;
@@ -260,7 +261,9 @@ describe('merged deliveries', async () => {
     expect(await shape()).toEqual({ deliveries: 0, blocks: 0, records: null, hours: 0, lists: 0, delivered: null });
   });
 
-  it('fill blocks, and a delivery that lies in two of them is taken out of both', async () => {
+  it('fill blocks, and a delivery that lies in two of them is taken out of both', {
+    timeout: limit(60_000),
+  }, async () => {
     const most = BLOCK_RECORDS - 6000;
     const batch = (name: string): UsageRecord[] =>
       Array.from({ length: most }, (_, n) => metered(`${name}${n}`, { resource: `i-${n}`, gpuParts: 7000 + n }));
@@ -277,7 +280,7 @@ describe('merged deliveries', async () => {
     for (const bursar of both) await bursar.take(batch('d'));
     await merge(merging);
     expect(await books(merging)).toEqual(await books(plain));
-  }, 60_000);
+  });
 
   it('wait for an import of the source, for each other and for what is allocated anew', async () => {
     const bursar = merging;

@@ -7,6 +7,9 @@
  */
 import { Client } from 'pg';
 
+/** How long a test may take that has a limit of its own, in milliseconds: on a cluster each statement is several. */
+export const limit = (milliseconds: number): number => milliseconds * (process.env['TEST_CITUS_URL'] ? 5 : 1);
+
 /** The servers' maintenance databases, the coordinator first; one where it is no cluster. */
 export type Nodes = readonly [string, ...string[]];
 
