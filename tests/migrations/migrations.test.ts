@@ -15,7 +15,7 @@ type Migration = (typeof migrations)[number];
 /** TypeORM's own table, which belongs to no organisation. */
 const JOURNAL = 'migration';
 
-/** What an extension brought (on a Citus cluster, its views). */
+/** What an extension brought (on a Citus cluster, its views; its shards it keeps out of pg_class). */
 const EXTENSIONS = `select objid::regclass::text from pg_depend where deptype = 'e' and classid = 'pg_class'::regclass`;
 
 /** Columns, keys, indexes and views of the schema, as PostgreSQL writes them. */
@@ -25,8 +25,8 @@ select 'column' as what, table_name || '.' || column_name as name,
   concat_ws(' ', ordinal_position, data_type, is_nullable, column_default, is_identity, identity_generation, is_generated) as definition
 from information_schema.columns where table_schema = 'public' and table_name <> '${JOURNAL}'
 union all select 'index', tablename || '.' || indexname, indexdef from pg_indexes where schemaname = 'public' and tablename <> '${JOURNAL}'
-union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) from pg_constraint
-  where connamespace = 'public'::regnamespace and conrelid <> 0 and conrelid::regclass::text <> '${JOURNAL}'
+union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(k.oid) from pg_constraint k
+  join pg_class c on c.oid = conrelid where connamespace = 'public'::regnamespace and conrelid::regclass::text <> '${JOURNAL}'
 union all select 'view', viewname, definition from pg_views where schemaname = 'public'
 union all select 'storage', attrelid::regclass || '.' || attname, attstorage::text from pg_attribute a
   join pg_class c on c.oid = a.attrelid where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped and c.relname <> '${JOURNAL}'
