@@ -6,7 +6,15 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { costsByResource, ResourceWeights } from '../../src/core/cost/by-resource.js';
 import { addDecimal, compareDecimal, parseDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
-import { breakdownOf, daysOfSpan, seriesOf, spanBefore, type GroupSum } from '../../src/core/report/breakdown.js';
+import {
+  breakdownOf,
+  daysOfSpan,
+  largestOf,
+  onlyOf,
+  seriesOf,
+  spanBefore,
+  type GroupSum,
+} from '../../src/core/report/breakdown.js';
 import { formatDay, parseDay } from '../../src/core/time.js';
 import { metered } from '../support/records.js';
 
@@ -73,7 +81,8 @@ describe('a breakdown', () => {
     );
     fc.assert(
       fc.property(daily, fc.integer({ min: 1, max: 4 }), (all, most) => {
-        const series = seriesOf(all, days, most);
+        const groups = largestOf(all, most);
+        const series = seriesOf(onlyOf(all, groups), days, groups);
         expect(series.length).toBeLessThanOrEqual(most + 1);
         days.forEach((day, at) => {
           const known = all.filter((one) => one.day === day && one.cost !== null);
@@ -84,8 +93,8 @@ describe('a breakdown', () => {
         });
       }),
     );
-    const unpriced = [{ day: '2026-11-02', name: 'a', currency: 'USD', cost: null }];
-    expect(seriesOf(unpriced, days, 3)[0]?.values).toEqual(['0', null, '0', '0']);
+    const unpriced = [{ day: '2026-11-02', name: { value: 'a' }, currency: 'USD', cost: null }];
+    expect(seriesOf(unpriced, days, [{ name: 'a', currency: 'USD' }])[0]?.values).toEqual(['0', null, '0', '0']);
   });
 });
 

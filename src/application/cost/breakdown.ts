@@ -12,6 +12,8 @@ import { invalid } from '../../core/errors.js';
 import {
   breakdownOf,
   daysOfSpan,
+  largestOf,
+  onlyOf,
   seriesOf,
   spanBefore,
   type BreakdownRest,
@@ -20,6 +22,7 @@ import {
   type DaySpan,
   type DaySum,
   type GroupSum,
+  type NamedSum,
 } from '../../core/report/breakdown.js';
 import type { FxTable } from '../../core/price/fx.js';
 import type { MonthCell, MonthFacts } from '../../core/report/facts.js';
@@ -110,13 +113,15 @@ export async function costBreakdown(
   const fx = await stores.prices.fx(stores.db, organisation);
   const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, stores.db);
-  const [now, old, daily, dailyBefore, anomalies] = await Promise.all([
+  const [now, old, anomalies] = await Promise.all([
     groupsOf(span, groupBy),
     before === null ? null : groupsOf(before, groupBy),
-    groupsOf(span, ['day', first]),
-    before === null ? null : groupsOf(before, ['day']),
     stores.anomalies.within(organisation, question.teams, span.from, span.to),
   ]);
+  const daily =
+    now.isConverted || old?.isConverted === true
+      ? await convertedDays(groupsOf, first, span, before)
+      : await summedDays(stores, organisation, question, first, span, before, now);
   const days = daysOfSpan(span);
   const sums = ({ groups }: SpendGroups): GroupSum[] => groups.map((group) => sumOf(group, groupBy.length));
   return {
@@ -127,14 +132,11 @@ export async function costBreakdown(
     before: before === null || old === null ? null : spanOf(before, old),
     ...breakdownOf(sums(now), old === null ? null : sums(old), limit),
     days,
-    series: seriesOf(daySums(daily, true), days, MOST_SERIES),
+    series: seriesOf(daily.now, days, daily.groups),
     daysBefore:
-      before === null || dailyBefore === null
+      before === null
         ? []
-        : seriesOf(daySums(dailyBefore, false), daysOfSpan(before), 1).map(({ currency, values }) => ({
-            currency,
-            values,
-          })),
+        : seriesOf(daily.before, daysOfSpan(before), []).map(({ currency, values }) => ({ currency, values })),
     anomalies: anomalies.map(({ team, day, what, currency, observed, expected }) => ({
       team,
       day,
@@ -213,7 +215,7 @@ function firstKey(keys: readonly GroupKey[]): GroupKey {
   return first;
 }
 
-const figure = ({ cost }: SpendGroup): GroupSum['cost'] => (cost === null ? null : valueOf(cost));
+const figure = ({ cost }: Pick<SpendGroup, 'cost'>): GroupSum['cost'] => (cost === null ? null : valueOf(cost));
 
 function sumOf(group: SpendGroup, keys: number): GroupSum {
   return {
@@ -225,14 +227,52 @@ function sumOf(group: SpendGroup, keys: number): GroupSum {
   };
 }
 
-/** @param named whether the second key is the group's name */
-const daySums = ({ groups }: SpendGroups, named: boolean): DaySum[] =>
-  groups.map((group) => ({
-    day: group.group(0) ?? '',
-    name: named ? group.group(1) : null,
-    currency: group.currency,
-    cost: figure(group),
-  }));
+/** The sums of each day: of the largest groups of the time, and of all of the time before. */
+interface Daily {
+  readonly groups: readonly Omit<NamedSum, 'cost'>[];
+  readonly now: readonly DaySum[];
+  readonly before: readonly DaySum[];
+}
+
+/** Summed by the database: which groups are the largest is known from the sums of the time. */
+async function summedDays(
+  stores: Needed,
+  organisation: string,
+  question: SpendQuery,
+  key: GroupKey,
+  span: DaySpan,
+  before: DaySpan | null,
+  { groups: all, named }: SpendGroups,
+): Promise<Daily> {
+  const sums = all.map((group) => ({ name: group.group(0), currency: group.currency, cost: figure(group) }));
+  const groups = largestOf(sums, MOST_SERIES);
+  const asked = { ...question, from: before?.from ?? span.from, to: span.to, key, since: span.from, groups, named };
+  const days = (await stores.spend.days(organisation, asked, stores.db)).map((sum) => ({ ...sum, cost: figure(sum) }));
+  return { groups, now: days.filter(({ day }) => day >= span.from), before: days.filter(({ day }) => day < span.from) };
+}
+
+/** Each amount by the rate of its day: every group of every day is rounded by itself, and is read. */
+async function convertedDays(
+  groupsOf: (part: DaySpan, keys: readonly GroupKey[]) => Promise<SpendGroups>,
+  key: GroupKey,
+  span: DaySpan,
+  before: DaySpan | null,
+): Promise<Daily> {
+  const [now, old] = await Promise.all([
+    groupsOf(span, ['day', key]),
+    before === null ? null : groupsOf(before, ['day']),
+  ]);
+  const sumsOf = (days: SpendGroups | null): (NamedSum & { readonly day: string })[] =>
+    (days?.groups ?? []).map((group) => ({
+      day: group.group(0) ?? '',
+      name: group.group(1),
+      currency: group.currency,
+      cost: figure(group),
+    }));
+  const sums = sumsOf(now);
+  const groups = largestOf(sums, MOST_SERIES);
+  return { groups, now: onlyOf(sums, groups), before: onlyOf(sumsOf(old), []) };
+}
 
 const spanOf = ({ from, to }: DaySpan, { totals, unpriced, lacking }: SpendGroups): CostSpan => ({
   from,

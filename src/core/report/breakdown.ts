@@ -55,11 +55,17 @@ export interface DaySpan {
   readonly to: string;
 }
 
-export interface DaySum {
-  readonly day: string;
+/** A group in one currency. */
+export interface NamedSum {
   readonly name: string | null;
   readonly currency: string;
   readonly cost: Decimal | null;
+}
+
+export interface DaySum extends Omit<NamedSum, 'name'> {
+  readonly day: string;
+  /** Null: all groups that have no series of their own. */
+  readonly name: { readonly value: string | null } | null;
 }
 
 /**
@@ -184,28 +190,60 @@ function bySize(a: Pair, b: Pair): number {
 }
 
 /**
- * The groups that cost the most, day by day, and the rest as one.
- * @param most series of each currency, without the one of the rest
+ * The groups that cost the most, the largest first: these have series of their own.
+ * @param sums any number for each group
+ * @param most groups of each currency
  */
-export function seriesOf(sums: readonly DaySum[], days: readonly string[], most: number): BreakdownSeries[] {
-  const place = new Map(days.map((day, at) => [day, at]));
+export function largestOf(sums: readonly NamedSum[], most: number): Omit<NamedSum, 'cost'>[] {
   return [...grouped(sums, ({ currency }) => currency)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([currency, all]) => {
       const groups = [...grouped(all, ({ name }) => name)]
-        .map(([value, own]) => ({ value, own, size: own.reduce(larger, ZERO) }))
-        .sort((a, b) => compareDecimal(b.size, a.size) || ((a.value ?? '\uffff') < (b.value ?? '\uffff') ? -1 : 1));
+        .map(([name, own]) => ({ name, size: own.reduce(larger, ZERO) }))
+        .sort((a, b) => compareDecimal(b.size, a.size) || ((a.name ?? '\uffff') < (b.name ?? '\uffff') ? -1 : 1));
       // One more is told by its name: a rest of one has one.
-      const shown = groups.length <= most + 1 ? groups.length : most;
-      const others = groups.slice(shown).flatMap(({ own }) => own);
+      return groups.slice(0, groups.length <= most + 1 ? groups.length : most).map(({ name }) => ({ name, currency }));
+    });
+}
+
+/** The same with all that is of none of the groups as one. */
+export function onlyOf(
+  sums: readonly (NamedSum & { readonly day: string })[],
+  groups: readonly Omit<NamedSum, 'cost'>[],
+): DaySum[] {
+  const shown = new Set(groups.map(({ name, currency }) => JSON.stringify([name, currency])));
+  return sums.map((sum) => ({
+    ...sum,
+    name: shown.has(JSON.stringify([sum.name, sum.currency])) ? { value: sum.name } : null,
+  }));
+}
+
+/** Groups day by day in their order, and the rest as one. */
+export function seriesOf(
+  sums: readonly DaySum[],
+  days: readonly string[],
+  groups: readonly Omit<NamedSum, 'cost'>[],
+): BreakdownSeries[] {
+  const place = new Map(days.map((day, at) => [day, at]));
+  return [...grouped(sums, ({ currency }) => currency)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([currency, all]) => {
+      const own = grouped(all, ({ name }) => (name === null ? null : JSON.stringify(name.value)));
+      const others = own.get(null);
       return [
-        ...groups.slice(0, shown).map(({ value, own }) => ({ name: { value }, currency, values: byDay(own, place) })),
-        ...(others.length === 0 ? [] : [{ name: null, currency, values: byDay(others, place) }]),
+        ...groups
+          .filter((group) => group.currency === currency)
+          .map(({ name: value }) => ({
+            name: { value },
+            currency,
+            values: byDay(own.get(JSON.stringify(value)) ?? [], place),
+          })),
+        ...(others === undefined ? [] : [{ name: null, currency, values: byDay(others, place) }]),
       ];
     });
 }
 
-const larger = (sum: Decimal, { cost }: DaySum): Decimal => (cost === null ? sum : addDecimal(sum, cost));
+const larger = (sum: Decimal, { cost }: NamedSum): Decimal => (cost === null ? sum : addDecimal(sum, cost));
 
 function byDay(sums: readonly DaySum[], place: ReadonlyMap<string, number>): (string | null)[] {
   const values = new Array<Decimal | null | undefined>(place.size).fill(undefined);

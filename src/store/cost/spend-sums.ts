@@ -2,8 +2,8 @@
  * Sums per group from the sums per day, fetched as few, fat rows.
  *
  * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of
- * small rows cost more on both sides than what they say. Where no day is asked for, it sums the days first, and a row
- * holds all dimensions. Sums are exact: decimals keep the longest scale.
+ * small rows cost more on both sides than what they say. What nobody groups by it sums first: the days (then a row holds
+ * all dimensions), the teams, the dimensions. Sums are exact: decimals keep the longest scale.
  */
 import { OF_DIMENSION, type Basis, type GroupKey } from '../../core/cost/spend-query.js';
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
@@ -17,7 +17,7 @@ import type { Dimensions } from '../usage/dimensions.js';
  * Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states
  * a billed cost, and no other line has one.
  */
-const LINES: Readonly<Record<Basis, string>> = {
+export const LINES: Readonly<Record<Basis, string>> = {
   actual: `(c.actual is not null or c.unpriced_lines > c.stated_lines)`,
   accrued: `c.billed is null`,
   billed: `c.billed is not null`,
@@ -27,7 +27,7 @@ const LINES: Readonly<Record<Basis, string>> = {
 
 type DimensionKey = (typeof OF_DIMENSION)[number];
 
-const isOfDimension = (key: GroupKey): key is DimensionKey => (OF_DIMENSION as readonly string[]).includes(key);
+export const isOfDimension = (key: GroupKey): key is DimensionKey => (OF_DIMENSION as readonly string[]).includes(key);
 
 export interface SumsQuery {
   readonly from: string | null;
@@ -39,16 +39,18 @@ export interface SumsQuery {
   readonly zone: string;
   /** Only these dimensions, by their ids; null or absent: all. */
   readonly dimensions?: readonly string[] | null;
+  /** Only what is in another currency than this; absent: all. */
+  readonly notIn?: string;
 }
 
 /** What every statement over sums per day is given: `$1` to `$5`, and the zone as `$6` where it is not UTC. */
-const given = (
+export const given = (
   organisation: string,
   { from, to, teams, zone, dimensions = null }: Omit<SumsQuery, 'groupBy' | 'basis'>,
 ): unknown[] => [organisation, from, to, teams, dimensions, ...(zone === 'UTC' ? [] : [zone])];
 
 /** Lines that are asked about, of days `c`. */
-const ASKED = `c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+export const ASKED = `c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and ($5::bigint[] is null or c.dimension = any($5::bigint[]))
          and c.team not like 'shared:%'`;
 
@@ -83,6 +85,8 @@ export interface Sums {
   readonly hasUnpricedOthers: boolean;
   /** Per currency: billed amounts of which the bill does not state what is asked for, and in how many lines. */
   readonly unstated: ReadonlyMap<string, { readonly cost: Figure; readonly lines: number }>;
+  /** Those of the sums, as they are called; none where nobody groups by any of their words. */
+  readonly named: ReadonlyMap<string, Dimension>;
 }
 
 /**
@@ -123,7 +127,8 @@ export async function readSums(
   const byDay = apart || query.groupBy.includes('day') || query.groupBy.includes('month');
   const packs = await fetchPacks(db, organisation, query, byDay);
   const distinct = new Set<string>();
-  for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
+  if (query.groupBy.some(isOfDimension))
+    for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
   const known = await dimensions.byIds(db, organisation, [...distinct]);
   const namesAccounts = query.groupBy.includes('account') || query.groupBy.includes('subAccount');
   const named = namesAccounts ? await asPayersCallThem(db, organisation, known) : known;
@@ -143,7 +148,7 @@ export async function readSums(
     if (sum !== null) totals.set(currency, sum);
   }
   const hasUnpricedOthers = packs.some(({ others }) => others);
-  return { sums: adding.sorted(), totals, unpriced, hasUnpricedOthers, unstated };
+  return { sums: adding.sorted(), totals, unpriced, hasUnpricedOthers, unstated, named };
 }
 
 /** Metered usage goes by the account and the sub-account by which its payer's bills call it, as in budgets' filters. */
@@ -228,52 +233,76 @@ const LOCAL_DAYS = `(
   left join team t on t.organisation = s.organisation and t.id = s.team
   group by 1, 2, 3, 4, 5)`;
 
-function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay: boolean): Promise<Pack[]> {
-  const { basis, zone } = query;
+/** The columns that tell lines apart for a question; what nobody groups by is one for all. */
+const apartBy = (groupBy: readonly GroupKey[]): string[] => [
+  groupBy.includes('team') ? 'c.team' : `'' as team`,
+  'c.currency',
+  groupBy.includes('sharedFrom') ? 'c.shared_from' : `'' as shared_from`,
+  groupBy.some(isOfDimension) ? 'c.dimension' : '0 as dimension',
+];
+
+/** The figures of a line, and how a sum of lines has each. What is without a price is rare, and is summed only there. */
+function figuresOf(basis: Basis): { readonly name: string; readonly line: string; readonly sum: string }[] {
   // What a final bill states needs no price.
-  const [parts, lines] =
+  const [parts, some, lines] =
     basis === 'actual'
-      ? ['c.unpriced_part_ms - c.stated_part_ms', 'c.unpriced_lines > c.stated_lines']
-      : ['c.unpriced_part_ms', 'c.unpriced_lines > 0'];
+      ? [
+          'c.unpriced_part_ms - c.stated_part_ms',
+          'c.unpriced_part_ms <> c.stated_part_ms',
+          'c.unpriced_lines > c.stated_lines',
+        ]
+      : ['c.unpriced_part_ms', 'c.unpriced_part_ms <> 0', 'c.unpriced_lines > 0'];
   const open = LEFT_OPEN[basis];
-  const figures: readonly (readonly [sql: string, name: string])[] = [
-    [`c.${basis}`, 'cost'],
-    ['c.gpu_part_ms', 'parts'],
-    [parts, 'unpriced'],
-    ...(open === undefined
-      ? []
-      : ([
-          [open.cost, 'unstated'],
-          [open.lines, 'unstated_lines'],
-        ] as const)),
+  const summed = (name: string, line: string): ReturnType<typeof figuresOf>[number] => ({
+    name,
+    line,
+    sum: `sum(${line})`,
+  });
+  return [
+    summed('cost', `c.${basis}`),
+    summed('parts', 'c.gpu_part_ms'),
+    { name: 'unpriced', line: parts, sum: `sum(${parts}) filter (where ${some})` },
+    {
+      name: 'others',
+      line: `${lines} and c.unpriced_part_ms = 0`,
+      sum: `coalesce(bool_or(c.unpriced_part_ms = 0) filter (where ${lines}), false)`,
+    },
+    ...(open === undefined ? [] : [summed('unstated', open.cost), summed('unstated_lines', open.lines)]),
   ];
-  const others = `${lines} and c.unpriced_part_ms = 0`;
+}
+
+function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay: boolean): Promise<Pack[]> {
+  const { basis, zone, groupBy, notIn } = query;
   const line = byDay ? 'day' : 'dimension';
   const answered = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs,
        string_agg(coalesce(parts::text, ''), ' ') as parts, bool_or(others) as others,
        string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without, ${
-         open === undefined
+         LEFT_OPEN[basis] === undefined
            ? `null as unstated, '0' as unstated_lines`
            : `string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated, sum(unstated_lines)::text as unstated_lines`
        }`;
-  const asked = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}`;
-  const named = (sum: (sql: string) => string): string =>
-    figures.map(([sql, name]) => `${sum(sql)} as ${name}`).join(', ');
+  const params = given(organisation, query);
+  const asked = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}${notIn === undefined ? '' : ` and c.currency <> $${params.push(notIn)}`}`;
+  const keys = apartBy(groupBy);
+  const columns = [...keys, ...(byDay ? [`c.day - date '1970-01-01' as day`] : [])];
+  const figures = figuresOf(basis);
+  // By day each line is one already, unless teams or dimensions are summed.
+  const lines =
+    byDay && groupBy.includes('team') && groupBy.some(isOfDimension)
+      ? `select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, ${figures.map(({ name, line: of }) => `${of} as ${name}`).join(', ')} ${asked}`
+      : `select ${columns.join(', ')}, ${figures.map(({ name, sum }) => `${sum} as ${name}`).join(', ')} ${asked}
+         group by ${columns.map((_, at) => at + 1).join(', ')}`;
   return db.query<Pack>(
     byDay
       ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${answered}
-         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day,
-                 ${named((sql) => sql)}, ${others} as others ${asked}) l
-         group by team, currency, shared_from, dimension`
+         from (${lines}) l group by team, currency, shared_from, dimension`
       : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${answered}
-         from (select c.team, c.currency, c.shared_from, c.dimension, ${named((sql) => `sum(${sql})`)}, bool_or(${others}) as others ${asked}
-               group by c.team, c.currency, c.shared_from, c.dimension) l
-         group by team, currency, shared_from`,
-    given(organisation, query),
+         from (${lines}) l group by team, currency, shared_from`,
+    params,
   );
 }
 
-const daysOf = (zone: string): string => (zone === 'UTC' ? 'cost_day' : LOCAL_DAYS);
+export const daysOf = (zone: string): string => (zone === 'UTC' ? 'cost_day' : LOCAL_DAYS);
 
 /** What each dimension of each team cost, in its currency; shares of shared costs are left out: nobody ran them. */
 export function dimensionSums(

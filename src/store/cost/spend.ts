@@ -12,9 +12,21 @@ import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
+import type { Dimension } from '../../core/cost/rollup.js';
 import type { Dimensions } from '../usage/dimensions.js';
+import { daySums, type DayGroup, type NamedGroups } from './spend-days.js';
 import { dimensionsOf } from './spend-filters.js';
-import { readSums, setAsideSums, textOf, unbilledSums, valueOf, wholeOf, type Figure, type Sum } from './spend-sums.js';
+import {
+  readSums,
+  setAsideSums,
+  textOf,
+  unbilledSums,
+  valueOf,
+  wholeOf,
+  type Figure,
+  type Sum,
+  type SumsQuery,
+} from './spend-sums.js';
 import { unpricedUsage } from './unpriced.js';
 
 export type SpendRow = Readonly<Record<string, string | null>> & {
@@ -76,6 +88,10 @@ export interface SpendGroups extends Pick<Spend, 'totals' | 'lacking'> {
   readonly groups: readonly SpendGroup[];
   /** GPU part-milliseconds without a price. */
   readonly unpriced: bigint;
+  /** Whether amounts were converted, or could not be. */
+  readonly isConverted: boolean;
+  /** The dimensions of the groups by their ids, as they are called; none where nobody groups by any of their words. */
+  readonly named: ReadonlyMap<string, Dimension>;
 }
 
 /** A sum, converted. */
@@ -85,6 +101,9 @@ interface Answer extends Grouped {
   unpriced: Figure | null;
   unstated: Decimal | null;
 }
+
+/** Each day's question: of which groups. */
+export type DaysQuestion = Omit<SpendQuery, 'groupBy' | 'currency'> & NamedGroups;
 
 const NONE = '0.000000';
 
@@ -107,32 +126,69 @@ export class SpendStore {
   async groups(organisation: string, question: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<SpendGroups> {
     const { currency: wanted, basis } = question;
     const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
-    const {
-      sums,
-      totals: stated,
-      unpriced,
-      hasUnpricedOthers,
-      unstated,
-    } = await readSums(db, this.dimensions, organisation, query, wanted !== null);
+    const byDay = wanted !== null && query.groupBy.includes('day');
+    const read = await readSums(db, this.dimensions, organisation, query, byDay);
+    const { unpriced, named } = read;
     const lacking = {
-      unstated: [...unstated]
+      unstated: [...read.unstated]
         .map(([currency, { cost, lines }]) => ({ currency, cost: textOf(cost), lines }))
         .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
       setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
-      unpriced: hasUnpricedOthers && !BILLS.has(basis) ? await unpricedUsage(db, organisation, query) : [],
+      unpriced: read.hasUnpricedOthers && !BILLS.has(basis) ? await unpricedUsage(db, organisation, query) : [],
     };
     if (wanted === null) {
-      const totals = [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) }));
-      return { groups: sums, totals, unpriced, lacking: { ...lacking, unconverted: [] } };
+      const totals = [...read.totals].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency);
+      return {
+        groups: read.sums,
+        totals,
+        unpriced,
+        named,
+        isConverted: false,
+        lacking: { ...lacking, unconverted: [] },
+      };
     }
+    const isConverted = read.sums.some(({ currency }) => currency !== wanted);
+    const sums =
+      byDay || !isConverted ? read.sums : await this.otherwiseByDay(db, organisation, query, wanted, read.sums);
     const groups = convertedSums(sums, query.groupBy, wanted, fx);
     const sumsOf = new Map<string, Decimal>();
     for (const { currency, cost } of groups)
       if (cost !== null) sumsOf.set(currency, addDecimal(sumsOf.get(currency) ?? ZERO, cost));
-    const totals = [...sumsOf].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) }));
-    const unconverted = totals.filter(({ currency }) => currency !== wanted).sort(byCurrency);
-    return { groups, totals, unpriced, lacking: { ...lacking, unconverted } };
+    const totals = [...sumsOf].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })).sort(byCurrency);
+    const unconverted = totals.filter(({ currency }) => currency !== wanted);
+    return { groups, totals, unpriced, named, isConverted, lacking: { ...lacking, unconverted } };
+  }
+
+  /** The sums with those of other currencies than the wanted one by day: each is converted by the rate of its own. */
+  private async otherwiseByDay(
+    db: Queryable,
+    organisation: string,
+    query: SumsQuery,
+    wanted: string,
+    sums: readonly Sum[],
+  ): Promise<Sum[]> {
+    const others = await readSums(db, this.dimensions, organisation, { ...query, notIn: wanted }, true);
+    const all = [...sums.filter(({ currency }) => currency === wanted), ...others.sums];
+    return all.sort((a, b) => {
+      for (let place = 0; place <= query.groupBy.length; place++) {
+        const [left, right] =
+          place < query.groupBy.length ? [a.group(place), b.group(place)] : [a.currency, b.currency];
+        if (left !== right) return left === null ? 1 : right === null || left < right ? -1 : 1;
+      }
+      return 0;
+    });
+  }
+
+  /**
+   * What each day cost of the groups that are named, and of all others as one: summed by the database, as nobody asks
+   * for the others one by one. Nothing is converted.
+   */
+  async days(organisation: string, question: DaysQuestion, db: Queryable = this.db): Promise<DayGroup[]> {
+    return daySums(db, organisation, {
+      ...question,
+      dimensions: await dimensionsOf(db, organisation, question.filters),
+    });
   }
 }
 
