@@ -1,27 +1,35 @@
 /**
- * One embedded PostgreSQL with the product's own settings (fsync on) in a temporary folder, for a benchmark's duration.
+ * One embedded PostgreSQL with the product's own settings (fsync on) for a benchmark's duration: in a temporary folder,
+ * in one that is kept, or in one that was kept before.
  */
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startEmbedded } from '../../dist/src/store/embedded/embedded.js';
 import { compose } from '../../dist/src/app.module.js';
 import { wallClock } from '../../dist/src/clock.js';
 
-export async function withBursar(use) {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'bursar-bench-'));
+/**
+ * @param keep an empty folder that stays, loaded; @param data a folder that was loaded before
+ */
+export async function withBursar(use, { keep, data } = {}) {
+  const dataDir = data ?? keep ?? (await mkdtemp(path.join(tmpdir(), 'bursar-bench-')));
+  if (keep !== undefined) {
+    await mkdir(keep, { recursive: true });
+    if ((await readdir(keep)).length > 0) throw new Error(`${keep} is not empty: --data asks what lies there`);
+  }
   const server = await startEmbedded({ dataDir, log: () => undefined });
   try {
     const bursar = await compose(server.url, wallClock);
     try {
-      return await use(bursar, dataDir);
+      return await use(bursar, dataDir, server.url);
     } finally {
       await bursar.close();
     }
   } finally {
     await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    if (keep === undefined && data === undefined) await rm(dataDir, { recursive: true, force: true });
   }
 }
 
