@@ -3,7 +3,10 @@
  * and the line is done.
  */
 import { describe, expect, it } from 'vitest';
-import type { AllocationRule } from '../../src/core/cost/allocation.js';
+import { UNALLOCATED, type AllocationRule } from '../../src/core/cost/allocation.js';
+import { candidateName, ruleCandidates } from '../../src/core/cost/rule-candidates.js';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { formatDecimal } from '../../src/core/decimal.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { previewRules, type RulePreview } from '../../src/store/cost/preview.js';
 import { setFx, setPeak } from '../../src/application/price/set-rates.js';
@@ -255,6 +258,41 @@ describe('a preview over peaks, credits and a team of another currency', async (
       expect(side(preview, 'before')).toEqual(rounded(await w.costs()));
       await w.hold(rules);
       expect(side(preview, 'after')).toEqual(rounded(await w.costs()));
+    }
+  });
+});
+
+describe('what rules could match', () => {
+  it('is worth what a rule for it would take', async () => {
+    const bursar = await testBursar({ now: MONDAY + 10 * DAY });
+    await bursar.setPrices([instancePrice('98.32')]);
+    await bursar.take([
+      // What is charged by GPU time alone: shares of anything else are estimates.
+      ...usage().flatMap((one) =>
+        one.namespace === 'green' ? [] : [{ ...one, storageMib: null, networkBytes: null }],
+      ),
+      metered('long', { namespace: 'x'.repeat(501), tags: { cost: 'even', empty: '' }, resource: null }),
+    ]);
+    await bursar.take([billed('b1', '700.125', { account: 'a2', namespace: 'red' })], { source: 'bills' });
+    const { db, stores, runner } = bursar;
+    await runner.drain();
+    const organisation = 'default';
+    const span = { from: '2026-01-01', to: '2027-01-01' };
+    const question = { ...parseSpendQuery({ teams: [UNALLOCATED] }), ...span };
+    const costs = await stores.resourceCosts.costs(db, organisation, question, candidateName);
+    const candidates = ruleCandidates(costs, 100);
+    expect(candidates.map(({ match }) => match)).toEqual(
+      expect.arrayContaining([{ namespace: 'red' }, { tag: { key: 'cost', value: 'odd' } }, { account: 'a2' }]),
+    );
+    expect(candidates.filter(({ match }) => match.namespace?.startsWith('x') ?? match.tag?.key === 'empty')).toEqual(
+      [],
+    );
+    for (const { match, cost } of candidates) {
+      const { teams } = await previewRules(stores, organisation, [{ match, team: 'taker' }]);
+      const taken = teams.find(({ team }) => team === 'taker');
+      expect([match, cost === null]).toEqual([match, (taken?.after ?? null) === null]);
+      // Every name's share of a sum is rounded by itself.
+      expect(Number(cost === null ? 0 : formatDecimal(cost))).toBeCloseTo(Number(taken?.after ?? 0), 6);
     }
   });
 });

@@ -66,7 +66,7 @@ export interface TeamAmount {
 
 const TEXT_FIELDS = ['provider', 'account', 'subAccount', 'namespace', 'resource', 'service', 'sku'] as const;
 const TAG_FIELDS = ['tag', 'label'] as const;
-const MOST_PATTERN_LENGTH = 500;
+export const MOST_PATTERN_LENGTH = 500;
 const MOST_RULES = 10_000;
 const MOST_REMEMBERED = 200_000;
 export const NOBODY: Assignment = { kind: 'team', team: UNALLOCATED, rule: null };

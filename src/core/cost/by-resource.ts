@@ -1,7 +1,7 @@
 /**
  * What each resource cost, of sums that keep no resource: a sum goes to the resources of its records by their GPU time
  * (or by what they bill, where a bill names no GPU time), by largest remainder. The parts add up to the sum; what no
- * record names a resource for is told as of none.
+ * record names a resource for is told as of none. The same for any other name that a record has.
  */
 import { addDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { splitByLargestRemainder } from '../money.js';
@@ -36,7 +36,11 @@ interface Weight {
 export class ResourceWeights {
   private readonly cells = new Map<string, Map<string | null, Weight>>();
 
-  constructor(private readonly span: Interval) {}
+  /** @param nameOf what the sums are divided by; null: a record without one */
+  constructor(
+    private readonly span: Interval,
+    private readonly nameOf: (record: UsageRecord) => string | null = ({ resource }) => resource,
+  ) {}
 
   add(team: string, dimension: string, record: UsageRecord): void {
     const ms = clippedMs(record, this.span);
@@ -44,10 +48,11 @@ export class ResourceWeights {
     const key = keyOf(team, dimension);
     let cell = this.cells.get(key);
     if (cell === undefined) this.cells.set(key, (cell = new Map()));
-    const weight = cell.get(record.resource) ?? { parts: 0n, billed: ZERO };
+    const name = this.nameOf(record);
+    const weight = cell.get(name) ?? { parts: 0n, billed: ZERO };
     weight.parts += BigInt(Math.round((record.gpuParts ?? 0) * ms));
     if (record.charge !== null) weight.billed = addDecimal(weight.billed, record.charge.billed);
-    cell.set(record.resource, weight);
+    cell.set(name, weight);
   }
 
   weightsOf(team: string, dimension: string): ReadonlyMap<string | null, Weight> {

@@ -9,6 +9,7 @@ import { parseDecimal } from '../../core/decimal.js';
 import { invalid } from '../../core/errors.js';
 import type { DaySpan } from '../../core/report/breakdown.js';
 import { formatInstant, parseDay, startOfLocalDay, type Interval } from '../../core/time.js';
+import type { UsageRecord } from '../../core/usage.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
@@ -29,8 +30,16 @@ export class ResourceCostStore {
     private readonly dimensions: Dimensions,
   ) {}
 
-  /** @throws Failure invalid where more records lie in the time than can be read for an answer */
-  async costs(db: Queryable, organisation: string, question: SpendQuery & DaySpan): Promise<ResourceCost[]> {
+  /**
+   * @param nameOf another name of a record that costs are divided by; its resource where absent
+   * @throws Failure invalid where more records lie in the time than can be read for an answer
+   */
+  async costs(
+    db: Queryable,
+    organisation: string,
+    question: SpendQuery & DaySpan,
+    nameOf?: (record: UsageRecord) => string,
+  ): Promise<ResourceCost[]> {
     const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
     const rows = await dimensionSums(db, organisation, query);
     const sums = rows.map(
@@ -40,16 +49,16 @@ export class ResourceCostStore {
       start: startOfLocalDay(question.zone, parseDay(question.from) ?? 0),
       end: startOfLocalDay(question.zone, parseDay(question.to) ?? 0),
     };
-    return costsByResource(sums, await this.weights(db, organisation, sums, span));
+    return costsByResource(sums, await this.weights(db, organisation, sums, new ResourceWeights(span, nameOf), span));
   }
 
   private async weights(
     db: Queryable,
     organisation: string,
     sums: readonly ResourceSum[],
+    weights: ResourceWeights,
     span: Interval,
   ): Promise<ResourceWeights> {
-    const weights = new ResourceWeights(span);
     const ids = [...new Set(sums.map(({ dimension }) => dimension))];
     const idOf = new Map(
       [...(await this.dimensions.byIds(db, organisation, ids))].map(([id, one]) => [dimensionKey(one), id]),

@@ -310,8 +310,12 @@ export interface SavingDetail extends Saving {
 }
 
 /** JSON Schema, as far as parameters of policies use it. */
+type SchemaType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null';
 export interface Schema {
-  readonly type?: 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null';
+  readonly type?: SchemaType | readonly SchemaType[];
+  readonly format?: string;
+  readonly const?: unknown;
+  readonly additionalProperties?: boolean | Schema;
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly string[];

@@ -3,6 +3,7 @@
  * whether the values fit, the server says. It never drops a value that it cannot show: that is edited as JSON.
  */
 import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Schema } from './answers.js';
 import { Described, named, Named } from './described.js';
 import { within } from './format.js';
@@ -14,6 +15,8 @@ interface Props {
   readonly schema: Schema;
   readonly value: unknown;
   readonly onSet: (value: unknown) => void;
+  /** Whether it may be left out: a group of which nothing is set is folded then. */
+  readonly isOptional?: boolean;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -22,6 +25,11 @@ const isValues = (value: unknown): value is Values =>
 
 /** The schema itself, or the one that is not null; whether nothing is a value too. */
 function plain(schema: Schema): { readonly schema: Schema; readonly takesNull: boolean } {
+  if (Array.isArray(schema.type)) {
+    const types = schema.type as readonly Schema['type'][];
+    const type = types.find((one) => one !== 'null');
+    return { schema: { ...schema, ...(type === undefined ? {} : { type }) }, takesNull: types.includes('null') };
+  }
   const others = schema.anyOf?.filter(({ type }) => type !== 'null');
   const only = others?.length === 1 ? others[0] : undefined;
   return only === undefined
@@ -69,12 +77,15 @@ export function Parameter(props: Props): JSX.Element {
   const given = { ...props, schema };
   if (schema.type === 'boolean') return <YesNo {...given} />;
   if (schema.enum !== undefined) return <Choice {...given} />;
+  if (schema.anyOf !== undefined && choicesOf(schema).length > 1) return <Variant {...given} />;
   if (schema.type === 'number' || schema.type === 'integer') return <Numeric {...given} />;
-  if (schema.type === 'string') return <Words {...given} />;
+  if (schema.type === 'string') return schema.format === 'date-time' ? <Time {...given} /> : <Words {...given} />;
   if (schema.type === 'object' && schema.properties !== undefined) return <Group {...given} />;
+  if (schema.type === 'object' && typeof schema.additionalProperties === 'object') return <Entries {...given} />;
   if (schema.type === 'array' && schema.items?.enum !== undefined) return <Several {...given} />;
   if (schema.type === 'array' && schema.items?.type === 'string') return <Lines {...given} />;
-  if (schema.type === 'array' && schema.items?.type === 'object') return <Rows {...given} />;
+  if (schema.type === 'array' && (schema.items?.type === 'object' || schema.items?.anyOf !== undefined))
+    return <Rows {...given} />;
   return <AsJson {...given} />;
 }
 
@@ -144,6 +155,7 @@ function Words({ name, schema, value, onSet }: Props): JSX.Element {
         <input
           {...ids}
           type="text"
+          list={knownOf(name)}
           value={value === undefined || value === null ? '' : String(value)}
           onInput={({ currentTarget: { value: text } }) => onSet(text === '' ? undefined : text)}
         />
@@ -196,7 +208,23 @@ function Lines({ name, schema, value, onSet }: Props): JSX.Element {
 }
 
 /** The fields of an object. A field that is unset is left out. */
-function Group({ name, schema, value, onSet }: Props): JSX.Element {
+function Group({ name, schema, value, onSet, isOptional }: Props): JSX.Element {
+  // Open from the start where something is set, and as people leave it after that.
+  const [isFolded] = useState(isOptional === true && Object.keys(isValues(value) ? value : {}).length === 0);
+  if (isFolded)
+    return (
+      <details class="group">
+        <summary>
+          <Named name={name} />
+        </summary>
+        {schema.description === undefined ? null : (
+          <span class="note">
+            <Described text={schema.description} />
+          </span>
+        )}
+        <Fields schema={schema} value={value} onSet={onSet} />
+      </details>
+    );
   return (
     <fieldset class="group">
       <legend>
@@ -221,9 +249,18 @@ export function Fields({ schema, value, onSet }: Omit<Props, 'name'>): JSX.Eleme
   };
   return (
     <>
-      {Object.entries(schema.properties ?? {}).map(([field, of]) => (
-        <Parameter key={field} name={field} schema={of} value={values[field]} onSet={(next) => set(field, next)} />
-      ))}
+      {Object.entries(schema.properties ?? {}).map(([field, of]) =>
+        of.const !== undefined ? null : (
+          <Parameter
+            key={field}
+            name={field}
+            schema={of}
+            value={values[field]}
+            onSet={(next) => set(field, next)}
+            isOptional={schema.required?.includes(field) !== true}
+          />
+        ),
+      )}
     </>
   );
 }
@@ -246,7 +283,7 @@ function Rows({ name, schema, value, onSet }: Props): JSX.Element {
           <legend>
             <Named name={name} /> {at + 1}
           </legend>
-          <Fields
+          <Inner
             schema={schema.items ?? {}}
             value={row}
             onSet={(next) => put(rows.map((other, n) => (n === at ? (next ?? {}) : other)))}
@@ -262,6 +299,172 @@ function Rows({ name, schema, value, onSet }: Props): JSX.Element {
     </fieldset>
   );
 }
+
+/** An item of a list: its fields, or the choice between kinds of it. */
+export const Inner = (props: Omit<Props, 'name'>): JSX.Element =>
+  props.schema.anyOf === undefined ? <Fields {...props} /> : <Kinds {...props} name={say('form.kind')} />;
+
+/** Values by a name that people give: one name a row. */
+function Entries({ name, schema, value, onSet }: Props): JSX.Element {
+  const of = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
+  // Names that are half written may be the same for a moment: none is lost of that.
+  const [rows, setRows] = useState<readonly (readonly [string, unknown])[]>(
+    Object.entries(isValues(value) ? value : {}),
+  );
+  const put = (next: readonly (readonly [string, unknown])[]): void => {
+    setRows(next);
+    const named = next.filter(([key, inner]) => key !== '' && inner !== undefined);
+    onSet(named.length === 0 ? undefined : Object.fromEntries(named));
+  };
+  const change = (at: number, row: readonly [string, unknown]): void =>
+    put(rows.map((other, n) => (n === at ? row : other)));
+  return (
+    <fieldset class="group">
+      <legend>
+        <Named name={name} />
+      </legend>
+      <span class="note">{noteOf(schema)}</span>
+      {rows.map(([key, inner], at) => (
+        <fieldset key={at} class="group row">
+          <legend>
+            <Named name={name} /> {at + 1}
+          </legend>
+          <Field label={say('form.name')}>
+            {(ids) => (
+              <input
+                {...ids}
+                type="text"
+                list={knownOf(name)}
+                value={key}
+                onInput={({ currentTarget }) => change(at, [currentTarget.value, inner])}
+              />
+            )}
+          </Field>
+          <Parameter name={say('form.value')} schema={of} value={inner} onSet={(next) => change(at, [key, next])} />
+          <button type="button" class="quiet" onClick={() => put(rows.filter((_, n) => n !== at))}>
+            {say('form.remove', { name: within(named(name)), n: at + 1 })}
+          </button>
+        </fieldset>
+      ))}
+      <button type="button" onClick={() => put([...rows, ['', of.type === 'object' ? {} : undefined]])}>
+        {say('form.add', { name: within(named(name)) })}
+      </button>
+    </fieldset>
+  );
+}
+
+interface Kind {
+  readonly name: string;
+  /** What is set when it is chosen. */
+  readonly first: unknown;
+  /** Null: the value itself is all there is. */
+  readonly schema: Schema | null;
+}
+
+/** The kinds of value that a schema lets one choose between: each word of an enumeration, and each kind of object. */
+function choicesOf({ anyOf = [] }: Schema): Kind[] {
+  const common = new Set(
+    Object.keys(anyOf[0]?.properties ?? {}).filter((field) => anyOf.every(({ properties }) => properties?.[field])),
+  );
+  return anyOf.flatMap((one): Kind[] => {
+    if (one.type === 'null') return [];
+    if (one.enum !== undefined) return one.enum.map((word) => ({ name: word, first: word, schema: null }));
+    const fixed = Object.entries(one.properties ?? {}).filter(([, { const: only }]) => only !== undefined);
+    const own = Object.keys(one.properties ?? {}).filter((field) => !common.has(field));
+    const name = fixed[0] === undefined ? own.join(', ') : String(fixed[0][1].const);
+    return one.properties === undefined
+      ? []
+      : [{ name, first: Object.fromEntries(fixed.map(([field, of]) => [field, of.const])), schema: one }];
+  });
+}
+
+/** Which of the kinds a value is; -1: none of them. */
+const kindOf = (kinds: readonly Kind[], value: unknown): number =>
+  kinds.findIndex(({ first, schema }) =>
+    schema === null
+      ? first === value
+      : isValues(value) &&
+        Object.entries(isValues(first) ? first : {}).every(([field, fixed]) => value[field] === fixed) &&
+        Object.keys(value).every((field) => schema.properties?.[field] !== undefined),
+  );
+
+function Variant(props: Props): JSX.Element {
+  return (
+    <fieldset class="group">
+      <legend>
+        <Named name={props.name} />
+      </legend>
+      <span class="note">{noteOf(props.schema)}</span>
+      <Kinds {...props} name={say('form.kind')} />
+    </fieldset>
+  );
+}
+
+/** A choice between kinds of a value, and the fields of the one that is chosen. */
+function Kinds({ name, schema, value, onSet }: Props): JSX.Element {
+  const kinds = choicesOf(schema);
+  const [chosen, setChosen] = useState(() => kindOf(kinds, value ?? schema.default));
+  const pick = (at: number): void => {
+    setChosen(at);
+    const kind = kinds[at];
+    const fits = isValues(value) && isValues(kind?.first) ? kept(value, kind.schema) : {};
+    onSet(kind === undefined ? undefined : kind.schema === null ? kind.first : { ...fits, ...(kind.first as Values) });
+  };
+  const of = kinds[chosen]?.schema ?? null;
+  return (
+    <>
+      <Field label={name}>
+        {(ids) => (
+          <select {...ids} value={String(chosen)} onChange={({ currentTarget }) => pick(Number(currentTarget.value))}>
+            {chosen === -1 ? <option value="-1">–</option> : null}
+            {kinds.map((kind, at) => (
+              <option key={kind.name} value={String(at)}>
+                {named(kind.name)}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {of === null ? null : <Fields schema={of} value={value} onSet={onSet} />}
+    </>
+  );
+}
+
+/** Of a value, what another kind has too. */
+const kept = (value: Values, schema: Schema | null): Values =>
+  Object.fromEntries(Object.entries(value).filter(([field]) => schema?.properties?.[field] !== undefined));
+
+/** An instant, in the clock of whoever writes it. */
+function Time({ name, schema, value, onSet }: Props): JSX.Element {
+  const at = typeof value === 'string' ? new Date(value) : null;
+  const local = at === null ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  return (
+    <Field label={<Named name={name} />} note={noteOf(schema, say('form.clock'))}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="datetime-local"
+          value={local}
+          onInput={({ currentTarget: { value: text } }) =>
+            onSet(text === '' ? undefined : new Date(text).toISOString())
+          }
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Lists of values that are known, by the names of fields that take one of them; the page that shows a form draws them. */
+export const KNOWN = ['team', 'zone'] as const;
+const KNOWN_BY: Readonly<Record<string, (typeof KNOWN)[number]>> = {
+  team: 'team',
+  teams: 'team',
+  parent: 'team',
+  shares: 'team',
+  zone: 'zone',
+};
+const knownOf = (name: string): string | undefined =>
+  KNOWN_BY[name] === undefined ? undefined : `known-${KNOWN_BY[name]}`;
 
 function AsJson({ name, schema, value, onSet }: Props): JSX.Element {
   const read = (text: string): void => {

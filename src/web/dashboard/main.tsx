@@ -27,6 +27,7 @@ import { Reports } from './pages/reports.js';
 import { Reservations } from './pages/reservations.js';
 import { SavingPage, Savings } from './pages/savings.js';
 import { Sessions } from './pages/sessions.js';
+import { SettingPage, Settings } from './pages/settings.js';
 import { SignIn, SignOut } from './pages/sign-in.js';
 import { Team, Teams } from './pages/teams.js';
 import { choose, NAMES } from './reader.js';
@@ -58,6 +59,7 @@ const PAGES: Readonly<Record<PageName, { readonly name: PageText; readonly draw:
   reports: { name: 'page.reports', draw: () => <Reports /> },
   reconciliation: { name: 'page.reconciliation', draw: () => <Reconciliation /> },
   audit: { name: 'page.audit', draw: () => <Audit /> },
+  settings: { name: 'page.settings', draw: (id) => (id === null ? <Settings /> : <SettingPage key={id} id={id} />) },
   sessions: { name: 'page.sessions', draw: () => <Sessions /> },
 };
 

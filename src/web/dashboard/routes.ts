@@ -25,6 +25,7 @@ export const ROUTES = {
   reports: false,
   reconciliation: false,
   audit: false,
+  settings: true,
   sessions: false,
   'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;

@@ -4,11 +4,16 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import type { AllocationRule } from '../../core/cost/allocation.js';
+import { spanAsked } from '../../application/cost/breakdown.js';
+import { UNALLOCATED, type AllocationRule } from '../../core/cost/allocation.js';
+import { candidateName, ruleCandidates } from '../../core/cost/rule-candidates.js';
+import { parseSpendQuery } from '../../core/cost/spend-query.js';
+import { formatDecimal } from '../../core/decimal.js';
 import { conflict } from '../../core/errors.js';
+import { gpuHoursText } from '../../core/report/spend.js';
 import { previewRules, type RulePreview } from '../../store/cost/preview.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
-import { Endpoint, JsonBody } from '../endpoint.js';
+import { Endpoint, JsonBody, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { teamId } from './teams.js';
@@ -69,6 +74,28 @@ const previewSchema = z
   })
   .meta({ id: 'RulePreview' });
 
+const candidatesQuery = z.strictObject({
+  from: z.string().max(40).optional().describe('Inclusive day (UTC); absent: thirty days until the end of the data'),
+  to: z.string().max(40).optional().describe('Exclusive day'),
+  limit: z.coerce.number().int().min(1).max(200).default(20).describe('Values of each field'),
+});
+const candidatesSchema = z
+  .strictObject({
+    from: z.string(),
+    to: z.string(),
+    rows: z
+      .array(
+        z.strictObject({
+          match: match.describe('What a rule would match by: a field or tag, and its value as it stands'),
+          currency: z.string(),
+          cost: z.string().nullable().describe('Decimal string; null where nothing of it has a price'),
+          gpuHours: z.string().nullable(),
+        }),
+      )
+      .describe('By field, those first that cost the most. A record is in every field that it knows: do not add them'),
+  })
+  .meta({ id: 'RuleCandidates' });
+
 type RuleChange = z.infer<typeof bodySchema>;
 interface StoredRules {
   readonly version: number;
@@ -86,6 +113,34 @@ export class RulesController {
       principal.organisation,
     );
     return { version, rules };
+  }
+
+  @Endpoint('GET /v1/rules/candidates', {
+    summary: 'List what rules could match in the costs that none takes',
+    description: 'Reads the records of the time again.',
+    access: 'read',
+    allTeams: true,
+    answer: candidatesSchema,
+  })
+  async candidates(
+    @Calling() { principal }: Caller,
+    @QueryInput(candidatesQuery) { limit, ...days }: z.infer<typeof candidatesQuery>,
+  ): Promise<z.infer<typeof candidatesSchema>> {
+    const { stores, clock } = this.parts;
+    const { organisation } = principal;
+    const question = parseSpendQuery({ ...days, teams: [UNALLOCATED] });
+    const { db } = await stores.reading.current();
+    const when = await spanAsked({ ...stores, db }, organisation, question, '30', clock.now());
+    const costs = await stores.resourceCosts.costs(db, organisation, { ...question, ...when }, candidateName);
+    return {
+      ...when,
+      rows: ruleCandidates(costs, limit).map(({ match: what, currency, cost, parts }) => ({
+        match: what,
+        currency,
+        cost: cost === null ? null : formatDecimal(cost),
+        gpuHours: parts === null ? null : gpuHoursText(parts),
+      })),
+    };
   }
 
   @Endpoint('PUT /v1/rules', {

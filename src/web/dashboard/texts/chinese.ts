@@ -6,6 +6,7 @@
  */
 import type { ENGLISH } from './english.js';
 import { PAGES_CHINESE } from './pages-chinese.js';
+import { SETTINGS_CHINESE } from './settings-chinese.js';
 
 export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   // The frame, and what many pages share.
@@ -1031,4 +1032,5 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'health.network-latency': '网络延迟高',
   'health.low-utilisation': '低利用',
   ...PAGES_CHINESE,
+  ...SETTINGS_CHINESE,
 };

@@ -6,6 +6,7 @@
  * like `state.open` are codes of the API.
  */
 import { PAGES_ENGLISH } from './pages-english.js';
+import { SETTINGS_ENGLISH } from './settings-english.js';
 
 export const ENGLISH = {
   // The frame, and what many pages share.
@@ -1051,4 +1052,5 @@ export const ENGLISH = {
   'health.network-latency': 'slow network',
   'health.low-utilisation': 'little used',
   ...PAGES_ENGLISH,
+  ...SETTINGS_ENGLISH,
 } as const;

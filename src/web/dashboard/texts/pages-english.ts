@@ -49,7 +49,7 @@ export const PAGES_ENGLISH = {
   'reports.sent': 'When and to whom reports are sent',
   'reports.schedule':
     'A team’s report is made by itself three days after its month has ended, and is sent once. Late usage and bills change a month: one that is made again replaces the old one and disturbs nobody.',
-  'reports.routes': 'By the routes of alerts, of the kind monthly digest: <a>the API sets them</a>.',
+  'reports.routes': 'By the routes of alerts, of the kind monthly digest: <a>set them</a>.',
   'reports.default-routes':
     'No routes are set: every connected channel gets it, or the log where there is none. <a>The API sets them</a>.',
   'reports.recipients': 'Recipients',

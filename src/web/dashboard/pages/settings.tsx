@@ -1,0 +1,109 @@
+/** What can be set: an index by task, and a page for each setting. */
+import type { JSX } from 'preact';
+import type { Page as List, Team } from '../answers.js';
+import { get, refusal, send } from '../api.js';
+import { KNOWN } from '../form.js';
+import { say } from '../language.js';
+import { useLoaded, useTask } from '../loading.js';
+import { link } from '../router.js';
+import { Keys } from '../settings/keys.js';
+import { Mutes } from '../settings/mutes.js';
+import { Rules } from '../settings/rules.js';
+import { SectionPage } from '../settings/section.js';
+import { isSection, SECTIONS, type SectionName } from '../settings/sections.js';
+import { KillSwitch } from '../settings/stop.js';
+import { Act, Card, Empty, Page, Problems, Said } from '../ui.js';
+
+/** Settings with a page of their own making. */
+const OWN = { rules: Rules, mutes: Mutes, keys: Keys, stop: KillSwitch } as const;
+type Name = SectionName | keyof typeof OWN;
+const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, name);
+
+/** In the order of the index, by what people come for. */
+const GROUPS: Readonly<Record<'money' | 'people' | 'notices' | 'safety', readonly Name[]>> = {
+  money: ['budgets', 'rules', 'peak', 'credits'],
+  people: ['teams', 'keys', 'roles'],
+  notices: ['routes', 'mutes'],
+  safety: ['stop', 'limits', 'admission', 'retention'],
+};
+
+export function Settings(): JSX.Element {
+  return (
+    <Page title={say('page.settings')} lead={say('settings.lead')}>
+      <div class="cards">
+        {(Object.keys(GROUPS) as (keyof typeof GROUPS)[]).map((group) => (
+          <Card key={group} title={say(`settings.group-${group}`)}>
+            <ul class="plain">
+              {GROUPS[group].map((name) => (
+                <li key={name}>
+                  <a href={link('settings', name)}>{say(`settings.${name}`)}</a>
+                  <div class="note">{say(`settings.${name}-note`)}</div>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        ))}
+      </div>
+    </Page>
+  );
+}
+
+export function SettingPage({ id }: { readonly id: string }): JSX.Element {
+  if (!isSection(id) && !isOwn(id))
+    return (
+      <Page title={say('page.settings')}>
+        <Empty>
+          {say('settings.no-such')} <a href={link('settings')}>{say('page.settings')}</a>
+        </Empty>
+      </Page>
+    );
+  const Own = isOwn(id) ? OWN[id] : null;
+  return (
+    <Page
+      title={say(`settings.${id}`)}
+      lead={say(`settings.${id}-note`)}
+      actions={<a href={link('settings')}>{say('settings.all')}</a>}
+    >
+      <Known />
+      {Own === null ? <SectionPage key={id} name={id as keyof typeof SECTIONS} /> : <Own />}
+      {id === 'routes' ? <TestMessage /> : null}
+    </Page>
+  );
+}
+
+/** Teams and time zones that the fields of forms propose. */
+function Known(): JSX.Element {
+  const { data } = useLoaded('known teams', (halt) => get<List<Team>>('/v1/teams', { limit: 1000 }, halt));
+  const values: Readonly<Record<(typeof KNOWN)[number], readonly string[]>> = {
+    team: data?.items.map(({ id }) => id) ?? [],
+    zone: Intl.supportedValuesOf('timeZone'),
+  };
+  return (
+    <>
+      {KNOWN.map((name) => (
+        <datalist key={name} id={`known-${name}`}>
+          {values[name].map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
+      ))}
+    </>
+  );
+}
+
+function TestMessage(): JSX.Element {
+  const { isBusy, trouble, said, run } = useTask(async () => {
+    await send('POST', '/v1/alerts/test');
+    return say('settings.test-sent');
+  });
+  return (
+    <Card title={say('settings.test')}>
+      <p>{say('settings.test-note')}</p>
+      <Act refused={refusal('admin', true)} isBusy={isBusy} onAct={run}>
+        {say('settings.test-do')}
+      </Act>
+      <Problems trouble={trouble} />
+      <Said>{said}</Said>
+    </Card>
+  );
+}

@@ -1,0 +1,75 @@
+/** What is muted, muting for a while, and lifting a mute. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { list, refusal, send } from '../api.js';
+import { Fields, tidy } from '../form.js';
+import { code } from '../format.js';
+import { say } from '../language.js';
+import { useLoaded, useTask } from '../loading.js';
+import { Table, type Column } from '../table.js';
+import { Act, Card, Empty, Instant, Problems, Show } from '../ui.js';
+import { schemaNamed } from './schemas.js';
+import type { Mute } from './answers.js';
+
+type Values = Readonly<Record<string, unknown>>;
+
+const columns = (lift: (one: Mute) => JSX.Element): readonly Column<Mute>[] => [
+  { name: say('column.team'), text: ({ team }) => team ?? say('all') },
+  { name: say('settings.kind'), text: ({ kind }) => (kind === null ? say('all') : code('alert', kind)) },
+  { name: say('settings.until'), text: ({ until }) => until, cell: ({ until }) => <Instant at={until} /> },
+  { name: say('settings.reason'), text: ({ reason }) => reason },
+  { name: say('column.by'), text: ({ by }) => by },
+  { name: say('settings.change-it'), text: () => '', cell: lift },
+];
+
+export function Mutes(): JSX.Element {
+  const loaded = useLoaded('settings mutes', async (halt) => ({
+    ...(await list<Mute>('/v1/alert-mutes', {}, halt)),
+    schema: await schemaNamed('MuteRequest'),
+  }));
+  const [values, setValues] = useState<Values>({});
+  const mute = useTask(async () => {
+    await send('POST', '/v1/alert-mutes', tidy(values));
+    setValues({});
+    loaded.again();
+  });
+  const lift = useTask(async (id: string) => {
+    await send('DELETE', `/v1/alert-mutes/${id}`);
+    loaded.again();
+  });
+  const refused = refusal('configure');
+  const liftOf = ({ id }: Mute): JSX.Element => (
+    <Act refused={refused} isBusy={lift.isBusy} onAct={() => lift.run(id)}>
+      {say('settings.unmute')}
+    </Act>
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ items, schema }) => (
+        <>
+          {items.length === 0 ? (
+            <Empty>{say('settings.no-mutes')}</Empty>
+          ) : (
+            <Table
+              caption={say('settings.mutes')}
+              columns={columns(liftOf)}
+              rows={items}
+              keyOf={({ id }) => id}
+              isCaptionHidden
+            />
+          )}
+          <Problems trouble={lift.trouble} />
+          <Card title={say('settings.mute')}>
+            <form onSubmit={(event) => event.preventDefault()}>
+              <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
+              <Act tone="primary" refused={refused} isBusy={mute.isBusy} onAct={mute.run}>
+                {say('settings.mute')}
+              </Act>
+            </form>
+            <Problems trouble={mute.trouble} />
+          </Card>
+        </>
+      )}
+    </Show>
+  );
+}

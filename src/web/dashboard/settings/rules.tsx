@@ -1,0 +1,365 @@
+/**
+ * The allocation rules, and a workbench for what none of them takes: what it has in common, one click from a rule; and
+ * what the rules would make of each team's costs before they are saved.
+ */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { AllocationRule, RuleMatch } from '../../../core/cost/allocation.js';
+import type { Schema, Team } from '../answers.js';
+import { get, list, refusal, send } from '../api.js';
+import { Inner, tidy } from '../form.js';
+import { decimal, money } from '../format.js';
+import { say } from '../language.js';
+import { useLoaded, useTask } from '../loading.js';
+import { Table, type Column } from '../table.js';
+import { Act, Amount, Card, Empty, Field, Problems, Said, Show } from '../ui.js';
+import { schemaNamed } from './schemas.js';
+import type { RuleCandidates, RulePreview } from './answers.js';
+
+type Candidate = RuleCandidates['rows'][number];
+interface Loaded {
+  readonly rules: readonly AllocationRule[];
+  readonly version: number;
+  readonly schema: Schema;
+  readonly candidates: RuleCandidates;
+}
+
+/** The field of the change that holds them. */
+const RULES = 'rules';
+
+/** `tag team=research`, `account 1234`. */
+const matchText = (match: RuleMatch): string =>
+  Object.entries(match)
+    .map(([field, value]) =>
+      typeof value === 'string'
+        ? `${field} ${value}`
+        : `${field} ${(value as { key: string }).key}=${(value as { value: string }).value}`,
+    )
+    .join(', ');
+
+export function Rules(): JSX.Element {
+  const refused = refusal('read', true);
+  const loaded = useLoaded('settings rules', async (halt): Promise<Loaded> => {
+    const [{ rules, version }, schema, candidates] = await Promise.all([
+      get<{ rules: readonly AllocationRule[]; version: number }>('/v1/rules', {}, halt),
+      schemaNamed('RuleChange'),
+      get<RuleCandidates>('/v1/rules/candidates', {}, halt),
+    ]);
+    return { rules, version, schema, candidates };
+  });
+  const [said, setSaid] = useState('');
+  if (refused !== null) return <Empty>{refused}</Empty>;
+  const saved = (): void => {
+    setSaid(say('settings.rules-saved'));
+    loaded.again();
+  };
+  return (
+    <>
+      <Show loaded={loaded}>{(data) => <Workbench key={data.version} {...data} onSaved={saved} />}</Show>
+      <Said>{said}</Said>
+    </>
+  );
+}
+
+function Workbench({
+  rules,
+  version,
+  schema,
+  candidates,
+  onSaved,
+}: Loaded & { readonly onSaved: () => void }): JSX.Element {
+  const [wanted, setWanted] = useState<readonly AllocationRule[]>(rules);
+  const [preview, setPreview] = useState<RulePreview | null>(null);
+  const body = (): unknown => ({ rules: tidy(wanted), replaces: version });
+  const ask = useTask(async () => setPreview(await send<RulePreview>('POST', '/v1/rules/preview', body())));
+  const save = useTask(async () => {
+    await send('PUT', '/v1/rules', body());
+    onSaved();
+  });
+  const add = (match: RuleMatch, team: string): void => {
+    setWanted((old) => [...old, { match, team }]);
+    setPreview(null);
+  };
+  return (
+    <>
+      <Card title={say('settings.unallocated')}>
+        <Unallocated candidates={candidates} onPick={add} />
+      </Card>
+      <Card title={say('settings.rules')}>
+        <p>{say('settings.rules-first')}</p>
+        <RuleList
+          rules={wanted}
+          schema={schema.properties?.[RULES]?.items ?? {}}
+          onSet={(next) => {
+            setWanted(next);
+            setPreview(null);
+          }}
+        />
+        <div class="buttons">
+          <Act isBusy={ask.isBusy} refused={refusal('configure', true)} onAct={ask.run}>
+            {say('settings.preview')}
+          </Act>
+          <Act tone="primary" isBusy={save.isBusy} refused={refusal('configure', true)} onAct={save.run}>
+            {say('settings.save')}
+          </Act>
+        </div>
+        <Problems trouble={save.trouble ?? ask.trouble} />
+      </Card>
+      {preview === null ? null : <Moves preview={preview} />}
+    </>
+  );
+}
+
+const candidateColumns = (pick: (one: Candidate) => void): readonly Column<Candidate>[] => [
+  { name: say('settings.what'), text: ({ match }) => matchText(match) },
+  {
+    name: say('column.cost'),
+    text: ({ cost }) => cost ?? '',
+    number: ({ cost }) => (cost === null ? null : Number(cost)),
+    cell: ({ cost, currency }) => <Amount amount={cost} currency={currency} />,
+  },
+  {
+    name: say('settings.gpu-hours'),
+    text: ({ gpuHours }) => gpuHours ?? '',
+    number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
+    cell: ({ gpuHours }) => (gpuHours === null ? '–' : decimal(gpuHours)),
+  },
+  {
+    name: say('settings.rule'),
+    text: () => '',
+    cell: (one) => (
+      <button
+        type="button"
+        onClick={() => pick(one)}
+        aria-label={say('settings.make-rule-of', { what: matchText(one.match) })}
+      >
+        {say('settings.make-rule')}
+      </button>
+    ),
+  },
+];
+
+function Unallocated({
+  candidates: { from, to, rows },
+  onPick,
+}: {
+  readonly candidates: RuleCandidates;
+  readonly onPick: (match: RuleMatch, team: string) => void;
+}): JSX.Element {
+  const [picked, setPicked] = useState<Candidate | null>(null);
+  if (rows.length === 0) return <Empty>{say('settings.all-allocated', { from, to })}</Empty>;
+  return (
+    <>
+      <p>{say('settings.unallocated-lead', { from, to })}</p>
+      {picked === null ? null : (
+        <ToTeam
+          key={matchText(picked.match)}
+          match={picked.match}
+          onPick={(team) => {
+            onPick(picked.match, team);
+            setPicked(null);
+          }}
+        />
+      )}
+      <Table
+        caption={say('settings.unallocated')}
+        file="unallocated"
+        columns={candidateColumns(setPicked)}
+        rows={rows}
+        keyOf={({ match, currency }) => `${matchText(match)} ${currency}`}
+        isCaptionHidden
+      />
+    </>
+  );
+}
+
+/** Which team a value is given to: the tag's own value to begin with, since that is what most tags name. */
+function ToTeam({
+  match,
+  onPick,
+}: {
+  readonly match: RuleMatch;
+  readonly onPick: (team: string) => void;
+}): JSX.Element {
+  const loaded = useLoaded('teams to pick', (halt) => list<Team>('/v1/teams', {}, halt));
+  const [team, setTeam] = useState(match.tag?.value ?? match.namespace ?? '');
+  const isKnown = loaded.data?.items.some(({ id }) => id === team) === true;
+  return (
+    <div class="ask" role="group" aria-label={matchText(match)}>
+      <Field
+        label={say('settings.give-to', { what: matchText(match) })}
+        note={isKnown || team === '' ? undefined : say('settings.new-team')}
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            type="text"
+            list="known-team"
+            value={team}
+            onInput={({ currentTarget }) => setTeam(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Act tone="primary" refused={team === '' ? say('settings.needs-team') : null} onAct={() => onPick(team)}>
+        {say('settings.add-rule')}
+      </Act>
+    </div>
+  );
+}
+
+/** A rule as its team or its shares. */
+const takerText = (rule: AllocationRule): string =>
+  'team' in rule
+    ? rule.team
+    : 'split' in rule
+      ? rule.split.by === 'fixed'
+        ? Object.entries(rule.split.shares)
+            .map(([team, share]) => `${team} ${share}`)
+            .join(', ')
+        : say('settings.by-use')
+      : '';
+
+interface Numbered {
+  readonly rule: AllocationRule;
+  readonly at: number;
+}
+
+const ruleColumns = (buttonsOf: (at: number) => JSX.Element): readonly Column<Numbered>[] => [
+  { name: say('settings.number'), text: ({ at }) => String(at + 1), number: ({ at }) => at },
+  { name: say('settings.what'), text: ({ rule }) => matchText(rule.match) || say('settings.everything') },
+  { name: say('column.team'), text: ({ rule }) => takerText(rule) },
+  { name: say('settings.change-it'), text: () => '', cell: ({ at }) => <div class="buttons">{buttonsOf(at)}</div> },
+];
+
+function RuleButtons({
+  at,
+  isOpen,
+  onOpen,
+  onFirst,
+  onRemove,
+}: {
+  readonly at: number;
+  readonly isOpen: boolean;
+  readonly onOpen: () => void;
+  readonly onFirst: () => void;
+  readonly onRemove: () => void;
+}): JSX.Element {
+  const number = <span class="hidden"> {at + 1}</span>;
+  return (
+    <>
+      <button type="button" aria-expanded={isOpen} onClick={onOpen}>
+        {say('settings.edit')}
+        {number}
+      </button>
+      {at === 0 ? null : (
+        <button type="button" onClick={onFirst}>
+          {say('settings.first')}
+          {number}
+        </button>
+      )}
+      <button type="button" onClick={onRemove}>
+        {say('settings.remove')}
+        {number}
+      </button>
+    </>
+  );
+}
+
+/** The rules in their order, one of them open to be changed. */
+function RuleList({
+  rules,
+  schema,
+  onSet,
+}: {
+  readonly rules: readonly AllocationRule[];
+  readonly schema: Schema;
+  readonly onSet: (next: readonly AllocationRule[]) => void;
+}): JSX.Element {
+  const [open, setOpen] = useState<number | null>(null);
+  /** Puts one rule first, or takes it away. */
+  const take = (at: number, isKept: boolean): void => {
+    onSet([...rules.filter((_, n) => isKept && n === at), ...rules.filter((_, n) => n !== at)]);
+    setOpen(null);
+  };
+  const numbered = rules.map((rule, at) => ({ rule, at }));
+  return (
+    <>
+      <Table
+        caption={say('settings.rules')}
+        file="rules"
+        columns={ruleColumns((at) => (
+          <RuleButtons
+            at={at}
+            isOpen={open === at}
+            onOpen={() => setOpen(open === at ? null : at)}
+            onFirst={() => take(at, true)}
+            onRemove={() => take(at, false)}
+          />
+        ))}
+        rows={numbered}
+        keyOf={({ at }) => String(at)}
+        isCaptionHidden
+      />
+      {open === null ? null : (
+        <fieldset key={open} class="group">
+          <legend>
+            {say('settings.rule')} {open + 1}
+          </legend>
+          <Inner
+            schema={schema}
+            value={rules[open]}
+            onSet={(next) => onSet(rules.map((other, n) => (n === open ? ((next ?? {}) as AllocationRule) : other)))}
+          />
+        </fieldset>
+      )}
+      <p>
+        <button
+          type="button"
+          onClick={() => {
+            onSet([...rules, { match: {}, team: '' }]);
+            setOpen(rules.length);
+          }}
+        >
+          {say('settings.new-rule')}
+        </button>
+      </p>
+    </>
+  );
+}
+
+type Move = RulePreview['teams'][number];
+const changeOf = ({ before, after }: Move): number => Number(after ?? 0) - Number(before ?? 0);
+
+function Moves({ preview: { teams } }: { readonly preview: RulePreview }): JSX.Element {
+  const moved = teams.filter((one) => changeOf(one) !== 0 || one.unpricedBefore !== one.unpricedAfter);
+  if (moved.length === 0) return <Empty>{say('settings.no-moves')}</Empty>;
+  const columns: readonly Column<Move>[] = [
+    { name: say('column.team'), text: ({ team }) => team },
+    ...(['before', 'after'] as const).map(
+      (side): Column<Move> => ({
+        name: say(`settings.${side}`),
+        text: (one) => one[side] ?? '',
+        number: (one) => (one[side] === null ? null : Number(one[side])),
+        cell: (one) => <Amount amount={one[side]} currency={one.currency} />,
+      }),
+    ),
+    {
+      name: say('settings.change'),
+      text: (one) => String(changeOf(one)),
+      number: changeOf,
+      cell: (one) => money(changeOf(one).toFixed(2), one.currency),
+    },
+  ];
+  return (
+    <Card title={say('settings.moves')}>
+      <Table
+        caption={say('settings.moves')}
+        file="rules-preview"
+        columns={columns}
+        rows={moved}
+        keyOf={({ team, currency }) => `${team} ${currency}`}
+        isCaptionHidden
+      />
+    </Card>
+  );
+}

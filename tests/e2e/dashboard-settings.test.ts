@@ -1,0 +1,201 @@
+/**
+ * Everything that is set by mouse, in a real Chromium: what is unallocated becomes a rule, a budget is made and changed
+ * with its preview, a key is made and revoked, everything is stopped and goes on. What the pages say is asked of the API.
+ */
+import { expect, it } from 'vitest';
+import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
+import { dashboardWorld, NOW } from '../support/dashboard.js';
+import { describeWith } from '../support/programs.js';
+
+const HOUR = 3_600_000;
+const SECTIONS = [
+  ...['teams', 'budgets', 'rules', 'peak', 'credits', 'keys', 'roles', 'routes', 'mutes'],
+  ...['stop', 'limits', 'admission', 'retention'],
+];
+
+describeWith('chromium', 'the settings', async (file) => {
+  const w = await dashboardWorld();
+  const visit = browserFor(file, () => w.address);
+  const admin = (over: { width?: number; dark?: boolean; locale?: string } = {}): Promise<Visit> =>
+    visit({ key: w.admin, ...over });
+
+  it('make a rule of what no rule takes, by what it costs, and say first what moves', async () => {
+    const start = new Date(NOW - 48 * HOUR).toISOString();
+    await w.call('POST', '/v1/usage', [
+      {
+        id: 'audio',
+        provider: 'AWS',
+        account: 'a1',
+        region: 'us-east-1',
+        term: 'on-demand',
+        sku: 'p5.48xlarge',
+        gpus: 8,
+        tags: { team: 'audio' },
+        start,
+        end: new Date(NOW - 38 * HOUR).toISOString(),
+      },
+    ]);
+    await expect
+      .poll(async () => JSON.stringify(await w.call('GET', '/v1/rules/candidates')))
+      .toContain('"800.000000000"');
+    const { page, open, faults } = await admin();
+    await open('settings/rules');
+    const row = page.getByRole('row', { name: /tag team=audio/ });
+    expect(await row.innerText()).toMatch(/\$800.00\s+80\s/);
+    await row.getByRole('button', { name: 'Make a rule of tag team=audio' }).click();
+    expect(await page.getByLabel('Give tag team=audio to the team').inputValue()).toBe('audio');
+    await page.getByRole('group', { name: 'tag team=audio' }).getByRole('button', { name: 'Add the rule' }).click();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    const moves = page.getByRole('region', { name: 'What each team would have, over all history' });
+    expect(await moves.getByRole('row', { name: /^audio/ }).innerText()).toMatch(/\$800.00\s+\$800.00/);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('History is allocated anew.').waitFor();
+    const { rules } = await w.call<{ rules: unknown[] }>('GET', '/v1/rules');
+    expect(rules.at(-1)).toEqual({ match: { tag: { key: 'team', value: 'audio' } }, team: 'audio' });
+    expect(rules).toHaveLength(3);
+    // And is changed in its place: only its own fields are open.
+    await page.getByRole('button', { name: 'Edit 3' }).click();
+    await page.getByLabel('Value', { exact: true }).first().fill('audio*');
+    await page.getByRole('button', { name: 'Put first 3' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    const firstRule = async (): Promise<unknown> => (await w.call<{ rules: unknown[] }>('GET', '/v1/rules')).rules[0];
+    await expect.poll(firstRule).toEqual({ match: { tag: { key: 'team', value: 'audio*' } }, team: 'audio' });
+    expect(faults).toEqual([]);
+  });
+
+  it('make a budget, and change one with its burn-up under the new plan', async () => {
+    const { page, open, faults } = await admin();
+    await open('settings/budgets');
+    await page.getByRole('link', { name: 'Add' }).click();
+    await page.getByLabel('Id', { exact: true }).fill('new-month');
+    await page.getByLabel('Team', { exact: true }).fill('vision');
+    await page.getByLabel('Default', { exact: true }).fill('1000');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    // Last month had 31 days of 40.
+    await page.getByText('It would have counted $1,240.00.').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('region', { name: 'new-month' }).waitFor();
+    expect(await w.call('GET', '/v1/budgets/new-month')).toMatchObject({
+      team: 'vision',
+      planned: { default: '1000' },
+    });
+    await open('settings/budgets?one=vision-month');
+    await page.getByLabel('Default', { exact: true }).fill('900');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    const change = page.getByRole('region', { name: 'What would change' });
+    expect(await change.getByRole('row').nth(1).innerText()).toMatch(/Planned \/ Default\s+600\s+900/);
+    await quiet(page);
+    await page.getByText('$680.00 spent of $900.00 planned', { exact: false }).waitFor();
+    expect(await w.call('GET', '/v1/budgets/vision-month')).toMatchObject({ planned: { default: '600' } });
+    await open('settings/budgets?one=new-month');
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await page.getByRole('group', { name: 'Remove new-month?' }).getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('link', { name: 'Add' }).waitFor();
+    await expect(w.call('GET', '/v1/budgets/new-month')).rejects.toThrow('404');
+    expect(faults).toEqual([]);
+  });
+
+  it('change what is emptied, and keep what is not named', async () => {
+    const { page, open } = await admin();
+    await open('settings/teams?one=vision');
+    await page.getByLabel('Parent').fill('');
+    await page.getByLabel('Zone').fill('Europe/Berlin');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await w.call('GET', '/v1/teams/vision')).toMatchObject({
+      name: 'Vision',
+      parent: null,
+      zone: 'Europe/Berlin',
+    });
+    await open('settings/teams?one=vision');
+    await page.getByLabel('Parent').fill('lab');
+    await page.getByLabel('Zone').fill('Mars/Olympus');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('is not an IANA time zone').waitFor();
+    await page.getByLabel('Zone').fill('UTC');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await w.call('GET', '/v1/teams/vision')).toMatchObject({ parent: 'lab', zone: 'UTC' });
+  });
+
+  it('make a key whose secret is shown once, and revoke it', async () => {
+    const { page, open, faults } = await admin();
+    await open('settings/keys');
+    const making = page.getByRole('region', { name: 'New key' });
+    await making.getByLabel('Name', { exact: true }).fill('a meter');
+    await making.getByLabel('Usage:write', { exact: false }).check();
+    await making.getByRole('button', { name: 'Make the key' }).click();
+    const secret = await page.locator('code.secret').innerText();
+    expect(secret).toMatch(/^bursar_/);
+    const asked = async (): Promise<number> =>
+      (await fetch(`${w.address}/v1/teams`, { headers: { authorization: `Bearer ${secret}` } })).status;
+    expect(await asked()).toBe(403);
+    const row = page.getByRole('row', { name: /a meter/ });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page
+      .getByRole('group', { name: /^Revoke a meter/ })
+      .getByRole('button', { name: 'Revoke' })
+      .click();
+    await row.getByText('revoked').waitFor();
+    expect(await asked()).toBe(401);
+    await page.reload();
+    await quiet(page);
+    expect(await page.content()).not.toContain(secret);
+    expect(faults).toEqual([]);
+  });
+
+  it('stop a team and let it go on, mute for a while, and try whether alerts arrive', async () => {
+    const { page, open } = await admin();
+    await open('settings/stop');
+    await page.getByText('Nothing is stopped').waitFor();
+    await page.getByLabel('What').selectOption('team');
+    await page.getByLabel('the team').fill('vision');
+    await page.getByLabel('Reason').fill('a drill');
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.getByRole('row', { name: /the team vision\s+a drill/ }).waitFor();
+    expect(await w.call('GET', '/v1/stop')).toMatchObject({
+      stops: [{ scope: 'team', name: 'vision', reason: 'a drill' }],
+    });
+    await page.locator('tbody').getByRole('button', { name: 'Lift' }).click();
+    await page.getByText('Nothing is stopped').waitFor();
+    await open('settings/mutes');
+    await page.getByLabel('Team').fill('lab');
+    await page.getByLabel('Until').fill('2026-11-25T09:30');
+    await page.getByLabel('Reason').fill('a migration');
+    await page.getByRole('button', { name: 'Mute' }).click();
+    // The browser's clock is New York's.
+    await page.getByRole('row', { name: /lab.*a migration/ }).waitFor();
+    expect(await w.call('GET', '/v1/alert-mutes')).toMatchObject({
+      items: [{ team: 'lab', until: '2026-11-25T14:30:00.000Z' }],
+    });
+    await page.locator('tbody').getByRole('button', { name: 'Lift' }).click();
+    await page.getByText('Nothing is muted.').waitFor();
+    await open('settings/routes');
+    await page.getByRole('button', { name: 'Send a test message' }).click();
+    await page.getByText('On its way').waitFor();
+    await expect.poll(() => w.told.some(({ news }) => news.kind === 'test'), { timeout: 20_000 }).toBe(true);
+  });
+
+  it('can be read by everybody, on a phone and in Chinese, and say why somebody may not', async () => {
+    for (const over of [{}, { width: 380, dark: true }]) {
+      const { page, open, faults } = await admin(over);
+      for (const place of ['settings', ...SECTIONS.map((one) => `settings/${one}`)]) {
+        await open(place);
+        expect([place, await axe(page)]).toEqual([place, []]);
+        await expectNoOverflow(page, place);
+        expect([place, await page.getByRole('alert').count()]).toEqual([place, 0]);
+      }
+      expect(faults).toEqual([]);
+    }
+    const chinese = await admin({ locale: 'zh-CN' });
+    await chinese.open('settings');
+    await chinese.page.getByRole('link', { name: '分摊规则' }).waitFor();
+    const viewer = await visit({ key: await w.keyFor({ role: 'viewer' }) });
+    await viewer.open('settings/teams?one=vision');
+    await viewer.page
+      .getByText(/needs? /i)
+      .first()
+      .waitFor();
+    expect(await viewer.page.getByRole('button', { name: 'Save' }).getAttribute('aria-disabled')).toBe('true');
+  });
+});
