@@ -361,6 +361,10 @@ class Bursar:
         """Get the allocation rules"""
         return self.call("GET", f"/v1/rules", query={})
 
+    def rules_candidates(self, *, from_=None, to=None, limit=None):
+        """List what rules could match in the costs that none takes"""
+        return self.call("GET", f"/v1/rules/candidates", query={"from": from_, "to": to, "limit": limit})
+
     def samples_retention(self):
         """How long samples are kept"""
         return self.call("GET", f"/v1/samples/retention", query={})

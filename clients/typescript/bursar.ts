@@ -104,6 +104,7 @@ export type ReservationRequest = { readonly provider: string; readonly sku: stri
 export type Role = { readonly name: string; readonly scopes: readonly ('usage:write' | 'samples:write' | 'admission' | 'read' | 'approve' | 'configure' | 'scim' | 'admin')[]; readonly description: string | null; readonly updatedAt: string | null; readonly updatedBy: string | null };
 export type RoleRequest = { readonly scopes: readonly ('usage:write' | 'samples:write' | 'admission' | 'read' | 'approve' | 'configure' | 'scim' | 'admin')[]; readonly description?: string | null };
 export type RollbackAction = { readonly underStop?: boolean };
+export type RuleCandidates = { readonly from: string; readonly to: string; readonly rows: readonly ({ readonly match: { readonly provider?: string; readonly account?: string; readonly subAccount?: string; readonly tag?: { readonly key: string; readonly value: string }; readonly label?: { readonly key: string; readonly value: string }; readonly namespace?: string; readonly resource?: string; readonly service?: string; readonly sku?: string }; readonly currency: string; readonly cost: string | null; readonly gpuHours: string | null })[] };
 export type RuleChange = { readonly rules: readonly (AllocationRule)[]; readonly replaces?: number };
 export type RulePreview = { readonly teams: readonly ({ readonly team: string; readonly currency: string; readonly before: string | null; readonly after: string | null; readonly unpricedBefore: string; readonly unpricedAfter: string })[]; readonly totals: readonly ({ readonly currency: string; readonly before: string | null; readonly after: string | null; readonly unpricedBefore: string; readonly unpricedAfter: string })[] };
 export type RuleSet = { readonly version: number; readonly rules: readonly (AllocationRule)[] };
@@ -294,6 +295,8 @@ export interface Operations {
   'GET /v1/roles': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Role)[]; readonly nextCursor: string | null } };
   /** Get the allocation rules */
   'GET /v1/rules': { answer: RuleSet };
+  /** List what rules could match in the costs that none takes */
+  'GET /v1/rules/candidates': { query: { readonly from?: string; readonly to?: string; readonly limit?: number }; answer: RuleCandidates };
   /** How long samples are kept */
   'GET /v1/samples/retention': { answer: SampleRetention };
   /** Sources of GPU evidence that are read, and how far */

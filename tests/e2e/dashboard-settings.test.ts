@@ -10,7 +10,7 @@ import { describeWith } from '../support/programs.js';
 const HOUR = 3_600_000;
 const SECTIONS = [
   ...['teams', 'budgets', 'rules', 'peak', 'credits', 'keys', 'roles', 'routes', 'mutes'],
-  ...['stop', 'limits', 'admission', 'retention'],
+  ...['stop', 'limits', 'admission', 'retention', 'reconciliation'],
 ];
 
 describeWith('chromium', 'the settings', async (file) => {
@@ -148,7 +148,7 @@ describeWith('chromium', 'the settings', async (file) => {
     const { page, open } = await admin();
     await open('settings/stop');
     await page.getByText('Nothing is stopped').waitFor();
-    await page.getByLabel('What').selectOption('team');
+    await page.getByLabel('What', { exact: true }).selectOption('team');
     await page.getByLabel('the team').fill('vision');
     await page.getByLabel('Reason').fill('a drill');
     await page.getByRole('button', { name: 'Stop', exact: true }).click();

@@ -93,7 +93,10 @@ export function Budgets({
   if (items.length === 0)
     return (
       <Empty>
-        <Rich of="budgets.empty" given={{ a: (inner) => <a href="/docs#tag-budgets">{inner}</a> }} />
+        <Rich
+          of="budgets.empty"
+          given={{ a: (inner) => <a href={link('settings', 'budgets', { new: '1' })}>{inner}</a> }}
+        />
       </Empty>
     );
   return (

@@ -26,7 +26,7 @@ interface Waiting {
 const TASKS: readonly (readonly [task: TextKey & `task.${string}`, pages: readonly PageName[]])[] = [
   ['task.look', ['', 'costs', 'fleet', 'teams', 'budgets', 'anomalies', 'explain']],
   ['task.decide', ['recommendations', 'actions', 'alerts', 'quotes', 'reservations']],
-  ['task.set', ['policies', 'imports']],
+  ['task.set', ['settings', 'policies', 'imports']],
   ['task.prove', ['savings', 'reports', 'reconciliation', 'audit']],
 ];
 

@@ -287,7 +287,7 @@ function Recipients({ team }: { readonly team: string }): JSX.Element {
               <p class="note">
                 <Rich
                   of={isDefault ? 'reports.default-routes' : 'reports.routes'}
-                  given={{ a: (inner) => <a href="/docs#tag-alert-routes">{inner}</a> }}
+                  given={{ a: (inner) => <a href={link('settings', 'routes')}>{inner}</a> }}
                 />
               </p>
               <Table

@@ -21,7 +21,7 @@ const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, nam
 
 /** In the order of the index, by what people come for. */
 const GROUPS: Readonly<Record<'money' | 'people' | 'notices' | 'safety', readonly Name[]>> = {
-  money: ['budgets', 'rules', 'peak', 'credits'],
+  money: ['budgets', 'rules', 'peak', 'credits', 'reconciliation'],
   people: ['teams', 'keys', 'roles'],
   notices: ['routes', 'mutes'],
   safety: ['stop', 'limits', 'admission', 'retention'],

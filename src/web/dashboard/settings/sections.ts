@@ -62,6 +62,12 @@ export const SECTIONS = {
   },
   admission: { schema: 'AdmissionSettings', read: '/v1/admission', key: null, scope: 'admin' },
   credits: { schema: 'Credits', read: '/v1/credits', key: null, scope: 'configure' },
+  reconciliation: {
+    schema: 'ReconciliationSettings',
+    read: '/v1/reconciliation/settings',
+    key: null,
+    scope: 'configure',
+  },
   retention: { schema: 'SampleRetention', read: '/v1/samples/retention', key: null, scope: 'admin' },
   roles: { schema: 'RoleRequest', read: '/v1/roles', key: 'name', scope: 'admin', mayRemove: true },
 } as const satisfies Readonly<Record<string, Section>>;

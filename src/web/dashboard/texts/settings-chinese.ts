@@ -22,6 +22,8 @@ export const SETTINGS_CHINESE: Readonly<Record<keyof typeof SETTINGS_ENGLISH, st
   'settings.peak-note': '哪些时段的计量用量按系数计价。',
   'settings.credits': '抵扣额度',
   'settings.credits-note': '减少支出的促销额度和免费额度。',
+  'settings.reconciliation': '账单与应计',
+  'settings.reconciliation-note': '是否采用从账单学到的费率、多大差异需要提示，以及账单的结算期。',
   'settings.teams': '团队',
   'settings.teams-note': '成本和预算所属的团队树。',
   'settings.keys': '密钥',

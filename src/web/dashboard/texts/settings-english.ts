@@ -20,6 +20,9 @@ export const SETTINGS_ENGLISH = {
   'settings.peak-note': 'At which hours metered usage costs more or less, by a factor.',
   'settings.credits': 'Credits',
   'settings.credits-note': 'Promotional credits and free tiers that lower what is spent.',
+  'settings.reconciliation': 'Bills and accruals',
+  'settings.reconciliation-note':
+    'Whether rates learned from bills are applied, which difference is a finding, and how long a bill settles.',
   'settings.teams': 'Teams',
   'settings.teams-note': 'The tree of teams that costs and budgets belong to.',
   'settings.keys': 'Keys',
