@@ -8,10 +8,8 @@ import { dashboardWorld, NOW } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';
 
 const HOUR = 3_600_000;
-const SECTIONS = [
-  ...['teams', 'budgets', 'rules', 'peak', 'credits', 'keys', 'roles', 'routes', 'mutes'],
-  ...['stop', 'limits', 'admission', 'retention', 'reconciliation'],
-];
+const SECTIONS =
+  'teams budgets rules peak credits keys roles routes mutes stop limits admission retention reconciliation'.split(' ');
 
 describeWith('chromium', 'the settings', async (file) => {
   const w = await dashboardWorld();

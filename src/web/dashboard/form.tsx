@@ -313,8 +313,8 @@ function Entries({ name, schema, value, onSet }: Props): JSX.Element {
   );
   const put = (next: readonly (readonly [string, unknown])[]): void => {
     setRows(next);
-    const named = next.filter(([key, inner]) => key !== '' && inner !== undefined);
-    onSet(named.length === 0 ? undefined : Object.fromEntries(named));
+    const whole = next.filter(([key, inner]) => key !== '' && inner !== undefined);
+    onSet(whole.length === 0 ? undefined : Object.fromEntries(whole));
   };
   const change = (at: number, row: readonly [string, unknown]): void =>
     put(rows.map((other, n) => (n === at ? row : other)));

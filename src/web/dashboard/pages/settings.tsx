@@ -10,7 +10,7 @@ import { Keys } from '../settings/keys.js';
 import { Mutes } from '../settings/mutes.js';
 import { Rules } from '../settings/rules.js';
 import { SectionPage } from '../settings/section.js';
-import { isSection, SECTIONS, type SectionName } from '../settings/sections.js';
+import { isSection, type SectionName } from '../settings/sections.js';
 import { KillSwitch } from '../settings/stop.js';
 import { Act, Card, Empty, Page, Problems, Said } from '../ui.js';
 
@@ -65,7 +65,7 @@ export function SettingPage({ id }: { readonly id: string }): JSX.Element {
       actions={<a href={link('settings')}>{say('settings.all')}</a>}
     >
       <Known />
-      {Own === null ? <SectionPage key={id} name={id as keyof typeof SECTIONS} /> : <Own />}
+      {Own === null ? <SectionPage key={id} name={id as SectionName} /> : <Own />}
       {id === 'routes' ? <TestMessage /> : null}
     </Page>
   );
