@@ -9,7 +9,7 @@ import { Failure, invalid, type Problem } from '../core/errors.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { rateOf, type RateUnit } from '../core/money.js';
 import type { Input, PriceFormat } from '../core/ports.js';
-import { providerName, type Component, type PriceEvent, type Upfront } from '../core/price/price.js';
+import { providerName, type Component, type Price, type PriceEvent, type Upfront } from '../core/price/price.js';
 import { TERMS, type Reject, type Term } from '../core/usage.js';
 import { quotedText } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';
@@ -148,67 +148,68 @@ async function itemsOf(input: Input): Promise<readonly unknown[]> {
   return items;
 }
 
+/** The fields of one row as values; what is wrong with one goes to `problems`. */
+class Row {
+  constructor(
+    readonly field: Fields,
+    private readonly problems: Problem[],
+  ) {}
+
+  wrong(path: Column, message: string): void {
+    this.problems.push({ path, message });
+  }
+
+  required(column: Column): string {
+    const text = this.field(column);
+    if (text === '') this.wrong(column, 'the value is missing');
+    return text;
+  }
+
+  oneOf<T extends string>(column: Column, allowed: readonly T[], otherwise: T): T {
+    const text = this.field(column);
+    const found = text === '' ? otherwise : allowed.find((each) => each === text);
+    if (found === undefined) this.wrong(column, `${quotedText(text)} is none of ${allowed.join(', ')}`);
+    return found ?? otherwise;
+  }
+
+  /** NaN where it is empty or no instant. */
+  instant(column: Column): number {
+    const text = this.field(column);
+    const at = parseInstant(text);
+    if (text !== '' && Number.isNaN(at)) this.wrong(column, `${quotedText(text)} is not a date and time`);
+    return at;
+  }
+
+  wholeNumber(column: Column, otherwise: number): number {
+    const text = this.field(column);
+    const value = text === '' ? otherwise : Number(text);
+    if (!Number.isSafeInteger(value) || value < 0)
+      this.wrong(column, `${quotedText(text)} is not a whole number of at least 0`);
+    return value;
+  }
+}
+
 /** The event that the fields state, or null with what is wrong in `problems`. */
 function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEvent | null {
-  const wrong = (path: Column, message: string): null => {
-    problems.push({ path, message });
-    return null;
-  };
-  const required = (column: Column): string => {
-    const text = field(column);
-    if (text === '') wrong(column, 'the value is missing');
-    return text;
-  };
-  const oneOf = <T extends string>(column: Column, allowed: readonly T[], otherwise: T): T => {
-    const text = field(column);
-    const found = text === '' ? otherwise : allowed.find((each) => each === text);
-    if (found === undefined) wrong(column, `${quotedText(text)} is none of ${allowed.join(', ')}`);
-    return found ?? otherwise;
-  };
-  const instant = (column: Column): number => {
-    const at = parseInstant(field(column));
-    if (field(column) !== '' && Number.isNaN(at)) wrong(column, `${quotedText(field(column))} is not a date and time`);
-    return at;
-  };
-  const number = (column: Column, otherwise: number): number => {
-    const value = field(column) === '' ? otherwise : Number(field(column));
-    if (!Number.isSafeInteger(value) || value < 0)
-      wrong(column, `${quotedText(field(column))} is not a whole number of at least 0`);
-    return value;
-  };
+  const row = new Row(field, problems);
   const before = problems.length;
-  const provider = providerName(required('provider'));
-  const sku = required('sku');
+  const provider = providerName(row.required('provider'));
+  const sku = row.required('sku');
   const region = field('region') === '' ? null : field('region');
-  required('effectiveFrom');
-  const effectiveFrom = instant('effectiveFrom');
-  if (oneOf('event', ['price', 'withdrawn'], 'price') === 'withdrawn') {
+  row.required('effectiveFrom');
+  const effectiveFrom = row.instant('effectiveFrom');
+  if (row.oneOf('event', ['price', 'withdrawn'], 'price') === 'withdrawn')
     return problems.length > before ? null : { kind: 'withdrawn', provider, sku, region, at: effectiveFrom };
-  }
-  const component = oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');
-  const per = PER[field('per') === '' ? 'instance-hour' : field('per')];
-  if (per === undefined) wrong('per', `${quotedText(field('per'))} is none of ${Object.keys(PER).join(', ')}`);
-  else if (per.component !== component)
-    wrong('per', `a price of ${component} is not per ${field('per') || 'instance-hour'}`);
-  const gpus = field('gpus') === '' ? null : Number(field('gpus'));
-  if (gpus !== null && !(gpus > 0 && gpus <= 1000 && Number.isInteger(gpus * 3600)))
-    wrong('gpus', `${quotedText(field('gpus'))} is not a number of GPUs`);
-  const price = decimalOf(required('price'));
-  if (field('price') !== '' && (price === undefined || price.unscaled <= 0n))
-    wrong('price', `${quotedText(field('price'))} is not a price above zero`);
-  const currency = required('currency');
-  if (currency !== '' && !/^[A-Z]{3}$/.test(currency))
-    wrong('currency', `${quotedText(currency)} is not a currency code`);
-  const effectiveTo = field('effectiveTo') === '' ? null : instant('effectiveTo');
-  if (effectiveTo !== null && effectiveTo <= effectiveFrom) wrong('effectiveTo', 'is not after effectiveFrom');
-  const term = oneOf<Term>('term', TERMS, 'on-demand');
-  const upfront = oneOf<Upfront>('upfront', ['none', 'partial', 'all'], 'none');
+  const rated = ratedOf(row);
+  const effectiveTo = field('effectiveTo') === '' ? null : row.instant('effectiveTo');
+  if (effectiveTo !== null && effectiveTo <= effectiveFrom) row.wrong('effectiveTo', 'is not after effectiveFrom');
+  const term = row.oneOf<Term>('term', TERMS, 'on-demand');
+  const upfront = row.oneOf<Upfront>('upfront', ['none', 'partial', 'all'], 'none');
   const billing = billingOf(provider);
-  const incrementSeconds = number('incrementSeconds', billing.incrementSeconds);
-  if (incrementSeconds === 0) wrong('incrementSeconds', 'is not at least 1');
-  const minimumSeconds = number('minimumSeconds', billing.minimumSeconds);
-  if (problems.length > before || price === undefined || per === undefined) return null;
-  const quantity = BigInt(Math.round(per.quantity * (per.wholeInstance ? (gpus ?? 1) : 1)));
+  const incrementSeconds = row.wholeNumber('incrementSeconds', billing.incrementSeconds);
+  if (incrementSeconds === 0) row.wrong('incrementSeconds', 'is not at least 1');
+  const minimumSeconds = row.wholeNumber('minimumSeconds', billing.minimumSeconds);
+  if (problems.length > before || rated === null) return null;
   return {
     kind: 'price',
     price: {
@@ -217,15 +218,39 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
       region,
       term,
       upfront,
-      component,
+      ...rated,
       gpuModel: field('gpuModel') === '' ? null : (modelOf(field('gpuModel')) ?? field('gpuModel')),
-      gpus: gpus ?? (per.unit === 'gpu-second' && !per.wholeInstance ? 1 : null),
-      rate: rateOf(price, currency, quantity, per.unit),
       effectiveFrom,
       effectiveTo,
       incrementSeconds,
       minimumSeconds,
       source: field('source') === '' ? `${NAME}: ${fileName}` : field('source'),
     },
+  };
+}
+
+/** What is paid for what: null where a field of it is wrong, which the row's problems say. */
+function ratedOf(row: Row): Pick<Price, 'component' | 'gpus' | 'rate'> | null {
+  const { field } = row;
+  const component = row.oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');
+  const per = PER[field('per') === '' ? 'instance-hour' : field('per')];
+  if (per === undefined) row.wrong('per', `${quotedText(field('per'))} is none of ${Object.keys(PER).join(', ')}`);
+  else if (per.component !== component)
+    row.wrong('per', `a price of ${component} is not per ${field('per') || 'instance-hour'}`);
+  const gpus = field('gpus') === '' ? null : Number(field('gpus'));
+  const isGpus = gpus === null || (gpus > 0 && gpus <= 1000 && Number.isInteger(gpus * 3600));
+  if (!isGpus) row.wrong('gpus', `${quotedText(field('gpus'))} is not a number of GPUs`);
+  const price = decimalOf(row.required('price'));
+  if (field('price') !== '' && (price === undefined || price.unscaled <= 0n))
+    row.wrong('price', `${quotedText(field('price'))} is not a price above zero`);
+  const currency = row.required('currency');
+  const isCurrency = /^[A-Z]{3}$/.test(currency);
+  if (currency !== '' && !isCurrency) row.wrong('currency', `${quotedText(currency)} is not a currency code`);
+  if (price === undefined || per === undefined || !isGpus || !isCurrency) return null;
+  const quantity = BigInt(Math.round(per.quantity * (per.wholeInstance ? (gpus ?? 1) : 1)));
+  return {
+    component,
+    gpus: gpus ?? (per.unit === 'gpu-second' && !per.wholeInstance ? 1 : null),
+    rate: rateOf(price, currency, quantity, per.unit),
   };
 }

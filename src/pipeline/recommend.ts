@@ -5,11 +5,12 @@
  * Policies are handed in and only ever called through their port; which of them wins is core's word
  * (policy/decision.ts), what becomes of the actions is settle.ts'.
  */
-import { decide, unseenBy } from '../core/policy/decision.js';
+import { decide, unseenBy, type Decision } from '../core/policy/decision.js';
 import { appliesTo, type PolicyDocument } from '../core/policy/document.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import { alertObstacles, withRisks } from '../application/action/carry-out.js';
+import type { Transaction } from '../store/database.js';
 import type { Lapsing } from '../store/policy/recommendations.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
@@ -17,67 +18,85 @@ import type { Stage } from './stage.js';
 import type { WorkItem } from '../store/work.js';
 
 export function recommendStage(stores: Stores, policies: readonly Policy[]): Stage {
-  const { organisations, prices, views, recommendations, policies: documents } = stores;
   return {
     name: 'recommendation.make',
     most: 1,
     async run({ organisation, keys, now, tx }) {
       const workItems: WorkItem[] = [];
-      for (const team of keys) {
-        const currency = await organisations.currencyOf(tx, organisation, team);
-        const asOf = await organisations.asOf(tx, organisation, now);
-        const peak = await organisations.peak(tx, organisation);
-        const applied = (await documents.list(tx, organisation, policies)).filter(({ paused }) => !paused);
-        const own = asking(applied, team, policies);
-        const view = await views.view(
-          tx,
-          organisation,
-          team,
-          currency,
-          asOf,
-          await prices.book(tx, organisation),
-          peak,
-          { needsInstances: own.some(({ policy }) => policy.needsInstances === true) },
-        );
-        workItems.push(...nextEvaluation(team, own, view, now));
-        const decisions = decide(view, applied, policies);
-        const recommendationsIn = async (status: 'open' | 'observed') => {
-          const found: Recommendation[] = [];
-          for (const one of decisions)
-            if (one.status === status) found.push(await withRisks(stores, tx, organisation, one.recommendation));
-          return found;
-        };
-        const open = await recommendationsIn('open');
-        const observed = await recommendationsIn('observed');
-        const names = policies.map(({ name }) => name);
-        const made = [...open, ...observed].map(({ id }) => id);
-        const lapsing = await recommendations.lapsing(tx, organisation, team, names, made);
-        const standing = standingOf(lapsing, view, applied, policies);
-        await recommendations.replaceOpen(tx, organisation, team, names, open, now, observed, standing);
-        await recommendations.saveEvaluation(tx, organisation, team, now);
-        await alertObstacles(
-          stores,
-          tx,
-          organisation,
-          [...open.filter(({ mode }) => mode === 'recommend'), ...observed],
-          now,
-        );
-        workItems.push(
-          ...(await settleActions(stores, tx, {
-            organisation,
-            team,
-            now,
-            view,
-            recommendations: open,
-            standing,
-            documents: applied,
-            policies,
-          })),
-        );
-      }
+      for (const team of keys)
+        workItems.push(...(await recommendTo(stores, policies, tx, { organisation, team, now })));
       return workItems;
     },
   };
+}
+
+interface Asked {
+  readonly organisation: string;
+  readonly team: string;
+  readonly now: number;
+}
+
+/** Evaluates the policies for a team and keeps what they propose; returns what is to be done next. */
+async function recommendTo(
+  stores: Stores,
+  policies: readonly Policy[],
+  tx: Transaction,
+  { organisation, team, now }: Asked,
+): Promise<WorkItem[]> {
+  const { recommendations } = stores;
+  const documents = (await stores.policies.list(tx, organisation, policies)).filter(({ paused }) => !paused);
+  const own = asking(documents, team, policies);
+  const view = await viewOf(stores, tx, { organisation, team, now }, own);
+  const decisions = decide(view, documents, policies);
+  const open = await recommendationsOf(stores, tx, organisation, decisions, 'open');
+  const observed = await recommendationsOf(stores, tx, organisation, decisions, 'observed');
+  const names = policies.map(({ name }) => name);
+  const made = [...open, ...observed].map(({ id }) => id);
+  const lapsing = await recommendations.lapsing(tx, organisation, team, names, made);
+  const standing = standingOf(lapsing, view, documents, policies);
+  await recommendations.replaceOpen(tx, organisation, team, names, open, now, observed, standing);
+  await recommendations.saveEvaluation(tx, organisation, team, now);
+  const unsettled = [...open.filter(({ mode }) => mode === 'recommend'), ...observed];
+  await alertObstacles(stores, tx, organisation, unsettled, now);
+  const settled = await settleActions(stores, tx, {
+    organisation,
+    team,
+    now,
+    view,
+    recommendations: open,
+    standing,
+    documents,
+    policies,
+  });
+  return [...nextEvaluation(team, own, view, now), ...settled];
+}
+
+/** The team as it stands, with its machines one by one where a policy that is asked needs them. */
+async function viewOf(
+  { organisations, prices, views }: Stores,
+  tx: Transaction,
+  { organisation, team, now }: Asked,
+  own: ReturnType<typeof asking>,
+): Promise<PolicyView> {
+  const currency = await organisations.currencyOf(tx, organisation, team);
+  const asOf = await organisations.asOf(tx, organisation, now);
+  const peak = await organisations.peak(tx, organisation);
+  const book = await prices.book(tx, organisation);
+  const needsInstances = own.some(({ policy }) => policy.needsInstances === true);
+  return views.view(tx, organisation, team, currency, asOf, book, peak, { needsInstances });
+}
+
+async function recommendationsOf(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  decisions: readonly Decision[],
+  status: Decision['status'],
+): Promise<Recommendation[]> {
+  const found: Recommendation[] = [];
+  for (const one of decisions)
+    if (one.status === status) found.push(await withRisks(stores, tx, organisation, one.recommendation));
+  return found;
 }
 
 /** The policies that are asked about a team, each with the document that asks. */

@@ -225,6 +225,28 @@ export async function rejectRecommendation(
   return { recommendation, action: open === null ? null : await reject(stores, tx, organisation, open, '', by, now) };
 }
 
+/** @throws Failure conflict where the action is not, or not any more, one that can be taken back. */
+async function checkTakesBack(
+  { actions }: Needs,
+  tx: Transaction,
+  organisation: string,
+  { id, state, rollbackOf, takenBackBy, next = null, follows = null }: Action,
+): Promise<void> {
+  if (!['applied', 'confirmed', 'measured'].includes(state))
+    throw conflict(`action ${id} is ${state}: there is nothing to take back`);
+  if (rollbackOf !== null) throw conflict(`action ${id} is a rollback itself`);
+  if (takenBackBy !== null) throw conflict(`action ${id} is being taken back by ${takenBackBy}`);
+  // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take
+  // back.
+  if (follows !== null)
+    throw conflict(
+      `action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`,
+    );
+  const follower = next === null ? null : await actions.followerOf(tx, organisation, id);
+  if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state))
+    throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
+}
+
 /**
  * Makes the action that takes another one back. Asking for it is approving it; its own guard follows. While the kill
  * switch is on it is refused, unless whoever asks says that it shall be done all the same.
@@ -243,20 +265,7 @@ export async function rollBack(
   const { actions } = stores;
   await actions.serialise(tx, organisation);
   const original = await locked(stores, tx, organisation, id);
-  if (!['applied', 'confirmed', 'measured'].includes(original.state))
-    throw conflict(`action ${id} is ${original.state}: there is nothing to take back`);
-  if (original.rollbackOf !== null) throw conflict(`action ${id} is a rollback itself`);
-  if (original.takenBackBy !== null) throw conflict(`action ${id} is being taken back by ${original.takenBackBy}`);
-  const { next = null, follows = null } = original;
-  // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take
-  // back.
-  if (follows !== null)
-    throw conflict(
-      `action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`,
-    );
-  const follower = next === null ? null : await actions.followerOf(tx, organisation, id);
-  if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state))
-    throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
+  await checkTakesBack(stores, tx, organisation, original);
   const effect = original.before === null ? null : inverseOf(original.effect, original.before);
   if (effect === null) throw conflict(`nothing takes back ${original.effect.kind} of ${original.target}`);
   const { team, connection, target, policy, document } = original;

@@ -376,30 +376,21 @@ function digest({
       },
     ],
     lists: [
-      ...(budgets.length === 0
-        ? []
-        : [
-            {
-              title: 'Budgets',
-              items: budgets.map(
-                (one) =>
-                  `${one.budget}: ${shownAmount(one.spent, one.currency)}${one.planned === null ? ', not planned' : ` of ${shownAmount(one.planned, one.currency)}`}${one.ratio === null ? '' : `, ${Math.round(one.ratio * 100)} %`}${notInIt(one.lacking)}`,
-              ),
-            },
-          ]),
-      ...(nextSteps.length === 0
-        ? []
-        : [
-            {
-              title: 'Best next steps',
-              items: nextSteps.map(
-                (one) =>
-                  `${one.title}: ${one.monthlySavings === null ? 'what it saves is not known' : `about ${monthly({ ...one, monthlySavings: one.monthlySavings })}`}`,
-              ),
-            },
-          ]),
-    ],
+      { title: 'Budgets', items: budgets.map(budgetLine) },
+      { title: 'Best next steps', items: nextSteps.map(stepLine) },
+    ].filter(({ items }) => items.length > 0),
   });
+}
+
+function budgetLine(one: DigestNews['budgets'][number]): string {
+  const { spent, planned, ratio, currency } = one;
+  const plan = planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`;
+  const share = ratio === null ? '' : `, ${Math.round(ratio * 100)} %`;
+  return `${one.budget}: ${shownAmount(spent, currency)}${plan}${share}${notInIt(one.lacking)}`;
+}
+
+function stepLine({ title, monthlySavings, ...step }: DigestNews['nextSteps'][number]): string {
+  return `${title}: ${monthlySavings === null ? 'what it saves is not known' : `about ${monthly({ ...step, monthlySavings })}`}`;
 }
 
 function contentOf(news: News): Content {

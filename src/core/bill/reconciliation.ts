@@ -288,6 +288,30 @@ const ofNanos = (nanos: bigint | null): Decimal | null => (nanos === null ? null
 const less = (a: Decimal, b: Decimal): Decimal => addDecimal(a, negateDecimal(b));
 const absolute = (a: Decimal): Decimal => (a.unscaled < 0n ? negateDecimal(a) : a);
 
+/** What was charged less what was accrued; null where neither is known. */
+function differenceOf(charged: Decimal | null, accrued: Decimal | null): Decimal | null {
+  if (accrued === null) return charged;
+  return charged === null ? negateDecimal(accrued) : less(charged, accrued);
+}
+
+/** The quantities of both sides; what was metered holds also the part of it that has no price. */
+function partsOf(
+  accrued: readonly AccruedCell[],
+  billed: readonly BilledCell[],
+): Pick<VarianceRow, 'meteredPartMs' | 'billedPartMs' | 'unpricedPartMs'> {
+  const unpricedPartMs = accrued.reduce((sum, cell) => sum + cell.unpricedPartMs, 0n);
+  const pricedPartMs = accrued.reduce<bigint | null>(
+    (sum, cell) => (cell.meteredPartMs === null ? sum : (sum ?? 0n) + cell.meteredPartMs),
+    null,
+  );
+  const isBilled = billed.length > 0 && billed.every((cell) => cell.billedPartMs !== null);
+  return {
+    meteredPartMs: unpricedPartMs === 0n ? pricedPartMs : (pricedPartMs ?? 0n) + unpricedPartMs,
+    billedPartMs: isBilled ? billed.reduce((sum, cell) => sum + (cell.billedPartMs ?? 0n), 0n) : null,
+    unpricedPartMs,
+  };
+}
+
 /** A row's two sides: one match on one day, or one thing that stands apart. */
 function rowOf({ accrued, billed, by }: Match, context: Context, whole: Match = { accrued, billed, by }): VarianceRow {
   const all = [...whole.accrued, ...whole.billed];
@@ -302,30 +326,11 @@ function rowOf({ accrued, billed, by }: Match, context: Context, whole: Match = 
     list: billed.some((cell) => cell.list === null) ? null : sumOf(billed, (cell) => cell.list),
     compared: sumOf(billed, (cell) => cell.compared),
   };
-  const amount =
-    sides.compared === null
-      ? sides.accrued === null
-        ? null
-        : negateDecimal(sides.accrued)
-      : sides.accrued === null
-        ? sides.compared
-        : less(sides.compared, sides.accrued);
-  const unpricedPartMs = accrued.reduce((sum, cell) => sum + cell.unpricedPartMs, 0n);
+  const amount = differenceOf(sides.compared, sides.accrued);
   const isPriced = accrued.every(({ unpricedLines }) => unpricedLines === 0);
-  const meteredPartMs = accrued.reduce<bigint | null>(
-    (sum, cell) => (cell.meteredPartMs === null ? sum : (sum ?? 0n) + cell.meteredPartMs),
-    null,
-  );
-  const billedPartMs =
-    billed.length === 0 || billed.some((cell) => cell.billedPartMs === null)
-      ? null
-      : billed.reduce((sum, cell) => sum + (cell.billedPartMs ?? 0n), 0n);
-  const parts = {
-    meteredPartMs: unpricedPartMs === 0n ? meteredPartMs : (meteredPartMs ?? 0n) + unpricedPartMs,
-    billedPartMs,
-    unpricedPartMs,
-  };
-  const split = isPriced ? splitOf(sides.accrued, amount, meteredPartMs, billedPartMs) : NO_SPLIT;
+  const parts = partsOf(accrued, billed);
+  // Where all is priced, what was metered is what was priced.
+  const split = isPriced ? splitOf(sides.accrued, amount, parts.meteredPartMs, parts.billedPartMs) : NO_SPLIT;
   const row = {
     team: first.team,
     day: first.day,

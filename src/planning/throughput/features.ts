@@ -91,7 +91,12 @@ export const logStepSamples = (c: Configuration, meaning: BatchMeaning): number 
 
 /** The features for all levels (precisions, optimizers, GPU kinds, families) that occur in the configurations. */
 export function featureSpace(configurations: readonly Configuration[], batchMeaning: BatchMeaning): FeatureSpace {
-  const features = [...sizeFeatures(batchMeaning), ...levelFeatures(configurations), ...scaleFeatures(configurations)];
+  const features = [
+    ...stepFeatures('compute', batchMeaning),
+    ...stepFeatures('launch', batchMeaning),
+    ...levelFeatures(configurations),
+    ...scaleFeatures(configurations),
+  ];
   return {
     features,
     batchMeaning,
@@ -103,81 +108,76 @@ export function featureSpace(configurations: readonly Configuration[], batchMean
 const levels = (configurations: readonly Configuration[], of: (c: Configuration) => string): string[] =>
   [...new Set(configurations.map(of))].sort();
 
+/** A coefficient that does not vary in this respect; not 0, so that matrices stay positive definite. */
+const FIXED = 1e-3;
+const spreadOf = (shared: number, family: number, model: number): Spread => ({ shared, family, slope: FIXED, model });
+
+interface Belief {
+  readonly mean: number;
+  readonly spread: Spread;
+}
+
 /**
- * Intercepts and powers. Intercepts are log seconds of a step of 64 samples of the reference size, for 30 million
- * parameters.
+ * What is believed of each curve. Intercepts are log seconds of a step of 64 samples of the reference size, for 30
+ * million parameters; the others are powers.
  */
-function sizeFeatures(meaning: BatchMeaning): Feature[] {
-  const one = (): number => 1;
-  const logBatch = (c: Configuration): number => Math.log(batchPerGpu(c, meaning) / BATCH_REFERENCE);
-  const other = (family: string): boolean => kindOf(family) === 'other';
-  const powers = (curve: Curve, name: string, powerOf: Readonly<Record<Kind, number>>, known: Spread): Feature[] => [
+const BELIEFS: Readonly<
+  Record<
+    Curve,
     {
-      name,
+      readonly intercept: Belief;
+      readonly params: Belief;
+      readonly batch: Belief;
+      readonly size: { readonly powerOf: Readonly<Record<Kind, number>>; readonly spread: Spread };
+    }
+  >
+> = {
+  compute: {
+    intercept: { mean: -6, spread: spreadOf(2, 1, 1) },
+    params: { mean: 0.8, spread: spreadOf(0.3, FIXED, 0.1) },
+    batch: { mean: 1, spread: spreadOf(0.03, 0.03, 0.05) },
+    size: { powerOf: SIZE_POWER, spread: spreadOf(0.1, 0.1, 0.06) },
+  },
+  launch: {
+    intercept: { mean: -3.8, spread: spreadOf(1, 0.5, 0.6) },
+    params: { mean: 0.3, spread: spreadOf(0.2, FIXED, 0.1) },
+    batch: { mean: 0, spread: spreadOf(0.02, 0.02, 0.02) },
+    size: { powerOf: LAUNCH_SIZE_POWER, spread: spreadOf(0.05, 0.05, 0.05) },
+  },
+};
+
+/** The intercept and the powers of a curve. */
+function stepFeatures(curve: Curve, meaning: BatchMeaning): Feature[] {
+  const { intercept, params, batch, size } = BELIEFS[curve];
+  const isOther = (family: string): boolean => kindOf(family) === 'other';
+  const feature = (name: string, value: Feature['value'], { mean, spread }: Belief): Feature => ({
+    name,
+    curve,
+    value,
+    mean: () => mean,
+    spread,
+  });
+  return [
+    feature(curve, () => 1, intercept),
+    feature(`${curve} params`, logParamsOf, params),
+    feature(`${curve} batch`, (c) => Math.log(batchPerGpu(c, meaning) / BATCH_REFERENCE), batch),
+    {
+      name: `${curve} size`,
       curve,
-      value: (c) => (other(familyOf(c)) ? 0 : logSize(c)),
-      mean: (family) => powerOf[kindOf(family)],
-      spread: known,
+      value: (c) => (isOther(familyOf(c)) ? 0 : logSize(c)),
+      mean: (family) => size.powerOf[kindOf(family)],
+      spread: size.spread,
     },
     // What size means to a family that is not known is open: one power may be far from the next.
     {
-      name: `${name} of another family`,
+      name: `${curve} size of another family`,
       curve,
-      value: (c) => (other(familyOf(c)) ? logSize(c) : 0),
-      mean: (family) => powerOf[kindOf(family)],
-      spread: { shared: 0.3, family: 0.6, slope: FIXED, model: 0.2 },
+      value: (c) => (isOther(familyOf(c)) ? logSize(c) : 0),
+      mean: (family) => size.powerOf[kindOf(family)],
+      spread: spreadOf(0.3, 0.6, 0.2),
     },
-  ];
-  return [
-    {
-      name: 'compute',
-      curve: 'compute',
-      value: one,
-      mean: () => -6,
-      spread: { shared: 2, family: 1, slope: FIXED, model: 1 },
-    },
-    {
-      name: 'compute params',
-      curve: 'compute',
-      value: logParamsOf,
-      mean: () => 0.8,
-      spread: { shared: 0.3, family: FIXED, slope: FIXED, model: 0.1 },
-    },
-    {
-      name: 'compute batch',
-      curve: 'compute',
-      value: logBatch,
-      mean: () => 1,
-      spread: { shared: 0.03, family: 0.03, slope: FIXED, model: 0.05 },
-    },
-    ...powers('compute', 'compute size', SIZE_POWER, { shared: 0.1, family: 0.1, slope: FIXED, model: 0.06 }),
-    {
-      name: 'launch',
-      curve: 'launch',
-      value: one,
-      mean: () => -3.8,
-      spread: { shared: 1, family: 0.5, slope: FIXED, model: 0.6 },
-    },
-    {
-      name: 'launch params',
-      curve: 'launch',
-      value: logParamsOf,
-      mean: () => 0.3,
-      spread: { shared: 0.2, family: FIXED, slope: FIXED, model: 0.1 },
-    },
-    {
-      name: 'launch batch',
-      curve: 'launch',
-      value: logBatch,
-      mean: () => 0,
-      spread: { shared: 0.02, family: 0.02, slope: FIXED, model: 0.02 },
-    },
-    ...powers('launch', 'launch size', LAUNCH_SIZE_POWER, { shared: 0.05, family: 0.05, slope: FIXED, model: 0.05 }),
   ];
 }
-
-/** A coefficient that does not vary in this respect; not 0, so that matrices stay positive definite. */
-const FIXED = 1e-3;
 
 /** Precision and optimizer. One latent gain moves all precisions together, so that fp32 rows tell something of bf16. */
 function levelFeatures(configurations: readonly Configuration[]): Feature[] {

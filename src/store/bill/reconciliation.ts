@@ -15,6 +15,7 @@ import {
   type VarianceRow,
   type VarianceThreshold,
 } from '../../core/bill/reconciliation.js';
+import type { Dimension } from '../../core/cost/rollup.js';
 import type { Component } from '../../core/price/price.js';
 import { DAY_MS, formatInstant, type Interval } from '../../core/time.js';
 import { isOfMachine, type UsageRecord } from '../../core/usage.js';
@@ -228,30 +229,7 @@ export class ReconciliationStore {
     );
     return rows.flatMap((row) => {
       const dimension = known.get(row.dimension);
-      if (dimension === undefined) return [];
-      const { provider, account, sku, gpuModel, region, term } = dimension;
-      const isGpu = row.component === 'gpu';
-      return [
-        {
-          team: row.team,
-          day: row.day,
-          provider,
-          account,
-          sku,
-          gpuModel,
-          region,
-          term,
-          component: row.component,
-          billedTo: row.payer === '' ? null : row.payer,
-          currency: row.currency ?? currencyOf(row.team),
-          nanos: bigintOf(row.nanos),
-          listNanos: bigintOf(row.list),
-          meteredPartMs: isGpu ? bigintOf(row.metered) : null,
-          unpricedPartMs: isGpu ? BigInt(row.unpriced) : 0n,
-          unpricedLines: row.unpricedLines,
-          lines: row.lines,
-        },
-      ];
+      return dimension === undefined ? [] : [accruedCell(row, dimension, currencyOf)];
     });
   }
 
@@ -440,6 +418,33 @@ function rowValues(row: VarianceRow): (string | bigint | null)[] {
 
 /** Of words that need no quotes. */
 const arrayText = (words: readonly string[]): string => `{${words.join(',')}}`;
+function accruedCell(
+  row: AccruedRow,
+  { provider, account, sku, gpuModel, region, term }: Dimension,
+  currencyOf: (team: string) => string,
+): AccruedCell {
+  const isGpu = row.component === 'gpu';
+  return {
+    team: row.team,
+    day: row.day,
+    provider,
+    account,
+    sku,
+    gpuModel,
+    region,
+    term,
+    component: row.component,
+    billedTo: row.payer === '' ? null : row.payer,
+    currency: row.currency ?? currencyOf(row.team),
+    nanos: bigintOf(row.nanos),
+    listNanos: bigintOf(row.list),
+    meteredPartMs: isGpu ? bigintOf(row.metered) : null,
+    unpricedPartMs: isGpu ? BigInt(row.unpriced) : 0n,
+    unpricedLines: row.unpricedLines,
+    lines: row.lines,
+  };
+}
+
 const bigintOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
 
 /** Of two records which is the later one; the same in whatever order they are read. */
