@@ -12,26 +12,7 @@ const LINES_MAX = 60;
 const STILL_LONGER: Readonly<Record<string, number>> = {
   'src/planning/policy/report.ts teamSteps': 87,
   'src/store/policy/views.ts view': 71,
-  'src/web/dashboard/alert-news.tsx factsOf': 88,
-  'src/web/dashboard/backtest.tsx BacktestButton': 63,
   'src/web/dashboard/cost-asking.tsx Asking': 80,
-  'src/web/dashboard/deciding.tsx ApproveChosen': 72,
-  'src/web/dashboard/pages/actions.tsx Actions': 63,
-  'src/web/dashboard/pages/actions.tsx Decisions': 72,
-  'src/web/dashboard/pages/actions.tsx Story': 102,
-  'src/web/dashboard/pages/alerts.tsx Alerts': 63,
-  'src/web/dashboard/pages/budgets.tsx Figures': 76,
-  'src/web/dashboard/pages/fleet.tsx Listed': 61,
-  'src/web/dashboard/pages/fleet.tsx columns': 96,
-  'src/web/dashboard/pages/imports.tsx Send': 67,
-  'src/web/dashboard/pages/overview.tsx Spend': 70,
-  'src/web/dashboard/pages/policies.tsx Document': 157,
-  'src/web/dashboard/pages/recommendations.tsx One': 165,
-  'src/web/dashboard/pages/recommendations.tsx Recommendations': 76,
-  'src/web/dashboard/pages/savings.tsx Entry': 83,
-  'src/web/dashboard/picture.tsx Canvas': 85,
-  'src/web/dashboard/picture.tsx optionsOf': 67,
-  'src/web/dashboard/table.tsx Table': 71,
 };
 
 /** By its own name, or that of the variable, property or member that it is given to. */

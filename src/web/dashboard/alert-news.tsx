@@ -71,9 +71,22 @@ export function titleOf(news: News): string {
   }
 }
 
-const between = (low: string, mean: string, high: string, currency: string): string =>
-  say('range', { mean: money(mean, currency), low: money(low, currency), high: money(high, currency) });
-const orUnknown = (text: string | null, currency: string): string => money(text, currency);
+type NewsOf<K extends News['kind']> = Extract<News, { readonly kind: K }>;
+
+interface Interval {
+  readonly low: string;
+  readonly mean: string;
+  readonly high: string;
+}
+
+const between = (found: Interval | null, currency: string): string =>
+  found === null
+    ? say('unknown')
+    : say('range', {
+        mean: money(found.mean, currency),
+        low: money(found.low, currency),
+        high: money(found.high, currency),
+      });
 
 /** `$900.00 a month, of $1,000.00`, as far as it is known. */
 function savingOf({ monthlySavings, monthlyCost = null, currency }: ApprovalReason): string {
@@ -87,32 +100,14 @@ function savingOf({ monthlySavings, monthlyCost = null, currency }: ApprovalReas
 export function factsOf(news: News): readonly FactLine[] {
   switch (news.kind) {
     case 'budget':
-      return [
-        [say('column.spent'), money(news.spent, news.currency)],
-        [say('column.planned'), money(news.planned, news.currency)],
-        [
-          say('budget.forecast'),
-          news.forecast === null
-            ? say('unknown')
-            : between(news.forecast.low, news.forecast.mean, news.forecast.high, news.currency),
-        ],
-        [
-          say(Number(news.spent) >= Number(news.planned) ? 'budget.ended' : 'budget.end'),
-          news.exhaustionAt === null ? say('budget.no-end') : instant(news.exhaustionAt),
-        ],
-        [say('budget.period'), say('span', { from: day(news.periodStart), to: day(news.periodEnd) })],
-        ...(Number(news.unpricedGpuHours) > 0
-          ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const]
-          : []),
-        ...lackingFacts(news),
-      ];
+      return budgetFacts(news);
     case 'anomaly':
       return [
         [
           say('alert.observed', { day: day(news.what === 'level-shift' ? news.decidedDay : news.day) }),
           money(news.observed, news.currency),
         ],
-        [say('alert.expected'), between(news.expected.low, news.expected.mean, news.expected.high, news.currency)],
+        [say('alert.expected'), between(news.expected, news.currency)],
       ];
     case 'price':
       return [
@@ -122,45 +117,15 @@ export function factsOf(news: News): readonly FactLine[] {
         [say('alert.source'), news.source],
       ];
     case 'approval':
-      return [
-        [say('alert.saving'), news.because === null ? say('unknown') : savingOf(news.because)],
-        ...(news.because === null ? [] : [[say('column.why'), <AsWritten>{news.because.title}</AsWritten>] as const]),
-        [say('column.cloud'), news.connection],
-        [say('alert.proposed-by'), news.proposedBy],
-        [say('alert.approve-until'), instant(news.expiresAt)],
-      ];
+      return approvalFacts(news);
     case 'result':
-      return [
-        [say('column.cloud'), news.connection],
-        [say('alert.approved-by'), news.approvedBy ?? say('alert.nobody')],
-        ...news.reasons.map((reason) => [code('event', reason.code), <AsWritten>{reason.message}</AsWritten>] as const),
-        ...(news.proof === null
-          ? []
-          : [
-              [
-                say('alert.proof', { at: instant(news.proof.at) }),
-                joined([
-                  code('value', news.proof.state),
-                  say('alert.billing', { billing: within(code('value', news.proof.billing)) }),
-                  news.proof.replicas === null ? null : say('alert.replicas', { n: news.proof.replicas }),
-                ]),
-              ] as const,
-            ]),
-      ];
+      return resultFacts(news);
     case 'health':
-      return [
-        ...(news.workload === null ? [] : [[say('alert.workload'), news.workload] as const]),
-        ...(news.migInstance === null ? [] : [['MIG', news.migInstance] as const]),
-        [say('alert.source'), news.source],
-        ...Object.entries(news.numbers).map(
-          ([name, value]) => [code('measure', name), count(Math.round(value * 1e4) / 1e4)] as const,
-        ),
-        [say('evidence'), <AsWritten>{news.evidence.what}</AsWritten>],
-      ];
+      return healthFacts(news);
     case 'variance':
       return [
-        [say('alert.billed'), orUnknown(news.billed, news.currency)],
-        [say('alert.metered'), orUnknown(news.expected, news.currency)],
+        [say('alert.billed'), money(news.billed, news.currency)],
+        [say('alert.metered'), money(news.expected, news.currency)],
         [say('alert.difference'), money(news.difference, news.currency)],
         [say('alert.findings'), count(news.findings)],
         ...news.parts.map(({ name, amount }) => [name, money(amount, news.currency)] as const),
@@ -171,6 +136,58 @@ export function factsOf(news: News): readonly FactLine[] {
       return [[say('alert.asked-by'), news.by]];
   }
 }
+
+function budgetFacts(news: NewsOf<'budget'>): readonly FactLine[] {
+  const { spent, planned, forecast, exhaustionAt, periodStart, periodEnd, unpricedGpuHours, currency } = news;
+  return [
+    [say('column.spent'), money(spent, currency)],
+    [say('column.planned'), money(planned, currency)],
+    [say('budget.forecast'), between(forecast, currency)],
+    [
+      say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'),
+      exhaustionAt === null ? say('budget.no-end') : instant(exhaustionAt),
+    ],
+    [say('budget.period'), say('span', { from: day(periodStart), to: day(periodEnd) })],
+    ...(Number(unpricedGpuHours) > 0 ? [[say('teams.unpriced'), decimal(unpricedGpuHours)] as const] : []),
+    ...lackingFacts(news),
+  ];
+}
+
+const approvalFacts = ({ because, connection, proposedBy, expiresAt }: NewsOf<'approval'>): readonly FactLine[] => [
+  [say('alert.saving'), because === null ? say('unknown') : savingOf(because)],
+  ...(because === null ? [] : [[say('column.why'), <AsWritten>{because.title}</AsWritten>] as const]),
+  [say('column.cloud'), connection],
+  [say('alert.proposed-by'), proposedBy],
+  [say('alert.approve-until'), instant(expiresAt)],
+];
+
+const resultFacts = ({ connection, approvedBy, reasons, proof }: NewsOf<'result'>): readonly FactLine[] => [
+  [say('column.cloud'), connection],
+  [say('alert.approved-by'), approvedBy ?? say('alert.nobody')],
+  ...reasons.map((reason) => [code('event', reason.code), <AsWritten>{reason.message}</AsWritten>] as const),
+  ...(proof === null
+    ? []
+    : [
+        [
+          say('alert.proof', { at: instant(proof.at) }),
+          joined([
+            code('value', proof.state),
+            say('alert.billing', { billing: within(code('value', proof.billing)) }),
+            proof.replicas === null ? null : say('alert.replicas', { n: proof.replicas }),
+          ]),
+        ] as const,
+      ]),
+];
+
+const healthFacts = ({ workload, migInstance, source, numbers, evidence }: NewsOf<'health'>): readonly FactLine[] => [
+  ...(workload === null ? [] : [[say('alert.workload'), workload] as const]),
+  ...(migInstance === null ? [] : [['MIG', migInstance] as const]),
+  [say('alert.source'), source],
+  ...Object.entries(numbers).map(
+    ([name, value]) => [code('measure', name), count(Math.round(value * 1e4) / 1e4)] as const,
+  ),
+  [say('evidence'), <AsWritten>{evidence.what}</AsWritten>],
+];
 
 /** What is in none of the amounts. */
 function lackingFacts({ setAside, unpriced, unconverted, unstated, unnamed }: LackingNews): readonly FactLine[] {
@@ -194,46 +211,40 @@ function digestFacts({
   forecast,
   nextSteps,
   ...lacking
-}: Extract<News, { readonly kind: 'digest' }>): readonly FactLine[] {
+}: NewsOf<'digest'>): readonly FactLine[] {
   const sums = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
     all.length === 0 ? say('none') : joined(all.map((one) => money(one.amount, one.currency)));
   return [
-    [say('column.spent'), orUnknown(total, currency)],
-    [say('spend.before'), orUnknown(before, currency)],
+    [say('column.spent'), money(total, currency)],
+    [say('spend.before'), money(before, currency)],
     ...lackingFacts(lacking),
     [say('saved.verified'), sums(verified)],
     [say('saved.measured'), sums(measured)],
-    [
-      say('alert.next-month'),
-      forecast === null ? say('unknown') : between(forecast.low, forecast.mean, forecast.high, currency),
-    ],
-    ...nextSteps
-      .map(
-        (step) =>
-          [
-            <AsWritten>{step.title}</AsWritten>,
-            step.monthlySavings === null
-              ? say('unknown')
-              : joined([
-                  say('alert.monthly', { amount: money(step.monthlySavings, step.currency) }),
-                  step.monthlySavingsLow === undefined || step.monthlySavingsLow === null
-                    ? null
-                    : say('interval', {
-                        low: money(step.monthlySavingsLow, step.currency),
-                        high: money(step.monthlySavingsHigh ?? null, step.currency),
-                      }),
-                ]),
-          ] as const,
-      )
-      .map(
-        ([title, value], at): FactLine => [
-          say('alert.step', { n: at + 1 }),
-          <>
-            {title}: {value}
-          </>,
-        ],
-      ),
+    [say('alert.next-month'), between(forecast, currency)],
+    ...nextSteps.map(
+      (step, at): FactLine => [
+        say('alert.step', { n: at + 1 }),
+        <>
+          <AsWritten>{step.title}</AsWritten>: {stepSaves(step)}
+        </>,
+      ],
+    ),
   ];
+}
+
+function stepSaves({
+  monthlySavings,
+  monthlySavingsLow = null,
+  monthlySavingsHigh = null,
+  currency,
+}: NewsOf<'digest'>['nextSteps'][number]): string {
+  if (monthlySavings === null) return say('unknown');
+  return joined([
+    say('alert.monthly', { amount: money(monthlySavings, currency) }),
+    monthlySavingsLow === null
+      ? null
+      : say('interval', { low: money(monthlySavingsLow, currency), high: money(monthlySavingsHigh, currency) }),
+  ]);
 }
 
 /** What drives what an alert is about, where it says so. */

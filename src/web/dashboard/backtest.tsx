@@ -6,7 +6,8 @@ import { get, refusal, send, Trouble } from './api.js';
 import { code, count, percent, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
-import { Picture, type Series } from './picture.js';
+import { Picture } from './picture.js';
+import type { Series } from './picture-plot.js';
 import { Table, type Column } from './table.js';
 import { Act, Field, Problems, Show } from './ui.js';
 
@@ -21,58 +22,37 @@ interface Props {
   readonly onDone?: () => void;
 }
 
+/** Calendar days, the last one not included. */
+interface Span {
+  readonly from: string;
+  readonly to: string;
+}
+
+const dayAt = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
 export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
   const [ordered, setOrdered] = useState<Backtest | null>(null);
-  const [span, setSpan] = useState<{ readonly from: string; readonly to: string } | null>(null);
-  const recorded = useLoaded('recorded', async (halt) => {
+  const [chosen, choose] = useState<Span | null>(null);
+  const recorded = useLoaded('recorded', async (halt): Promise<Span> => {
     const { asOf } = await get<Overview>('/v1/overview', {}, halt);
     const to = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
-    return {
-      from: new Date(to - DAYS * DAY_MS).toISOString().slice(0, 10),
-      to: new Date(to).toISOString().slice(0, 10),
-    };
+    return { from: dayAt(to - DAYS * DAY_MS), to: dayAt(to) };
   });
-  const { isBusy, trouble, run } = useTask(async (policy: Props['document'], from: string, to: string) => {
+  const { isBusy, trouble, run } = useTask(async (policy: Props['document'], span: Span) => {
     setOrdered(null);
-    setOrdered(
-      await send<Backtest>('POST', '/v1/backtests', {
-        policy,
-        from,
-        to,
-        ...(team === undefined ? {} : { teams: [team] }),
-      }),
-    );
+    const teams = team === undefined ? {} : { teams: [team] };
+    setOrdered(await send<Backtest>('POST', '/v1/backtests', { policy, ...span, ...teams }));
   });
   return (
     <Show loaded={recorded}>
       {(whole) => {
-        const { from, to } = span ?? whole;
+        const span = chosen ?? whole;
         return (
           <div class="backtest">
             <div class="fields">
-              <Field label={say('from')}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    type="date"
-                    max={whole.to}
-                    value={from}
-                    onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })}
-                  />
-                )}
-              </Field>
-              <Field label={say('to')}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    type="date"
-                    max={whole.to}
-                    value={to}
-                    onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })}
-                  />
-                )}
-              </Field>
-              <Act refused={refusal('configure')} isBusy={isBusy} onAct={() => run(document, from, to)}>
+              <Day label={say('from')} value={span.from} most={whole.to} onPick={(from) => choose({ ...span, from })} />
+              <Day label={say('to')} value={span.to} most={whole.to} onPick={(to) => choose({ ...span, to })} />
+              <Act refused={refusal('configure')} isBusy={isBusy} onAct={() => run(document, span)}>
                 {say('backtest')}
               </Act>
             </div>
@@ -82,6 +62,32 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
         );
       }}
     </Show>
+  );
+}
+
+function Day({
+  label,
+  value,
+  most,
+  onPick,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly most: string;
+  readonly onPick: (day: string) => void;
+}): JSX.Element {
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="date"
+          max={most}
+          value={value}
+          onInput={({ currentTarget }) => onPick(currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
 
@@ -230,7 +236,7 @@ function Costs({
 }): JSX.Element {
   const perDay = Math.max(1, Math.round(24 / stepHours));
   const length = Math.ceil(Math.max(0, ...Object.values(costs).map((one) => one.length)) / perDay);
-  const days = Array.from({ length }, (_, at) => new Date(Date.parse(from) + at * DAY_MS).toISOString().slice(0, 10));
+  const days = Array.from({ length }, (_, at) => dayAt(Date.parse(from) + at * DAY_MS));
   const series = Object.entries(costs).map(
     ([way, values]): Series => ({
       name: way,

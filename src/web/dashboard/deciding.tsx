@@ -2,17 +2,17 @@
  * Several decided at once: what is chosen, what it surely saves together, and one question before anything is sent. Each
  * is decided by itself: one that the server refuses leaves the others decided, and says why.
  */
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Refusal } from './answers.js';
 import { send } from './api.js';
 import { code } from './format.js';
 import { isKey, say } from './language.js';
-import { useTask } from './loading.js';
-import type { Column } from './table.js';
-import { AsWritten, Problems, Said } from './ui.js';
+import { useTask, type Loaded } from './loading.js';
+import { Listing, type Column } from './table.js';
+import { AsWritten, Problems, Said, Show } from './ui.js';
 
-export interface Decidable {
+interface Decidable {
   readonly id: string;
   /** As people read it. */
   readonly name: string;
@@ -25,7 +25,7 @@ export const reasonOf = (refusal: Refusal): string | null =>
   refusal === null ? null : isKey(`may.${refusal.code}`) ? code('may', refusal.code) : refusal.message;
 
 /** A box for each row that can be approved; the reason where one cannot. */
-export function choosing<Row>(
+function choosing<Row>(
   chosen: ReadonlySet<string>,
   choose: (next: ReadonlySet<string>) => void,
   decidableOf: (row: Row) => Decidable,
@@ -57,30 +57,79 @@ interface Refused {
   readonly message: string;
 }
 
-export function ApproveChosen({
+/**
+ * What was read, as a table in which several can be chosen and approved; what cannot be decided has no box.
+ */
+export function Deciding<Row extends { readonly id: string; readonly may: { readonly approve: Refusal } }>({
+  loaded,
+  nameOf,
+  path,
+  summary,
+  columns,
+  many,
+  ...table
+}: {
+  readonly loaded: Loaded<{ readonly items: readonly Row[]; readonly more: boolean }>;
+  readonly nameOf: (row: Row) => string;
+  /** Of the resource: `/v1/actions`. */
+  readonly path: string;
+  /** What is said of all of them before they are approved. */
+  readonly summary: string | null;
+  readonly columns: readonly Column<Row>[];
+  /** What is said where there are more than were read. */
+  readonly many: string;
+  readonly empty: ComponentChildren;
+  readonly caption: string;
+  readonly file: string;
+}): JSX.Element {
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  const decidableOf = (row: Row): Decidable => ({ id: row.id, name: nameOf(row), refused: reasonOf(row.may.approve) });
+  return (
+    <>
+      <Show loaded={loaded}>
+        {({ items, more }) => (
+          <Listing
+            {...table}
+            items={items}
+            note={more ? many : null}
+            columns={
+              items.some(({ may }) => may.approve === null)
+                ? [choosing<Row>(chosen, choose, decidableOf), ...columns]
+                : columns
+            }
+            keyOf={({ id }) => id}
+          />
+        )}
+      </Show>
+      <ApproveChosen
+        chosen={(loaded.data?.items ?? []).filter(({ id }) => chosen.has(id)).map(decidableOf)}
+        path={path}
+        summary={summary}
+        onDecided={() => {
+          choose(new Set());
+          loaded.again();
+        }}
+      />
+    </>
+  );
+}
+
+/** Asks once before all that are chosen are approved, one after the other, and says which were refused. */
+function ApproveChosen({
   chosen,
   path,
   summary,
   onDecided,
 }: {
   readonly chosen: readonly Decidable[];
-  /** Of the resource: `/v1/actions`. */
   readonly path: string;
-  /** What is said of all of them before they are approved. */
   readonly summary: string | null;
   readonly onDecided: () => void;
-}): JSX.Element | null {
+}): JSX.Element {
   const [asks, setAsks] = useState(false);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const task = useTask(async (all: readonly Decidable[]) => {
-    const failed: Refused[] = [];
-    for (const { id, name } of all) {
-      try {
-        await send('POST', `${path}/${encodeURIComponent(id)}/approve`);
-      } catch (trouble) {
-        failed.push({ name, message: trouble instanceof Error ? trouble.message : String(trouble) });
-      }
-    }
+    const failed = await approveEach(all, path);
     setRefused(failed);
     setAsks(false);
     onDecided();
@@ -117,15 +166,32 @@ export function ApproveChosen({
       )}
       <Problems trouble={task.trouble} />
       <Said>{task.said}</Said>
-      {refused.length === 0 ? null : (
-        <ul class="problems" role="alert">
-          {refused.map(({ name, message }) => (
-            <li key={name}>
-              {name}: <AsWritten>{message}</AsWritten>
-            </li>
-          ))}
-        </ul>
-      )}
+      <NotApproved refused={refused} />
     </>
+  );
+}
+
+async function approveEach(all: readonly Decidable[], path: string): Promise<Refused[]> {
+  const failed: Refused[] = [];
+  for (const { id, name } of all) {
+    try {
+      await send('POST', `${path}/${encodeURIComponent(id)}/approve`);
+    } catch (trouble) {
+      failed.push({ name, message: trouble instanceof Error ? trouble.message : String(trouble) });
+    }
+  }
+  return failed;
+}
+
+function NotApproved({ refused }: { readonly refused: readonly Refused[] }): JSX.Element | null {
+  if (refused.length === 0) return null;
+  return (
+    <ul class="problems" role="alert">
+      {refused.map(({ name, message }) => (
+        <li key={name}>
+          {name}: <AsWritten>{message}</AsWritten>
+        </li>
+      ))}
+    </ul>
   );
 }

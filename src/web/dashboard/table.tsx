@@ -7,6 +7,7 @@ import { useState } from 'preact/hooks';
 import { csvOf } from '../../core/csv.js';
 import { save } from './download.js';
 import { say } from './language.js';
+import { Empty } from './ui.js';
 
 export interface Column<Row> {
   readonly name: string;
@@ -53,31 +54,17 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
   const inOrder = sorted(rows, columns, order);
-  const sortBy = (at: number): void =>
-    setOrder(order?.at === at ? (order.down ? null : { at, down: true }) : { at, down: false });
-  const head = (column: Column<Row>, at: number): JSX.Element => {
-    const isSorted = order?.at === at;
-    return (
-      <th
-        key={column.name}
-        scope="col"
-        class={alignment(column)}
-        aria-sort={isSorted ? (order.down ? 'descending' : 'ascending') : undefined}
-      >
-        <button type="button" class="sort" onClick={() => sortBy(at)}>
-          {column.name}
-          <span aria-hidden="true">{isSorted ? (order.down ? ' ↓' : ' ↑') : ''}</span>
-        </button>
-      </th>
-    );
-  };
   return (
     <div class="table">
       <div class="scroll" role="region" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
           <thead>
-            <tr>{columns.map(head)}</tr>
+            <tr>
+              {columns.map((column, at) => (
+                <Head key={column.name} column={column} at={at} order={order} onSort={setOrder} />
+              ))}
+            </tr>
           </thead>
           <tbody>
             {inOrder.slice(0, most).map((row) => (
@@ -99,24 +86,60 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
           </button>
         ) : null}
         {file === undefined || rows.length === 0 ? null : (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() =>
-              save(
-                `${file}.csv`,
-                csvOf([
-                  columns.map(({ name }) => name),
-                  ...inOrder.map((row) => columns.map((column) => column.text(row))),
-                ]),
-              )
-            }
-          >
+          <button type="button" class="quiet" onClick={() => save(`${file}.csv`, csvFrom(columns, inOrder))}>
             {say('table.csv')}
             <span class="hidden"> {say('table.of', { caption })}</span>
           </button>
         )}
       </div>
     </div>
+  );
+}
+
+/** The name of a column, which sorts by it: up, down, and as the rows came. */
+function Head<Row>({
+  column,
+  at,
+  order,
+  onSort,
+}: {
+  readonly column: Column<Row>;
+  readonly at: number;
+  readonly order: Order;
+  readonly onSort: (next: Order) => void;
+}): JSX.Element {
+  const way = order?.at !== at ? null : order.down ? 'descending' : 'ascending';
+  return (
+    <th scope="col" class={alignment(column)} aria-sort={way ?? undefined}>
+      <button
+        type="button"
+        class="sort"
+        onClick={() => onSort(way === 'descending' ? null : { at, down: way === 'ascending' })}
+      >
+        {column.name}
+        <span aria-hidden="true">{way === null ? '' : way === 'descending' ? ' ↓' : ' ↑'}</span>
+      </button>
+    </th>
+  );
+}
+
+const csvFrom = <Row,>(columns: readonly Column<Row>[], rows: readonly Row[]): string =>
+  csvOf([columns.map(({ name }) => name), ...rows.map((row) => columns.map((column) => column.text(row)))]);
+
+interface ListingProps<Row> extends Omit<Props<Row>, 'rows' | 'isCaptionHidden'> {
+  readonly items: readonly Row[];
+  /** What is said where not all are listed; null: all are. */
+  readonly note: string | null;
+  readonly empty: ComponentChildren;
+}
+
+/** A list that was read, as a table; `empty` where nothing is there. */
+export function Listing<Row>({ items, note, empty, ...table }: ListingProps<Row>): JSX.Element {
+  if (items.length === 0) return <Empty>{empty}</Empty>;
+  return (
+    <>
+      {note === null ? null : <p class="warning">{note}</p>}
+      <Table {...table} rows={items} isCaptionHidden />
+    </>
   );
 }

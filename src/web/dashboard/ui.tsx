@@ -341,6 +341,11 @@ export function Select({
   );
 }
 
+/** Chooses one of the values, or all of them. */
+export const Filter = ({ options, ...select }: Parameters<typeof Select>[0]): JSX.Element => (
+  <Select {...select} options={[['', say('all')], ...options]} />
+);
+
 /** Said by a screen reader when it changes, and seen by everybody. */
 export const Said = ({ children }: Children): JSX.Element => (
   <p class="said" role="status" aria-live="polite">

@@ -167,6 +167,8 @@ const READ = new Set([
   'alt',
   'trouble',
   'none',
+  'empty',
+  'many',
 ]);
 const ENGLISH_WORD = /[A-Za-z]{2,}/;
 /** Names that every language has. */

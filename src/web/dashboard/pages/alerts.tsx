@@ -22,7 +22,8 @@ import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import type { Place } from '../routes.js';
+import { Listing, Table, type Column } from '../table.js';
 import {
   Act,
   AsWritten,
@@ -30,11 +31,11 @@ import {
   Card,
   Empty,
   Facts,
+  Filter,
   Instant,
   Page,
   Problems,
   Said,
-  Select,
   Show,
   type Tone,
 } from '../ui.js';
@@ -77,67 +78,80 @@ const columns = (): readonly Column<Alert>[] => [
   { name: say('column.made'), text: ({ madeAt }) => madeAt, cell: ({ madeAt }) => <Instant at={madeAt} /> },
 ];
 
+interface Asked {
+  readonly team: string;
+  readonly kind: string;
+  readonly state: string;
+}
+
+function askedIn({ query }: Place): Asked {
+  return { team: query.get('team') ?? '', kind: query.get('kind') ?? '', state: query.get('state') ?? '' };
+}
+
 export function Alerts(): JSX.Element {
-  const { query } = place.value;
-  const [team, kind, state] = [query.get('team') ?? '', query.get('kind') ?? '', query.get('state') ?? ''];
-  const asked = {
-    team: team === '' ? null : team,
-    kind: kind === '' ? null : kind,
-    state: state === '' ? null : state,
-  };
-  const loaded = useLoaded(`alerts ${team} ${kind} ${state}`, (halt) => list<Alert>('/v1/alerts', asked, halt, 500));
-  const teams = useLoaded('alert teams', (halt) => list<Team>('/v1/teams', {}, halt));
-  const names = [...new Set([...(teams.data?.items ?? []).map(({ id }) => id), ...(team === '' ? [] : [team])])].sort();
-  const pick = (change: Readonly<Record<string, string>>): void =>
-    go(link('alerts', null, { team, kind, state, ...change }));
+  const asked = askedIn(place.value);
+  const { team, kind, state } = asked;
+  const loaded = useLoaded(`alerts ${team} ${kind} ${state}`, (halt) =>
+    list<Alert>(
+      '/v1/alerts',
+      { team: team === '' ? null : team, kind: kind === '' ? null : kind, state: state === '' ? null : state },
+      halt,
+      500,
+    ),
+  );
   return (
     <Page title={say('page.alerts')} lead={say('alerts.lead')}>
-      <div class="fields">
-        <Select
-          label={say('column.team')}
-          value={team}
-          options={[['', say('all')], ...names.map((id) => [id, id] as const)]}
-          onPick={(next) => pick({ team: next })}
-        />
-        <Select
-          label={say('column.about')}
-          value={kind}
-          options={[['', say('all')], ...ALERT_KINDS.map((one) => [one, code('alert', one)] as const)]}
-          onPick={(next) => pick({ kind: next })}
-        />
-        <Select
-          label={say('column.state')}
-          value={state}
-          options={[['', say('all')], ...ALERT_STATES.map((one) => [one, code('alert-state', one)] as const)]}
-          onPick={(next) => pick({ state: next })}
-        />
-      </div>
+      <Filters asked={asked} />
       <Show loaded={loaded}>
-        {({ items, more }) =>
-          items.length === 0 ? (
-            <Empty>
-              {team + kind + state === '' ? (
+        {({ items, more }) => (
+          <Listing
+            items={items}
+            note={more ? say('newest.500') : null}
+            empty={
+              team + kind + state === '' ? (
                 <Rich of="alerts.empty" given={{ a: (inner) => <a href={link('budgets')}>{inner}</a> }} />
               ) : (
                 say('alerts.none')
-              )}
-            </Empty>
-          ) : (
-            <>
-              {more ? <p class="warning">{say('newest.500')}</p> : null}
-              <Table
-                caption={say('page.alerts')}
-                file="alerts"
-                columns={columns()}
-                rows={items}
-                keyOf={({ id }) => id}
-                isCaptionHidden
-              />
-            </>
-          )
-        }
+              )
+            }
+            caption={say('page.alerts')}
+            file="alerts"
+            columns={columns()}
+            keyOf={({ id }) => id}
+          />
+        )}
       </Show>
     </Page>
+  );
+}
+
+/** By team, by what they are about and by state, kept in the address. */
+function Filters({ asked }: { readonly asked: Asked }): JSX.Element {
+  const teams = useLoaded('alert teams', (halt) => list<Team>('/v1/teams', {}, halt));
+  const known = (teams.data?.items ?? []).map(({ id }) => id);
+  const names = [...new Set([...known, ...(asked.team === '' ? [] : [asked.team])])].sort();
+  const pick = (change: Partial<Asked>): void => go(link('alerts', null, { ...asked, ...change }));
+  return (
+    <div class="fields">
+      <Filter
+        label={say('column.team')}
+        value={asked.team}
+        options={names.map((id) => [id, id])}
+        onPick={(team) => pick({ team })}
+      />
+      <Filter
+        label={say('column.about')}
+        value={asked.kind}
+        options={ALERT_KINDS.map((one) => [one, code('alert', one)])}
+        onPick={(kind) => pick({ kind })}
+      />
+      <Filter
+        label={say('column.state')}
+        value={asked.state}
+        options={ALERT_STATES.map((one) => [one, code('alert-state', one)])}
+        onPick={(state) => pick({ state })}
+      />
+    </div>
   );
 }
 

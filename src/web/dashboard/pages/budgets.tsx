@@ -175,20 +175,7 @@ const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b
 
 function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer }): JSX.Element {
   if (evaluated === null) return <Empty>{say('budget.not-evaluated')}</Empty>;
-  const {
-    planned,
-    spent,
-    forecast,
-    ratio,
-    burnRatePerDay,
-    exhaustionAt,
-    unpricedGpuHours,
-    unconverted,
-    unstated,
-    setAside,
-    unnamed,
-    unpriced,
-  } = evaluated.state;
+  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt } = evaluated.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
   return (
@@ -226,6 +213,17 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
           />
         )}
       </dl>
+      <Lacking state={evaluated.state} />
+      <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>
+    </>
+  );
+}
+
+/** What is in none of the figures. */
+function Lacking({ state }: { readonly state: EvaluatedBudget['state'] }): JSX.Element {
+  const { unpricedGpuHours, unconverted, unstated, setAside, unnamed, unpriced } = state;
+  return (
+    <>
       <Unpriced gpuHours={unpricedGpuHours} />
       {unconverted.length === 0 ? null : (
         <p class="warning">{say('budget.unconverted', { currencies: joined(unconverted) })}</p>
@@ -245,7 +243,6 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
           })}
         </p>
       ))}
-      <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>
     </>
   );
 }

@@ -11,8 +11,8 @@ import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
-import { Amount, Badge, Card, Empty, Field, Figure, Page, Select, Show } from '../ui.js';
+import { Listing, type Column } from '../table.js';
+import { Amount, Badge, Card, Empty, Field, Figure, Filter, Page, Show } from '../ui.js';
 
 /** Evidence that is older says nothing of now. */
 const STALE_SECONDS = 15 * 60;
@@ -31,25 +31,65 @@ function Unused({ one: { unused, because, currency } }: { readonly one: FleetDet
   return <>{low === high ? low : say('fleet.range', { low, high })}</>;
 }
 
-const columns = (): readonly Column<FleetDetail>[] => [
-  {
-    name: say('fleet.target'),
-    text: ({ target }) => target.target,
-    cell: ({ target }) => (
-      <>
-        <a href={link('explain', target.target)}>{target.name}</a>
+/** Name, kind, SKU and region; a badge where the newest reading did not show it. */
+const Target = ({ target }: Pick<FleetDetail, 'target'>): JSX.Element => (
+  <>
+    <a href={link('explain', target.target)}>{target.name}</a>
+    <div class="note">
+      {joined([code('target', target.kind), target.sku ?? target.gpuModel, target.region])}
+      {target.missed > 0 ? (
+        <>
+          {' '}
+          <Badge tone="warn">{say('fleet.missed')}</Badge>
+        </>
+      ) : null}
+    </div>
+  </>
+);
+
+const Age = ({ evidence }: Pick<FleetDetail, 'evidence'>): JSX.Element =>
+  evidence === null ? (
+    <span class="unknown">{say('fleet.unread')}</span>
+  ) : (
+    <span class={evidence.ageSeconds > STALE_SECONDS ? 'delta more' : ''}>
+      {say('fleet.ago', { age: duration(evidence.ageSeconds) })}
+    </span>
+  );
+
+/** What is recommended for it and saves, or the way to why nothing is. */
+function Recommended({ recommendation, target }: Pick<FleetDetail, 'recommendation' | 'target'>): JSX.Element {
+  if (recommendation === null)
+    return (
+      <a class="quiet" href={link('explain', target.target)}>
+        {say('fleet.why-nothing')}
+        <span class="hidden"> {target.name}</span>
+      </a>
+    );
+  const { id, action, estimatedMonthlySavingsLow: low, estimatedMonthlySavingsHigh: high, currency } = recommendation;
+  return (
+    <>
+      <a href={link('recommendations', id)}>{code('do', action)}</a>
+      {low === null || high === null ? null : (
         <div class="note">
-          {joined([code('target', target.kind), target.sku ?? target.gpuModel, target.region])}
-          {target.missed > 0 ? (
-            <>
-              {' '}
-              <Badge tone="warn">{say('fleet.missed')}</Badge>
-            </>
-          ) : null}
+          {say('fleet.saves', { low: money(low, currency, true), high: money(high, currency, true) })}
         </div>
-      </>
-    ),
-  },
+      )}
+    </>
+  );
+}
+
+const LastAction = ({ lastAction }: Pick<FleetDetail, 'lastAction'>): JSX.Element =>
+  lastAction === null ? (
+    <span class="quiet">–</span>
+  ) : (
+    <>
+      <a href={link('actions', lastAction.id)}>{code('act', lastAction.effect)}</a>
+      <div class="note">{code('state', lastAction.state)}</div>
+    </>
+  );
+
+const columns = (): readonly Column<FleetDetail>[] => [
+  { name: say('fleet.target'), text: ({ target }) => target.target, cell: (one) => <Target {...one} /> },
   {
     name: say('column.team'),
     text: ({ target }) => target.team,
@@ -68,14 +108,7 @@ const columns = (): readonly Column<FleetDetail>[] => [
     name: say('fleet.evidence'),
     text: ({ evidence }) => evidence?.newestAt ?? '',
     number: ({ evidence }) => evidence?.ageSeconds ?? null,
-    cell: ({ evidence }) =>
-      evidence === null ? (
-        <span class="unknown">{say('fleet.unread')}</span>
-      ) : (
-        <span class={evidence.ageSeconds > STALE_SECONDS ? 'delta more' : ''}>
-          {say('fleet.ago', { age: duration(evidence.ageSeconds) })}
-        </span>
-      ),
+    cell: (one) => <Age {...one} />,
   },
   {
     name: say('fleet.cost'),
@@ -92,39 +125,12 @@ const columns = (): readonly Column<FleetDetail>[] => [
   {
     name: say('explain.recommendation'),
     text: ({ recommendation }) => recommendation?.title ?? '',
-    cell: ({ recommendation, target }) =>
-      recommendation === null ? (
-        <a class="quiet" href={link('explain', target.target)}>
-          {say('fleet.why-nothing')}
-          <span class="hidden"> {target.name}</span>
-        </a>
-      ) : (
-        <>
-          <a href={link('recommendations', recommendation.id)}>{code('do', recommendation.action)}</a>
-          {recommendation.estimatedMonthlySavingsLow === null ||
-          recommendation.estimatedMonthlySavingsHigh === null ? null : (
-            <div class="note">
-              {say('fleet.saves', {
-                low: money(recommendation.estimatedMonthlySavingsLow, recommendation.currency, true),
-                high: money(recommendation.estimatedMonthlySavingsHigh, recommendation.currency, true),
-              })}
-            </div>
-          )}
-        </>
-      ),
+    cell: (one) => <Recommended {...one} />,
   },
   {
     name: say('fleet.last-action'),
     text: ({ lastAction }) => lastAction?.proposedAt ?? '',
-    cell: ({ lastAction }) =>
-      lastAction === null ? (
-        <span class="quiet">–</span>
-      ) : (
-        <>
-          <a href={link('actions', lastAction.id)}>{code('act', lastAction.effect)}</a>
-          <div class="note">{code('state', lastAction.state)}</div>
-        </>
-      ),
+    cell: (one) => <LastAction {...one} />,
   },
 ];
 
@@ -172,57 +178,56 @@ function Listed({ data: { items, more } }: { readonly data: FleetDetails }): JSX
         <Rich of="fleet.empty" given={{ a: (inner) => <a href="/docs">{inner}</a> }} />
       </Empty>
     );
-  const ask = (over: Partial<Wanted>): void => go(link('fleet', null, { ...wanted, ...over }));
-  const distinct = (of: (one: FleetDetail) => string): string[] => [...new Set(items.map(of))].sort();
   const found = items
     .filter((one) => passes(one, wanted))
     .sort((a, b) => Number(b.unused?.high ?? -1) - Number(a.unused?.high ?? -1));
   return (
     <>
-      <div class="fields">
-        <Field label={say('fleet.find')}>
-          {(ids) => (
-            <input
-              {...ids}
-              type="search"
-              value={wanted.words}
-              onChange={({ currentTarget }) => ask({ words: currentTarget.value })}
-            />
-          )}
-        </Field>
-        <Select
-          label={say('column.team')}
-          value={wanted.team}
-          options={[['', say('all')], ...distinct(({ target }) => target.team).map((one) => [one, one] as const)]}
-          onPick={(team) => ask({ team })}
-        />
-        <Select
-          label={say('fleet.kind')}
-          value={wanted.kind}
-          options={[
-            ['', say('all')],
-            ...distinct(({ target }) => target.kind).map((one) => [one, code('target', one)] as const),
-          ]}
-          onPick={(kind) => ask({ kind })}
-        />
-      </div>
+      <Filters items={items} wanted={wanted} />
       <Totals items={found} />
       {more ? <p class="warning">{say('fleet.more')}</p> : null}
-      {found.length === 0 ? (
-        <Empty>
-          <Rich of="fleet.none" given={{ a: (inner) => <a href={link('fleet')}>{inner}</a> }} />
-        </Empty>
-      ) : (
-        <Table
-          caption={say('fleet.targets')}
-          file="fleet"
-          columns={columns()}
-          rows={found}
-          keyOf={({ target }) => `${target.connection} ${target.target}`}
-          isCaptionHidden
-        />
-      )}
+      <Listing
+        items={found}
+        note={null}
+        empty={<Rich of="fleet.none" given={{ a: (inner) => <a href={link('fleet')}>{inner}</a> }} />}
+        caption={say('fleet.targets')}
+        file="fleet"
+        columns={columns()}
+        keyOf={({ target }) => `${target.connection} ${target.target}`}
+      />
     </>
+  );
+}
+
+/** By words, team and kind, kept in the address. */
+function Filters({ items, wanted }: { readonly items: readonly FleetDetail[]; readonly wanted: Wanted }): JSX.Element {
+  const ask = (over: Partial<Wanted>): void => go(link('fleet', null, { ...wanted, ...over }));
+  const distinct = (of: (one: FleetDetail) => string): string[] => [...new Set(items.map(of))].sort();
+  return (
+    <div class="fields">
+      <Field label={say('fleet.find')}>
+        {(ids) => (
+          <input
+            {...ids}
+            type="search"
+            value={wanted.words}
+            onChange={({ currentTarget }) => ask({ words: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <Filter
+        label={say('column.team')}
+        value={wanted.team}
+        options={distinct(({ target }) => target.team).map((one) => [one, one])}
+        onPick={(team) => ask({ team })}
+      />
+      <Filter
+        label={say('fleet.kind')}
+        value={wanted.kind}
+        options={distinct(({ target }) => target.kind).map((one) => [one, code('target', one)])}
+        onPick={(kind) => ask({ kind })}
+      />
+    </div>
   );
 }
 

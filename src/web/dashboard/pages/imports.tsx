@@ -2,7 +2,7 @@
  * Bills, usage and price lists as files: sending one, what came of those that were sent, and the rows that could not be
  * read.
  */
-import type { JSX } from 'preact';
+import type { JSX, RefObject } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { Imported, Reject, StoredImport } from '../answers.js';
 import { list, refusal } from '../api.js';
@@ -12,7 +12,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { LineProgress } from '../progress.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, type Column } from '../table.js';
 import { Act, AsWritten, Card, Empty, Field, Instant, Page, Problems, Select, Show } from '../ui.js';
 import { upload } from '../upload.js';
 
@@ -67,25 +67,17 @@ export function Imports(): JSX.Element {
           <Send onDone={loaded.again} />
           <Card title={say('imports.was')}>
             <Show loaded={loaded}>
-              {({ items, more }) =>
-                items.length === 0 ? (
-                  <Empty>
-                    <Rich of="imports.empty" given={{ a: (inner) => <a href="/docs#tag-usage">{inner}</a> }} />
-                  </Empty>
-                ) : (
-                  <>
-                    {more ? <p class="warning">{say('newest.500')}</p> : null}
-                    <Table
-                      caption={say('page.imports')}
-                      file="imports"
-                      columns={columns()}
-                      rows={items}
-                      keyOf={({ id }) => id}
-                      isCaptionHidden
-                    />
-                  </>
-                )
-              }
+              {({ items, more }) => (
+                <Listing
+                  items={items}
+                  note={more ? say('newest.500') : null}
+                  empty={<Rich of="imports.empty" given={{ a: (inner) => <a href="/docs#tag-usage">{inner}</a> }} />}
+                  caption={say('page.imports')}
+                  file="imports"
+                  columns={columns()}
+                  keyOf={({ id }) => id}
+                />
+              )}
             </Show>
           </Card>
         </>
@@ -111,14 +103,13 @@ interface Sent {
 
 function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
   const chosen = useRef<HTMLInputElement>(null);
-  const [kind, setKind] = useState<string>('/v1/imports');
-  const [format, setFormat] = useState<string>('auto');
-  const [isDry, setDry] = useState(false);
+  const [settings, set] = useState<Settings>({ kind: '/v1/imports', format: 'auto', isDry: false });
   const [share, setShare] = useState<number | null>(null);
   const [sent, setSent] = useState<Sent | null>(null);
   const { isBusy, trouble, run } = useTask(async () => {
     const file = chosen.current?.files?.[0];
     if (file === undefined) throw new Error(say('imports.choose'));
+    const { kind, format, isDry } = settings;
     setSent(null);
     setShare(0);
     try {
@@ -142,40 +133,65 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
           run();
         }}
       >
-        <div class="fields">
-          <Select label={say('imports.what')} value={kind} options={kinds()} onPick={setKind} />
-          {kind === '/v1/imports' ? (
-            <Select
-              label={say('column.format')}
-              value={format}
-              options={FORMATS.map((one) => [one, one === 'auto' ? say('imports.auto') : one])}
-              onPick={setFormat}
-            />
-          ) : null}
-          <Field label={say('column.file')} note={say('imports.gzip')}>
-            {(ids) => <input {...ids} ref={chosen} type="file" required />}
-          </Field>
-          <label class="check">
-            <input type="checkbox" checked={isDry} onChange={() => setDry(!isDry)} /> {say('imports.dry')}
-          </label>
-        </div>
+        <SettingFields settings={settings} onSet={(change) => set({ ...settings, ...change })} chosen={chosen} />
         <Act tone="primary" refused={refusal('usage:write', true)} isBusy={isBusy} onAct={run}>
           {say('imports.do')}
         </Act>
       </form>
-      {share === null ? null : (
-        <div class="progress">
-          <progress max={1} value={share} aria-label={say('imports.share')} />
-          <p role="status" aria-live="polite">
-            {share < 1 ? say('imports.sent', { share: percent(share) }) : say('imports.reading')}
-          </p>
-        </div>
-      )}
+      {share === null ? null : <Share share={share} />}
       <Problems trouble={trouble} />
       {sent === null ? null : <Came sent={sent} onDone={onDone} />}
     </Card>
   );
 }
+
+interface Settings {
+  /** The path that takes it. */
+  readonly kind: string;
+  readonly format: string;
+  readonly isDry: boolean;
+}
+
+/** What it is, the file, and whether it is only tried. */
+function SettingFields({
+  settings: { kind, format, isDry },
+  onSet,
+  chosen,
+}: {
+  readonly settings: Settings;
+  readonly onSet: (change: Partial<Settings>) => void;
+  readonly chosen: RefObject<HTMLInputElement>;
+}): JSX.Element {
+  return (
+    <div class="fields">
+      <Select label={say('imports.what')} value={kind} options={kinds()} onPick={(next) => onSet({ kind: next })} />
+      {kind === '/v1/imports' ? (
+        <Select
+          label={say('column.format')}
+          value={format}
+          options={FORMATS.map((one) => [one, one === 'auto' ? say('imports.auto') : one])}
+          onPick={(next) => onSet({ format: next })}
+        />
+      ) : null}
+      <Field label={say('column.file')} note={say('imports.gzip')}>
+        {(ids) => <input {...ids} ref={chosen} type="file" required />}
+      </Field>
+      <label class="check">
+        <input type="checkbox" checked={isDry} onChange={() => onSet({ isDry: !isDry })} /> {say('imports.dry')}
+      </label>
+    </div>
+  );
+}
+
+/** How much of the file was sent; then the server reads it. */
+const Share = ({ share }: { readonly share: number }): JSX.Element => (
+  <div class="progress">
+    <progress max={1} value={share} aria-label={say('imports.share')} />
+    <p role="status" aria-live="polite">
+      {share < 1 ? say('imports.sent', { share: percent(share) }) : say('imports.reading')}
+    </p>
+  </div>
+);
 
 function Came({ sent: { files, isDry }, onDone }: { readonly sent: Sent; readonly onDone: () => void }): JSX.Element {
   return (
@@ -227,24 +243,20 @@ export function ImportPage({ id }: { readonly id: string }): JSX.Element {
       actions={<a href={link('imports')}>{say('imports.all')}</a>}
     >
       <Show loaded={loaded}>
-        {({ items, more }) =>
-          items.length === 0 ? (
-            <Empty>{say('imports.fine')}</Empty>
-          ) : (
-            <>
-              {more ? <p class="warning">{say('imports.many')}</p> : null}
-              <p>{say('imports.correct')}</p>
-              <Table
-                caption={say('imports.caption')}
-                file={`rejects-${id}`}
-                columns={rejectColumns()}
-                rows={items}
-                keyOf={({ no }) => String(no)}
-                isCaptionHidden
-              />
-            </>
-          )
-        }
+        {({ items, more }) => (
+          <>
+            {items.length === 0 ? null : <p>{say('imports.correct')}</p>}
+            <Listing
+              items={items}
+              note={more ? say('imports.many') : null}
+              empty={say('imports.fine')}
+              caption={say('imports.caption')}
+              file={`rejects-${id}`}
+              columns={rejectColumns()}
+              keyOf={({ no }) => String(no)}
+            />
+          </>
+        )}
       </Show>
     </Page>
   );

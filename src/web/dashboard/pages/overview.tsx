@@ -61,36 +61,15 @@ export function Overview(): JSX.Element {
 function Spend({ data }: { readonly data: Answer }): JSX.Element {
   const [picked, setPicked] = useState<string | null>(null);
   const shown = data.spend.find(({ currency }) => currency === picked) ?? data.spend[0];
-  if (shown === undefined) {
-    return (
-      <Card title={say('spend')}>
-        <Unpriced gpuHours={data.unpricedGpuHours} />
-        {Number(data.unpricedGpuHours) > 0 ? null : (
-          <Empty>
-            <Rich
-              of="overview.empty"
-              given={{
-                a: (inner) => <a href={link('imports')}>{inner}</a>,
-                api: (inner) => <a href="/docs">{inner}</a>,
-              }}
-            />
-          </Empty>
-        )}
-      </Card>
-    );
-  }
+  if (shown === undefined) return <NoSpend data={data} />;
   const { currency, month: spent, monthBefore, forecast, days } = shown;
+  const currencies = data.spend.map((one) => [one.currency, one.currency] as const);
   return (
     <Card
       title={say('spend')}
       actions={
-        data.spend.length < 2 ? null : (
-          <Select
-            label={say('currency')}
-            value={currency}
-            options={data.spend.map((one) => [one.currency, one.currency])}
-            onPick={setPicked}
-          />
+        currencies.length < 2 ? null : (
+          <Select label={say('currency')} value={currency} options={currencies} onPick={setPicked} />
         )
       }
     >
@@ -128,6 +107,21 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
     </Card>
   );
 }
+
+/** Nothing that has a price: where to begin, or what lacks one. */
+const NoSpend = ({ data: { unpricedGpuHours } }: { readonly data: Answer }): JSX.Element => (
+  <Card title={say('spend')}>
+    <Unpriced gpuHours={unpricedGpuHours} />
+    {Number(unpricedGpuHours) > 0 ? null : (
+      <Empty>
+        <Rich
+          of="overview.empty"
+          given={{ a: (inner) => <a href={link('imports')}>{inner}</a>, api: (inner) => <a href="/docs">{inner}</a> }}
+        />
+      </Empty>
+    )}
+  </Card>
+);
 
 function BudgetCounts({ data: { budgets } }: { readonly data: Answer }): JSX.Element | null {
   if (budgets.count === 0) return null;

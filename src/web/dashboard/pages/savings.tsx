@@ -10,11 +10,12 @@ import { get } from '../api.js';
 import { code, count, instant, money, shownCode, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
-import { Picture, type Series } from '../picture.js';
+import { Picture } from '../picture.js';
+import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
-import { Amount, Amounts, Badge, Card, Empty, Facts, Figure, Instant, Page, Select, Show, type Tone } from '../ui.js';
+import { Listing, type Column } from '../table.js';
+import { Amount, Amounts, Badge, Card, Empty, Facts, Figure, Filter, Instant, Page, Show, type Tone } from '../ui.js';
 
 const TONES: Readonly<Partial<Record<LedgerState, Tone>>> = { verified: 'good', unverifiable: 'bad' };
 type Answer = List<Saving> & { readonly totals: SavingTotals };
@@ -79,10 +80,10 @@ export function Savings(): JSX.Element {
       title={say('page.savings')}
       lead={team === '' ? say('savings.lead') : say('of-team', { team })}
       actions={
-        <Select
+        <Filter
           label={say('column.state')}
           value={state}
-          options={[['', say('all')], ...LEDGER_STATES.map((one) => [one, code('state', one)] as const)]}
+          options={LEDGER_STATES.map((one) => [one, code('state', one)])}
           onPick={(next) => go(link('savings', null, { team, state: next }))}
         />
       }
@@ -93,23 +94,17 @@ export function Savings(): JSX.Element {
             <Card title={say('in-all')}>
               <Totals totals={totals} />
             </Card>
-            {items.length === 0 ? (
-              <Empty>
+            <Listing
+              items={items}
+              note={nextCursor === null ? null : say('savings.many')}
+              empty={
                 <Rich of="savings.empty" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} />
-              </Empty>
-            ) : (
-              <>
-                {nextCursor === null ? null : <p class="warning">{say('savings.many')}</p>}
-                <Table
-                  caption={say('savings.caption')}
-                  file="savings"
-                  columns={columns()}
-                  rows={items}
-                  keyOf={({ action }) => action}
-                  isCaptionHidden
-                />
-              </>
-            )}
+              }
+              caption={say('savings.caption')}
+              file="savings"
+              columns={columns()}
+              keyOf={({ action }) => action}
+            />
           </>
         )}
       </Show>
@@ -226,85 +221,103 @@ function seriesOf(hours: readonly Hour[], days: readonly string[]): Series[] {
 }
 
 function Entry({ saving }: { readonly saving: SavingDetail }): JSX.Element {
-  const { currency, ledger, counterfactual } = saving;
-  const days = useMemo(() => [...new Set(ledger.items.map(({ hour }) => hour.slice(0, 10)))].sort(), [ledger]);
-  const series = useMemo(() => seriesOf(ledger.items, days), [ledger, reader.value]);
+  const { ledger } = saving;
   return (
     <>
       <Card title={say('in-all')}>
-        <dl class="figures">
-          <Figure
-            name={say('column.saved')}
-            value={<Amount amount={isClaimed(saving) ? saving.saved : null} currency={currency} />}
-            note={code('state', saving.state)}
-          />
-          <Figure
-            name={say('column.otherwise')}
-            value={<Amount amount={saving.counterfactualCost} currency={currency} />}
-          />
-          <Figure name={say('column.cost')} value={<Amount amount={saving.actualCost} currency={currency} />} />
-          <Figure
-            name={say('saving.hours')}
-            value={count(saving.hours.measured + saving.hours.verified)}
-            note={
-              saving.hours.unverifiable === 0
-                ? say('saving.verifiable')
-                : say('saving.unverifiable', { n: saving.hours.unverifiable })
-            }
-          />
-        </dl>
-        <p>{say('saving.time', { from: instant(saving.from), until: instant(saving.until) })}</p>
+        <InAll saving={saving} />
       </Card>
       <Card title={say('saving.world')}>
-        <Facts
-          facts={Object.entries(counterfactual.world).map(([name, value]) => [
-            code('field', name),
-            name === 'kind'
-              ? code('world', String(value))
-              : name === 'reason'
-                ? code('reason', String(value))
-                : shownCode(value),
-          ])}
-        />
-        {saving.sharedWith.length === 0 ? null : (
-          <p>
-            {say('saving.shared')}{' '}
-            {saving.sharedWith.map((other) => (
-              <a key={other} href={link('savings', other)}>
-                {other}{' '}
-              </a>
-            ))}
-          </p>
-        )}
+        <Otherwise saving={saving} />
       </Card>
       <Card title={say('saving.days')}>
-        {days.length === 0 ? (
-          <Empty>{say('saving.no-hour')}</Empty>
-        ) : (
-          <Picture
-            title={say('saving.picture')}
-            summary={say('saving.summary', { amount: money(saving.saved, currency), n: days.length })}
-            days={days}
-            series={series}
-            currency={currency}
-            kind="lines"
-            file={`saving-${saving.action}`}
-          />
-        )}
+        <Days saving={saving} />
       </Card>
       {ledger.items.length === 0 ? null : (
         <Card title={say('saving.by-hour')}>
-          {ledger.nextCursor === null ? null : <p class="warning">{say('saving.many')}</p>}
-          <Table
+          <Listing
+            items={ledger.items}
+            note={ledger.nextCursor === null ? null : say('saving.many')}
+            empty={null}
             caption={say('saving.caption')}
             file={`hours-${saving.action}`}
             columns={hourColumns()}
-            rows={ledger.items}
             keyOf={({ hour }) => hour}
-            isCaptionHidden
           />
         </Card>
       )}
     </>
+  );
+}
+
+function InAll({ saving }: { readonly saving: SavingDetail }): JSX.Element {
+  const { currency, hours } = saving;
+  return (
+    <>
+      <dl class="figures">
+        <Figure
+          name={say('column.saved')}
+          value={<Amount amount={isClaimed(saving) ? saving.saved : null} currency={currency} />}
+          note={code('state', saving.state)}
+        />
+        <Figure
+          name={say('column.otherwise')}
+          value={<Amount amount={saving.counterfactualCost} currency={currency} />}
+        />
+        <Figure name={say('column.cost')} value={<Amount amount={saving.actualCost} currency={currency} />} />
+        <Figure
+          name={say('saving.hours')}
+          value={count(hours.measured + hours.verified)}
+          note={
+            hours.unverifiable === 0 ? say('saving.verifiable') : say('saving.unverifiable', { n: hours.unverifiable })
+          }
+        />
+      </dl>
+      <p>{say('saving.time', { from: instant(saving.from), until: instant(saving.until) })}</p>
+    </>
+  );
+}
+
+/** What would have happened without the action, and which others share it. */
+function Otherwise({ saving: { counterfactual, sharedWith } }: { readonly saving: SavingDetail }): JSX.Element {
+  const shown = (name: string, value: unknown): string =>
+    name === 'kind'
+      ? code('world', String(value))
+      : name === 'reason'
+        ? code('reason', String(value))
+        : shownCode(value);
+  return (
+    <>
+      <Facts
+        facts={Object.entries(counterfactual.world).map(([name, value]) => [code('field', name), shown(name, value)])}
+      />
+      {sharedWith.length === 0 ? null : (
+        <p>
+          {say('saving.shared')}{' '}
+          {sharedWith.map((other) => (
+            <a key={other} href={link('savings', other)}>
+              {other}{' '}
+            </a>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Days({ saving: { action, currency, saved, ledger } }: { readonly saving: SavingDetail }): JSX.Element {
+  const days = useMemo(() => [...new Set(ledger.items.map(({ hour }) => hour.slice(0, 10)))].sort(), [ledger]);
+  const series = useMemo(() => seriesOf(ledger.items, days), [ledger, reader.value]);
+  if (days.length === 0) return <Empty>{say('saving.no-hour')}</Empty>;
+  return (
+    <Picture
+      title={say('saving.picture')}
+      summary={say('saving.summary', { amount: money(saved, currency), n: days.length })}
+      days={days}
+      series={series}
+      currency={currency}
+      kind="lines"
+      file={`saving-${action}`}
+    />
   );
 }

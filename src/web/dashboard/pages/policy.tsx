@@ -1,0 +1,255 @@
+/** One policy document: its form, made of the policy's own schema, its backtest, and the policy's examples. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { POLICY_MODES } from '../../../core/policy/document.js';
+import type { PolicyDocument, PolicyKind } from '../answers.js';
+import { refusal, send, session, type Detail } from '../api.js';
+import { BacktestButton } from '../backtest.js';
+import { Described } from '../described.js';
+import { code, within } from '../format.js';
+import { isKey, joined, raw, say } from '../language.js';
+import { Fields, tidy } from '../form.js';
+import { useTask } from '../loading.js';
+import { go, link } from '../router.js';
+import { Act, AsWritten, Badge, Card, Field, Problems, Said, Select } from '../ui.js';
+
+/** Where an address has this name, a document is begun. */
+export const NEW = 'new';
+
+function modeNote(mode: string): string | undefined {
+  const key = `mode-note.${mode}`;
+  return isKey(key) ? raw(key) : undefined;
+}
+
+interface Written {
+  readonly name: string;
+  readonly teams: string;
+  readonly mode: string;
+  readonly priority: string;
+  readonly override: string;
+  readonly params: unknown;
+}
+
+function writtenOf(found: PolicyDocument | null, kind: PolicyKind): Written {
+  return {
+    name: found?.name ?? kind.name,
+    teams: found === null || found.teams === '*' ? '' : found.teams.join('\n'),
+    mode: found?.mode ?? 'recommend',
+    priority: found === null || found.priority === 0 ? '' : String(found.priority),
+    override: '',
+    params: found?.params,
+  };
+}
+
+function documentOf(
+  { name, teams, mode, priority, params }: Written,
+  policy: string,
+): Readonly<Record<string, unknown>> {
+  const list = teams
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  return {
+    name,
+    policy,
+    teams: list.length === 0 ? '*' : list,
+    mode,
+    ...(priority === '' ? {} : { priority: Number(priority) }),
+    params: tidy(params) ?? {},
+  };
+}
+
+interface Check {
+  readonly valid: boolean;
+  readonly problems: readonly Detail[];
+}
+
+interface Props {
+  /** Null: it is begun. */
+  readonly found: PolicyDocument | null;
+  readonly kind: PolicyKind;
+  readonly catalogue: readonly PolicyKind[];
+  readonly again: () => void;
+}
+
+export function Document({ found, kind, catalogue, again }: Props): JSX.Element {
+  const [written, setWritten] = useState(() => writtenOf(found, kind));
+  const set = (change: Partial<Written>): void => setWritten({ ...written, ...change });
+  const document = documentOf(written, kind.name);
+  const apply = useApply(document, written.override, found, again);
+  const check = useCheck(document);
+  const isForAll = document['teams'] === '*';
+  const isRestricted = session.value?.signedIn?.teams !== null;
+  const refused = refusal('configure') ?? (isRestricted && isForAll ? say('policies.restricted') : null);
+  return (
+    <>
+      <p>
+        <Described text={kind.description} />{' '}
+        <span class="note">{say('policies.kind', { name: kind.name, version: kind.version })}</span>
+      </p>
+      {found === null ? (
+        <Select
+          label={say('column.policy')}
+          value={kind.name}
+          options={catalogue.map(({ name }) => [name, name])}
+          onPick={(name) => go(link('policies', NEW, { policy: name }))}
+        />
+      ) : (
+        <Pausing found={found} again={again} />
+      )}
+      <form
+        class="columns"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (refused === null) apply.run();
+        }}
+      >
+        <Card title={say('policies.whom')}>
+          <Whom written={written} isNew={found === null} onSet={set} />
+        </Card>
+        <Card title={say('policies.parameters')}>
+          <Fields schema={kind.parameters} value={written.params} onSet={(params) => set({ params })} />
+        </Card>
+        <div class="buttons wide">
+          <Act tone="primary" refused={refused} isBusy={apply.isBusy} onAct={apply.run}>
+            {found === null || found.isDefault ? say('policies.apply') : say('policies.change')}
+          </Act>
+          <Act isBusy={check.isBusy} onAct={check.run}>
+            {say('policies.check')}
+          </Act>
+        </div>
+      </form>
+      <Problems trouble={apply.trouble ?? check.trouble} />
+      <Said>{apply.said || check.said}</Said>
+      <Card title={say('backtest')}>
+        <p>{say('policies.backtest')}</p>
+        <BacktestButton document={document} />
+      </Card>
+      <Card title={say('policies.examples')}>
+        <Examples kind={kind} />
+      </Card>
+    </>
+  );
+}
+
+type Settings = ReturnType<typeof documentOf>;
+
+const useCheck = (document: Settings): ReturnType<typeof useTask<[]>> =>
+  useTask(async () => {
+    const { valid, problems } = await send<Check>('POST', '/v1/policies/validate', document);
+    return valid
+      ? say('policies.fine')
+      : say('policies.problems', {
+          problems: problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim()).join('; '),
+        });
+  });
+
+const useApply = (
+  { name, ...settings }: Settings,
+  override: string,
+  found: PolicyDocument | null,
+  again: () => void,
+): ReturnType<typeof useTask<[]>> =>
+  useTask(async () => {
+    const saved = await send<PolicyDocument>('PUT', `/v1/policies/${encodeURIComponent(String(name))}`, {
+      ...settings,
+      ...(override === '' ? {} : { override }),
+    });
+    if (found === null) go(link('policies', saved.name));
+    again();
+    return say('policies.holds', { version: saved.version });
+  });
+
+type TextField = Exclude<keyof Written, 'params'>;
+
+/** For whom the document holds, how far it may go, and which of several wins. */
+function Whom({
+  written,
+  isNew,
+  onSet,
+}: {
+  readonly written: Written;
+  readonly isNew: boolean;
+  readonly onSet: (change: Partial<Written>) => void;
+}): JSX.Element {
+  const bound = (field: TextField): { value: string; onInput: (event: Typed) => void } => ({
+    value: written[field],
+    onInput: ({ currentTarget }) => onSet({ [field]: currentTarget.value }),
+  });
+  return (
+    <>
+      {isNew ? (
+        <Field label={say('policies.name')} note={say('policies.name-note')}>
+          {(ids) => <input {...ids} {...bound('name')} type="text" required pattern="[\w.\-]{1,100}" />}
+        </Field>
+      ) : null}
+      <Field label={say('page.teams')} note={say('policies.teams-note')}>
+        {(ids) => <textarea {...ids} {...bound('teams')} rows={3} />}
+      </Field>
+      <Field label={say('column.mode')} note={modeNote(written.mode)}>
+        {(ids) => (
+          <select {...ids} {...bound('mode')}>
+            {POLICY_MODES.map((mode) => (
+              <option key={mode} value={mode}>
+                {code('mode', mode)}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label={say('policies.priority')} note={say('policies.priority-note')}>
+        {(ids) => <input {...ids} {...bound('priority')} type="number" step={1} />}
+      </Field>
+      {written.mode === 'enforce' && refusal('admin') === null ? (
+        <Field label={say('policies.override')} note={say('policies.override-note')}>
+          {(ids) => <input {...ids} {...bound('override')} type="text" />}
+        </Field>
+      ) : null}
+    </>
+  );
+}
+
+interface Typed {
+  readonly currentTarget: { readonly value: string };
+}
+
+/** What the policy proposes with which parameters, as it says itself. */
+const Examples = ({ kind: { examples } }: { readonly kind: PolicyKind }): JSX.Element => (
+  <ul class="plain">
+    {examples.map(({ title, params, proposes }) => (
+      <li key={title}>
+        <AsWritten>{title}</AsWritten>: <code>{JSON.stringify(params)}</code>{' '}
+        {proposes.length === 0
+          ? say('policies.proposes-nothing')
+          : say('policies.proposes', {
+              what: joined(proposes.map(({ action, target }) => `${within(code('do', action))} ${target}`)),
+            })}
+      </li>
+    ))}
+  </ul>
+);
+
+function Pausing({ found, again }: { readonly found: PolicyDocument; readonly again: () => void }): JSX.Element {
+  const { name, paused, isDefault } = found;
+  const { isBusy, trouble, said, run } = useTask(async () => {
+    await send('POST', `/v1/policies/${encodeURIComponent(name)}/${paused ? 'resume' : 'pause'}`);
+    again();
+    return paused ? say('policies.resumed') : say('policies.paused');
+  });
+  return (
+    <>
+      <p>
+        {paused ? <Badge tone="warn">{say('paused')}</Badge> : null}{' '}
+        <Act
+          refused={refusal('configure') ?? (isDefault ? say('policies.none-yet') : null)}
+          isBusy={isBusy}
+          onAct={run}
+        >
+          {paused ? say('resume') : say('pause')}
+        </Act>
+      </p>
+      <Problems trouble={trouble} />
+      <Said>{said}</Said>
+    </>
+  );
+}

@@ -1,0 +1,284 @@
+/** One recommendation: what it saves, its numbers, its evidence, what it displaced, and what people decide. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
+import type { StoredRecommendation } from '../answers.js';
+import { send } from '../api.js';
+import { BacktestButton } from '../backtest.js';
+import { reasonOf } from '../deciding.js';
+import { code, count, duration, figureOf, instant, money, percent, words } from '../format.js';
+import { joined, reader, say } from '../language.js';
+import { useTask } from '../loading.js';
+import { Rich } from '../rich.js';
+import { SavingBar } from '../saving-bar.js';
+import { go, link, place } from '../router.js';
+import { Act, Amount, AsWritten, Badge, Card, Empty, Facts, Figure, Page, Problems, Said, type Tone } from '../ui.js';
+
+const TONES: Readonly<Record<string, Tone>> = { open: 'warn', approved: 'good', rejected: 'bad' };
+
+/** Its interval around zero. Nothing where it is unknown. */
+export function Bar({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
+  const {
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  return mean === null || low === null || high === null ? null : (
+    <SavingBar mean={mean} low={low} high={high} currency={currency} />
+  );
+}
+
+/** What the target costs now, and what it would: the difference is the saving, and lies where its interval does. */
+function BeforeAfter({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
+  const {
+    estimatedMonthlyCost: cost,
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  if (cost === null || mean === null) return null;
+  const less = (amount: string): string =>
+    formatDecimal(addDecimal(parseDecimal(cost) ?? ZERO, negateDecimal(parseDecimal(amount) ?? ZERO)));
+  return (
+    <>
+      <Figure name={say('saves.now')} value={<Amount amount={cost} currency={currency} />} />
+      <Figure
+        name={say('saves.then')}
+        value={<Amount amount={less(mean)} currency={currency} />}
+        note={
+          low === null || high === null
+            ? undefined
+            : say('interval', { low: money(less(high), currency, true), high: money(less(low), currency, true) })
+        }
+      />
+    </>
+  );
+}
+
+/** `90% of a cost of $1,000.00`; null where nobody knows what the target costs, or it costs nothing. */
+const shareOf = ({
+  estimatedSavingsPercentage,
+  estimatedMonthlyCost,
+  currency,
+}: StoredRecommendation): string | null =>
+  estimatedSavingsPercentage === null || estimatedMonthlyCost === null
+    ? null
+    : say('saves.share', {
+        share: percent(estimatedSavingsPercentage / 100),
+        cost: money(estimatedMonthlyCost, currency),
+      });
+
+/** The words of the list that it was opened from. */
+export function filterOf(): { readonly team: string; readonly status: string } {
+  const { query } = place.value;
+  return { team: query.get('team') ?? '', status: query.get('status') ?? '' };
+}
+
+/** Its name in the reader's language: the server's titles are English, and stand below where that is another. */
+export const nameOf = ({ title, action, target }: StoredRecommendation): string =>
+  isEnglish() ? title : `${code('do', action)} ${target}`;
+export const isEnglish = (): boolean => reader.value.language === 'en';
+
+interface Props {
+  readonly one: StoredRecommendation;
+}
+
+export function One({ one, again }: Props & { readonly again: () => void }): JSX.Element {
+  return (
+    <Page
+      title={nameOf(one)}
+      lead={<Lead one={one} />}
+      actions={<a href={link('recommendations', null, filterOf())}>{say('recommendations.all')}</a>}
+    >
+      <Card title={say('recommendations.saves')}>
+        <Figures one={one} />
+        <Bar one={one} />
+        {one.obstacle === null ? null : (
+          <p class="warning">
+            {say('recommendations.obstacle')} <AsWritten>{one.obstacle.message}</AsWritten>
+          </p>
+        )}
+        <Decisions one={one} again={again} />
+      </Card>
+      <div class="cards">
+        <Card title={say('recommendations.numbers')}>
+          <Numbers one={one} />
+        </Card>
+        <Card title={say('evidence')}>
+          <Evidence one={one} />
+        </Card>
+      </div>
+      <Card title={say('recommendations.before')}>
+        <p>
+          <Rich
+            of="recommendations.backtest"
+            given={{
+              policy: <a href={link('policies', one.document)}>{one.policy}</a>,
+              version: count(one.policyVersion),
+            }}
+          />
+        </p>
+        <BacktestButton document={one.document} team={one.team} />
+      </Card>
+      {one.insteadOf.length === 0 ? null : (
+        <Card title={say('recommendations.instead')}>
+          <Displaced one={one} />
+        </Card>
+      )}
+    </Page>
+  );
+}
+
+const Lead = ({ one }: Props): JSX.Element => (
+  <>
+    {isEnglish() ? null : (
+      <>
+        <AsWritten>{one.title}</AsWritten>
+        <br />
+      </>
+    )}
+    <Badge tone={TONES[one.status] ?? 'plain'}>{code('status', one.status)}</Badge>{' '}
+    <Rich
+      of="recommendations.for"
+      given={{
+        action: code('do', one.action),
+        target: one.target,
+        team: <a href={link('teams', one.team)}>{one.team}</a>,
+      }}
+    />
+  </>
+);
+
+/** What it saves and risks, and what it takes to carry it out. */
+function Figures({ one }: Props): JSX.Element {
+  const { estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, currency, risk } = one;
+  return (
+    <dl class="figures">
+      <BeforeAfter one={one} />
+      <Figure
+        name={say('saved.estimated')}
+        value={one.protective && mean === null ? say('saves.protects') : <Amount amount={mean} currency={currency} />}
+        note={
+          low === null
+            ? undefined
+            : joined([
+                shareOf(one),
+                say('interval', { low: money(low, currency), high: money(one.estimatedMonthlySavingsHigh, currency) }),
+              ])
+        }
+      />
+      <Figure
+        name={say('column.interruption')}
+        value={code('risk', risk.interruption)}
+        note={<AsWritten>{risk.note}</AsWritten>}
+      />
+      <Figure
+        name={say('effort')}
+        value={code('effort', one.implementationEffort)}
+        note={one.rollbackPossible ? say('effort.back') : say('effort.no-back')}
+      />
+    </dl>
+  );
+}
+
+/** Approving, which is asked for once more, and rejecting; an action that follows is opened. */
+function Decisions({ one, again }: Props & { readonly again: () => void }): JSX.Element {
+  const { id, action, target, risk, may, actionId } = one;
+  const [asks, setAsks] = useState(false);
+  const decide = useTask(async (verb: 'approve' | 'reject') => {
+    const decided = await send<StoredRecommendation>('POST', `/v1/recommendations/${encodeURIComponent(id)}/${verb}`);
+    if (decided.actionId !== null) go(link('actions', decided.actionId));
+    else again();
+    return verb === 'reject'
+      ? say('decided.rejected')
+      : decided.obstacle === null
+        ? say('decided.approved')
+        : say('decided.obstacle', { message: decided.obstacle.message });
+  });
+  const approve = (): void => {
+    setAsks(false);
+    decide.run('approve');
+  };
+  return (
+    <>
+      <div class="buttons">
+        <Act tone="primary" refused={reasonOf(may.approve)} isBusy={decide.isBusy} onAct={() => setAsks(true)}>
+          {say('approve')}
+        </Act>
+        <Act refused={reasonOf(may.reject)} isBusy={decide.isBusy} onAct={() => decide.run('reject')}>
+          {say('reject')}
+        </Act>
+        {actionId === null ? null : <a href={link('actions', actionId)}>{say('recommendations.action')}</a>}
+        <a href={link('explain', target)}>{say('explain.why')}</a>
+      </div>
+      {asks && may.approve === null ? (
+        <div class="ask">
+          <p>
+            <strong>{say('deciding.sure', { n: 1 })}</strong> {code('do', action)} {target}.{' '}
+            <AsWritten>{risk.note}</AsWritten>
+          </p>
+          <div class="buttons">
+            <button type="button" class="primary" aria-disabled={decide.isBusy} onClick={approve}>
+              {say('approve.do')}
+            </button>
+            <button type="button" onClick={() => setAsks(false)}>
+              {say('leave')}
+            </button>
+          </div>
+        </div>
+      ) : null}
+      <Problems trouble={decide.trouble} />
+      <Said>{decide.said}</Said>
+    </>
+  );
+}
+
+function Numbers({ one: { computation, currency } }: Props): JSX.Element {
+  const all = Object.entries(computation);
+  if (all.length === 0) return <Empty>{say('recommendations.no-numbers')}</Empty>;
+  return <Facts facts={all.map(([name, value]) => figureOf('measure', name, value, currency))} />;
+}
+
+/** What was proposed for the target and lost against it. */
+const Displaced = ({ one }: Props): JSX.Element => (
+  <ul class="plain">
+    {one.insteadOf.map((other, at) => (
+      <li key={at}>
+        {say('recommendations.other', {
+          action: code('do', other.action),
+          target: other.target,
+          document: other.document,
+          because: code('because', other.because),
+          amount: money(other.estimatedMonthlySavings, one.currency),
+        })}
+      </li>
+    ))}
+  </ul>
+);
+
+function Evidence({ one }: { readonly one: StoredRecommendation }): JSX.Element {
+  return (
+    <>
+      <ul class="plain">
+        {one.evidence.map((each, at) => (
+          <li key={at}>
+            <AsWritten>{words(each.what)}</AsWritten>
+            <div class="note">
+              {say('evidence.line', { from: instant(each.from), to: instant(each.to), age: duration(each.ageSeconds) })}
+            </div>
+          </li>
+        ))}
+      </ul>
+      <Facts
+        facts={[
+          [say('evidence.made'), instant(one.madeAt)],
+          [say('evidence.until'), instant(one.expiresAt)],
+          ...(one.decidedBy === null ? [] : [[say('evidence.decided'), one.decidedBy] as const]),
+          ...Object.entries(one.change).map(([name, value]) => figureOf('field', name, value, one.currency)),
+        ]}
+      />
+    </>
+  );
+}
