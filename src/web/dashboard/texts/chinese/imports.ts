@@ -1,0 +1,31 @@
+/** In Chinese: imports. */
+import type { IMPORTS as ENGLISH } from '../english/imports.js';
+
+export const IMPORTS: Readonly<Record<keyof typeof ENGLISH, string>> = {
+  'imports.lead': '重复导入同一文件不会产生变化；重述的账单会替换其期间',
+  'imports.all': '全部导入',
+  'imports.was': '导入记录',
+  'imports.empty': '尚未导入：请在上方选择文件，或将用量发送到 <a>/v1/usage</a>。',
+  'imports.hidden': '无法向您显示导入记录：{why}。',
+  'imports.bill': '账单或用量',
+  'imports.prices': '价目表',
+  'imports.choose': '请先选择文件。',
+  'imports.file': '导入文件',
+  'imports.what': '文件内容',
+  'imports.auto': '自动识别',
+  'imports.gzip': '原文件或 gzip',
+  'imports.dry': '仅检查，不写入',
+  'imports.do': '导入',
+  'imports.share': '文件已发送的部分',
+  'imports.sent': '已发送 {share}',
+  'imports.reading': '已发送，正在读取…',
+  'imports.came': '{rows} 行，接受 {accepted}，未变化 {unchanged}，拒绝 {rejected}',
+  'imports.was-dry': '；未写入任何内容',
+  'imports.line': '第 {line} 行：',
+  'imports.column': '第 {line} 行，{column} 列：',
+  'imports.rejects': '导入 {id} 中被拒绝的行',
+  'imports.fine': '此次导入的每一行均可读取。',
+  'imports.many': '仅列出前一千行。',
+  'imports.correct': '请在来源处更正这些行并重新导入文件：已接受的内容保持不变。',
+  'imports.caption': '无法读取的行',
+};

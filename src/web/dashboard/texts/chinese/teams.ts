@@ -1,0 +1,36 @@
+/** In Chinese: teams, what they cost, and leases. */
+import type { TEAMS as ENGLISH } from '../english/teams.js';
+
+export const TEAMS: Readonly<Record<keyof typeof ENGLISH, string>> = {
+  'teams.lead': '各团队自身在 {month} 的成本，不含其下级团队',
+  'teams.empty':
+    '还没有团队。规则可按标签和账号生成团队（<code>bursar rules set</code>），也可手动设置：<code>bursar teams set</code>。',
+  'teams.find': '查找团队',
+  'teams.many': '此处仅列出前一千个团队。',
+  'teams.caption': '各团队本月成本',
+  'teams.no-such': '团队不存在',
+  'teams.below': '上级团队',
+  'teams.cost': '本月成本',
+  'teams.nothing-known': '没有数据',
+  'teams.unpriced': '未定价 GPU 小时',
+  'teams.budgets': '{id} 的预算',
+  'team.id': '团队 {id}',
+  'team.parent': '上级为 {parent}',
+  'team.zone': '日期以 {zone} 时区为准',
+  'team.currency': '金额以 {currency} 计',
+  'team.below': '下级团队 {n} 个',
+  'cost.over-time': '成本走势',
+  'cost.by': '按',
+  'cost.over': '时间范围',
+  'cost.30': '30 天',
+  'cost.90': '90 天',
+  'cost.365': '一年',
+  'cost.others': '其他 {n} 项',
+  'cost.no-price': '{name}（未定价）',
+  'cost.daily': '每日实际成本（{currency}）',
+  'cost.summary': '合计 {amount}，共 {n} 组。',
+  'cost.empty': '此期间没有运行记录。请<a>导入账单或用量文件</a>，或选择更长的时间范围。',
+  leases: '租约',
+  'leases.no-end': '未设到期时间',
+  'leases.empty': '没有租约。限时出借 GPU 的云和调度系统会上报租约；策略 <a>lease</a> 会终止无人续期的租约。',
+};

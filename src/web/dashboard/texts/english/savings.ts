@@ -1,0 +1,25 @@
+/** In English: the savings ledger. */
+export const SAVINGS = {
+  'savings.lead': 'Every saving is measured against what would have happened otherwise',
+  'savings.caption': 'The savings ledger',
+  'savings.many': 'Only the newest 500 are listed; the totals are of all.',
+  'savings.empty':
+    'The ledger is empty. An entry is made when an action is applied; its hours are measured as the usage comes in, and verified by the bill. <a>Look at what is recommended</a>.',
+  'saving.of': 'Saving of {id}',
+  'saving.by': 'Saved by: {action} {target}',
+  'saving.action': 'The action',
+  'saving.ledger': 'The ledger',
+  'saving.hours': 'Hours',
+  'saving.verifiable': 'all can be verified',
+  'saving.unverifiable': '{n} more cannot be verified',
+  'saving.time': 'From {from}; nothing is claimed after {until}.',
+  'saving.world': 'What would have held otherwise',
+  'saving.shared': "The target's saving is shared with",
+  'saving.days': 'Day by day',
+  'saving.no-hour': 'No hour is measured yet: they come with the usage.',
+  'saving.picture': 'Cost per day, and what it would have been',
+  'saving.summary': '{amount} between the two lines, over {n} {n:day|days}.',
+  'saving.by-hour': 'Hour by hour',
+  'saving.many': 'The first thousand hours are shown.',
+  'saving.caption': 'Hours of the ledger',
+} as const;

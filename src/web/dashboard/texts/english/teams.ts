@@ -1,0 +1,36 @@
+/** In English: teams, what they cost, and leases. */
+export const TEAMS = {
+  'teams.lead': 'What each team itself cost in {month}, without the teams below it',
+  'teams.empty':
+    'There is no team yet. Rules make teams of tags and accounts (<code>bursar rules set</code>), or set one by hand: <code>bursar teams set</code>.',
+  'teams.find': 'Find a team',
+  'teams.many': 'Only the first thousand teams are listed here.',
+  'teams.caption': 'Teams and their cost this month',
+  'teams.no-such': 'no such team',
+  'teams.below': 'Below',
+  'teams.cost': 'Cost this month',
+  'teams.nothing-known': 'nothing known',
+  'teams.unpriced': 'GPU-hours without a price',
+  'teams.budgets': 'Budgets of {id}',
+  'team.id': 'Team {id}',
+  'team.parent': 'below {parent}',
+  'team.zone': 'days in {zone}',
+  'team.currency': 'amounts in {currency}',
+  'team.below': 'with {n} {n:team|teams} below it',
+  'cost.over-time': 'Cost over time',
+  'cost.by': 'By',
+  'cost.over': 'Over',
+  'cost.30': '30 days',
+  'cost.90': '90 days',
+  'cost.365': 'a year',
+  'cost.others': '{n} others',
+  'cost.no-price': '{name} (no price)',
+  'cost.daily': 'Actual cost per day in {currency}',
+  'cost.summary': '{amount} in all, in {n} {n:group|groups}.',
+  'cost.empty':
+    'Nothing is known to have run in this time. <a>Import a bill or a file of usage</a>, or take a longer time.',
+  leases: 'Leases',
+  'leases.no-end': 'no end was set',
+  'leases.empty':
+    'No lease is known. Clouds and schedulers that lend GPUs for a time report them; the policy <a>lease</a> ends those that nobody renews.',
+} as const;
