@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { readFileSync } from 'node:fs';
 import { invalid, type Failure, type Problem } from './core/errors.js';
 import { CUSTOM_ROLE, isRole } from './core/scopes.js';
+import { HOUR_MS } from './core/time.js';
 
 const url = (protocols: RegExp, what: string) => z.url({ protocol: protocols, error: `is not ${what}` });
 
@@ -545,7 +546,7 @@ function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
     BURSAR_OIDC_ROLES: roles,
   } = data;
   const sessions = {
-    lifeMs: data.BURSAR_SESSION_HOURS * 3_600_000,
+    lifeMs: data.BURSAR_SESSION_HOURS * HOUR_MS,
     idleMs: data.BURSAR_SESSION_IDLE_MINUTES * 60_000,
     checkMs: data.BURSAR_SESSION_CHECK_MINUTES * 60_000,
   };

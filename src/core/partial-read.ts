@@ -6,6 +6,7 @@
  * however far the others have come since.
  */
 import { Failure } from './errors.js';
+import { HOUR_MS } from './time.js';
 
 export interface PartialRead {
   /**
@@ -32,7 +33,7 @@ export interface LackingPart {
 
 /** After one time away, and twice as long after each further one, up to what is asked again anyway. */
 const AWAY_MS = 30_000;
-const MOST_AWAY_MS = 3_600_000;
+const MOST_AWAY_MS = HOUR_MS;
 
 /** Keeps what it is told. */
 export class RecordedRead implements PartialRead {

@@ -24,6 +24,7 @@ import { Memo } from './reading/memo.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 import { isStorable, type Tags } from './reading/tags.js';
 import { beijingMonth, parseBeijing, plusDays } from './reading/times.js';
+import { DAY_MS, HOUR_MS } from '../core/time.js';
 
 /** What each column is called: in Chinese, in the delivered file, in the console's English export. */
 const NAMES = {
@@ -259,8 +260,7 @@ class AlibabaReader {
   }
 }
 
-const DAY_MS = 86_400_000;
-const BEIJING_MIDNIGHT_MS = 16 * 3_600_000;
+const BEIJING_MIDNIGHT_MS = 16 * HOUR_MS;
 
 /** `key:team value:a; key:env value:prod`, or `team:a;env:prod`. Undefined where it is neither. */
 function tagsOf(text: string): Tags | null | undefined {

@@ -9,9 +9,9 @@ import { createHmac } from 'node:crypto';
 import type { Channel, Notification } from '../core/alert/channel.js';
 import type { Message } from '../core/alert/message.js';
 import { asManyAsFit, type Bot, bytesOf, CUT, groupBotChannel, outcomeByCode, short } from './sending/group-bot.js';
+import { MINUTE_MS } from '../core/time.js';
 
 const MOST_BYTES = 20_000;
-const MINUTE_MS = 60_000;
 /** Of a list, which is one element of the card. */
 const MOST_ITEMS = 30;
 /** Colours of a card's head ("卡片标题": template). */

@@ -18,10 +18,10 @@ import {
   short,
   titleOf,
 } from './sending/group-bot.js';
+import { MINUTE_MS } from '../core/time.js';
 
 const MOST_BYTES = 4096;
 const MOST_PICTURE_BYTES = 2 * 1024 * 1024;
-const MINUTE_MS = 60_000;
 
 const CODES = {
   busy: { 45_009: MINUTE_MS },

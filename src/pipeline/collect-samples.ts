@@ -18,8 +18,8 @@ import { takeSamples } from '../application/fleet/take-samples.js';
 import type { WorkItem } from '../store/work.js';
 import { collectingKey } from './collecting.js';
 import { apartStage, type Stage } from './stage.js';
+import { HOUR_MS } from '../core/time.js';
 
-const HOUR_MS = 3_600_000;
 /** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next reading. */
 const FIRST_READ_MS = 24 * HOUR_MS;
 const MOST_AT_ONCE_MS = 6 * HOUR_MS;

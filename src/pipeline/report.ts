@@ -15,10 +15,11 @@ import type { Stores } from '../store/stores.js';
 import { enqueue } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
+import { DAY_MS, HOUR_MS } from '../core/time.js';
 
 /** Late usage and bills come in the first days: so long after its end a month is reported. */
-export const SETTLING_MS = 3 * 86_400_000;
-const POLL_MS = 3_600_000;
+export const SETTLING_MS = 3 * DAY_MS;
+const POLL_MS = HOUR_MS;
 
 export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;

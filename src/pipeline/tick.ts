@@ -8,7 +8,7 @@
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import type { Clock } from '../core/time.js';
+import { HOUR_MS, type Clock } from '../core/time.js';
 import { WatchedParts } from '../core/watched.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
@@ -17,7 +17,6 @@ import { mergeItem } from '../store/usage/merging.js';
 import { enqueue, ENQUEUED_CHANNEL, type DuePartition, type WorkItem } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
-const HOUR_MS = 3_600_000;
 /** A burst of work items is answered once. */
 const PAUSE_MS = 20;
 /**

@@ -12,6 +12,7 @@ import { exampleView, minutes, ofGpus, steady, workload, AS_OF } from './estimat
 import { aboutUnmeasured, boundsOf, isEveryOf } from './estimating/measured-replicas.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './estimating/money.js';
+import { HOUR_MS } from '../core/time.js';
 
 const metricName = z.string().regex(/^\w{1,200}$/, 'is not a name of letters, digits and _');
 /** Of a ratio 1 at most; a group's own metric has its own size. */
@@ -215,7 +216,7 @@ function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetE
 
 const service = (utilisation: readonly (number | null)[], memory: readonly (number | null)[] | null): WorkloadView =>
   workload('embed', {
-    fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 10, changedAt: AS_OF - 3_600_000 },
+    fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 10, changedAt: AS_OF - HOUR_MS },
     metrics: {
       gpu_utilisation_ratio: minutes(utilisation),
       ...(memory === null ? {} : { memory_used_ratio: minutes(memory) }),

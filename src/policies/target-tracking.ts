@@ -38,6 +38,7 @@ import {
   replicasOf,
   units,
 } from './estimating/money.js';
+import { HOUR_MS } from '../core/time.js';
 
 const params = z.strictObject({
   unservedPrice: z
@@ -258,7 +259,7 @@ function savings(perHour: readonly number[], replicaNanos: number): SavingsEstim
 
 const service = (replicas: number, load: readonly (number | null)[]): WorkloadView =>
   workload('chat', {
-    fleet: { ready: replicas, booting: 0, minReplicas: 1, maxReplicas: 20, changedAt: exampleView().asOf - 3_600_000 },
+    fleet: { ready: replicas, booting: 0, minReplicas: 1, maxReplicas: 20, changedAt: exampleView().asOf - HOUR_MS },
     service: { bootMinutes: 3, capacityPerReplica: 100, load: minutes(load) },
   });
 

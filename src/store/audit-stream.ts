@@ -2,11 +2,11 @@
  * How far the audit was sent to a collector: the place in the chain that it has confirmed, and since when it has not
  * taken what comes next. A collector is known by a digest of its address: one that is new gets everything.
  */
-import { formatInstant } from '../core/time.js';
+import { formatInstant, HOUR_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
 
 /** After so long without a try nobody sends to a collector any more. */
-const FORGOTTEN_MS = 3_600_000;
+const FORGOTTEN_MS = HOUR_MS;
 
 export interface StreamState {
   /** The last place in the chain that the collector has taken; '0': none. */

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { conflict, unavailable, UnderWay } from '../core/errors.js';
 import type { Database, Queryable, Transaction } from './database.js';
+import { HOUR_MS } from '../core/time.js';
 
 export interface OnceRequest {
   readonly organisation: string;
@@ -45,7 +46,7 @@ const RENEW_MILLISECONDS = 2500;
 /** Longer than a claim outlives its process: whoever repeats a request after a crash gets its answer, and no conflict. */
 const PATIENCE_MILLISECONDS = 20_000;
 const POLL_MILLISECONDS = 100;
-const PRUNE_MILLISECONDS = 3_600_000;
+const PRUNE_MILLISECONDS = HOUR_MS;
 
 export class Idempotency {
   private prunedAt = -Infinity;

@@ -15,8 +15,8 @@ import { METRICS, UNITS, type Unit } from './reading/measures.js';
 import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
 import { ExporterNames, readingsOf } from './reading/series.js';
 import { KnownExporter, SILENCE_WINDOW, silentExporters } from './reading/silence.js';
+import { MINUTE_MS } from '../core/time.js';
 
-const MINUTE_MS = 60_000;
 /** A range query gives at most 11,000 points per series (prometheus.io, "HTTP API"); memory asks for less. */
 const MINUTES_PER_QUERY = 120;
 /**

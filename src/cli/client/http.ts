@@ -10,10 +10,11 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { unavailable, type Failure } from '../../core/errors.js';
 import type { Answered, Asked, Transport } from './transport.js';
+import { HOUR_MS } from '../../core/time.js';
 
 /** So long nothing is heard of a request, and of one that sends a file. */
 const SILENCE_MILLISECONDS = 300_000;
-const IMPORT_SILENCE_MILLISECONDS = 3_600_000;
+const IMPORT_SILENCE_MILLISECONDS = HOUR_MS;
 
 export class HttpTransport implements Transport {
   readonly name: string;

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
 import { countGpus, sayGpus } from '../../core/fleet/measured-gpus.js';
-import { DAY_MS } from '../../core/time.js';
+import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import { notRunFor } from '../../core/policy/document.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { serverFacts } from '../../store/operation/administration.js';
@@ -28,7 +28,7 @@ const MOST_LAG_SECONDS = 600;
 const LEAST_FREE_BYTES = 2 ** 30;
 const MOST_SHOWN = 20;
 const DOUBT_DAYS = 92;
-const MEASURED_MS = 3_600_000;
+const MEASURED_MS = HOUR_MS;
 
 /** Everything that needs the database, and a schema that is up to date for all but the first. */
 export async function examineDatabase(

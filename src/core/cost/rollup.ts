@@ -9,8 +9,8 @@
 import { DecimalSum } from '../decimal.js';
 import type { Charge, ChargeCategory, Term, UsageRecord } from '../usage.js';
 import { datingOf, type Dating } from './dating.js';
+import { HOUR_MS } from '../time.js';
 
-const HOUR_MS = 3_600_000;
 /** Above this a sum of part-milliseconds moves into a bigint, far below where numbers stop being exact. */
 const SPILL = 2 ** 52;
 

@@ -12,6 +12,7 @@ import { Memo } from './memo.js';
 import type { Cells } from './table.js';
 import { parseTags, type Tags } from './tags.js';
 import { parseInstant } from './times.js';
+import { DAY_MS } from '../../core/time.js';
 
 /** Longest texts that a record holds, in characters: keys of tables and roll-ups, and free resource names. */
 export const MOST_KEY_CHARACTERS = 512;
@@ -23,7 +24,7 @@ export const MOST_RESOURCE_CHARACTERS = 2048;
 /** More before the point than any bill has in any currency. */
 const MOST_DIGITS = 18;
 const MOST_AMOUNT = tenTo(MOST_DIGITS);
-const MOST_INTERVAL_MILLISECONDS = 6 * 366 * 86_400_000;
+const MOST_INTERVAL_MILLISECONDS = 6 * 366 * DAY_MS;
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
 

@@ -4,8 +4,8 @@
  * A time without a zone is UTC (FOCUS demands UTC; the real exports that leave the zone out mean it). Digits finer than
  * a millisecond are cut off. A date that does not exist is no instant: nothing rolls over.
  */
+import { DAY_MS, HOUR_MS } from '../../core/time.js';
 
-const MILLISECONDS_PER_DAY = 86_400_000;
 const DAYS_IN_MONTH: readonly number[] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Days from 1970-01-01 to the date, or NaN where there is no such date. */
@@ -39,7 +39,7 @@ const TAIL = /^(?:[.,](\d{1,12}))? ?(?:(Z|z|UTC|GMT)|([+-])(\d{2}):?(\d{2})?)?$/
 export function parseInstant(text: string): number {
   const day = epochDay(twoDigits(text, 0) * 100 + twoDigits(text, 2), twoDigits(text, 5), twoDigits(text, 8));
   if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return Number.NaN;
-  const midnight = day * MILLISECONDS_PER_DAY;
+  const midnight = day * DAY_MS;
   if (text.length === 10) return midnight;
   const separator = text[10];
   const hour = twoDigits(text, 11);
@@ -54,7 +54,7 @@ export function parseInstant(text: string): number {
   const withSeconds = text[16] === ':';
   const second = withSeconds ? twoDigits(text, 17) : 0;
   if (!(second <= 59)) return Number.NaN;
-  const whole = midnight + hour * 3_600_000 + minute * 60_000 + second * 1000;
+  const whole = midnight + hour * HOUR_MS + minute * 60_000 + second * 1000;
   const tail = text.slice(withSeconds ? 19 : 16);
   return tail === '' || tail === 'Z' ? whole : withTail(whole, tail);
 }
@@ -79,12 +79,12 @@ const US_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})(?: 0?0:00(?::00)?)?$/;
 export function parseUsDate(text: string): number {
   const match = US_DATE.exec(text);
   if (match === null) return Number.NaN;
-  return epochDay(Number(match[3]), Number(match[1]), Number(match[2])) * MILLISECONDS_PER_DAY;
+  return epochDay(Number(match[3]), Number(match[1]), Number(match[2])) * DAY_MS;
 }
 
 /** Whole days after an instant. */
 export function plusDays(instant: number, days: number): number {
-  return instant + days * MILLISECONDS_PER_DAY;
+  return instant + days * DAY_MS;
 }
 
 /** The calendar month (UTC) that `202610`, `2026-10` or `2026/10` names, half-open; null where the text names none. */
@@ -94,11 +94,11 @@ export function calendarMonth(text: string): { readonly start: number; readonly 
   const [year, month] = [Number(match[1]), Number(match[2])];
   const start = epochDay(year, month, 1);
   const next = month === 12 ? epochDay(year + 1, 1, 1) : epochDay(year, month + 1, 1);
-  return month < 1 || month > 12 ? null : { start: start * MILLISECONDS_PER_DAY, end: next * MILLISECONDS_PER_DAY };
+  return month < 1 || month > 12 ? null : { start: start * DAY_MS, end: next * DAY_MS };
 }
 
 /** Beijing is eight hours ahead of UTC, without summer time. */
-const BEIJING_MILLISECONDS = 8 * 3_600_000;
+const BEIJING_MILLISECONDS = 8 * HOUR_MS;
 
 /** `2026/10/5`, `2026/10/05 8:00:00`: what a spreadsheet makes of `2026-10-05 08:00:00`. */
 const SLASHED = /^(\d{4})\/(\d{1,2})\/(\d{1,2})(?: (\d{1,2})(:\d{2}(?::\d{2})?))?$/;

@@ -10,7 +10,7 @@ import type { RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
 import type { Change } from '../../core/policy/recommendation.js';
 import type { WorkloadView } from '../../core/policy/policy.js';
-import { MINUTE_MS } from '../../core/time.js';
+import { DAY_MS, MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { pacesOf } from '../throughput/pace.js';
 import { availableShare, gpuHour, peakOf } from './bills.js';
@@ -82,7 +82,7 @@ export class ReplayedWorkload {
             ...fleet,
             ready: this.ready,
             booting: this.booting.length,
-            changedAt: this.changedAt ?? this.history.from - 86_400_000,
+            changedAt: this.changedAt ?? this.history.from - DAY_MS,
           },
         };
   }

@@ -15,6 +15,7 @@ import type { ProviderSetting } from '../../core/setting.js';
 import { permitted } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params, type Service } from './client.js';
 import { readInstances, type Instance } from './instances.js';
+import { HOUR_MS } from '../../core/time.js';
 
 const DONE_DRY = 'DryRunOperation';
 /** Of so many instances one has to be allowed: a policy may let act on some only. */
@@ -50,7 +51,7 @@ function readings(region: string, sku: string | null, now: number): readonly Que
               RegionId,
               InstanceType: sku,
               NetworkType: 'vpc',
-              StartTime: wire(now - 3_600_000),
+              StartTime: wire(now - HOUR_MS),
               EndTime: wire(now),
             },
           },

@@ -22,13 +22,14 @@ import {
 } from '../../core/usage.js';
 import { problemsText } from '../webhook/problems.js';
 import { readCsv, rejectOf, type CsvRow } from './csv.js';
+import { DAY_MS } from '../../core/time.js';
 
 export const MATPOOL = 'Matpool';
 const PIECE_MILLISECONDS = 900_000;
 const BATCH_RECORDS = 8192;
 const MOST_TEXT = 400;
 /** A longer rental is a slip, and would be cut into pieces for ever. */
-const MOST_RENTAL_MILLISECONDS = 6 * 366 * 86_400_000;
+const MOST_RENTAL_MILLISECONDS = 6 * 366 * DAY_MS;
 
 const USAGE = {
   required: ['resource', 'gpu_model', 'gpus', 'start', 'end'],

@@ -6,7 +6,7 @@
  * watermark, and is asked for again sooner.
  */
 import type { LackingPart } from '../../core/partial-read.js';
-import { formatInstant } from '../../core/time.js';
+import { formatInstant, HOUR_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 
 export const COLLECTED = ['fleet', 'usage', 'bill', 'prices', 'spot'] as const;
@@ -33,7 +33,7 @@ export interface CollectedBefore {
 }
 
 /** What failed, or lacked something, is asked for again after so long at most: permissions change. */
-const AGAIN_MS = 3_600_000;
+const AGAIN_MS = HOUR_MS;
 
 type StoredPart = Omit<LackingPart, 'readTo'> & { readonly readTo: string | null };
 

@@ -26,6 +26,7 @@ import type { SavingsEstimate } from '../../core/policy/policy.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
 import type { JudgedHour, LedgerEntry } from '../../core/saving/saving.js';
 import type { Queryable, Transaction } from '../database.js';
+import { DAY_MS } from '../../core/time.js';
 
 interface ActionRow {
   id: string;
@@ -72,7 +73,7 @@ export type NewLine = JudgedHour & Partial<Pick<HourSaving, 'lines' | 'prices'>>
 /** Record names that a line lists; the digest is over all of them. */
 const MOST_LISTED = 20;
 /** Time that a case must have been measured for, to say something about its policy. */
-const LEAST_CASE_MS = 86_400_000;
+const LEAST_CASE_MS = DAY_MS;
 
 const APPLIED = `
 select a.id, a.team, a.connection, a.target, a.effect, a.rollback_of, a.recommendation, a.policy, a.before, a.applied_at, a.confirmed_at, r.applied_at as taken_back_at, rec.body

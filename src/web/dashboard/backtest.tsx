@@ -10,8 +10,8 @@ import { Picture } from './picture.js';
 import type { Series } from './picture-plot.js';
 import { Table, type Column } from './table.js';
 import { Act, Field, Problems, Show } from './ui.js';
+import { DAY_MS } from '../../core/time.js';
 
-const DAY_MS = 86_400_000;
 const DAYS = 30;
 
 interface Props {

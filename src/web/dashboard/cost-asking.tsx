@@ -20,6 +20,7 @@ import { say, type TextKey } from './language.js';
 import { useLoaded } from './loading.js';
 import { go, link } from './router.js';
 import { Field, Select } from './ui.js';
+import { DAY_MS } from '../../core/time.js';
 
 const CURRENCIES = ['', 'USD', 'EUR', 'CNY', 'GBP', 'JPY'];
 
@@ -115,7 +116,7 @@ export function Asking({
 
 /** The last day is part of the time; the API's end is the day after it. */
 const moved = (day: string, days: number): string =>
-  day === '' ? '' : new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
+  day === '' ? '' : new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 
 function Days({ question }: { readonly question: CostQuestion }): JSX.Element {
   const { from, to } = question;

@@ -22,6 +22,7 @@ import { Rich } from '../rich.js';
 import { link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { Amount, Card, Empty, Figure, Page, Show } from '../ui.js';
+import { DAY_MS } from '../../../core/time.js';
 
 export function Costs(): JSX.Element {
   const question = questionOf(place.value.query);
@@ -58,7 +59,7 @@ export function Costs(): JSX.Element {
 
 /** Its last day is the one before its end. */
 const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => {
-  const last = new Date(Date.parse(to) - 86_400_000).toISOString().slice(0, 10);
+  const last = new Date(Date.parse(to) - DAY_MS).toISOString().slice(0, 10);
   return from === last ? day(from) : say('span', { from: day(from), to: day(last) });
 };
 
@@ -163,7 +164,7 @@ function InCurrency({ answer, question, currency }: Part): JSX.Element {
         file={`costs-per-day-${currency}`}
         marks={marks}
         onPick={(iso) =>
-          ask({ ...question, from: iso, to: new Date(Date.parse(iso) + 86_400_000).toISOString().slice(0, 10) })
+          ask({ ...question, from: iso, to: new Date(Date.parse(iso) + DAY_MS).toISOString().slice(0, 10) })
         }
       />
       {marks.size === 0 ? null : (

@@ -30,6 +30,7 @@ import {
   Unpriced,
   UnpricedUses,
 } from '../ui.js';
+import { DAY_MS } from '../../../core/time.js';
 
 interface Row {
   readonly team: TeamAnswer | null;
@@ -257,9 +258,9 @@ function seriesOf(rows: Costs['rows'], key: string, days: readonly string[]): Se
 function CostOverTime({ below, asOf }: { readonly below: readonly string[]; readonly asOf: string }): JSX.Element {
   const [key, setKey] = useState<string>('gpuModel');
   const [span, setSpan] = useState<string>('90');
-  const last = Math.floor(Date.parse(asOf) / 86_400_000) * 86_400_000;
-  const from = new Date(last - (Number(span) - 1) * 86_400_000).toISOString().slice(0, 10);
-  const to = new Date(last + 86_400_000).toISOString().slice(0, 10);
+  const last = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
+  const from = new Date(last - (Number(span) - 1) * DAY_MS).toISOString().slice(0, 10);
+  const to = new Date(last + DAY_MS).toISOString().slice(0, 10);
   const costs = useLoaded(`costs ${below.join(',')} ${key} ${from}`, (halt) =>
     get<Costs>('/v1/costs', { from, to, 'group-by': `day,${key}`, team: below }, halt),
   );
