@@ -7,11 +7,11 @@
  */
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
+import { isoInstant } from '../core/time.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { quotedText } from './reading/bill.js';
 import { instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
-import { parseInstant } from './reading/times.js';
 
 const NAME = 'aws-price-history';
 const PROVIDER = 'AWS';
@@ -34,7 +34,7 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     const row = new PriceRow(cells, problems);
     const sku = row.text(type, 'instance_type');
     const place = row.text(region, 'region');
-    const effectiveFrom = row.instant(at, 'snapshot_generated_at', parseInstant);
+    const effectiveFrom = row.instant(at, 'snapshot_generated_at', isoInstant);
     const kind = row.text(event, 'event');
     if (kind === 'removed') {
       out.push({ kind: 'withdrawn', provider: PROVIDER, sku, region: place, at: effectiveFrom });

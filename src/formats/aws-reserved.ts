@@ -7,11 +7,11 @@
  */
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent, Upfront } from '../core/price/price.js';
+import { isoInstant } from '../core/time.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { quotedText } from './reading/bill.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
-import { parseInstant } from './reading/times.js';
 
 const NAME = 'aws-reserved';
 const SNAPSHOT = '2026-07-20';
@@ -45,7 +45,7 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
     const system = row.text(os, 'os');
     if (system !== '' && system !== 'linux') row.problem('os', `${quotedText(system)} is not linux`);
     const effectiveFrom =
-      snapshot < 0 ? dateInName(input.name, SNAPSHOT) : row.instant(snapshot, 'snapshot', parseInstant);
+      snapshot < 0 ? dateInName(input.name, SNAPSHOT) : row.instant(snapshot, 'snapshot', isoInstant);
     const terms = row.text(offer, offerName);
     const match = OFFER.exec(terms);
     if (match === null) row.problem(offerName, `${quotedText(terms)} is not a reserved offer`);

@@ -6,12 +6,12 @@
  * none is made up. Linux/UNIX only: other products have other prices under the same instance type.
  */
 import type { PriceFormat } from '../core/ports.js';
+import { isoInstant } from '../core/time.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { quotedText } from './reading/bill.js';
 import { PriceRow } from './reading/price-row.js';
 import { SpotPoints } from './reading/spot-series.js';
 import { hasColumns, readCsvTable, type Header, type RowReader } from './reading/table.js';
-import { parseInstant } from './reading/times.js';
 
 const NAME = 'aws-spot-history';
 const PRODUCTS = new Set(['Linux/UNIX', 'Linux/UNIX (Amazon VPC)']);
@@ -41,7 +41,7 @@ function prepare(header: Header, points: SpotPoints, source: string): RowReader<
     const row = new PriceRow(cells, problems);
     const sku = row.text(type, 'InstanceType');
     const region = row.text(zone, 'AvailabilityZone');
-    const instant = row.instant(at, 'Timestamp', parseInstant);
+    const instant = row.instant(at, 'Timestamp', isoInstant);
     const system = cells.repeated(product);
     if (system !== '' && !PRODUCTS.has(system))
       row.problem('ProductDescription', `${quotedText(system)} is not Linux/UNIX`);

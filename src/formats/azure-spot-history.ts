@@ -6,10 +6,11 @@
  * the V100.
  */
 import type { PriceFormat } from '../core/ports.js';
+import { isoInstant } from '../core/time.js';
 import { PriceRow } from './reading/price-row.js';
 import { SpotPoints } from './reading/spot-series.js';
 import { headerOf, readCsvTable, type Header, type RowReader } from './reading/table.js';
-import { parseInstant, parseUsDate } from './reading/times.js';
+import { parseUsDate } from './reading/times.js';
 
 const NAME = 'azure-spot-history';
 const SIZE = /^N[CDV]\d+[a-z]*(?: v\d)?$/;
@@ -58,7 +59,7 @@ function prepare(header: Header, points: SpotPoints, region: string, source: str
     .map((name) => ({ name, column: header.required(name), ...gpusOf(name) }));
   return (cells, _out, problems) => {
     const row = new PriceRow(cells, problems);
-    const at = row.instant(date, 'Date', (text) => (text.includes('/') ? parseUsDate(text) : parseInstant(text)));
+    const at = row.instant(date, 'Date', (text) => (text.includes('/') ? parseUsDate(text) : isoInstant(text)));
     const prices = columns.map(({ name, column }) => row.price(column, name));
     if (!row.sound) return;
     for (const [index, { name, gpuModel, gpus }] of columns.entries()) {

@@ -11,13 +11,13 @@ import { rateOf, type RateUnit } from '../core/money.js';
 import type { Input, PriceFormat } from '../core/ports.js';
 import { providerName, type Component, type Price, type PriceEvent, type Upfront } from '../core/price/price.js';
 import { TERMS, type Reject, type Term } from '../core/usage.js';
+import { isoInstant } from '../core/time.js';
 import { quotedText } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';
 import { MOST_OBJECT_BYTES, parseWithin } from './reading/json.js';
 import { decimalOf, parseExactly } from './reading/numbers.js';
 import { billingOf, HOURS_PER_MONTH } from './reading/price-row.js';
 import { hasColumns, readCsvTable, rejectOf, type Header, type RowReader } from './reading/table.js';
-import { parseInstant } from './reading/times.js';
 
 const NAME = 'bursar-prices';
 const COLUMNS = [
@@ -175,7 +175,7 @@ class Row {
   /** NaN where it is empty or no instant. */
   instant(column: Column): number {
     const text = this.field(column);
-    const at = parseInstant(text);
+    const at = isoInstant(text);
     if (text !== '' && Number.isNaN(at)) this.wrong(column, `${quotedText(text)} is not a date and time`);
     return at;
   }

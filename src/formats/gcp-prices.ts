@@ -10,10 +10,10 @@ import { modelOf } from '../core/fleet/gpu-model.js';
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
 import type { Term } from '../core/usage.js';
+import { isoInstant } from '../core/time.js';
 import { quotedText } from './reading/bill.js';
 import { HOURS_PER_MONTH, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
-import { parseInstant } from './reading/times.js';
 
 const NAME = 'gcp-prices';
 const PROVIDER = 'Google Cloud';
@@ -44,7 +44,7 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     const row = new PriceRow(cells, problems);
     const sku = row.text(type, 'instance_type');
     const place = row.text(region, 'region');
-    const effectiveFrom = row.instant(snapshot, 'snapshot', parseInstant);
+    const effectiveFrom = row.instant(snapshot, 'snapshot', isoInstant);
     const text = row.text(accelerator, 'accelerator');
     const match = ACCELERATOR.exec(text);
     if (match === null) return row.problem('accelerator', `${quotedText(text)} is not an accelerator and its number`);

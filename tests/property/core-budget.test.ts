@@ -16,7 +16,6 @@ import {
   localDays,
   parseInstant,
   periodOf,
-  splitAtHours,
   type PeriodKind,
 } from '../../src/core/time.js';
 
@@ -217,17 +216,6 @@ describe('time', () => {
     fc.assert(
       fc.property(instant, (at) => {
         expect(parseInstant(formatInstant(at))).toBe(at);
-      }),
-    );
-  });
-
-  it('the pieces of an interval are its hours', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: -DAY_MS, max: DAY_MS }), fc.nat(DAY_MS), (start, length) => {
-        const pieces = splitAtHours(start, start + length);
-        expect(pieces.reduce((sum, piece) => sum + piece.end - piece.start, 0)).toBe(length);
-        for (const piece of pieces)
-          expect(Math.floor(piece.start / HOUR_MS)).toBe(Math.floor((piece.end - 1) / HOUR_MS));
       }),
     );
   });

@@ -20,7 +20,7 @@
 import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
-import type { Interval } from '../../core/time.js';
+import { type Interval, isoInstant } from '../../core/time.js';
 import { countsMachines, countsTime, isOfMachines } from '../../core/bill/machine-hours.js';
 import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { BillRow, quotedText } from './bill.js';
@@ -29,7 +29,7 @@ import { Memo } from './memo.js';
 import { decimalOf } from './numbers.js';
 import { hasColumns, headerOf, readCsvTable, type Cells, type Header, type RowReader } from './table.js';
 import { parseTags } from './tags.js';
-import { parseInstant, parseUsDate, plusDays } from './times.js';
+import { parseUsDate, plusDays } from './times.js';
 
 export type Nature = 'actual' | 'amortised';
 
@@ -134,7 +134,7 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
 
 /** `9/2/2023`, `09/02/2023`, or ISO 8601 as newer exports write it. */
 function dayOf(text: string): number {
-  return text.includes('/') ? parseUsDate(text) : parseInstant(text);
+  return text.includes('/') ? parseUsDate(text) : isoInstant(text);
 }
 
 class AzureReader {

@@ -11,8 +11,7 @@ import type { ChargeCategory } from '../../core/usage.js';
 import { Memo } from './memo.js';
 import type { Cells } from './table.js';
 import { parseTags, type Tags } from './tags.js';
-import { parseInstant } from './times.js';
-import { DAY_MS } from '../../core/time.js';
+import { DAY_MS, isoInstant } from '../../core/time.js';
 
 /** Longest texts that a record holds, in characters: keys of tables and roll-ups, and free resource names. */
 export const MOST_KEY_CHARACTERS = 512;
@@ -66,7 +65,7 @@ export class BillRow {
    */
   constructor(
     private readonly columns: readonly string[] = [],
-    private readonly instantOf: (text: string) => number = parseInstant,
+    private readonly instantOf: (text: string) => number = isoInstant,
   ) {}
 
   /** Turns to a row; its problems go to `problems`. */

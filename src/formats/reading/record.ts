@@ -14,8 +14,7 @@ import { MOST_KEY_CHARACTERS, MOST_RESOURCE_CHARACTERS } from './bill.js';
 import { Memo } from './memo.js';
 import { decimalOf, decimalOfNumber, scaledInteger } from './numbers.js';
 import { isStorable, type Tags } from './tags.js';
-import { parseInstant } from './times.js';
-import { DAY_MS } from '../../core/time.js';
+import { DAY_MS, isoInstant } from '../../core/time.js';
 
 export const MOST_TAGS = 200;
 export const MOST_TAG_CHARACTERS = 4096;
@@ -67,7 +66,7 @@ const isText = (value: unknown, most: number): value is string =>
 
 /** Epoch milliseconds of an ISO 8601 time (UTC where it names no zone) in 2000 to 2099, or null. */
 function instantOf(value: unknown): number | null {
-  const instant = typeof value === 'string' ? parseInstant(value) : Number.NaN;
+  const instant = typeof value === 'string' ? isoInstant(value) : Number.NaN;
   return instant >= EARLIEST && instant < LATEST ? instant : null;
 }
 
