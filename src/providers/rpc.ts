@@ -42,15 +42,6 @@ export class CallError extends Error {
   }
 }
 
-/** Codes of a network that never let a request out. */
-export const UNSENT: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
-
 const MOST_CHARACTERS = 300;
 const SIGNED =
   /\b(?:signature|access_?key_?id|secret_?id|security_?token|credential|string to sign)\b["']?\s*(?:is)?\s*[:=]\s*\S+/gi;

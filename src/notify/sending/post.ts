@@ -5,6 +5,7 @@
  * Never follows a redirect, never waits longer than it was told to, reads little of the answer, and never says an
  * address, a header or a body.
  */
+import { networkCode, NEVER_SENT } from '../../core/never-sent.js';
 
 export type Posted =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfterMs: number | null; readonly text: string }
@@ -16,24 +17,6 @@ export const TIMEOUT_MS = 10_000;
 const MOST_ANSWER_BYTES = 4096;
 /** Where nobody says how long: Slack and most others name seconds. */
 export const DEFAULT_REST_MS = 30_000;
-
-/** What fails before a connection stands: the name, the way, the handshake. Codes of Node, undici and OpenSSL. */
-const BEFORE_SENDING: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EAI_FAIL',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EHOSTDOWN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
 
 /**
  * Posts once. `now` in epoch milliseconds reads a date in Retry-After. Never throws for what the network or the other
@@ -66,8 +49,8 @@ export async function post(
 
 /** What an error of a request means. */
 export function errorOutcome(error: unknown): Exclude<Posted, { readonly kind: 'answered' }> {
-  const code = codeOf(error);
-  if (BEFORE_SENDING.has(code)) return { kind: 'not-sent', detail: `no connection (${code})` };
+  const code = networkCode(error);
+  if (NEVER_SENT.has(code)) return { kind: 'not-sent', detail: `no connection (${code})` };
   return {
     kind: 'unknown',
     detail:
@@ -100,17 +83,6 @@ function retryAfterMs(header: string | null, now: number): number | null {
   if (/^\d{1,7}$/.test(header.trim())) return Number(header.trim()) * 1000;
   const at = Date.parse(header);
   return Number.isNaN(at) ? null : Math.max(0, at - now);
-}
-
-/** The system's code behind an error; its message is not used, it may quote an address. */
-function codeOf(error: unknown): string {
-  let cause: unknown = error;
-  for (let depth = 0; depth < 4 && cause instanceof Error; depth++) {
-    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(cause.code))
-      return cause.code;
-    cause = 'original' in cause ? cause.original : cause.cause;
-  }
-  return '';
 }
 
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;

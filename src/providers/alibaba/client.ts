@@ -11,7 +11,8 @@ import RPCClient from '@alicloud/pop-core';
 import http from 'node:http';
 import https from 'node:https';
 import { denied } from '../../core/errors.js';
-import { CallError, scrubbed, UNSENT, type Meaning, type Use } from '../rpc.js';
+import { NEVER_SENT } from '../../core/never-sent.js';
+import { CallError, scrubbed, type Meaning, type Use } from '../rpc.js';
 import type { AlibabaSettings } from './settings.js';
 
 /** Auto Scaling, Elastic Compute Service, billing. */
@@ -113,7 +114,7 @@ const SERVER = /^(?:InternalError|ServiceUnavailable|UnknownError|ServiceFailure
 function meaningOf(error: unknown, scrub: (text: string) => string): Meaning {
   const { code, name, data, entry } = (typeof error === 'object' && error !== null ? error : {}) as ClientError;
   const text = typeof code === 'string' ? code : typeof name === 'string' ? name : 'no answer';
-  if (data === undefined) return { kind: UNSENT.has(text) ? 'unsent' : 'lost', code: scrub(text) };
+  if (data === undefined) return { kind: NEVER_SENT.has(text) ? 'unsent' : 'lost', code: scrub(text) };
   const status = entry?.response?.statusCode;
   if (BUSY.test(text) || status === 429) return { kind: 'throttled', code: text };
   if (FULL.test(text)) return { kind: 'full', code: text };

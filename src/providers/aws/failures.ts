@@ -8,6 +8,7 @@
  */
 import { denied, Failure, invalid, NoCapacity, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
+import { NEVER_SENT } from '../../core/never-sent.js';
 
 /**
  * AWS took nothing, and a later attempt may go through. EC2's codes for want of capacity all say so: capacity comes
@@ -58,7 +59,6 @@ const NO_CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 /** The connection was never made: nothing can have arrived. */
 const CONNECTING: ReadonlySet<string> = new Set(['connect', 'getaddrinfo']);
-const UNMADE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 const MOST_CHARACTERS = 300;
 
 export type Meaning =
@@ -99,7 +99,7 @@ export function meaningOf(error: unknown): Meaning {
   const cause = textOf(errno) === '' ? code : textOf(errno);
   const unmade =
     CONNECTING.has(textOf(syscall)) ||
-    UNMADE.has(textOf(errno)) ||
+    NEVER_SENT.has(textOf(errno)) ||
     textOf(message).includes('did not establish a connection');
   return { kind: unmade ? 'unsent' : 'lost', code: cause };
 }

@@ -13,7 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GoogleAuth, JWT, type AuthClient } from 'google-auth-library';
 import { z } from 'zod';
 import { denied } from '../../core/errors.js';
-import { CallError, reading, scrubbed, UNSENT, type Meaning, type Use } from '../rpc.js';
+import { NEVER_SENT } from '../../core/never-sent.js';
+import { CallError, reading, scrubbed, type Meaning, type Use } from '../rpc.js';
 import { exchange, type Exchanged } from '../webhook/exchange.js';
 import type { Api, Operation } from './operations.js';
 import type { GcpCredentials, GcpSettings } from './settings.js';
@@ -184,7 +185,7 @@ function withoutToken(error: unknown): Meaning {
   const data = response?.data as { readonly error?: unknown } | undefined;
   if (typeof status === 'number' && status >= 500) return { kind: 'unsent', code: `token: HTTP ${status}` };
   const word = typeof data?.error === 'string' ? data.error : typeof code === 'string' ? code : 'no token';
-  if (UNSENT.has(word) || word === 'ETIMEDOUT' || word === 'ECONNRESET') return { kind: 'unsent', code: word };
+  if (NEVER_SENT.has(word) || word === 'ETIMEDOUT' || word === 'ECONNRESET') return { kind: 'unsent', code: word };
   return { kind: 'denied', code: word.slice(0, 60), credentials: true };
 }
 

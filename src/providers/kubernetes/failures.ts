@@ -7,6 +7,7 @@
 import { ApiException } from '@kubernetes/client-node';
 import { Failure, conflict, denied, invalid, missing, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
+import { NEVER_SENT } from '../../core/never-sent.js';
 
 /** Verb and resource as RBAC writes them: `list pods`, `patch deployments.apps ml/trainer`. */
 export type Asked = string;
@@ -20,9 +21,8 @@ interface Status {
 /** HTTP status of an answer; null: there was none. */
 export const statusOf = (error: unknown): number | null => (error instanceof ApiException ? error.code : null);
 
-/** Codes under which nothing was asked: no connection was made, or the credentials' file could not be read. */
-const NEVER_SENT =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ENOENT|EACCES|ERR_TLS\w*|CERT_\w+|\w+_CERT\w*|UNABLE_TO_\w+)$/;
+/** Nothing was asked either where the credentials' file could not be read, or TLS could not be set up. */
+const NOT_ASKED = /^(?:ENOENT|EACCES|ERR_TLS\w*|CERT_\w+|\w+_CERT\w*|UNABLE_TO_\w+)$/;
 
 /** The code of a network error, wherever in the chain of causes it stands. */
 function codeOf(error: unknown): string | null {
@@ -95,7 +95,7 @@ export async function write<T>(
   } catch (error) {
     if (!(error instanceof ApiException)) {
       const code = codeOf(error);
-      if (code !== null && NEVER_SENT.test(code)) throw failureOf(error, asked);
+      if (code !== null && (NEVER_SENT.has(code) || NOT_ASKED.test(code))) throw failureOf(error, asked);
       return {
         done: false,
         code: null,

@@ -6,6 +6,7 @@
  * whatever went wrong after that, save a status that says that nothing was done, is `lost`.
  * Sources: grpc.io, "gRPC over HTTP2" (framing, trailers, percent-encoded messages) and "Status codes and their use".
  */
+import { networkCode } from '../../core/never-sent.js';
 import http2, { type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
 
 export interface GrpcCall {
@@ -33,10 +34,10 @@ export type Called =
 const MOST_BYTES = 64 * 1024 * 1024;
 const FRAME_HEAD = 5;
 
-const codeOf = (error: unknown): string => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^[A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
-};
+function coded(error: unknown): string {
+  const code = networkCode(error);
+  return code === '' ? '' : ` (${code})`;
+}
 
 /** Sends one request, once. Never throws for what the network or the other side does. */
 export async function call(wanted: GrpcCall): Promise<Called> {
@@ -44,8 +45,8 @@ export async function call(wanted: GrpcCall): Promise<Called> {
   let session: ClientHttp2Session | null = null;
   const failed = (error: unknown): Called =>
     isConnected
-      ? { kind: 'lost', detail: `the connection broke before the answer was complete${codeOf(error)}` }
-      : { kind: 'unsent', detail: `no connection${codeOf(error)}` };
+      ? { kind: 'lost', detail: `the connection broke before the answer was complete${coded(error)}` }
+      : { kind: 'unsent', detail: `no connection${coded(error)}` };
   try {
     return await new Promise<Called>((resolve) => {
       const timer = setTimeout(() => {

@@ -11,7 +11,8 @@ import http from 'node:http';
 import https from 'node:https';
 import { CommonClient } from 'tencentcloud-sdk-nodejs-common';
 import { denied } from '../../core/errors.js';
-import { CallError, scrubbed, UNSENT, type Meaning, type Use } from '../rpc.js';
+import { NEVER_SENT } from '../../core/never-sent.js';
+import { CallError, scrubbed, type Meaning, type Use } from '../rpc.js';
 import type { TencentSettings } from './settings.js';
 
 export const CLOUD = 'Tencent Cloud';
@@ -103,7 +104,7 @@ function meaningOf(error: unknown, scrub: (text: string) => string): Meaning {
   if (typeof httpCode === 'number') return { kind: 'lost', code: `HTTP ${httpCode}` };
   // The client wraps what went wrong and keeps its words alone: `..., reason: connect ECONNREFUSED 10.0.0.1:443`.
   const [, step, errno = ''] = /reason: (?:(connect|getaddrinfo) )?(E[A-Z_]+)/.exec(words) ?? [];
-  if (step !== undefined && UNSENT.has(errno)) return { kind: 'unsent', code: errno };
+  if (step !== undefined && NEVER_SENT.has(errno)) return { kind: 'unsent', code: errno };
   return { kind: 'lost', code: errno !== '' ? errno : words.includes('network timeout') ? 'timeout' : 'no answer' };
 }
 

@@ -6,6 +6,7 @@
  * was told to, and never puts an address, a header or a body into what it says. The invariant: `unsent` is said only
  * where no byte of the request can have arrived; everything else that went wrong is `lost`.
  */
+import { networkCode, NEVER_SENT } from '../../core/never-sent.js';
 
 export interface Exchange {
   readonly url: URL;
@@ -33,25 +34,6 @@ export type Exchanged =
   /** An answer came, and its body is too large or is no UTF-8. */
   | { readonly kind: 'unreadable'; readonly status: number; readonly detail: string };
 
-/** What fails before a connection stands: the name, the way, the handshake. Codes of Node, undici and OpenSSL. */
-const BEFORE_SENDING: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EAI_FAIL',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EHOSTDOWN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
-
 /** Sends one request, once. Never throws for what the network or the other side does. */
 export async function exchange(request: Exchange): Promise<Exchanged> {
   let response: Response;
@@ -64,8 +46,8 @@ export async function exchange(request: Exchange): Promise<Exchanged> {
       signal: AbortSignal.timeout(request.timeoutMilliseconds),
     });
   } catch (error) {
-    const code = codeOf(error);
-    if (BEFORE_SENDING.has(code)) return { kind: 'unsent', detail: `no connection (${code})` };
+    const code = networkCode(error);
+    if (NEVER_SENT.has(code)) return { kind: 'unsent', detail: `no connection (${code})` };
     return { kind: 'lost', detail: lostDetail(error, request) };
   }
   return readAnswer(response, request);
@@ -106,17 +88,11 @@ async function readAnswer(response: Response, request: Exchange): Promise<Exchan
 function lostDetail(error: unknown, request: Exchange): string {
   if (error instanceof Error && error.name === 'TimeoutError')
     return `no answer within ${request.timeoutMilliseconds / 1000} s`;
-  const code = codeOf(error);
+  const code = networkCode(error);
   return `the connection broke before the answer was complete${code === '' ? '' : ` (${code})`}`;
 }
 
 /** The system's code behind an error of fetch; messages are not used, they may quote an address. */
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code: unknown = cause instanceof Error && 'code' in cause ? cause.code : null;
-  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : '';
-}
-
 /**
  * Seconds that a Retry-After header asks for, at least 0; null where there is none or it cannot be read. `now`: epoch
  * milliseconds.
