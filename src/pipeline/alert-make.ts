@@ -186,7 +186,7 @@ const POLL_MS = 5000;
  */
 export class AlertSchedule {
   readonly name = 'alerts';
-  private nextCheck = -Infinity;
+  readonly everyMs = POLL_MS;
   private lastHour = -Infinity;
   private lastDay = -Infinity;
 
@@ -197,8 +197,6 @@ export class AlertSchedule {
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (now < this.nextCheck) return;
-    this.nextCheck = now + POLL_MS;
     const { db, organisations } = this.stores;
     const { hour, day, keys } = anomalyKeys(now, { hour: this.lastHour, day: this.lastDay });
     const teams = keys.teams

@@ -71,7 +71,8 @@ function canCollect(connection: ProviderConnection, what: Collected): boolean {
  */
 export class CollectingSchedule {
   readonly name = 'collecting';
-  private next = -Infinity;
+  /** Asking the database for what is due more than once a second would be all that an idle process does. */
+  readonly everyMs = 1000;
   private readonly wanted: readonly (DueCollection & { readonly everyMs: number })[];
 
   constructor(
@@ -91,13 +92,11 @@ export class CollectingSchedule {
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (this.wanted.length === 0 || now < this.next) return;
+    if (this.wanted.length === 0) return;
     await this.stores.db.transaction(async (tx) => {
       const due = await this.stores.collections.takeDue(tx, this.organisation, this.wanted, now);
       await enqueue(tx, this.organisation, due.map(collectingKey));
     });
-    // Asking the database for what is due more than once a second would be all that an idle process does.
-    this.next = now + 1000;
   }
 }
 

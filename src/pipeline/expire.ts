@@ -7,14 +7,12 @@ import type { Stores } from '../store/stores.js';
 
 export class ExpirySchedule {
   readonly name = 'expiry';
-  private next = -Infinity;
+  readonly everyMs = MINUTE_MS;
 
   constructor(private readonly stores: Pick<Stores, 'db' | 'recommendations'>) {}
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (now < this.next) return;
     await this.stores.recommendations.close(this.stores.db, now);
-    this.next = now + MINUTE_MS;
   }
 }

@@ -19,7 +19,6 @@ import { DAY_MS, HOUR_MS } from '../core/time.js';
 
 /** Late usage and bills come in the first days: so long after its end a month is reported. */
 export const SETTLING_MS = 3 * DAY_MS;
-const POLL_MS = HOUR_MS;
 
 export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;
@@ -45,21 +44,19 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
 const saysAnything = ({ spend, budgets, savings }: Report): boolean =>
   spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
 
-/** Enqueues the report of every team whose month has settled; however often it is called, it asks once an hour. */
+/** Enqueues the report of every team whose month has settled. */
 export class ReportSchedule {
   readonly name = 'reports';
-  private next = -Infinity;
+  readonly everyMs = HOUR_MS;
 
   constructor(private readonly stores: Pick<Stores, 'db' | 'organisations' | 'reports'>) {}
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (now < this.next) return;
     const { db, organisations, reports } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
       await enqueue(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
     }
-    this.next = now + POLL_MS;
   }
 }

@@ -29,6 +29,8 @@ const RECOMMENDING_PAUSE_MS = 60_000;
 /** What is due by a schedule of its own. */
 export interface Schedule {
   readonly name: string;
+  /** How long it rests after it went well; absent: it is asked at every tick. */
+  readonly everyMs?: number;
   /** @param now epoch milliseconds */
   enqueueDue(now: number): Promise<void>;
 }
@@ -39,6 +41,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
+  /** By schedule, when it is asked again. */
+  private readonly restsUntil = new Map<string, number>();
   /** When each partition got its last job, in the process' own milliseconds, as long as it rests. */
   private readonly handedAt = new Map<string, number>();
   private later: ReturnType<typeof setTimeout> | null = null;
@@ -58,7 +62,6 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       readonly organisation: string;
       readonly workItems: readonly WorkItem[];
     }[] = [],
-    /** Enqueued at every tick. */
     private readonly schedules: readonly Schedule[] = [],
     private readonly parts = new WatchedParts(),
   ) {}
@@ -104,10 +107,19 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       await this.enqueueByCalendar(now);
       this.lastHour = Math.floor(now / HOUR_MS);
     });
-    for (const schedule of this.schedules) await this.part(schedule.name, now, () => schedule.enqueueDue(now));
+    for (const schedule of this.schedules)
+      if (now >= (this.restsUntil.get(schedule.name) ?? -Infinity)) await this.ask(schedule, now);
     await this.part('handing out', now, async () =>
       this.queue.handOut(this.rested(await this.stores.work.duePartitions(now))),
     );
+  }
+
+  private ask(schedule: Schedule, now: number): Promise<void> {
+    const { name, everyMs = 0 } = schedule;
+    return this.part(name, now, async () => {
+      await schedule.enqueueDue(now);
+      this.restsUntil.set(name, now + everyMs);
+    });
   }
 
   /** One part of a check; its failure is its own. */

@@ -16,7 +16,7 @@ export interface AuditAge {
 
 export class TidySchedule {
   readonly name = 'tidying';
-  private next = -Infinity;
+  readonly everyMs = DAY_MS;
 
   constructor(
     private readonly stores: Pick<Stores, 'db' | 'tidying' | 'audit' | 'auditStream'>,
@@ -25,10 +25,8 @@ export class TidySchedule {
 
   /** @param now epoch milliseconds */
   async enqueueDue(now: number): Promise<void> {
-    if (now < this.next) return;
     await this.stores.tidying.tidy(this.stores.db, now);
     await this.dropAudit(now);
-    this.next = now + DAY_MS;
   }
 
   /** By whole months: each time that some go leaves a checkpoint. */
