@@ -114,7 +114,7 @@ export async function openConnections(
 }
 
 /** The same for the sources of GPU evidence. @throws Failure invalid naming every wrong setting */
-export async function openTelemetry(
+async function openTelemetry(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<TelemetryConnection[]> {
@@ -123,7 +123,7 @@ export async function openTelemetry(
 }
 
 /** The same for the ways to tell people. @throws Failure invalid naming every wrong setting */
-export async function openChannels(
+async function openChannels(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<Map<string, ChannelConnection>> {

@@ -4,7 +4,7 @@ import { parseDecimal } from '../core/decimal.js';
 import { parseInstant } from '../core/time.js';
 
 /** A finite number, as people write it. */
-export function number(text: string): number {
+function number(text: string): number {
   const value = text.trim() === '' ? NaN : Number(text);
   if (!Number.isFinite(value)) throw new InvalidArgumentError('It is not a number.');
   return value;

@@ -46,7 +46,7 @@ import { addOpen } from './verbs/open.js';
 import { addSignIn } from './verbs/sign-in.js';
 import { addThroughput } from './verbs/throughput.js';
 
-export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './context.js';
+export type { CliContext, LocalBursar } from './context.js';
 
 const EPILOGUE = `
 Every verb explains itself: bursar help import

@@ -60,11 +60,6 @@ export function costOf(quantity: bigint, quantityScale: bigint, rate: Rate, peak
   };
 }
 
-/** Converts by a dated rate: `rate` units of `currency` for one unit of the amount's own currency. */
-export function convert(amount: Money, rate: Decimal, currency: string): Money {
-  return { nanos: divideHalfEven(amount.nanos * rate.unscaled, tenTo(rate.scale)), currency };
-}
-
 /**
  * Splits `total` in proportion to `weights` so that the parts sum to it exactly: floors first, then one unit each to
  * the largest remainders, ties to the earlier part. All-zero weights are a bug: the caller knows what no use means.

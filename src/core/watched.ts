@@ -13,7 +13,7 @@ export interface FailingPart {
 }
 
 /** A single failure may pass by itself; a part that fails so often in a row does not do its work. */
-export const MOST_FAILURES = 3;
+const MOST_FAILURES = 3;
 
 export class WatchedParts {
   private readonly failing = new Map<string, FailingPart>();

@@ -9,7 +9,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, weekdayOfDays } from '../core/time.js';
 import { WEEKDAYS } from '../core/price/peak.js';
 
-export const MADE_UP = 'made up';
+const MADE_UP = 'made up';
 export const RECORDED = 'recorded';
 /** Beside any other cloud of the same kind that the settings name. */
 export const EXAMPLE_CONNECTION = 'fake:example';
@@ -23,7 +23,7 @@ export const HISTORY_DAYS = 270;
 /** Two actions were approved so long before the end: a whole day of hours has been measured since. */
 export const ACTED_BEFORE_MS = 26 * HOUR_MS;
 /** So long after the approvals, the owner of the third machine protects it. */
-export const PROTECTED_AFTER_MS = 2 * MINUTE_MS;
+const PROTECTED_AFTER_MS = 2 * MINUTE_MS;
 
 const labelsOf = (team: string, kind: string, interruptible = false): Readonly<Record<string, string>> => ({
   team,

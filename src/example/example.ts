@@ -43,7 +43,7 @@ const team = (id: string, name: string, parent: string | null = 'ai'): Team => (
   assignedBy: ASSIGNED,
 });
 
-export const EXAMPLE_TEAMS: readonly Team[] = [
+const EXAMPLE_TEAMS: readonly Team[] = [
   team('ai', 'AI (all teams)', null),
   team('research', 'Research'),
   team('serving', 'Serving'),
@@ -52,7 +52,7 @@ export const EXAMPLE_TEAMS: readonly Team[] = [
 ];
 
 /** Whose a row is, its tag `team` says. */
-export const EXAMPLE_RULES: readonly AllocationRule[] = ['research', 'serving', 'training', 'platform'].map((id) => ({
+const EXAMPLE_RULES: readonly AllocationRule[] = ['research', 'serving', 'training', 'platform'].map((id) => ({
   match: { tag: { key: 'team', value: id } },
   team: id,
 }));

@@ -15,7 +15,7 @@ import { enclosedRecordSchema, isObject, readFields } from './reading/record.js'
 import { isStorable } from './reading/tags.js';
 
 /** The one type of event that is a usage record. */
-export const USAGE_EVENT_TYPE = 'bursar.usage.v1';
+const USAGE_EVENT_TYPE = 'bursar.usage.v1';
 
 export const format: UsageFormat = {
   kind: 'usage',

@@ -3,7 +3,7 @@ import type { TeamDay } from '../store/usage/raw.js';
 import type { WorkItem } from '../store/work.js';
 
 /** `research/2026-10-05`; a team's name may hold slashes, a day never does. */
-export function teamDayKey({ team, day }: TeamDay): string {
+function teamDayKey({ team, day }: TeamDay): string {
   return `${team}/${day}`;
 }
 

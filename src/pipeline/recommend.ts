@@ -100,7 +100,7 @@ async function recommendationsOf(
 }
 
 /** The policies that are asked about a team, each with the document that asks. */
-export function asking(
+function asking(
   documents: readonly PolicyDocument[],
   team: string,
   policies: readonly Policy[],

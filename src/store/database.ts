@@ -30,7 +30,7 @@ export interface Patience {
   readonly silence: number;
 }
 
-export const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 5000 };
+const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 5000 };
 
 /** A transaction that the database asks to be run again is run so often at most. */
 const MOST_RUNS = 8;

@@ -7,7 +7,7 @@
 import { readFile } from 'node:fs/promises';
 import { missing } from '../core/errors.js';
 
-export const ENCODINGS = ['br', 'gzip'] as const;
+const ENCODINGS = ['br', 'gzip'] as const;
 export type Encoding = (typeof ENCODINGS)[number] | 'identity';
 
 export interface Asset {

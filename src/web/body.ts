@@ -24,7 +24,7 @@ import { Refusal } from './problem.js';
 const JSON_MEDIA = /^application\/(?:[\w.-]+\+)?json$/;
 export const LINES_MEDIA = 'application/x-ndjson';
 /** Uploads lie in the system's temporary folder while they are read. */
-export const MOST_UPLOAD_BYTES = 32 * 2 ** 30;
+const MOST_UPLOAD_BYTES = 32 * 2 ** 30;
 /** JSON of records packs to a tenth or a thirtieth; gzip itself reaches 1032. */
 const MOST_UNPACKING_RATIO = 200;
 const FREELY_UNPACKED_BYTES = 1 << 20;

@@ -61,7 +61,7 @@ const MOST_DEPTH = 12;
 type Schemas = Readonly<Record<string, JsonObject>>;
 
 /** @param schemas the components that it refers to */
-export function exampleOf(schema: JsonObject, schemas: Schemas, name = '', depth = 0): Json {
+function exampleOf(schema: JsonObject, schemas: Schemas, name = '', depth = 0): Json {
   const reference = schema['$ref'];
   if (typeof reference === 'string')
     return exampleOf(schemas[reference.replace('#/components/schemas/', '')] ?? {}, schemas, name, depth + 1);

@@ -10,7 +10,7 @@ import { denied } from '../core/errors.js';
 import type { SignInSettings } from './sign-in.js';
 
 /** Any value will do: a page of another origin cannot send it without being allowed to, and none is. */
-export const SESSION_HEADER = 'x-bursar-session';
+const SESSION_HEADER = 'x-bursar-session';
 
 const READING = new Set(['GET', 'HEAD']);
 

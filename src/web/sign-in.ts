@@ -76,7 +76,7 @@ export function userOf(claims: Claims, settings: OidcSettings, known?: Known | n
 }
 
 /** What groups and teams make of somebody by the settings of now. */
-export function standingOf(
+function standingOf(
   { groups, teams: named }: Claimed,
   { roles, teamsClaim }: Pick<OidcSettings, 'roles' | 'teamsClaim'>,
 ): Standing | NotLetIn {

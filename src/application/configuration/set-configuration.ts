@@ -27,7 +27,7 @@ type Needs = Parameters<typeof changeTeam>[0] &
   Pick<Stores, 'organisations' | 'budgets' | 'policies' | 'safety' | 'alertSettings' | 'audit'>;
 
 /** The limits of the organisation, beside those of the teams by their ids. */
-export const EVERY_TEAM = '*';
+const EVERY_TEAM = '*';
 
 /** What is there, in the shape in which it is set. Alert routes that nobody has written are not in it. */
 export async function readConfiguration(

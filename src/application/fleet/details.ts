@@ -19,7 +19,7 @@ import type { Stores } from '../../store/stores.js';
 type Needed = Pick<Stores, 'db' | 'fleet' | 'organisations' | 'prices' | 'recommendations' | 'actions'>;
 
 /** Readings so far back say how the GPUs fare. */
-export const WINDOW_HOURS = 6;
+const WINDOW_HOURS = 6;
 const MOST_TARGETS = 5000;
 const MOST_OTHERS = 5000;
 

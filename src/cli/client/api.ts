@@ -28,7 +28,7 @@ interface Page<T> {
  * Where a list goes on: each answer says it, or that this was its last page. A server that leaves that out, or names a
  * place that was asked for already, would be asked for ever.
  */
-export class Cursors {
+class Cursors {
   private readonly asked = new Set<string>();
 
   constructor(private readonly whom: string) {}

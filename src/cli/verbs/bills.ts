@@ -81,7 +81,7 @@ function day(text: string): string {
   return text;
 }
 
-export function deliveriesText(deliveries: readonly OpenDelivery[]): string {
+function deliveriesText(deliveries: readonly OpenDelivery[]): string {
   if (deliveries.length === 0) return 'No delivery is open.\n';
   return table(
     ['delivery', 'source', 'format', 'opened', 'file', 'bytes'],

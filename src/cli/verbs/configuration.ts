@@ -142,7 +142,7 @@ const NAMES: Readonly<Record<Section, string>> = {
   routes: 'routes',
 };
 
-export function planText({ changes }: Plan): string {
+function planText({ changes }: Plan): string {
   if (changes.length === 0) return 'Nothing is to be changed.\n';
   const lines = changes.flatMap((change) => [
     `${MARKS[change.kind]} ${NAMES[change.section]}${change.id === null ? '' : ` ${change.id}`}${change.section === 'policies' && change.kind === 'remove' ? ' (is paused)' : ''}`,

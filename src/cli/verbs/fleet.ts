@@ -183,7 +183,7 @@ function coverageLine(
 }
 
 /** `45 s`, `12 min`, `5 h`, `3 d`: in the greatest unit of which there are two, rounded down. */
-export function ageText(seconds: number): string {
+function ageText(seconds: number): string {
   for (const [unit, length] of [
     ['d', 86_400],
     ['h', 3600],

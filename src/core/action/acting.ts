@@ -454,7 +454,7 @@ export const asksForOther = (
   change['replicas'] !== effect.replicas;
 
 /** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
-export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
+const REOPEN_AFTER_MS = 30 * MINUTE_MS;
 /** What was refused for what one reading said may be asked for by the next. */
 const READ_AGAIN_AFTER_MS = MINUTE_MS;
 

@@ -37,7 +37,7 @@ export interface AlertRoutes {
 }
 
 /** The channel that is always there. */
-export const LOG_CHANNEL = 'log';
+const LOG_CHANNEL = 'log';
 
 export const CHANNELS = ['slack', 'teams', 'feishu', 'dingtalk', 'wecom', 'webhook', 'email', LOG_CHANNEL] as const;
 

@@ -128,7 +128,7 @@ const keyParts = ({ provider, account, sku, gpuModel, region, term }: CellKey): 
 ];
 
 /** How a bill's SKU was recognised. From the surest to the least sure. */
-export const MATCHED_BY = ['sku', 'resource', 'gpu-model'] as const;
+const MATCHED_BY = ['sku', 'resource', 'gpu-model'] as const;
 export type MatchedBy = (typeof MATCHED_BY)[number];
 
 interface Named {

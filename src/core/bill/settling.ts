@@ -15,7 +15,7 @@ export interface Settling {
   readonly providers: Readonly<Record<string, number>>;
 }
 
-export const DEFAULT_SETTLING: Settling = { days: 10, providers: {} };
+const DEFAULT_SETTLING: Settling = { days: 10, providers: {} };
 const MOST_DAYS = 120;
 
 /** @throws Failure invalid naming every problem. */

@@ -313,7 +313,7 @@ export interface HourPiece {
 }
 
 /** The pieces of a metered record at UTC hours. A record without length is one piece of no duration. */
-export function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
+function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
   const { start, end } = record;
   const network = record.networkBytes === null ? null : BigInt(record.networkBytes);
   let at = start;

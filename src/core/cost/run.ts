@@ -144,7 +144,7 @@ export function addedMs({ record, beforeMs }: Pick<Linked, 'record' | 'beforeMs'
  * The shortest length that counts as the given one does: as many milliseconds into an increment, and below the minimum
  * exactly where it is. So a run that has lasted for a month is carried as one that has lasted for a minute.
  */
-export function countedMs(lengthMs: number, { incrementSeconds, minimumSeconds }: Terms): number {
+function countedMs(lengthMs: number, { incrementSeconds, minimumSeconds }: Terms): number {
   const [increment, minimum] = [incrementSeconds * 1000, minimumSeconds * 1000];
   if (lengthMs < minimum) return lengthMs;
   return (lengthMs % increment) + Math.ceil(minimum / increment) * increment;

@@ -82,7 +82,7 @@ export interface Candidate {
   >;
 }
 
-export const NOT_JOINED = ['no-name', 'unknown-machine', 'unknown-pod', 'ambiguous', 'contradictory'] as const;
+const NOT_JOINED = ['no-name', 'unknown-machine', 'unknown-pod', 'ambiguous', 'contradictory'] as const;
 export type NotJoined = (typeof NOT_JOINED)[number];
 
 /**

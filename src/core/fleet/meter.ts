@@ -11,7 +11,7 @@ import { formatInstant, MINUTE_MS } from '../time.js';
 import { GPU_PARTS, type UsageRecord } from '../usage.js';
 
 /** Readings farther apart prove nothing of the time between them, unless the machine says since when it runs. */
-export const MOST_GAP_MS = 15 * MINUTE_MS;
+const MOST_GAP_MS = 15 * MINUTE_MS;
 
 /** What was known of a fleet before a reading. */
 export interface FleetSnapshot {

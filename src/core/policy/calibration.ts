@@ -16,9 +16,9 @@ export interface CalibrationCase {
 }
 
 /** The prior is worth as much as this many equal actions that saved exactly what was predicted ... */
-export const PRIOR_CASES = 10;
+const PRIOR_CASES = 10;
 /** ... give or take this much, as a standard deviation of realised over predicted. */
-export const PRIOR_DEVIATION = 0.25;
+const PRIOR_DEVIATION = 0.25;
 
 /**
  * A correction never turns a saving into a loss, nor makes more than double of it: beyond that the policy is wrong, not
@@ -82,7 +82,7 @@ const times = (nanos: bigint, ratio: number): bigint =>
  * The computation's entries that a calibration adds; the last is the estimate as the policy made it, in nanos per
  * month: mean, low, high.
  */
-export const CALIBRATION_ENTRIES = {
+const CALIBRATION_ENTRIES = {
   ratio: 'calibrationRatio',
   cases: 'calibrationCases',
   before: 'savingBeforeCalibrationNanos',

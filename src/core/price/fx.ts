@@ -45,7 +45,7 @@ interface Series {
 const ISO_4217 = /^[A-Z]{3}$/;
 
 /** Every problem of a list of quotes: path `quotes/<index>/<field>`. Empty where it is fine. */
-export function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[] {
+function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
   if (!ISO_4217.test(base)) problems.push({ path: 'base', message: 'is not an ISO 4217 code' });

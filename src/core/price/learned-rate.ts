@@ -70,8 +70,8 @@ export interface JudgedRate {
  * A rate is trusted from so much usage on: seven days hold every weekday, 100 GPU-hours outweigh the rounding of any
  * bill.
  */
-export const TRUSTED_DAYS = 7;
-export const TRUSTED_GPU_HOURS = 100n;
+const TRUSTED_DAYS = 7;
+const TRUSTED_GPU_HOURS = 100n;
 /** Metered and billed quantities (or list costs) may differ by one part in so many. */
 const QUANTITY_TOLERANCE = 20n;
 /** Of the list price: a discount of 95 % and a list at half the invoice are the most that is believed. */

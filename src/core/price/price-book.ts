@@ -85,7 +85,7 @@ export interface PriceHistory {
 export const NO_PRICES: PriceHistory = { prices: [], withdrawals: [] };
 
 /** A SKU gone for less than this was a flap of the catalogue (AWS' g7e types vanished for two days in January 2026). */
-export const ABSENCE_CONFIRMED_MS = 7 * DAY_MS;
+const ABSENCE_CONFIRMED_MS = 7 * DAY_MS;
 
 /** The SKU under which a list states a provider's general storage or network price. */
 export const ANY_SKU = '*';

@@ -108,7 +108,7 @@ export class RunCosts {
   }
 }
 
-export function reduced({ numerator, denominator }: Ratio): Ratio {
+function reduced({ numerator, denominator }: Ratio): Ratio {
   let [a, b] = [numerator, denominator];
   while (b !== 0n) [a, b] = [b, a % b];
   return a === 0n ? { numerator: 0n, denominator: 1n } : { numerator: numerator / a, denominator: denominator / a };

@@ -312,7 +312,7 @@ export function findPrice(
 }
 
 /** @throws Failure invalid naming every number that cannot be */
-export function checkQuote({
+function checkQuote({
   gpus,
   hours,
   hoursLow,

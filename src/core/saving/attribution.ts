@@ -35,12 +35,10 @@ import type { UsageRecord } from '../usage.js';
 
 export type {
   ChainEvidence,
-  GpuCost,
   HourSaving,
   Member,
   MeteredLine,
   PriceUsed,
-  UnverifiableReason,
 } from './evidence.js';
 
 /** Any effect that reached a target of the chain, also those that claim nothing: they end what others saved. */

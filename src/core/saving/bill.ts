@@ -57,7 +57,7 @@ export function judgedByBill<T extends HourSaving>(
  * @param day first millisecond of the day
  * @param context of the ledger's currency; a bill in another one cannot be compared and is taken to differ
  */
-export function billWordOn(
+function billWordOn(
   day: number,
   counterfactual: Counterfactual,
   { metered, billed, itemised }: TargetUsage,

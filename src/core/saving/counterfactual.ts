@@ -144,7 +144,7 @@ export interface Counterfactual {
  * (READINGS_DAYS). Scaled: one week, the longest cycle that load is forecast by. Moved or resized: a quarter; these
  * claim used hours only. Shifted: off-peak-shift's own horizon.
  */
-export const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7 } as const;
+const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7 } as const;
 
 const UPFRONTS: readonly Upfront[] = ['none', 'partial', 'all'];
 

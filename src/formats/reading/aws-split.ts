@@ -14,7 +14,7 @@
 import { addDecimal, compareDecimal, negateDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 
 /** Machine hours that are held; a file with more keeps the cost of every machine whole. */
-export const MOST_MACHINE_HOURS = 2_000_000;
+const MOST_MACHINE_HOURS = 2_000_000;
 
 interface MachineHour {
   /** Null: a share is not stated. */

@@ -25,7 +25,7 @@ const CHUNK_BYTES = 1 << 20;
 const MOST_UNPACKING_RATIO = 200;
 const FREELY_UNPACKED_BYTES = 64 << 20;
 /** A gzipped Parquet file is unpacked up to this size. */
-export const MOST_UNPACKED_PARQUET_BYTES = 4 * 2 ** 30;
+const MOST_UNPACKED_PARQUET_BYTES = 4 * 2 ** 30;
 
 export interface OpenInput extends Input {
   /** Frees what the input holds. The input is not read afterwards. */

@@ -15,7 +15,7 @@ import { compressors } from 'hyparquet-compressors';
 import { Malformed, ThriftWalk, type Fields } from './thrift.js';
 
 /** What one row group may take in memory while it is decoded. */
-export const MOST_DECODED_BYTES = 2 ** 30;
+const MOST_DECODED_BYTES = 2 ** 30;
 /** Bytes that a value takes: a place in two lists; a text, time or integer of its own, not shared by a dictionary. */
 const PLACE_BYTES = 16;
 const OWN_BYTES = 112;

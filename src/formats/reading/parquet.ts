@@ -20,7 +20,7 @@ import { checkGroup, footerOf, Unpacking, type Bytes } from './parquet-file.js';
 import { BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
 import { isStorable } from './tags.js';
 
-export const MOST_ROW_GROUP_BYTES = 256 << 20;
+const MOST_ROW_GROUP_BYTES = 256 << 20;
 
 /** Digits after the point; DECIMAL(76) is the widest that anybody writes. */
 const MOST_SCALE = 76;

@@ -16,10 +16,10 @@ import { decimalOf, decimalOfNumber, scaledInteger } from './numbers.js';
 import { isStorable, type Tags } from './tags.js';
 import { DAY_MS, isoInstant } from '../../core/time.js';
 
-export const MOST_TAGS = 200;
-export const MOST_TAG_CHARACTERS = 4096;
+const MOST_TAGS = 200;
+const MOST_TAG_CHARACTERS = 4096;
 /** A record spans at most this: a leap year. */
-export const MOST_RECORD_MILLISECONDS = 366 * DAY_MS;
+const MOST_RECORD_MILLISECONDS = 366 * DAY_MS;
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
 const MIB_PER_GIB = 1024;

@@ -37,7 +37,7 @@ export interface Reading {
 const both = [true, false] as const;
 
 /** Every reading of a rule with a pace. */
-export const READINGS: readonly Reading[] = both.flatMap((fileOrder) =>
+const READINGS: readonly Reading[] = both.flatMap((fileOrder) =>
   both.flatMap((onDemandStays) =>
     both.flatMap((hysteresis) =>
       both.map((keepsOnDemand): Reading => ({ fileOrder, onDemandStays, hysteresis, keepsOnDemand })),
@@ -49,13 +49,13 @@ export const READINGS: readonly Reading[] = both.flatMap((fileOrder) =>
 export type ZoneOrder = (view: RegionsView, last: number) => readonly number[];
 
 /** All on-demand in the cheapest zone. */
-export function onDemandOnly(problem: RegionsProblem): RegionsPolicy {
+function onDemandOnly(problem: RegionsProblem): RegionsPolicy {
   const zone = onDemandZone(problem, NOWHERE, 1);
   return { name: 'on-demand', start: () => () => ({ mode: ON_DEMAND, zone }) };
 }
 
 /** The cheapest zones first; those of the region that was lost last, as SkyNomad's authors run Uniform Progress. */
-export function cheapestFirst(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
+function cheapestFirst(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
   const zones = [...problem.names.keys()];
   if (!fileOrder) zones.reverse();
   return () => {
@@ -69,7 +69,7 @@ export function cheapestFirst(problem: RegionsProblem, fileOrder: boolean): () =
 }
 
 /** The zones in turn, from the one after the last. */
-export function roundRobin(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
+function roundRobin(problem: RegionsProblem, fileOrder: boolean): () => ZoneOrder {
   const zones = [...problem.names.keys()];
   if (!fileOrder) zones.reverse();
   return () => (_view, last) => {
@@ -78,7 +78,7 @@ export function roundRobin(problem: RegionsProblem, fileOrder: boolean): () => Z
   };
 }
 
-export const onlyZone = (zone: number): (() => ZoneOrder) => {
+const onlyZone = (zone: number): (() => ZoneOrder) => {
   const order = [zone];
   return () => () => order;
 };
@@ -94,7 +94,7 @@ export interface PacedRule {
 }
 
 /** Spot where the order finds it; without, on-demand while behind the pace, until the safety net closes for good. */
-export function paced(problem: RegionsProblem, rule: PacedRule): RegionsPolicy {
+function paced(problem: RegionsProblem, rule: PacedRule): RegionsPolicy {
   return {
     name: rule.name,
     start: () => {

@@ -12,7 +12,7 @@ import { type SpotProblem } from '../../planning/spot/problem.js';
  * The values that restart left can have at the start of a tick on a held instance: 0, and what is left after whole
  * ticks of restart.
  */
-export function restartLevels(problem: SpotProblem): number[] {
+function restartLevels(problem: SpotProblem): number[] {
   const levels = [0];
   for (let left = problem.restartUnits - problem.tickUnits; left > 0; left -= problem.tickUnits) levels.push(left);
   return levels;

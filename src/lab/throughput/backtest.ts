@@ -29,7 +29,7 @@ import {
 import { predictWith } from '../../planning/throughput/predict.js';
 
 /** A model with fewer rows is background only. */
-export const FEWEST_ROWS = 12;
+const FEWEST_ROWS = 12;
 const MOST_REPETITIONS = 100;
 const FEWEST_REPETITIONS = 5;
 /** Repetitions shrink until a run predicts about this many rows. */

@@ -188,7 +188,7 @@ export function outcomeByCode(status: number, code: unknown, { busy, again, reme
   return { kind: 'refused', code: `code-${code}`, detail: remedies[code] ?? 'the platform does not take it' };
 }
 
-export const MARKS: Readonly<Record<Message['severity'], string>> = {
+const MARKS: Readonly<Record<Message['severity'], string>> = {
   info: '\u{1F535}',
   warning: '\u{1F7E0}',
   critical: '\u{1F534}',

@@ -14,7 +14,7 @@ import type { Severity } from '../../core/alert/alert.js';
  * Characters, unless it says otherwise. `text` beside blocks is what notifications show; chat.postMessage asks for at
  * most 4,000.
  */
-export const LIMITS = {
+const LIMITS = {
   blocks: 50,
   text: 4000,
   header: 150,

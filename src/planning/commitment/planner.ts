@@ -39,7 +39,7 @@ export interface PlannerOptions {
   readonly firstHours: number;
 }
 
-export const PLANNER_DEFAULTS: PlannerOptions = {
+const PLANNER_DEFAULTS: PlannerOptions = {
   windowHours: [6, 12, 24, 48, 96, 168, 336, 720],
   margins: [0, 0.5],
   forecastMargins: [0, 0.15, 0.3],

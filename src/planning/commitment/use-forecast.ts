@@ -26,7 +26,7 @@ export interface ForecastWeights {
 }
 
 /** Inputs of the regression: a level's history, and the logarithm of the term's hours. */
-export const FORECAST_INPUTS = LEVEL_FEATURES + 1;
+const FORECAST_INPUTS = LEVEL_FEATURES + 1;
 
 export class UseForecast {
   private readonly history = new LevelHistory();

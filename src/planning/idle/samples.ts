@@ -44,7 +44,7 @@ export function utilisationOrMissing(value: number): number | null {
 }
 
 /** Whether a label names something that answers requests, where quiet utilisation says nothing. */
-export const isService = (workload: string | null): boolean =>
+const isService = (workload: string | null): boolean =>
   workload !== null && /infer|serv|api|endpoint|online|chat/i.test(workload);
 
 /** Averages of a process that only holds memory stay below this; a service at 2 requests/s averages 0.5 %. */

@@ -91,8 +91,7 @@ export interface Candidates {
 }
 
 /** As `unitLimits` of a market names a price. */
-export const limitKey = ({ provider, region, sku, term }: Price): string =>
-  `${provider}/${region ?? '*'}/${sku}/${term}`;
+const limitKey = ({ provider, region, sku, term }: Price): string => `${provider}/${region ?? '*'}/${sku}/${term}`;
 
 /**
  * Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's

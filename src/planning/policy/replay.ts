@@ -482,7 +482,7 @@ export const isOnDemand = ({ term }: DemandSeries): boolean => term === null || 
 const FREE: Standing = { level: Infinity, onSpot: false };
 
 /** As policies name the demand of a SKU at a place. */
-export const placeOf = ({
+const placeOf = ({
   provider,
   region,
   sku,

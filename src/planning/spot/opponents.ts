@@ -124,7 +124,7 @@ export function uniformProgress(problem: SpotProblem, reading: UniformProgressRe
 }
 
 /** Slice counts that are tried; the paper reports its best, so the report keeps the best of these in each cell. */
-export const SLICE_COUNTS: readonly number[] = [2, 3, 4, 6, 8, 12, 16, 24];
+const SLICE_COUNTS: readonly number[] = [2, 3, 4, 6, 8, 12, 16, 24];
 
 /** Every opponent of the backtest. */
 export function opponents(problem: SpotProblem): SpotPolicy[] {

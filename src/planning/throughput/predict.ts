@@ -98,7 +98,7 @@ export function finish(
 }
 
 /** What is wrong with the numbers of a row. */
-export function problemsOf(
+function problemsOf(
   row: Configuration & { readonly samplesPerSecond?: number; readonly samples?: number; readonly rate?: Rate },
   path: string,
 ): Problem[] {

@@ -120,7 +120,7 @@ export const isContradictory = (resource: ResourceView, reading: Reading, fromWa
   (reading.powerWatts ?? 0) >= fromWatts &&
   activityOf(evidenceAt(resource, reading, 0)) === 'quiet';
 
-export function replay(given: ReplaySettings, resource: ResourceView, readings: readonly Reading[]): Replay {
+function replay(given: ReplaySettings, resource: ResourceView, readings: readonly Reading[]): Replay {
   const planner = new IdlePlanner({ ...IDLE_DEFAULTS, ...given });
   const first = readings[0]?.at ?? 0;
   let stoppedAt: number | null = null;

@@ -8,7 +8,7 @@ import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
-export const PREFIX = 'BURSAR_ALIBABA_';
+const PREFIX = 'BURSAR_ALIBABA_';
 
 export interface AlibabaSettings {
   readonly regions: readonly string[];

@@ -32,7 +32,7 @@ const GPU_FAMILIES = ['g*', 'p*'];
  * The GPUs of a type as EC2 describes it; null where it has none. Gaudi cards (Habana) are listed there, but are no
  * GPUs.
  */
-export function gpusOf(type: InstanceTypeInfo): TypeGpus | null {
+function gpusOf(type: InstanceTypeInfo): TypeGpus | null {
   const devices = (type.GpuInfo?.Gpus ?? []).filter((device) => device.Manufacturer !== 'Habana');
   const first = devices[0];
   if (first === undefined) return null;

@@ -78,7 +78,7 @@ async function* pricesOf(
 }
 
 /** Calendar months (UTC): the last one, this one and the next one. */
-export function monthsAround(now: number): Interval[] {
+function monthsAround(now: number): Interval[] {
   const own = periodOf('month', now, 'UTC');
   return [periodOf('month', own.start - 1, 'UTC'), own, periodOf('month', own.end, 'UTC')];
 }

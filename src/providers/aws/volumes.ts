@@ -137,14 +137,14 @@ function piecesOf({ volume, modification }: ModifiedVolume): Piece[] {
 }
 
 /** AWS' names in the price list and on the bill: io1 is `piops` there, magnetic volumes have no suffix. */
-export function storageSku(type: string): string {
+function storageSku(type: string): string {
   return type === 'standard' ? 'EBS:VolumeUsage' : `EBS:VolumeUsage.${suffixOf(type)}`;
 }
 
 const suffixOf = (type: string): string => (type === 'io1' ? 'piops' : type);
 
 /** SKUs of what is charged for a volume apart from its size. */
-export function performanceSkus({ type, iops, throughput }: VolumeShape): string[] {
+function performanceSkus({ type, iops, throughput }: VolumeShape): string[] {
   switch (type) {
     case 'gp3':
       return [

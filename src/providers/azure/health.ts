@@ -18,7 +18,7 @@ import type { AzureClient } from './client.js';
 import { OPERATIONS } from './operations.js';
 
 /** What the graph asks for beside its own right. */
-export const HEALTH_PERMISSION = 'Microsoft.ResourceHealth/availabilityStatuses/read';
+const HEALTH_PERMISSION = 'Microsoft.ResourceHealth/availabilityStatuses/read';
 export const HEALTH_PERMISSIONS: readonly string[] = [OPERATIONS.graph.permission, HEALTH_PERMISSION];
 
 /** A machine with eight GPUs takes up to ten minutes to boot. */

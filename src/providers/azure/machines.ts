@@ -43,7 +43,7 @@ export const isSpot = (priority: string | null | undefined): boolean => priority
 
 export const NO_DEALLOCATION = 'its operating system is on an ephemeral disk: Azure does not deallocate such a machine';
 
-export function machineAsTarget(one: Machine, account: string | null, about: About): FleetTarget | null {
+function machineAsTarget(one: Machine, account: string | null, about: About): FleetTarget | null {
   const { properties } = one;
   const region = keyOf(one.location);
   const target = targetOf(one.id, region);

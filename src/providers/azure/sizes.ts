@@ -62,10 +62,10 @@ const bare = (size: string): string => size.replace(/^(?:Standard|Basic)_/i, '')
 /** Whether Azure's naming rule says that a size has GPUs: NP has FPGAs. */
 export const isGpuSize = (size: string): boolean => /^N(?!P)/i.test(bare(size));
 
-export const modelOfSize = (size: string): string | null => MODELS.find(([form]) => form.test(bare(size)))?.[1] ?? null;
+const modelOfSize = (size: string): string | null => MODELS.find(([form]) => form.test(bare(size)))?.[1] ?? null;
 
 /** What is known of a size that the list does not have. */
-export const unlisted = (size: string): Size => ({
+const unlisted = (size: string): Size => ({
   name: size,
   model: modelOfSize(size),
   gpus: isGpuSize(size) ? null : 0,

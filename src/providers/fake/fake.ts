@@ -149,7 +149,7 @@ const TEAMS = ['research', 'serving', 'platform'] as const;
 const WORK = ['training', 'inference', 'notebook'] as const;
 
 /** A small company: half of its targets are groups, the rest machines, spread over teams, kinds and regions. */
-export function demonstration(seed: number, targets: number): { machines: MachineSpec[]; groups: GroupSpec[] } {
+function demonstration(seed: number, targets: number): { machines: MachineSpec[]; groups: GroupSpec[] } {
   const machines: MachineSpec[] = [];
   const groups: GroupSpec[] = [];
   for (let n = 1; n <= targets; n++) {

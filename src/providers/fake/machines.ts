@@ -94,7 +94,7 @@ export const billedUntil = (run: Run, now: number): number =>
   run.end === null || run.billedTo === null ? now : Math.min(run.billedTo, now);
 
 /** The last run of a machine decides: it is `run` until another begins. */
-export function billingOf({ run }: Machine, now: number): BillingState {
+function billingOf({ run }: Machine, now: number): BillingState {
   if (run === null) return 'ended';
   return run.end === null || run.billedTo === null || run.billedTo > now ? 'billed' : 'ended';
 }

@@ -189,7 +189,7 @@ function withoutToken(error: unknown): Meaning {
   return { kind: 'denied', code: word.slice(0, 60), credentials: true };
 }
 
-export const NOT_FOUND = 'notFound';
+const NOT_FOUND = 'notFound';
 
 /** An answer, or none, with whether another attempt may go through, and after which pause it was asked for. */
 class AnsweredError extends CallError {

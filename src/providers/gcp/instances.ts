@@ -85,7 +85,7 @@ const STATES: Readonly<Record<NonNullable<Instance['status']>, RunState>> = {
   DEPROVISIONING: 'stopping',
 };
 
-export function instanceAsTarget(
+function instanceAsTarget(
   one: Instance,
   project: string,
   account: string | null,

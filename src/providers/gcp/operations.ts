@@ -40,7 +40,7 @@ const word = <const Words extends readonly [string, ...string[]]>(...words: Word
 const entries = z.array(z.unknown()).nullish();
 const labels = z.record(z.string(), z.string()).nullish();
 
-export const ACCELERATOR = z.object({ acceleratorType: text, acceleratorCount: count });
+const ACCELERATOR = z.object({ acceleratorType: text, acceleratorCount: count });
 export type Accelerator = z.output<typeof ACCELERATOR>;
 
 const SCHEDULING = z.object({

@@ -8,7 +8,7 @@ import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader } from '../rpc.js';
 
-export const PREFIX = 'BURSAR_GCP_';
+const PREFIX = 'BURSAR_GCP_';
 
 export type GcpCredentials =
   /** Application Default Credentials. */

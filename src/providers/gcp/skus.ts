@@ -19,7 +19,7 @@ const SERVICE = 'services/6F81-5844-456A';
 const PAGE = 5000;
 const MOST_PAGES = 100;
 
-export const USAGES = ['OnDemand', 'Preemptible', 'Commit1Yr', 'Commit3Yr'] as const;
+const USAGES = ['OnDemand', 'Preemptible', 'Commit1Yr', 'Commit3Yr'] as const;
 export type Usage = (typeof USAGES)[number];
 
 const UNITS = { cpu: 'h', ram: 'GiBy.h', gpu: 'h', ssd: 'GiBy.mo' } as const;
@@ -43,7 +43,7 @@ const COMMITMENT = /^Commitment v1: /;
 const N1 = 'N1 Predefined';
 
 /** What a SKU prices, and for which use; null: something else. */
-export function partOf({ description, category }: Sku): (Part & { readonly usage: Usage }) | null {
+function partOf({ description, category }: Sku): (Part & { readonly usage: Usage }) | null {
   const usage = USAGES.find((one) => one === category.usageType);
   if (usage === undefined) return null;
   const plain = description.replace(REGION, '');

@@ -18,9 +18,9 @@ import type { Autoscaler, Workload } from './objects.js';
 
 export const LAST_TOKEN = 'bursar.io/last-token';
 /** Size before the last stop. */
-export const REPLICAS_BEFORE = 'bursar.io/replicas-before';
+const REPLICAS_BEFORE = 'bursar.io/replicas-before';
 /** Bounds before the autoscaler was pinned, `2-10`. */
-export const BOUNDS_BEFORE = 'bursar.io/bounds-before';
+const BOUNDS_BEFORE = 'bursar.io/bounds-before';
 
 export interface Change {
   readonly object: 'workload' | 'scaler';

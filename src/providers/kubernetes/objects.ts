@@ -66,7 +66,7 @@ export type Autoscaler = V2HorizontalPodAutoscaler;
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const REGION = 'topology.kubernetes.io/region';
 /** The taint that a cordoned node has; said as a label, since a target has no other place for it. */
-export const CORDONED = 'node.kubernetes.io/unschedulable';
+const CORDONED = 'node.kubernetes.io/unschedulable';
 /** Label of a node, and its value in lower case, to the term that it is bought under. */
 const TERMS: readonly (readonly [label: string, value: string, term: Term])[] = [
   ['karpenter.sh/capacity-type', 'spot', 'spot'],

@@ -19,7 +19,7 @@ export interface OwnedPods {
 export type RayClusters = ReadonlyMap<string, string>;
 
 /** The target of the pod's owner; null: it has none that is a workload here. */
-export function ownerOf(pod: V1Pod, clusters: RayClusters): string | null {
+function ownerOf(pod: V1Pod, clusters: RayClusters): string | null {
   const owner = controllerOf(pod);
   const namespace = pod.metadata?.namespace ?? '';
   if (owner?.kind === 'StatefulSet' || owner?.kind === 'Job' || owner?.kind === 'PyTorchJob')

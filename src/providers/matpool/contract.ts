@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { BillingState, EffectKind, RunState } from '../../core/fleet/fleet.js';
 
 /** Effects that can be written down, and what their templates may name beside `{target}` and `{token}`. */
-export const EFFECT_FIELDS = {
+const EFFECT_FIELDS = {
   stop: [],
   start: [],
   terminate: [],

@@ -88,7 +88,7 @@ export const CREATE_INSTANCE = message(`${COMPUTE}.CreateInstanceRequest`, {
   metadata: one(1, METADATA),
   spec: one(2, INSTANCE_SPEC),
 });
-export const ANY = message('google.protobuf.Any', { type_url: text(1), value: one(2, 'bytes') });
+const ANY = message('google.protobuf.Any', { type_url: text(1), value: one(2, 'bytes') });
 const COST = message(`${BILLING}.GeneralResourceCost`, {
   total: one(1, message(`${BILLING}.CostBreakdown`, { cost: text(2) })),
 });

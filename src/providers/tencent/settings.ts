@@ -9,7 +9,7 @@ import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
-export const PREFIX = 'BURSAR_TENCENT_';
+const PREFIX = 'BURSAR_TENCENT_';
 
 export interface Site {
   /** The services' hosts are `cvm.` and the like before this. */

@@ -19,7 +19,7 @@ import { TERMS, type Term } from '../../core/usage.js';
 export const CONTRACT_VERSION = 1;
 
 /** Most entries of one page. */
-export const MOST_ENTRIES = 5000;
+const MOST_ENTRIES = 5000;
 
 export const OPERATIONS = ['prices', 'usage', 'fleet', 'offers', 'target', 'apply', 'outcome'] as const;
 export type Operation = (typeof OPERATIONS)[number];
@@ -195,7 +195,7 @@ export const priceSchema = z
   .meta({ id: 'PriceEvent' });
 export type WirePrice = z.infer<typeof priceSchema>;
 
-export const offerSchema = z
+const offerSchema = z
   .strictObject({
     offer: key,
     kind: z.enum(['reserved-instance', 'savings-plan']),
@@ -250,7 +250,7 @@ export const errorSchema = z.strictObject({ code, detail: detail.nullish() }).me
 const effect = <Kind extends EffectKind, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) =>
   z.strictObject({ kind: z.literal(kind), target: key, ...shape });
 
-export const effectSchema = z
+const effectSchema = z
   .discriminatedUnion('kind', [
     effect('stop', {}),
     effect('start', {}),
@@ -275,7 +275,7 @@ export type WireEffect = z.infer<typeof effectSchema>;
 const token = key.describe('Idempotency token: the same token is the same request, done once');
 
 /** The `data` of each request; openapi.ts wraps it in the envelope. */
-export const REQUESTS = {
+const REQUESTS = {
   prices: z.strictObject({ since: instant, cursor: cursor.nullable() }),
   usage: z.strictObject({ from: instant, to: instant, cursor: cursor.nullable() }),
   fleet: z.strictObject({ cursor: cursor.nullable() }),

@@ -17,7 +17,7 @@ import { problemsOf, problemsText } from './problems.js';
 import { signedHeaders, type Secrets } from './signature.js';
 
 /** Of one answer; entries come in pages. */
-export const MOST_ANSWER_BYTES = 8 << 20;
+const MOST_ANSWER_BYTES = 8 << 20;
 /** The receiver's description is asked for again after this. */
 const DESCRIPTION_MILLISECONDS = 300_000;
 

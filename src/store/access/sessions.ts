@@ -274,7 +274,7 @@ export class SessionStore {
 export const sessionId = (text: string): string => digestOf(text).toString('hex').slice(0, 16);
 
 /** Epoch milliseconds from when a session is over. */
-export const endOf = (
+const endOf = (
   row: { readonly created_at: Date; readonly expires_at: Date; readonly seen_at: Date },
   { lifeMs, idleMs }: Pick<SessionRules, 'lifeMs' | 'idleMs'>,
 ): number => Math.min(row.expires_at.getTime(), row.created_at.getTime() + lifeMs, row.seen_at.getTime() + idleMs);

@@ -59,7 +59,7 @@ export interface Happened {
 }
 
 /** From when on a check tells, in epoch milliseconds. */
-export async function newsSince(db: Queryable, organisation: string, now: number): Promise<number> {
+async function newsSince(db: Queryable, organisation: string, now: number): Promise<number> {
   const [row] = await db.query<{ at: Date | null }>(`select at from alert_mark where organisation = $1 and name = $2`, [
     organisation,
     MARK,

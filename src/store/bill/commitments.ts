@@ -99,7 +99,7 @@ const STATED_BY_SUPPLEMENT = `select 1 from delivery s join commitment_use w on 
     and w.without_effective = 0 and w.lines >= c.without_effective`;
 
 /** Of charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no bound */
-export async function commitmentUses(
+async function commitmentUses(
   db: Queryable,
   organisation: string,
   from: string | null,

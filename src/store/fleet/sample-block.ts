@@ -33,7 +33,7 @@ export interface SampleGroup {
   readonly term: Term | null;
 }
 
-export const GROUP_FIELDS = [
+const GROUP_FIELDS = [
   'resource',
   'gpu',
   'migInstance',

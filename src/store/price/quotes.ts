@@ -233,7 +233,7 @@ export class QuoteStore {
  * @param asOf for states and periods
  * @param now for what has expired
  */
-export async function budgetsOver(
+async function budgetsOver(
   db: Queryable,
   organisation: string,
   team: string,

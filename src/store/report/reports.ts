@@ -79,7 +79,7 @@ export interface ReportStores {
 }
 
 /** What makes a report; the partition is the team. */
-export const reportItem = (team: string, month: string): WorkItem => ({
+const reportItem = (team: string, month: string): WorkItem => ({
   stage: REPORT,
   partition: team,
   key: `${team}/${month}`,
@@ -359,7 +359,7 @@ function nanosFrom(text: string): bigint {
 }
 
 /** The month's time in a zone. @throws Failure invalid where it is no month, or begins after `now`. */
-export function checkMonth(month: string, zone: string, now: number): Interval {
+function checkMonth(month: string, zone: string, now: number): Interval {
   const period = /^\d{4}-\d{2}$/.test(month) && isZone(zone) ? monthOfLabel(month, zone) : null;
   if (period === null)
     throw invalid('the report has 1 problem(s)', [{ path: 'month', message: 'is not a month: write 2026-10' }]);

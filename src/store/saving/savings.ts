@@ -322,7 +322,7 @@ function factsOf(row: ActionRow): ActionFacts {
 }
 
 /** What a recommendation promised, as its policy estimated it. */
-export function recommendedOf({
+function recommendedOf({
   action,
   change,
   policyVersion,
@@ -365,7 +365,7 @@ function jsonOf({ effect, ...rest }: Counterfactual): unknown {
   );
 }
 
-export function counterfactualFrom({ effect, estimate, world, ...rest }: CounterfactualJson): Counterfactual {
+function counterfactualFrom({ effect, estimate, world, ...rest }: CounterfactualJson): Counterfactual {
   return {
     ...rest,
     effect: effectFromJson(effect),

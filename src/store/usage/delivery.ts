@@ -191,8 +191,7 @@ export class DeliveryWriter {
   private touch(team: string, hour: number): void {
     const day = Math.floor(hour / DAY_MS);
     const key = `${team}/${day}`;
-    if (!this.touched.has(key))
-      this.touched.set(key, { team, day: new Date(day * DAY_MS).toISOString().slice(0, 10) });
+    if (!this.touched.has(key)) this.touched.set(key, { team, day: new Date(day * DAY_MS).toISOString().slice(0, 10) });
   }
 
   /** Where lines end that go on beyond their first day; null for all others. */

@@ -20,7 +20,7 @@ import { Runs, runsOf, type StoredRuns } from './runs.js';
 import { isFree } from './source-versions.js';
 
 /** A day is merged when it is over, and nothing of it has come, for so long. */
-export const SETTLED_MS = HOUR_MS;
+const SETTLED_MS = HOUR_MS;
 /** While the source is busy, or its usage is to be allocated anew. */
 const BUSY_MS = MINUTE_MS;
 

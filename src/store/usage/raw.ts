@@ -114,7 +114,7 @@ const withoutList = (record: UsageRecord): UsageRecord =>
     : { ...record, charge: { ...record.charge, list: ZERO } };
 
 /** Writes into a bill's row what its lines are about. */
-export async function describe(
+async function describe(
   tx: Transaction,
   organisation: string,
   delivery: string,

@@ -29,7 +29,7 @@ export interface ScopePlace {
 }
 
 /** Ends the key of what lies beside a bill, after the bill's own. */
-export const SUPPLEMENT = '|supplement';
+const SUPPLEMENT = '|supplement';
 
 /** A condition over two rows of `delivery` of one organisation: a supplement, and the bill that it lies beside. */
 export const isBillOf = (bill: string, supplement: string): string =>

@@ -13,7 +13,7 @@ import { blocksOf } from '../usage/reading.js';
 import type { Queryable } from '../database.js';
 
 /** What began or was said longer ago is not counted: it has to be said anew. */
-export const MOST_COUNTED_DAYS = 31;
+const MOST_COUNTED_DAYS = 31;
 /** Payloads at a time: a full one is about a megabyte. */
 const PAGE_BLOCKS = 64;
 /** A meter that is read every minute has tens of thousands of deliveries in a month: no statement names all of them. */

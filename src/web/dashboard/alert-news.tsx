@@ -13,7 +13,7 @@ import { AsWritten, unpricedLine } from './ui.js';
 export type FactLine = readonly [name: string, value: ComponentChildren];
 
 /** What an effect asks for, in one line. */
-export function effectText(effect: EffectJson): string {
+function effectText(effect: EffectJson): string {
   const { target } = effect;
   switch (effect.kind) {
     case 'scale':

@@ -9,7 +9,7 @@ import { Table, type Column } from './table.js';
 import { Amount, Empty, Show, unpricedLine } from './ui.js';
 
 /** `2026-11` as November 2026; other names speak for themselves. */
-export const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
+const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
 
 const columns = (): readonly Column<BudgetPeriod>[] => [
   {

@@ -23,7 +23,7 @@ interface Step {
 }
 
 /** From the time before to this one; effects that are nothing are left out. */
-export function stepsOf({ before, after, effects }: ReportBridge): Step[] {
+function stepsOf({ before, after, effects }: ReportBridge): Step[] {
   let at = Number(before);
   const steps = EFFECTS.filter((effect) => Number(effects[effect]) !== 0).map((effect): Step => {
     const from = at;

@@ -29,7 +29,7 @@ export interface CostQuestion {
 
 export type CostWords = Readonly<Record<string, string | readonly string[]>>;
 
-export const DEFAULT_QUESTION: CostQuestion = {
+const DEFAULT_QUESTION: CostQuestion = {
   from: '',
   to: '',
   span: '30',
@@ -94,9 +94,6 @@ export function bridgeQueryOf(question: CostQuestion): Query {
   const { 'group-by': _keys, compare: _compare, ...words } = wordsOf(question);
   return words;
 }
-
-export const wordsIn = (words: CostWords): URLSearchParams =>
-  new URLSearchParams(Object.entries(words).flatMap(([name, value]) => [value].flat().map((one) => [name, one])));
 
 /** With one more value that counts, or without one that does. */
 export function withFilter(question: CostQuestion, key: CostKey, value: string): CostQuestion {

@@ -72,7 +72,7 @@ function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
 }
 
 /** A parameter, whatever it is. An undefined value is the default. */
-export function Parameter(props: Props): JSX.Element {
+function Parameter(props: Props): JSX.Element {
   const { schema } = plain(props.schema);
   const given = { ...props, schema };
   if (schema.type === 'boolean') return <YesNo {...given} />;

@@ -127,7 +127,7 @@ export function code(group: CodeGroup, name: string): string {
 export const within = (text: string): string => text.toLocaleLowerCase(reader.value.locale);
 
 /** A value of JSON in one line, for evidence and parameters. */
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   if (value === null || value === undefined) return unknown();
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

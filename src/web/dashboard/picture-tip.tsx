@@ -26,7 +26,7 @@ export interface TipPlace {
 const MOST_LINES = 10;
 
 /** The sum of what is known of a day; null: nothing is. */
-export function sumOf(lines: readonly TipLine[]): string | null {
+function sumOf(lines: readonly TipLine[]): string | null {
   const known = lines.filter(({ value, isApart }) => value !== null && !isApart);
   return known.length === 0
     ? null

@@ -90,7 +90,7 @@ const mayField = z
 const may = z
   .strictObject({ approve: mayField, reject: mayField, rollback: mayField })
   .describe('What the caller may decide about it now. The kill switch and the limits are asked when it is decided');
-export const actionSchema = z.strictObject({ ...fields, may }).meta({ id: 'Action' });
+const actionSchema = z.strictObject({ ...fields, may }).meta({ id: 'Action' });
 const eventSchema = z.strictObject({
   no: z.int(),
   at: z.iso.datetime(),

@@ -55,7 +55,7 @@ export class ProgressController implements BeforeApplicationShutdown {
 const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** The events of a stream, until nothing waits twice in a row, or the process ends. */
-export async function* loadEvents(
+async function* loadEvents(
   read: () => Promise<readonly StageLoad[]>,
   closing: AbortSignal,
   milliseconds = POLL_MILLISECONDS,

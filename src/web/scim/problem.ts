@@ -10,7 +10,7 @@ export type ScimType =
   | 'tooMany'
   | 'uniqueness';
 
-export const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error';
+const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error';
 export const SCIM_MEDIA = 'application/scim+json';
 /** Below this address errors are told in SCIM's own form. */
 export const SCIM_BASE = '/scim/v2';
