@@ -20,6 +20,7 @@ import { replayPolicy, type ReplaySettings } from '../../src/planning/policy/rep
 import { backtestTeam, policyReport } from '../../src/planning/policy/report.js';
 import { mulberry32 } from '../../src/lab/random.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
+import { monthBudget } from '../support/makers.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
@@ -555,17 +556,12 @@ describe('what nobody can price', () => {
 });
 
 describe('budgets', () => {
-  const budget: Budget = {
+  const budget: Budget = monthBudget({
     id: 'b',
     team: 'lab',
-    period: 'month',
-    zone: 'UTC',
-    currency: 'USD',
-    filters: {},
     planned: { default: '100', periods: {} },
     includeCredits: false,
-    thresholds: [],
-  };
+  });
 
   it('are braked by the days that are over, and what the brake saved is not spent', () => {
     const recorded = history({
@@ -656,17 +652,12 @@ describe('no policy looks ahead', () => {
       ],
       budgets: [
         {
-          budget: {
+          budget: monthBudget({
             id: 'b',
             team: 'lab',
-            period: 'month',
-            zone: 'UTC',
-            currency: 'USD',
-            filters: {},
             planned: { default: '600', periods: {} },
             includeCredits: false,
-            thresholds: [],
-          },
+          }),
           // The day of the cut is not over at the cut.
           spend: swap(spend, 1).map((one, day) => ({
             at: AS_OF + day * DAY_MS,

@@ -31,6 +31,7 @@ import {
 } from '../support/aws-wire.js';
 import { WireServer, type WireReply, type WireRequest } from '../support/wire-server.js';
 import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
+import { fleetTarget } from '../support/makers.js';
 
 const server = await awsServer();
 
@@ -43,26 +44,15 @@ const failure = (promise: Promise<unknown>): Promise<Failure> =>
   );
 const MINUTE = 60_000;
 
-const target = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/us-east-1/i-0train1',
-  kind: 'instance',
-  name: 'train-1',
-  provider: 'AWS',
-  account: '123456789012',
-  region: 'us-east-1',
-  sku: 'p4d.24xlarge',
-  gpuModel: 'A100-40GB',
-  gpus: 8,
-  term: 'on-demand',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: {},
-  launchedAt: null,
-  revision: null,
-  ...over,
-});
+const target = (over: Partial<FleetTarget> = {}): FleetTarget =>
+  fleetTarget({
+    target: 'instance/us-east-1/i-0train1',
+    name: 'train-1',
+    account: '123456789012',
+    sku: 'p4d.24xlarge',
+    gpuModel: 'A100-40GB',
+    ...over,
+  });
 const TRAIN = 'instance/us-east-1/i-0train1';
 const SERVE = 'asg/us-east-1/serve-g5';
 const group = (over: Partial<FleetTarget> = {}): FleetTarget =>

@@ -31,6 +31,8 @@ import {
   TestClock,
 } from '../support/aws-wire.js';
 import type { WireMatch } from '../support/wire-server.js';
+import { metered } from '../support/records.js';
+import { gpuPrice } from '../support/makers.js';
 
 const server = await awsServer();
 
@@ -60,22 +62,15 @@ describe('prices', () => {
     const events = await collect(connect(reading(server)).prices(0));
     expect(events).toHaveLength(4);
     // 21.957642 USD for 8 GPUs and an hour: 28,800 GPU-seconds.
-    expect(priceOf(events, 'p4d.24xlarge', 'on-demand')).toEqual({
-      provider: 'AWS',
-      sku: 'p4d.24xlarge',
-      region: 'us-east-1',
-      term: 'on-demand',
-      upfront: 'none',
-      component: 'gpu',
-      gpuModel: 'A100-40GB',
-      gpus: 8,
-      rate: { nanos: 21_957_642_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-      effectiveFrom: Date.UTC(2026, 9, 1),
-      effectiveTo: null,
-      incrementSeconds: 1,
-      minimumSeconds: 60,
-      source: 'AWS Price List Query API',
-    } satisfies Price);
+    expect(priceOf(events, 'p4d.24xlarge', 'on-demand')).toEqual(
+      gpuPrice({
+        sku: 'p4d.24xlarge',
+        gpuModel: 'A100-40GB',
+        rate: { nanos: 21_957_642_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
+        effectiveFrom: Date.UTC(2026, 9, 1),
+        source: 'AWS Price List Query API',
+      }) satisfies Price,
+    );
     // An eighth of an L4 for an hour is 450 GPU-seconds.
     const eighth = priceOf(events, 'g6f.large', 'on-demand');
     expect([
@@ -232,36 +227,30 @@ describe('the bill', () => {
       Date.UTC(2026, 8, 10),
       Date.UTC(2026, 8, 12),
     );
-    expect(records[0]).toEqual({
-      id: '2026-09-01 Usage 111122223333 BoxUsage:p4d.24xlarge',
-      provider: 'AWS',
-      account: 'payer-1',
-      subAccount: '111122223333',
-      resource: null,
-      namespace: null,
-      service: null,
-      sku: 'p4d.24xlarge',
-      region: null,
-      term: null,
-      gpuModel: 'A100-40GB',
-      tags: null,
-      start: Date.UTC(2026, 8, 1),
-      end: Date.UTC(2026, 8, 2),
-      gpuParts: null,
-      storageMib: null,
-      networkBytes: null,
-      charge: {
-        category: 'Usage',
-        currency: 'USD',
-        billed: { unscaled: 526_983_408n, scale: 6 },
-        effective: { unscaled: 3312n, scale: 1 },
-        list: null,
-        periodStart: SEPTEMBER[0],
-        periodEnd: SEPTEMBER[1],
-        isFinal: true,
-        machineHours: true,
-      },
-    } satisfies UsageRecord);
+    expect(records[0]).toEqual(
+      metered('2026-09-01 Usage 111122223333 BoxUsage:p4d.24xlarge', {
+        account: 'payer-1',
+        subAccount: '111122223333',
+        sku: 'p4d.24xlarge',
+        region: null,
+        term: null,
+        gpuModel: 'A100-40GB',
+        start: Date.UTC(2026, 8, 1),
+        end: Date.UTC(2026, 8, 2),
+        gpuParts: null,
+        charge: {
+          category: 'Usage',
+          currency: 'USD',
+          billed: { unscaled: 526_983_408n, scale: 6 },
+          effective: { unscaled: 3312n, scale: 1 },
+          list: null,
+          periodStart: SEPTEMBER[0],
+          periodEnd: SEPTEMBER[1],
+          isFinal: true,
+          machineHours: true,
+        },
+      }) satisfies UsageRecord,
+    );
     expect(
       records
         .map(({ id, term, charge }) => [

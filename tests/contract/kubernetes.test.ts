@@ -14,6 +14,7 @@ import { provider } from '../../src/providers/kubernetes/kubernetes.js';
 import { KubernetesApi, refusal, reply, type KubernetesObject } from '../support/kubernetes-api.js';
 import type { WireRequest } from '../support/wire-server.js';
 import { describeProviderContract } from './contract.js';
+import { metered } from '../support/records.js';
 
 const NOW = Date.UTC(2026, 9, 20, 12);
 const clock = { now: () => NOW };
@@ -651,26 +652,22 @@ describe('usage', () => {
       // Evicted after half a minute.
       ['pod/ml/evicted', 120, 150, 28_000],
     ]);
-    expect(records[1]).toEqual({
-      id: '0b000000-0000-4000-8000-000000000001/2026-10-20T09:59:00Z',
-      provider: 'AWS',
-      account: '123456789012',
-      subAccount: 'east',
-      resource: 'pod/ml/trainer-5d9f7c6b8-aaaaa',
-      namespace: 'ml',
-      service: 'Kubernetes',
-      sku: 'p4d.24xlarge',
-      region: 'us-east-1',
-      term: 'spot',
-      gpuModel: 'A100-40GB',
-      tags: { app: 'trainer', team: 'research' },
-      start: at(9, 59),
-      end: at(10, 0),
-      gpuParts: 14_000,
-      storageMib: null,
-      networkBytes: null,
-      charge: null,
-    });
+    expect(records[1]).toEqual(
+      metered('0b000000-0000-4000-8000-000000000001/2026-10-20T09:59:00Z', {
+        account: '123456789012',
+        subAccount: 'east',
+        resource: 'pod/ml/trainer-5d9f7c6b8-aaaaa',
+        namespace: 'ml',
+        service: 'Kubernetes',
+        sku: 'p4d.24xlarge',
+        term: 'spot',
+        gpuModel: 'A100-40GB',
+        tags: { app: 'trainer', team: 'research' },
+        start: at(9, 59),
+        end: at(10, 0),
+        gpuParts: 14_000,
+      }),
+    );
   });
 
   it('leaves no gap between windows that begin anywhere, and nothing for a minute that is not over', async () => {

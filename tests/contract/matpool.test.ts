@@ -15,6 +15,7 @@ import { provider } from '../../src/providers/matpool/matpool.js';
 import { ROOT } from '../support/source.js';
 import { describeProviderContract } from './contract.js';
 import { all, failureOf, ScriptedServer, type Asked, type Scripted } from './scripted-server.js';
+import { gpuPrice } from '../support/makers.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'bursar-matpool-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -77,22 +78,17 @@ describe('the price list', () => {
     const [early, late] = (await all(connect({ PRICES: file(text) }).prices?.(0))).flat();
     expect(early).toEqual({
       kind: 'price',
-      price: {
+      price: gpuPrice({
         provider: 'Matpool',
         sku: 'NVIDIA GeForce RTX 4090',
         region: null,
-        term: 'on-demand',
-        upfront: 'none',
-        component: 'gpu',
         gpuModel: 'RTX4090',
         gpus: 1,
         rate: { nanos: 1_980_000_000n, currency: 'CNY', quantity: 3600n, unit: 'gpu-second' },
         effectiveFrom: Date.UTC(2025, 11, 31, 16),
-        effectiveTo: null,
-        incrementSeconds: 1,
         minimumSeconds: 0,
         source: 'matpool: price file',
-      },
+      }),
     });
     expect(late).toMatchObject({
       price: { sku: 'a100', gpuModel: 'A100-40GB', incrementSeconds: 60, rate: { currency: 'USD' } },

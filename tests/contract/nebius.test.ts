@@ -9,6 +9,7 @@ import { provider } from '../../src/providers/nebius/nebius.js';
 import { credentials, NebiusServer, type Handlers, type Played } from '../support/nebius-server.js';
 import { describePermissionContract, describeProviderContract } from './contract.js';
 import { all, failureOf } from './scripted-server.js';
+import { fleetTarget } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const PROJECT = 'project-e00ml';
@@ -175,27 +176,17 @@ describe('Nebius', () => {
     const reading = await connect(server).fleet?.();
     expect(reading).toMatchObject({ complete: true, problems: [] });
     expect(reading?.targets).toEqual([
-      {
+      fleetTarget({
         target: TARGET,
-        kind: 'instance',
         name: `${ID}-name`,
         provider: 'Nebius',
         account: PROJECT,
         region: null,
         sku: 'gpu-h100-sxm/8gpu-128vcpu-1600gb',
-        gpuModel: 'H100',
-        gpus: 8,
-        term: 'on-demand',
         paid: 'hourly',
-        state: 'running',
-        billing: 'billed',
-        replicas: null,
-        spotRatio: null,
         labels: { team: 'research' },
-        launchedAt: null,
-        revision: null,
         knownAs: ['train-1', 'train-1.internal', '10.0.0.5'],
-      },
+      }),
     ]);
     expect(server.of(LIST).map(({ request }) => request['page_token'] ?? '')).toEqual(['', '1']);
     expect(server.tokens).toBe(1);

@@ -24,6 +24,7 @@ import {
 } from '../support/neocloud-worlds.js';
 import { describePermissionContract, describeProviderContract } from './contract.js';
 import { all, failureOf } from './scripted-server.js';
+import { fleetTarget } from '../support/makers.js';
 
 const servers: NeocloudServer[] = [];
 let now = NOW;
@@ -180,26 +181,17 @@ describe('Lambda', () => {
     const server = await atLambda(lambdaInstance('abc1'), lambdaInstance('cpu1', { instance_type: LAMBDA_TYPES.cpu }));
     const reading = await connectTo(lambda, server, clock, { ACCOUNT: 'acme' }).fleet?.();
     expect(reading?.targets).toEqual([
-      {
+      fleetTarget({
         target: 'instance/abc1',
-        kind: 'instance',
         name: 'abc1-name',
         provider: 'Lambda',
         account: 'acme',
         region: 'us-west-1',
         sku: 'gpu_8x_h100_sxm5',
-        gpuModel: 'H100',
-        gpus: 8,
         term: null,
-        state: 'running',
-        billing: 'billed',
-        replicas: null,
-        spotRatio: null,
         labels: { team: 'research' },
-        launchedAt: null,
-        revision: null,
         knownAs: ['abc1.cloud.lambda.ai', '10.19.60.24', '203.0.113.7'],
-      },
+      }),
     ]);
   });
 
@@ -315,28 +307,20 @@ describe('Runpod', () => {
     const server = await atRunpod(pod('pod1'), cpu as Pod);
     const reading = await connectTo(runpod, server, clock).fleet?.();
     expect(reading?.targets).toEqual([
-      {
+      fleetTarget({
         target: 'instance/pod1',
-        kind: 'instance',
         name: 'pod1-name',
         provider: 'Runpod',
         account: null,
         region: 'US-KS-2',
         sku: 'SECURE/NVIDIA H100 80GB HBM3',
-        gpuModel: 'H100',
         gpus: 2,
         term: null,
-        state: 'running',
-        billing: 'billed',
-        replicas: null,
-        spotRatio: null,
-        labels: {},
         launchedAt: Date.UTC(2026, 10, 22, 9, 30),
-        revision: null,
         knownAs: ['pod1.runpod.internal', '10.2.0.9'],
         paid: 'hourly',
         localDisks: true,
-      },
+      }),
     ]);
     expect(server.of('listPods')[0]).toMatchObject({ key: KEYS.read });
   });

@@ -30,6 +30,7 @@ import { provider } from '../../src/providers/webhook/webhook.js';
 import { ROOT } from '../support/source.js';
 import { describeProviderContract } from './contract.js';
 import { all, failureOf, ScriptedServer, type Asked, type Scripted } from './scripted-server.js';
+import { fleetTarget } from '../support/makers.js';
 
 const secret = (letter: string): string => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
 const READ = secret('r');
@@ -419,25 +420,21 @@ describe('readings', () => {
     const server = await scripted((_, asked) => pages[String(page(asked))] ?? {});
     const reading = await connect(server.url, { BURSAR_WEBHOOK_ACCOUNT: 'hall' }).fleet?.();
     expect(reading?.targets.map((each) => each.target)).toEqual(['a', 'b']);
-    expect(reading?.targets[0]).toEqual<FleetTarget>({
-      target: 'a',
-      kind: 'group',
-      name: 'train',
-      provider: 'Acme',
-      account: 'hall',
-      region: null,
-      sku: null,
-      gpuModel: 'A100-80GB',
-      gpus: null,
-      term: null,
-      state: 'running',
-      billing: 'billed',
-      replicas: null,
-      spotRatio: null,
-      labels: {},
-      launchedAt: NOW,
-      revision: null,
-    });
+    expect(reading?.targets[0]).toEqual<FleetTarget>(
+      fleetTarget({
+        target: 'a',
+        kind: 'group',
+        name: 'train',
+        provider: 'Acme',
+        account: 'hall',
+        region: null,
+        sku: null,
+        gpuModel: 'A100-80GB',
+        gpus: null,
+        term: null,
+        launchedAt: NOW,
+      }),
+    );
     expect(reading).toMatchObject({ at: NOW, complete: false });
     expect(reading?.problems).toEqual([
       expect.stringMatching(/^page 1 cannot be read: targets\/1\/state: /),

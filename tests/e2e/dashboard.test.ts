@@ -9,6 +9,7 @@ import { axe, browserFor, expectNoOverflow, quiet, signIn, type Visit } from '..
 import { dashboardWorld, NOW } from '../support/dashboard.js';
 import { oidcProvider } from '../support/oidc-provider.js';
 import { describeWith } from '../support/programs.js';
+import { recommendation } from '../support/makers.js';
 
 const PLACES = [
   '',
@@ -198,14 +199,12 @@ describeWith('chromium', 'the dashboard', async (file) => {
   });
 
   it('shows of what a recommendation saves', async () => {
-    const saves: Recommendation = {
+    const saves: Recommendation = recommendation({
       id: 'rec-priced',
       team: 'vision',
       policy: 'elsewhere',
-      policyVersion: 1,
       document: 'elsewhere',
       mode: 'recommend',
-      action: 'Stop',
       target: 'i-priced',
       title: 'Stop i-priced',
       estimatedMonthlySavings: '900.00',
@@ -214,18 +213,9 @@ describeWith('chromium', 'the dashboard', async (file) => {
       estimatedMonthlySavingsNanos: '900000000000',
       estimatedMonthlyCost: '1000.00',
       estimatedSavingsPercentage: 90,
-      currency: 'USD',
-      protective: false,
-      change: {},
       computation: { savingBeforeBoundNanos: '900000000000 800000000000 1200000000000' },
-      evidence: [],
-      insteadOf: [],
-      risk: { interruption: 'Low', note: '' },
-      restartNeeded: true,
-      implementationEffort: 'Low',
-      rollbackPossible: true,
       expiresAt: '2026-12-01T00:00:00Z',
-    };
+    });
     await w.db.transaction((tx) =>
       w.stores.recommendations.replaceOpen(tx, 'default', 'vision', ['elsewhere'], [saves], NOW),
     );

@@ -15,6 +15,7 @@ import { actingWorld, codesOf } from '../support/acting.js';
 import { freshDatabase } from '../support/database.js';
 import { group } from '../support/memory-cloud.js';
 import { localOf } from '../support/local.js';
+import { proposedAction } from '../support/makers.js';
 
 describe('a worker without the connection', async () => {
   const w = await actingWorld();
@@ -67,22 +68,14 @@ describe('the command line on the database of a process that serves', async () =
       stores.actions.propose(
         tx,
         organisation,
-        {
+        proposedAction({
           team: 'research',
           connection: 'fake',
           target,
           effect: { kind: 'scale', target, replicas },
-          mode: 'approve',
-          recommendation: null,
-          policy: null,
-          document: null,
-          subject: null,
-          rollbackOf: null,
-          underStop: false,
-          proposedBy: 'test',
           evidenceAt: clock.at,
           expiresAt: clock.at + HOUR_MS,
-        },
+        }),
         clock.at,
       ),
     );

@@ -8,6 +8,7 @@ import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { rejectAction } from '../../src/application/action/set-action.js';
 import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
+import { proposedAction } from '../support/makers.js';
 
 let w: ActingWorld;
 const shift = (startHours: number, byHours = startHours + 4): ActingWorld['script']['wants'] => [
@@ -133,22 +134,14 @@ describe('a job that is shifted by a document that enforces', () => {
       const { action } = await w.stores.actions.propose(
         tx,
         'default',
-        {
-          team: 'lab',
+        proposedAction({
           connection: 'elsewhere',
           target: 'instance/job-1',
           effect: { kind: 'cordon', target: 'instance/job-1', cordoned: true },
-          mode: 'approve',
-          recommendation: null,
-          policy: null,
-          document: null,
-          subject: null,
-          rollbackOf: null,
-          underStop: false,
           proposedBy: 'ada',
           evidenceAt: at,
           expiresAt: at + 12 * HOUR_MS,
-        },
+        }),
         at,
       );
       const approved = await w.stores.actions.move(tx, 'default', action, 'approved', {

@@ -14,24 +14,20 @@ import { group, instance } from '../support/memory-cloud.js';
 import { endpoints } from '../../src/web/web.module.js';
 import { NOW, testApi } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
+import { proposedAction } from '../support/makers.js';
 
 /** A stop that a document asks for. */
-const stopOf = (team: string, target: string): NewAction => ({
-  team,
-  connection: 'cloud',
-  target,
-  effect: { kind: 'stop', target },
-  mode: 'approve',
-  recommendation: null,
-  policy: 'idle-stop',
-  document: 'doc',
-  subject: null,
-  rollbackOf: null,
-  underStop: false,
-  proposedBy: 'policy:doc',
-  evidenceAt: NOW,
-  expiresAt: NOW + HOUR_MS,
-});
+const stopOf = (team: string, target: string): NewAction =>
+  proposedAction({
+    team,
+    target,
+    effect: { kind: 'stop', target },
+    policy: 'idle-stop',
+    document: 'doc',
+    proposedBy: 'policy:doc',
+    evidenceAt: NOW,
+    expiresAt: NOW + HOUR_MS,
+  });
 
 describe('actions over REST', async () => {
   const api = await testApi();

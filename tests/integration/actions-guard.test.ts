@@ -12,6 +12,7 @@ import { approveAction, rejectAction } from '../../src/application/action/set-ac
 import { outcomeOf } from '../../src/core/alert/alert.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
+import { workloadFacts } from '../support/makers.js';
 
 describe('the guard', async () => {
   const w = await actingWorld();
@@ -304,22 +305,17 @@ describe('the guard', async () => {
 
   it('leaves alone what its owner protects', async () => {
     w.cloud.add(instance('i-3'));
-    const facts = {
+    const facts = workloadFacts({
       workload: 'i-3',
-      kind: 'training',
       provider: null,
       region: null,
       sku: null,
       gpuModel: null,
       term: null,
       gpusPerReplica: null,
-      interruptible: null,
       isProtected: true,
       fleet: null,
-      service: null,
-      job: null,
-      performance: [],
-    };
+    });
     await w.db.transaction((tx) => w.stores.workloads.save(tx, 'default', 'lab', facts, w.clock.at));
     expect(await obstructed('i-3')).toEqual(['protected']);
     // Nor may a person approve it, to do it by hand.

@@ -11,6 +11,7 @@ import { listenTls } from '../../src/web/tls.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { ROOT } from '../support/source.js';
 import { NOW, testApi, type Reply } from '../support/web.js';
+import { monthBudget, recommendation } from '../support/makers.js';
 
 interface Answer {
   readonly apiVersion: string;
@@ -45,17 +46,7 @@ const withoutGpus = {
   spec: { containers: [{ name: 'main', image: 'registry.example/web:1', resources: { limits: { cpu: '1' } } }] },
 };
 
-const budget: Budget = {
-  id: 'research-gpus',
-  team: 'research',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: '100', periods: {} },
-  includeCredits: true,
-  thresholds: [],
-};
+const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
 
 describe('the admission webhook', async () => {
   const api = await testApi();
@@ -222,34 +213,25 @@ describe('the admission webhook', async () => {
   });
 
   describe('with budget left', () => {
-    const refusal = (mode: Recommendation['mode']): Recommendation => ({
-      id: `refuse-${mode}`,
-      team: 'research',
-      policy: 'budget-brake',
-      policyVersion: 1,
-      document: 'brake',
-      mode,
-      action: 'RefuseLaunches',
-      target: 'team/research',
-      title: 'Refuse new launches of research: spend has reached 90 %',
-      estimatedMonthlySavings: null,
-      estimatedMonthlySavingsLow: null,
-      estimatedMonthlySavingsHigh: null,
-      estimatedMonthlySavingsNanos: null,
-      estimatedMonthlyCost: null,
-      estimatedSavingsPercentage: null,
-      currency: 'USD',
-      protective: true,
-      change: {},
-      computation: {},
-      evidence: [],
-      insteadOf: [],
-      risk: { interruption: 'None', note: '' },
-      restartNeeded: false,
-      implementationEffort: 'VeryLow',
-      rollbackPossible: true,
-      expiresAt: new Date(NOW + 86_400_000).toISOString(),
-    });
+    const refusal = (mode: Recommendation['mode']): Recommendation =>
+      recommendation({
+        id: `refuse-${mode}`,
+        policy: 'budget-brake',
+        document: 'brake',
+        mode,
+        action: 'RefuseLaunches',
+        target: 'team/research',
+        title: 'Refuse new launches of research: spend has reached 90 %',
+        estimatedMonthlySavings: null,
+        estimatedMonthlySavingsLow: null,
+        estimatedMonthlySavingsHigh: null,
+        estimatedMonthlySavingsNanos: null,
+        protective: true,
+        risk: { interruption: 'None', note: '' },
+        restartNeeded: false,
+        implementationEffort: 'VeryLow',
+        expiresAt: new Date(NOW + 86_400_000).toISOString(),
+      });
     const make = (...made: Recommendation[]): Promise<void> =>
       api.stores.db.transaction((tx) =>
         api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW),

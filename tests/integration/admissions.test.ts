@@ -11,6 +11,7 @@ import type { Queryable } from '../../src/store/database.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { NOW, testApi, type Reply } from '../support/web.js';
+import { monthBudget } from '../support/makers.js';
 
 interface Answer {
   readonly response: {
@@ -26,17 +27,7 @@ interface Page {
 }
 type Json = Record<string, unknown>;
 
-const budget: Budget = {
-  id: 'research-gpus',
-  team: 'research',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: '100', periods: {} },
-  includeCredits: true,
-  thresholds: [],
-};
+const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
 
 /** A pod of a team by its label, and of a controller. */
 function review(team: string, owner: string, metadata: Json = {}, request: Json = {}): Json {

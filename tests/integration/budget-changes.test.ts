@@ -13,25 +13,22 @@ import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js
 import { billed, HOUR, metered } from '../support/records.js';
 import { testApi } from '../support/web.js';
 import { evaluateBudget } from '../../src/core/budget/budget.js';
+import { monthBudget } from '../support/makers.js';
 
 const DAY = 24 * HOUR;
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 
-const budget = (id: string, amount: string, over: Partial<Budget> = {}): Budget => ({
-  id,
-  team: 'unallocated',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: amount, periods: {} },
-  includeCredits: true,
-  thresholds: [
-    { kind: 'actual', ratio: '0.5' },
-    { kind: 'actual', ratio: '1' },
-  ],
-  ...over,
-});
+const budget = (id: string, amount: string, over: Partial<Budget> = {}): Budget =>
+  monthBudget({
+    id,
+    team: 'unallocated',
+    planned: { default: amount, periods: {} },
+    thresholds: [
+      { kind: 'actual', ratio: '0.5' },
+      { kind: 'actual', ratio: '1' },
+    ],
+    ...over,
+  });
 
 async function set(bursar: TestBursar, ...budgets: Budget[]): Promise<void> {
   for (const one of budgets)

@@ -13,6 +13,7 @@ import { MOST_HELD_MS } from '../../src/store/budget/being-priced.js';
 import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
+import { monthBudget } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 21);
 const START = Date.UTC(2026, 10, 1);
@@ -30,18 +31,13 @@ async function world(connections: ReadonlyMap<string, ChannelConnection> = new M
 }
 
 async function set(bursar: TestBursar, over: Partial<Budget> = {}): Promise<void> {
-  const budget: Budget = {
+  const budget: Budget = monthBudget({
     id: 'b',
     team: 'unallocated',
-    period: 'month',
-    zone: 'UTC',
-    currency: 'USD',
-    filters: {},
     planned: { default: '1000', periods: {} },
-    includeCredits: true,
     thresholds: [{ kind: 'actual', ratio: '0.8' }],
     ...over,
-  };
+  });
   await bursar.db.transaction((tx) => setBudget(bursar.stores, tx, 'default', budget, bursar.clock.at));
 }
 

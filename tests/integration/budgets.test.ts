@@ -19,25 +19,21 @@ import { Stores } from '../../src/store/stores.js';
 import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
+import { monthBudget } from '../support/makers.js';
 
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 const DAY = 24 * HOUR;
 
-const budget = (id: string, amount: string | null, over: Partial<Budget> = {}): Budget => ({
-  id,
-  team: 'red',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: amount, periods: {} },
-  includeCredits: true,
-  thresholds: [
-    { kind: 'actual', ratio: '0.5' },
-    { kind: 'actual', ratio: '1' },
-  ],
-  ...over,
-});
+const budget = (id: string, amount: string | null, over: Partial<Budget> = {}): Budget =>
+  monthBudget({
+    id,
+    planned: { default: amount, periods: {} },
+    thresholds: [
+      { kind: 'actual', ratio: '0.5' },
+      { kind: 'actual', ratio: '1' },
+    ],
+    ...over,
+  });
 const team = (id: string, parent: string | null = null, over: Partial<Team> = {}): Team => ({
   id,
   name: id,

@@ -13,6 +13,7 @@ import type { Explained } from '../../src/application/policy/explain.js';
 import { bothDoors } from '../support/doors.js';
 import { group, instance } from '../support/memory-cloud.js';
 import { NOW, testApi } from '../support/web.js';
+import { gpuSample } from '../support/makers.js';
 
 const api = await testApi();
 const { here, there, thereAs } = bothDoors(api);
@@ -24,24 +25,19 @@ const machine = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => 
   knownAs: [`${name}.lab.internal`, '10.0.7.7'],
   ...over,
 });
-const sample = (at: number): GpuSample => ({
-  resource: 'twin-a.lab.internal',
-  gpu: 'GPU-1',
-  migInstance: null,
-  gpuModel: 'H100',
-  namespace: null,
-  pod: null,
-  at,
-  gpuUtilisationRatio: 0,
-  memoryUsedRatio: 0,
-  memoryUsedMib: 4,
-  temperatureCelsius: 31,
-  powerWatts: 70,
-  pcieReplays: 0,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: { Hostname: 'twin-a.lab.internal' },
-});
+const sample = (at: number): GpuSample =>
+  gpuSample({
+    resource: 'twin-a.lab.internal',
+    gpu: 'GPU-1',
+    at,
+    gpuUtilisationRatio: 0,
+    memoryUsedRatio: 0,
+    memoryUsedMib: 4,
+    temperatureCelsius: 31,
+    powerWatts: 70,
+    pcieReplays: 0,
+    labels: { Hostname: 'twin-a.lab.internal' },
+  });
 
 beforeAll(() =>
   api.stores.db.transaction(async (tx) => {

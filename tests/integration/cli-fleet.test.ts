@@ -7,29 +7,25 @@ import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { formatInstant } from '../../src/core/time.js';
 import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';
+import { fleetTarget } from '../support/makers.js';
 
 const api = await testApi();
 
-const target = (name: string, team: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: `instance/${name}`,
-  kind: 'instance',
-  name,
-  provider: 'Fake Cloud',
-  account: null,
-  region: 'fake-east',
-  sku: 'fake.t4x1',
-  gpuModel: 'T4',
-  gpus: 1,
-  term: 'spot',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: { team },
-  launchedAt: null,
-  revision: '3',
-  ...over,
-});
+const target = (name: string, team: string, over: Partial<FleetTarget> = {}): FleetTarget =>
+  fleetTarget({
+    target: `instance/${name}`,
+    name,
+    provider: 'Fake Cloud',
+    account: null,
+    region: 'fake-east',
+    sku: 'fake.t4x1',
+    gpuModel: 'T4',
+    gpus: 1,
+    term: 'spot',
+    labels: { team },
+    revision: '3',
+    ...over,
+  });
 
 const { here, there, thereAs } = bothDoors(api);
 const json = async <T>(way: typeof here, ...argv: string[]): Promise<T> => {

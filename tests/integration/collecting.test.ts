@@ -19,6 +19,7 @@ import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { testBursar, type TestBursar } from '../support/bursar.js';
 import { freshDatabase } from '../support/database.js';
 import { NOW, testApi } from '../support/web.js';
+import { fleetTarget } from '../support/makers.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -355,26 +356,20 @@ describe('an outage', async () => {
 describe('readings', async () => {
   const bursar = await collecting();
   const { db, fleet } = bursar;
-  const target = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
-    target: `instance/${name}`,
-    kind: 'instance',
-    name,
-    provider: 'Fake Cloud',
-    account: 'a',
-    region: 'fake-east',
-    sku: 'fake.t4x1',
-    gpuModel: 'T4',
-    gpus: 1,
-    term: 'on-demand',
-    state: 'running',
-    billing: 'billed',
-    replicas: null,
-    spotRatio: null,
-    labels: { team: 'red' },
-    launchedAt: START,
-    revision: null,
-    ...over,
-  });
+  const target = (name: string, over: Partial<FleetTarget> = {}): FleetTarget =>
+    fleetTarget({
+      target: `instance/${name}`,
+      name,
+      provider: 'Fake Cloud',
+      account: 'a',
+      region: 'fake-east',
+      sku: 'fake.t4x1',
+      gpuModel: 'T4',
+      gpus: 1,
+      labels: { team: 'red' },
+      launchedAt: START,
+      ...over,
+    });
   let at = START;
   const read = (targets: FleetTarget[], over: Partial<FleetReading> = {}, connection = 'one'): Promise<string[]> =>
     db.transaction((tx) =>
@@ -512,25 +507,20 @@ describe('a cloud without a meter', async () => {
 
 describe('the door', async () => {
   const api = await testApi();
-  const target = (name: string, team: string): FleetTarget => ({
-    target: `instance/${name}`,
-    kind: 'instance',
-    name,
-    provider: 'Fake Cloud',
-    account: null,
-    region: 'fake-east',
-    sku: 'fake.t4x1',
-    gpuModel: 'T4',
-    gpus: 1,
-    term: 'spot',
-    state: 'running',
-    billing: 'billed',
-    replicas: null,
-    spotRatio: null,
-    labels: { team },
-    launchedAt: null,
-    revision: '3',
-  });
+  const target = (name: string, team: string): FleetTarget =>
+    fleetTarget({
+      target: `instance/${name}`,
+      name,
+      provider: 'Fake Cloud',
+      account: null,
+      region: 'fake-east',
+      sku: 'fake.t4x1',
+      gpuModel: 'T4',
+      gpus: 1,
+      term: 'spot',
+      labels: { team },
+      revision: '3',
+    });
   beforeAll(() =>
     api.stores.db.transaction(async (tx) => {
       const reading: FleetReading = {

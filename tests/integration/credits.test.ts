@@ -11,6 +11,7 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
+import { monthBudget } from '../support/makers.js';
 
 const DAY = 24 * HOUR;
 const grant: CreditSpec = {
@@ -70,17 +71,8 @@ describe('credits on the line', async () => {
   });
 
   it('lower a budget only where it counts them', async () => {
-    const budget = (id: string, includeCredits: boolean): Budget => ({
-      id,
-      team: 'unallocated',
-      period: 'month',
-      zone: 'UTC',
-      currency: 'USD',
-      filters: {},
-      planned: { default: '100', periods: {} },
-      includeCredits,
-      thresholds: [],
-    });
+    const budget = (id: string, includeCredits: boolean): Budget =>
+      monthBudget({ id, team: 'unallocated', planned: { default: '100', periods: {} }, includeCredits });
     await db.transaction(async (tx) => {
       for (const one of [budget('with', true), budget('without', false)])
         await setBudget(stores, tx, 'default', one, bursar.clock.now());

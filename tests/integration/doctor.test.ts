@@ -23,25 +23,18 @@ import { describeWith } from '../support/programs.js';
 import { freshRedis } from '../support/queues.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 import { localOfComposed } from '../support/local.js';
+import { gpuSample } from '../support/makers.js';
 
-const measured = (at: number): GpuSample => ({
-  resource: 'gpu-1.lab',
-  gpu: 'GPU-1',
-  migInstance: null,
-  gpuModel: 'H100',
-  namespace: null,
-  pod: null,
-  at,
-  gpuUtilisationRatio: 0,
-  memoryUsedRatio: 0,
-  memoryUsedMib: 0,
-  temperatureCelsius: null,
-  powerWatts: null,
-  pcieReplays: null,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: { Hostname: 'gpu-1.lab' },
-});
+const measured = (at: number): GpuSample =>
+  gpuSample({
+    resource: 'gpu-1.lab',
+    gpu: 'GPU-1',
+    at,
+    gpuUtilisationRatio: 0,
+    memoryUsedRatio: 0,
+    memoryUsedMib: 0,
+    labels: { Hostname: 'gpu-1.lab' },
+  });
 
 interface Answer {
   readonly ok: boolean;

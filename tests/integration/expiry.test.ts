@@ -5,37 +5,11 @@ import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { ExpirySchedule } from '../../src/pipeline/expire.js';
 import { testBursar } from '../support/bursar.js';
+import { recommendation } from '../support/makers.js';
 
 describe('a recommendation past its date', async () => {
   const { stores, db, clock } = await testBursar();
-  const made = (): Recommendation => ({
-    id: 'rec-1',
-    team: 'research',
-    policy: 'idle-stop',
-    policyVersion: 1,
-    document: 'idle',
-    mode: 'approve',
-    action: 'Stop',
-    target: 'instance/i-1',
-    title: 'Stop it',
-    estimatedMonthlySavings: '10',
-    estimatedMonthlySavingsLow: '5',
-    estimatedMonthlySavingsHigh: '15',
-    estimatedMonthlySavingsNanos: '10000000000',
-    estimatedMonthlyCost: null,
-    estimatedSavingsPercentage: null,
-    currency: 'USD',
-    protective: false,
-    change: {},
-    computation: {},
-    evidence: [],
-    insteadOf: [],
-    risk: { interruption: 'Low', note: '' },
-    restartNeeded: true,
-    implementationEffort: 'Low',
-    rollbackPossible: true,
-    expiresAt: formatInstant(clock.at + HOUR_MS),
-  });
+  const made = (): Recommendation => recommendation({ id: 'rec-1', expiresAt: formatInstant(clock.at + HOUR_MS) });
   const make = () =>
     db.transaction((tx) =>
       stores.recommendations.replaceOpen(tx, 'default', 'research', ['idle-stop'], [made()], clock.at),

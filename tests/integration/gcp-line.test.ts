@@ -11,6 +11,7 @@ import { enqueue } from '../../src/store/work.js';
 import { freshDatabase } from '../support/database.js';
 import { GoogleApi } from '../support/google-api.js';
 import { googleEnvironment, playAccount } from '../support/google-world.js';
+import { proposedAction } from '../support/makers.js';
 
 const TRAINER = 'instance/ml-prod/us-central1-a/1001';
 const MEMBER = 'instance/ml-prod/us-central1-a/1005';
@@ -38,22 +39,14 @@ async function approved(effect: Effect): Promise<string> {
     stores.actions.propose(
       tx,
       organisation,
-      {
+      proposedAction({
         team: 'unallocated',
         connection: 'gcp',
         target: effect.target,
         effect,
-        mode: 'approve',
-        recommendation: null,
-        policy: null,
-        document: null,
-        subject: null,
-        rollbackOf: null,
-        underStop: false,
-        proposedBy: 'test',
         evidenceAt: clock.at,
         expiresAt: clock.at + HOUR_MS,
-      },
+      }),
       clock.at,
     ),
   );

@@ -19,6 +19,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { instance } from '../support/memory-cloud.js';
+import { gpuSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const POLICIES = [idleStop, reserve] as Policy[];
@@ -49,24 +50,18 @@ async function world() {
     knownAs: [`${id}.lab`],
     ...over,
   });
-  const sample = (resource: string, at: number, one: Measured): GpuSample => ({
-    resource,
-    gpu: `GPU-${resource}`,
-    migInstance: null,
-    gpuModel: 'A100-80GB',
-    namespace: null,
-    pod: null,
-    at,
-    gpuUtilisationRatio: one.util === undefined ? 0 : one.util,
-    memoryUsedRatio: one.memory ?? null,
-    memoryUsedMib: one.mib ?? null,
-    temperatureCelsius: null,
-    powerWatts: one.watts ?? null,
-    pcieReplays: null,
-    requestsPerSecond: null,
-    networkLatencySeconds: null,
-    labels: { Hostname: resource },
-  });
+  const sample = (resource: string, at: number, one: Measured): GpuSample =>
+    gpuSample({
+      resource,
+      gpu: `GPU-${resource}`,
+      gpuModel: 'A100-80GB',
+      at,
+      gpuUtilisationRatio: one.util === undefined ? 0 : one.util,
+      memoryUsedRatio: one.memory ?? null,
+      memoryUsedMib: one.mib ?? null,
+      powerWatts: one.watts ?? null,
+      labels: { Hostname: resource },
+    });
   return {
     ...bursar,
     machine,
@@ -284,10 +279,9 @@ describe('what explain calls by name', () => {
     await measure('ip-10-0-1-27', minutes(60, {}), NOW);
     await db.transaction((tx) =>
       takeSamples(stores, tx, 'default', 'lab', [
-        {
+        gpuSample({
           resource: 'pod/prod/web-0',
           gpu: 'GPU-n',
-          migInstance: null,
           gpuModel: 'A100-80GB',
           namespace: 'prod',
           pod: 'web-0',
@@ -295,13 +289,8 @@ describe('what explain calls by name', () => {
           gpuUtilisationRatio: 0,
           memoryUsedRatio: 0,
           memoryUsedMib: 0,
-          temperatureCelsius: null,
-          powerWatts: null,
-          pcieReplays: null,
-          requestsPerSecond: null,
-          networkLatencySeconds: null,
           labels: { Hostname: 'node-1.lab' },
-        },
+        }),
       ]),
     );
     const of = (asked: string) => explain(stores, POLICIES, 'default', asked, clock.at);

@@ -11,6 +11,7 @@ import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { testBursar } from '../support/bursar.js';
 import { MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
+import { fleetTarget } from '../support/makers.js';
 
 const DAY = 86_400_000;
 const terms = (over: Partial<LeaseTerms> = {}): LeaseTerms => ({
@@ -35,25 +36,7 @@ describe('a lease', async () => {
     );
 
   it('takes what it holds from the fleet', async () => {
-    const seen: FleetTarget = {
-      target: 'instance/i-1',
-      kind: 'instance',
-      name: 'i-1',
-      provider: 'AWS',
-      account: null,
-      region: 'us-east-1',
-      sku: 'p5.48xlarge',
-      gpuModel: 'H100',
-      gpus: 8,
-      term: 'on-demand',
-      state: 'running',
-      billing: 'billed',
-      replicas: null,
-      spotRatio: null,
-      labels: {},
-      launchedAt: null,
-      revision: null,
-    };
+    const seen: FleetTarget = fleetTarget({ account: null });
     await db.transaction((tx) =>
       stores.fleet.save(
         tx,

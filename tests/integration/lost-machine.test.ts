@@ -22,6 +22,7 @@ import { takenMachines } from '../../src/store/fleet/taken.js';
 import { fleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 import { testBursar } from '../support/bursar.js';
 import { instance, MemoryCloud } from '../support/memory-cloud.js';
+import { gpuSample, workloadFacts, proposedAction } from '../support/makers.js';
 
 const START = Date.UTC(2026, 10, 18, 12);
 const at = (seconds: number): number => START + seconds * 1000;
@@ -65,25 +66,17 @@ async function world(
   const dcgm = targets.find(({ labels }) => labels['job'] === 'dcgm')!;
   const known = new Map([[EXPORTER, new KnownExporter()]]);
   known.get(EXPORTER)!.add({ ...DCGM, Hostname: 'host-1' });
-  const card = (seen: number): GpuSample => ({
-    resource: 'host-1',
-    gpu: 'GPU-0',
-    migInstance: null,
-    gpuModel: 'H100',
-    namespace: null,
-    pod: null,
-    at: seen,
-    exporter: EXPORTER,
-    gpuUtilisationRatio: 0.5,
-    memoryUsedRatio: 0.5,
-    memoryUsedMib: null,
-    temperatureCelsius: 50,
-    powerWatts: null,
-    pcieReplays: null,
-    requestsPerSecond: null,
-    networkLatencySeconds: null,
-    labels: { workload: 'train' },
-  });
+  const card = (seen: number): GpuSample =>
+    gpuSample({
+      resource: 'host-1',
+      gpu: 'GPU-0',
+      at: seen,
+      exporter: EXPORTER,
+      gpuUtilisationRatio: 0.5,
+      memoryUsedRatio: 0.5,
+      temperatureCelsius: 50,
+      labels: { workload: 'train' },
+    });
   const connection: TelemetryConnection = {
     name: 'script',
     async *read(_, to) {
@@ -129,29 +122,7 @@ async function world(
   await db.transaction(async (tx) => {
     await stores.organisations.saveRules(tx, 'default', [{ match: {}, team: 'lab' }], 'test');
     await applied(tx, 'doc', policy.name);
-    await stores.workloads.save(
-      tx,
-      'default',
-      'lab',
-      {
-        workload: 'train',
-        kind: 'training',
-        provider: 'AWS',
-        region: 'us-east-1',
-        sku: 'p5.48xlarge',
-        gpuModel: 'H100',
-        term: 'on-demand',
-        gpusPerReplica: 8,
-        interruptible: null,
-        isProtected: null,
-        fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
-        service: null,
-        job: null,
-        performance: [],
-        spares: spares ? ['node-9'] : [],
-      },
-      START,
-    );
+    await stores.workloads.save(tx, 'default', 'lab', workloadFacts({ spares: spares ? ['node-9'] : [] }), START);
     await enqueue(tx, 'default', [
       { stage: 'sample.collect', partition: 'script', key: 'script' },
       ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', partition: 'cloud', key: 'cloud/fleet' }]),
@@ -573,22 +544,13 @@ describe('nothing is replaced', () => {
       const { action } = await stores.actions.propose(
         tx,
         'default',
-        {
-          team: 'lab',
-          connection: 'cloud',
+        proposedAction({
           target: 'host-1',
           effect: { kind: 'stop', target: 'host-1' },
-          mode: 'approve',
-          recommendation: null,
-          policy: null,
-          document: null,
-          subject: null,
-          rollbackOf: null,
-          underStop: false,
           proposedBy: 'ada',
           evidenceAt: clock.at,
           expiresAt: clock.at + 3_600_000,
-        },
+        }),
         clock.at,
       );
       const approved = await stores.actions.move(tx, 'default', action, 'approved', {
@@ -631,25 +593,7 @@ async function answering() {
     );
   };
   const samples = (): GpuSample[] => [
-    {
-      resource: 'host-1',
-      gpu: 'GPU-0',
-      migInstance: null,
-      gpuModel: 'H100',
-      namespace: null,
-      pod: null,
-      at: clock.at,
-      exporter: EXPORTER,
-      gpuUtilisationRatio: 0.5,
-      memoryUsedRatio: null,
-      memoryUsedMib: null,
-      temperatureCelsius: null,
-      powerWatts: null,
-      pcieReplays: null,
-      requestsPerSecond: null,
-      networkLatencySeconds: null,
-      labels: {},
-    },
+    gpuSample({ resource: 'host-1', gpu: 'GPU-0', at: clock.at, exporter: EXPORTER, gpuUtilisationRatio: 0.5 }),
   ];
   const card = async (): Promise<string[]> => {
     clock.at += 60_000;
@@ -816,22 +760,13 @@ it('what was replaced on its way out is not lost again when its end is seen; wha
   };
   expect(await read(0, { state: 'stopping' })).toBe(0);
   const target = 'instance/a';
-  const made = {
-    team: 'lab',
-    connection: 'cloud',
+  const made = proposedAction({
     target,
     effect: { kind: 'replace', target, group: null } as const,
     mode: 'enforce' as const,
-    recommendation: null,
-    policy: null,
-    document: null,
-    subject: null,
-    rollbackOf: null,
-    underStop: false,
-    proposedBy: 'test',
     evidenceAt: null,
     expiresAt: at(3600),
-  };
+  });
   // Without it, the end is found.
   expect(await read(5, {})).toBe(2);
   await db.transaction((tx) => stores.actions.propose(tx, 'default', made, at(1)));

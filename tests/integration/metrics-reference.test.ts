@@ -8,6 +8,7 @@ import { setBudget } from '../../src/application/budget/set-budget.js';
 import { enqueue } from '../../src/store/work.js';
 import { code, expectPage, madeOf, markdownTable } from '../support/reference-page.js';
 import { NOW, testApi } from '../support/web.js';
+import { monthBudget } from '../support/makers.js';
 
 interface Metric {
   readonly name: string;
@@ -66,17 +67,7 @@ describe('the reference of metrics', async () => {
 
   beforeAll(async () => {
     const { stores } = api;
-    const budget: Budget = {
-      id: 'b',
-      team: 'red',
-      period: 'month',
-      zone: 'UTC',
-      currency: 'USD',
-      filters: {},
-      planned: { default: '200', periods: {} },
-      includeCredits: true,
-      thresholds: [],
-    };
+    const budget: Budget = monthBudget({ id: 'b', planned: { default: '200', periods: {} } });
     await stores.db.transaction(async (tx) => {
       await setBudget(stores, tx, 'default', budget, NOW);
       await enqueue(tx, 'default', [{ stage: 'budget.weigh', partition: 'red', key: 'b' }]);

@@ -7,6 +7,7 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
 import { describeWith } from '../support/programs.js';
 import { NOW, testApi } from '../support/web.js';
+import { monthBudget } from '../support/makers.js';
 
 const RULES = path.join(import.meta.dirname, '../../deploy/prometheus/bursar-rules.yml');
 const state = {
@@ -33,17 +34,8 @@ describe('metrics', async () => {
 
   beforeAll(async () => {
     const { stores } = api;
-    const budget = (id: string, team: string): Budget => ({
-      id,
-      team,
-      period: 'month',
-      zone: 'UTC',
-      currency: 'USD',
-      filters: {},
-      planned: { default: '200', periods: {} },
-      includeCredits: true,
-      thresholds: [],
-    });
+    const budget = (id: string, team: string): Budget =>
+      monthBudget({ id, team, planned: { default: '200', periods: {} } });
     await stores.db.transaction(async (tx) => {
       await setBudget(stores, tx, 'default', budget('red-monthly', 'red'), NOW);
       await setBudget(stores, tx, 'default', budget('blue-monthly', 'blue'), NOW);

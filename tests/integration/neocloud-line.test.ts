@@ -23,6 +23,7 @@ import { coreweaveCluster, DEPLOYMENT, play, PODS, REGION, SKU } from '../suppor
 import { credentials, NebiusServer } from '../support/nebius-server.js';
 import { connectTo, lambdaInstance, lambdaServer, NOW, pod, runpodServer } from '../support/neocloud-worlds.js';
 import { HOUR } from '../support/records.js';
+import { gpuSample } from '../support/makers.js';
 
 const PRESET = '8gpu-128vcpu-1600gb';
 const PLATFORMS = {
@@ -143,24 +144,19 @@ describe('a cluster at CoreWeave', async () => {
   const samples = (): GpuSample[] =>
     PODS.flatMap((one) =>
       [0, 1, 2, 3].flatMap((card) =>
-        Array.from({ length: (QUIET_HOURS + 1) * 60 }, (_, minute) => ({
-          resource: `pod/serving/${one}`,
-          gpu: `GPU-${one}-${card}`,
-          migInstance: null,
-          gpuModel: 'H100',
-          namespace: 'serving',
-          pod: one,
-          at: SINCE + (minute + 1) * MINUTE,
-          gpuUtilisationRatio: minute < 60 ? 0.9 : 0,
-          memoryUsedRatio: 0.01,
-          memoryUsedMib: 800,
-          temperatureCelsius: null,
-          powerWatts: null,
-          pcieReplays: null,
-          requestsPerSecond: null,
-          networkLatencySeconds: null,
-          labels: { Hostname: 'g1a2b3c' },
-        })),
+        Array.from({ length: (QUIET_HOURS + 1) * 60 }, (_, minute) =>
+          gpuSample({
+            resource: `pod/serving/${one}`,
+            gpu: `GPU-${one}-${card}`,
+            namespace: 'serving',
+            pod: one,
+            at: SINCE + (minute + 1) * MINUTE,
+            gpuUtilisationRatio: minute < 60 ? 0.9 : 0,
+            memoryUsedRatio: 0.01,
+            memoryUsedMib: 800,
+            labels: { Hostname: 'g1a2b3c' },
+          }),
+        ),
       ),
     );
   const pass = async (): Promise<void> => {

@@ -14,35 +14,30 @@ import { SampleStore, type PlacedSample } from '../../src/store/fleet/samples.js
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf, type ReadSample } from '../support/samples.js';
+import { gpuSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 20, 7);
 const { db, stores, runner, clock, url } = await testBursar({ now: NOW });
 
-const placed = (gpu: string, at: number, over: Partial<PlacedSample> = {}): PlacedSample => ({
-  resource: 'host-1',
-  gpu,
-  migInstance: null,
-  gpuModel: 'H100',
-  namespace: null,
-  pod: null,
-  at,
-  gpuUtilisationRatio: 0.5,
-  memoryUsedRatio: 0.5,
-  memoryUsedMib: 40_000,
-  temperatureCelsius: 60,
-  powerWatts: 612.375,
-  pcieReplays: 7,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: {},
-  exporter: 'dcgm/host-1',
-  ...NOWHERE,
-  team: 'lab',
-  workload: null,
-  workloadKind: null,
-  isPartitioned: false,
-  ...over,
-});
+const placed = (gpu: string, at: number, over: Partial<PlacedSample> = {}): PlacedSample =>
+  gpuSample({
+    resource: 'host-1',
+    gpu,
+    at,
+    gpuUtilisationRatio: 0.5,
+    memoryUsedRatio: 0.5,
+    memoryUsedMib: 40_000,
+    temperatureCelsius: 60,
+    powerWatts: 612.375,
+    pcieReplays: 7,
+    exporter: 'dcgm/host-1',
+    ...NOWHERE,
+    team: 'lab',
+    workload: null,
+    workloadKind: null,
+    isPartitioned: false,
+    ...over,
+  });
 
 const save = (samples: readonly PlacedSample[], source = 'prometheus', by = stores.samples): Promise<void> =>
   db.transaction((tx) => by.save(tx, 'default', source, samples));

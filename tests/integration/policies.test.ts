@@ -20,6 +20,7 @@ import { instancePrice, testBursar } from '../support/bursar.js';
 import { metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
 import { localOf } from '../support/local.js';
+import { workloadFacts } from '../support/makers.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const NOW = MONDAY + 40 * DAY_MS;
@@ -63,22 +64,10 @@ describe('the line with policy documents', async () => {
         tx,
         'default',
         'lab',
-        {
-          workload: 'train',
-          kind: 'training',
-          provider: 'AWS',
-          region: 'us-east-1',
-          sku: 'p5.48xlarge',
-          gpuModel: 'H100',
-          term: 'on-demand',
-          gpusPerReplica: 8,
+        workloadFacts({
           interruptible: true,
-          isProtected: null,
           fleet: { ready: 2, booting: 0, minReplicas: 0, maxReplicas: 4, changedAt: null },
-          service: null,
-          job: null,
-          performance: [],
-        },
+        }),
         NOW,
       ),
     );

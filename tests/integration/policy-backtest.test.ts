@@ -17,6 +17,7 @@ import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { testBursar } from '../support/bursar.js';
 import { localOfComposed } from '../support/local.js';
+import { monthBudget } from '../support/makers.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 
@@ -34,17 +35,11 @@ describe('bursar backtest policy', async () => {
       { organisation: 'default', source: 'reserved', format: 'auto', strict: false, dryRun: false, by: 'test' },
     );
     await loadPods(stores, 'default', openbPods, began);
-    await stores.budgets.save(db, 'default', {
-      id: 'research-monthly',
-      team: 'research',
-      period: 'month',
-      zone: 'UTC',
-      currency: 'USD',
-      filters: {},
-      planned: { default: '100', periods: {} },
-      includeCredits: true,
-      thresholds: [],
-    });
+    await stores.budgets.save(
+      db,
+      'default',
+      monthBudget({ id: 'research-monthly', team: 'research', planned: { default: '100', periods: {} } }),
+    );
     await bursar.runner.drain();
     asOf = await stores.organisations.asOf(db, 'default', bursar.clock.now());
   }, 240_000);

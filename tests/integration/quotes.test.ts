@@ -27,6 +27,7 @@ import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js
 import { HOUR, metered } from '../support/records.js';
 import { NOW as API_NOW, testApi, type Reply } from '../support/web.js';
 import { localOfComposed } from '../support/local.js';
+import { quoteRequest, monthBudget } from '../support/makers.js';
 
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 /** Eight GPUs, 10 USD an hour, for any region. */
@@ -40,29 +41,10 @@ const STORAGE: Price = {
   gpus: null,
   rate: { ...PRICE.rate, nanos: 100_000_000n, quantity: 3600n, unit: 'gib-second' },
 };
-const RUN: QuoteRequest = {
-  provider: 'AWS',
-  sku: 'p5.48xlarge',
-  gpus: 8,
-  hours: 1,
-  term: 'on-demand',
-  region: 'us-east-1',
-  upfront: null,
-  currency: null,
-};
+const RUN: QuoteRequest = quoteRequest({ hours: 1 });
 
-const budget = (id: string, team: string, amount: string | null, over: Partial<Budget> = {}): Budget => ({
-  id,
-  team,
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: amount, periods: {} },
-  includeCredits: true,
-  thresholds: [],
-  ...over,
-});
+const budget = (id: string, team: string, amount: string | null, over: Partial<Budget> = {}): Budget =>
+  monthBudget({ id, team, planned: { default: amount, periods: {} }, ...over });
 
 /** Teams red and blue under lab, each with a budget, and prices. */
 async function withBudgets(amounts: Readonly<Record<string, string | null>>): Promise<TestBursar> {

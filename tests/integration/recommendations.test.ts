@@ -4,38 +4,12 @@ import type { Reason } from '../../src/core/action/action.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { testBursar } from '../support/bursar.js';
+import { recommendation } from '../support/makers.js';
 
 describe('recommendations that one evaluation makes', async () => {
   const { stores, db, clock } = await testBursar();
-  const made = (id: string, change: Partial<Recommendation> = {}): Recommendation => ({
-    id,
-    team: 'research',
-    policy: 'idle-stop',
-    policyVersion: 1,
-    document: 'idle',
-    mode: 'approve',
-    action: 'Stop',
-    target: `instance/${id}`,
-    title: 'Stop it',
-    estimatedMonthlySavings: '10',
-    estimatedMonthlySavingsLow: '5',
-    estimatedMonthlySavingsHigh: '15',
-    estimatedMonthlySavingsNanos: '10000000000',
-    estimatedMonthlyCost: null,
-    estimatedSavingsPercentage: null,
-    currency: 'USD',
-    protective: false,
-    change: {},
-    computation: {},
-    evidence: [],
-    insteadOf: [],
-    risk: { interruption: 'Low', note: '' },
-    restartNeeded: true,
-    implementationEffort: 'Low',
-    rollbackPossible: true,
-    expiresAt: formatInstant(clock.at + HOUR_MS),
-    ...change,
-  });
+  const made = (id: string, change: Partial<Recommendation> = {}): Recommendation =>
+    recommendation({ id, target: `instance/${id}`, expiresAt: formatInstant(clock.at + HOUR_MS), ...change });
   const evaluate = (open: readonly Recommendation[], observed: readonly Recommendation[] = []) =>
     db.transaction((tx) =>
       stores.recommendations.replaceOpen(tx, 'default', 'research', ['idle-stop'], open, clock.at, observed),

@@ -29,6 +29,7 @@ import { readCsv, readPage, rounded } from '../support/report-formats.js';
 import { decimal } from '../support/report.js';
 import { machine } from '../support/savings.js';
 import { localOfComposed } from '../support/local.js';
+import { recommendation, gpuSample } from '../support/makers.js';
 
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
@@ -53,60 +54,38 @@ const hours = (name: string, from: number, count: number, over: Partial<UsageRec
     }),
   );
 
-const recommendation = (id: string, over: Partial<Recommendation> = {}): Recommendation => ({
-  id,
-  team: 'red',
-  policy: 'idle-stop',
-  policyVersion: 1,
-  document: 'idle-stop',
-  mode: 'recommend',
-  action: 'Stop',
-  target: `instance/${id}`,
-  title: `Stop <i>${id}</i>`,
-  estimatedMonthlySavings: '730.00',
-  estimatedMonthlySavingsLow: '500.00',
-  estimatedMonthlySavingsHigh: '900.00',
-  estimatedMonthlySavingsNanos: '730000000000',
-  estimatedMonthlyCost: '1460.00',
-  estimatedSavingsPercentage: 50,
-  currency: 'USD',
-  protective: false,
-  change: {},
-  computation: {},
-  evidence: [],
-  insteadOf: [],
-  risk: { interruption: 'Low', note: '' },
-  restartNeeded: false,
-  implementationEffort: 'Low',
-  rollbackPossible: true,
-  expiresAt: '2026-12-01T00:00:00Z',
-  ...over,
-});
+const recommendation = (id: string, over: Partial<Recommendation> = {}): Recommendation =>
+  recommendation({
+    id,
+    team: 'red',
+    document: 'idle-stop',
+    mode: 'recommend',
+    target: `instance/${id}`,
+    title: `Stop <i>${id}</i>`,
+    estimatedMonthlySavings: '730.00',
+    estimatedMonthlySavingsLow: '500.00',
+    estimatedMonthlySavingsHigh: '900.00',
+    estimatedMonthlySavingsNanos: '730000000000',
+    estimatedMonthlyCost: '1460.00',
+    estimatedSavingsPercentage: 50,
+    restartNeeded: false,
+    expiresAt: '2026-12-01T00:00:00Z',
+    ...over,
+  });
 
-const sample = (minute: number, ratio: number | null, over: Partial<GpuSample> = {}) => ({
-  resource: 'train',
-  gpu: 'gpu-0',
-  migInstance: null,
-  gpuModel: 'H100',
-  namespace: null,
-  pod: null,
-  at: OCTOBER + 5 * DAY_MS + minute * 60_000,
-  gpuUtilisationRatio: ratio,
-  memoryUsedRatio: null,
-  memoryUsedMib: null,
-  temperatureCelsius: null,
-  powerWatts: null,
-  pcieReplays: null,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: {},
-  team: 'red',
-  workload: null,
-  ...NOWHERE,
-  workloadKind: null,
-  isPartitioned: false,
-  ...over,
-});
+const sample = (minute: number, ratio: number | null, over: Partial<GpuSample> = {}) =>
+  gpuSample({
+    resource: 'train',
+    gpu: 'gpu-0',
+    at: OCTOBER + 5 * DAY_MS + minute * 60_000,
+    gpuUtilisationRatio: ratio,
+    team: 'red',
+    workload: null,
+    ...NOWHERE,
+    workloadKind: null,
+    isPartitioned: false,
+    ...over,
+  });
 
 describe('monthly reports', async () => {
   const bursar = await testBursar({ now: NOW });

@@ -8,6 +8,7 @@ import { GPU_PARTS } from '../../src/core/usage.js';
 import { instancePrice } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { NOW, testApi } from '../support/web.js';
+import { monthBudget, recommendation } from '../support/makers.js';
 
 interface Answer {
   readonly response: {
@@ -19,17 +20,7 @@ interface Answer {
 }
 type Json = Record<string, unknown>;
 
-const budget: Budget = {
-  id: 'research-gpus',
-  team: 'research',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: '100', periods: {} },
-  includeCredits: true,
-  thresholds: [],
-};
+const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
 
 describe('a reservation of eight GPUs', async () => {
   const api = await testApi();
@@ -171,11 +162,9 @@ describe('a reservation of eight GPUs', async () => {
   });
 
   it('takes nothing for a pod that is refused for another reason, or is exempt', async () => {
-    const stop = {
+    const stop = recommendation({
       id: 'stop',
-      team: 'research',
       policy: 'budget-brake',
-      policyVersion: 1,
       document: 'brake',
       mode: 'enforce',
       action: 'RefuseLaunches',
@@ -185,20 +174,12 @@ describe('a reservation of eight GPUs', async () => {
       estimatedMonthlySavingsLow: null,
       estimatedMonthlySavingsHigh: null,
       estimatedMonthlySavingsNanos: null,
-      estimatedMonthlyCost: null,
-      estimatedSavingsPercentage: null,
-      currency: 'USD',
       protective: true,
-      change: {},
-      computation: {},
-      evidence: [],
-      insteadOf: [],
       risk: { interruption: 'None', note: '' },
       restartNeeded: false,
       implementationEffort: 'VeryLow',
-      rollbackPossible: true,
       expiresAt: new Date(NOW + 86_400_000).toISOString(),
-    } as const;
+    }) as const;
     const order = (...made: (typeof stop)[]): Promise<void> =>
       api.stores.db.transaction((tx) =>
         api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW),

@@ -15,6 +15,7 @@ import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
 import { group, instance } from '../support/memory-cloud.js';
+import { gpuSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const MINUTE = 60_000;
@@ -58,25 +59,16 @@ async function looked(over: Partial<FleetTarget>, values: readonly number[]) {
   };
 }
 
-const sampleOf = (name: string, at: number, gpuUtilisationRatio: number): GpuSample => ({
-  resource: name,
-  gpu: `GPU-${name}`,
-  migInstance: null,
-  gpuModel: null,
-  namespace: null,
-  pod: null,
-  at,
-  exporter: `dcgm/${name}`,
-  gpuUtilisationRatio,
-  memoryUsedRatio: null,
-  memoryUsedMib: null,
-  temperatureCelsius: null,
-  powerWatts: null,
-  pcieReplays: null,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: { instance_id: name },
-});
+const sampleOf = (name: string, at: number, gpuUtilisationRatio: number): GpuSample =>
+  gpuSample({
+    resource: name,
+    gpu: `GPU-${name}`,
+    gpuModel: null,
+    at,
+    exporter: `dcgm/${name}`,
+    gpuUtilisationRatio,
+    labels: { instance_id: name },
+  });
 
 const steady = (value: number): number[] => new Array<number>(10).fill(value);
 

@@ -20,29 +20,22 @@ import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf } from '../support/samples.js';
 import { NOW as API_NOW, testApi } from '../support/web.js';
+import { gpuSample, workloadFacts } from '../support/makers.js';
 
 const START = Date.UTC(2026, 10, 21, 8);
 
-const sample = (gpu: string, at: number, over: Partial<GpuSample> = {}): GpuSample => ({
-  resource: 'host-1',
-  gpu,
-  migInstance: null,
-  gpuModel: 'H100',
-  namespace: null,
-  pod: null,
-  at,
-  exporter: 'dcgm/host-1',
-  gpuUtilisationRatio: 0.5,
-  memoryUsedRatio: 0.5,
-  memoryUsedMib: null,
-  temperatureCelsius: 50,
-  powerWatts: null,
-  pcieReplays: null,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: { workload: 'train' },
-  ...over,
-});
+const sample = (gpu: string, at: number, over: Partial<GpuSample> = {}): GpuSample =>
+  gpuSample({
+    resource: 'host-1',
+    gpu,
+    at,
+    exporter: 'dcgm/host-1',
+    gpuUtilisationRatio: 0.5,
+    memoryUsedRatio: 0.5,
+    temperatureCelsius: 50,
+    labels: { workload: 'train' },
+    ...over,
+  });
 
 describe('a source that is read', async () => {
   const bursar = await testBursar({ now: START });
@@ -104,28 +97,7 @@ describe('a source that is read', async () => {
         'test',
         START,
       );
-      await stores.workloads.save(
-        tx,
-        'default',
-        'lab',
-        {
-          workload: 'train',
-          kind: 'training',
-          provider: 'AWS',
-          region: 'us-east-1',
-          sku: 'p5.48xlarge',
-          gpuModel: 'H100',
-          term: 'on-demand',
-          gpusPerReplica: 2,
-          interruptible: null,
-          isProtected: null,
-          fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
-          service: null,
-          job: null,
-          performance: [],
-        },
-        START,
-      );
+      await stores.workloads.save(tx, 'default', 'lab', workloadFacts({ gpusPerReplica: 2 }), START);
     });
     await enqueue(db, 'default', [{ stage: 'sample.collect', partition: 'script', key: 'script' }]);
   });

@@ -23,6 +23,7 @@ import {
 } from '../support/exporter.js';
 import { describeWith } from '../support/programs.js';
 import { readSamplesOf } from '../support/samples.js';
+import { workloadFacts } from '../support/makers.js';
 
 const NOT_SUPPORTED = '9223372036854775794';
 type Labels = Readonly<Record<string, string>>;
@@ -230,23 +231,13 @@ describeWith('prometheus', 'Prometheus', (program) => {
         tx,
         'default',
         'lab',
-        {
+        workloadFacts({
           workload: 'deployment/ml/chat',
           kind: 'inference',
-          provider: 'AWS',
-          region: 'us-east-1',
-          sku: 'p5.48xlarge',
-          gpuModel: 'H100',
-          term: 'on-demand',
           gpusPerReplica: 1,
-          interruptible: null,
-          isProtected: null,
           fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 4, changedAt: null },
-          service: null,
-          job: null,
-          performance: [],
           spares: ['node-9'],
-        },
+        }),
         wallClock.now(),
       );
     });
@@ -329,23 +320,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
           tx,
           'default',
           'lab',
-          {
-            workload: 'train',
-            kind: 'training',
-            provider: 'AWS',
-            region: 'us-east-1',
-            sku: 'p5.48xlarge',
-            gpuModel: 'H100',
-            term: 'on-demand',
-            gpusPerReplica: 1,
-            interruptible: null,
-            isProtected: null,
-            fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
-            service: null,
-            job: null,
-            performance: [],
-            spares: ['node-9'],
-          },
+          workloadFacts({ gpusPerReplica: 1, spares: ['node-9'] }),
           wallClock.now(),
         );
       });

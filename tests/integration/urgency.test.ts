@@ -12,6 +12,7 @@ import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { group, instance } from '../support/memory-cloud.js';
 import { metered } from '../support/records.js';
+import { monthBudget } from '../support/makers.js';
 
 const RECOMMEND = 'recommendation.make';
 
@@ -46,23 +47,7 @@ describe('what is enqueued', async () => {
     expect(await upToRecommending()).toEqual({ red: true, unallocated: true });
     await runner.drain();
     await db.transaction((tx) =>
-      setBudget(
-        stores,
-        tx,
-        'default',
-        {
-          id: 'b',
-          team: 'red',
-          period: 'month',
-          zone: 'UTC',
-          currency: 'USD',
-          planned: { default: '100', periods: {} },
-          filters: {},
-          includeCredits: true,
-          thresholds: [],
-        },
-        clock.now(),
-      ),
+      setBudget(stores, tx, 'default', monthBudget({ id: 'b', planned: { default: '100', periods: {} } }), clock.now()),
     );
     expect(await upToRecommending()).toEqual({ red: true });
     await runner.drain();

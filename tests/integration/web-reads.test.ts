@@ -8,6 +8,7 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { instance } from '../support/memory-cloud.js';
 import { NOW, testApi, type TestApi } from '../support/web.js';
+import { recommendation } from '../support/makers.js';
 
 type Listed = { items: Record<string, unknown>[]; nextCursor: string | null };
 
@@ -25,34 +26,24 @@ async function all(api: TestApi, path: string, limit: number): Promise<Record<st
   return items;
 }
 
-const recommendation = (n: number, team: string): Recommendation => ({
-  id: `r${n}`,
-  team,
-  policy: 'idle-stop',
-  policyVersion: 1,
-  action: 'Stop',
-  target: `pod-${n}`,
-  title: 'Stop it',
-  estimatedMonthlySavings: '12.50',
-  estimatedMonthlySavingsLow: '10.00',
-  estimatedMonthlySavingsHigh: '15.00',
-  estimatedMonthlySavingsNanos: '12500000000',
-  estimatedMonthlyCost: '50.00',
-  estimatedSavingsPercentage: 25,
-  currency: 'USD',
-  computation: { hours: 730 },
-  evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }],
-  risk: { interruption: 'Low', note: '' },
-  restartNeeded: false,
-  implementationEffort: 'Low',
-  rollbackPossible: true,
-  expiresAt: '2026-11-01T00:00:00Z',
-  document: 'idle-stop',
-  mode: 'recommend',
-  protective: false,
-  change: {},
-  insteadOf: [],
-});
+const recommendation = (n: number, team: string): Recommendation =>
+  recommendation({
+    id: `r${n}`,
+    team,
+    target: `pod-${n}`,
+    estimatedMonthlySavings: '12.50',
+    estimatedMonthlySavingsLow: '10.00',
+    estimatedMonthlySavingsHigh: '15.00',
+    estimatedMonthlySavingsNanos: '12500000000',
+    estimatedMonthlyCost: '50.00',
+    estimatedSavingsPercentage: 25,
+    computation: { hours: 730 },
+    evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }],
+    restartNeeded: false,
+    expiresAt: '2026-11-01T00:00:00Z',
+    document: 'idle-stop',
+    mode: 'recommend',
+  });
 
 /** A stop that a document asks for. */
 const stopOf = (team: string, target: string): NewAction => ({

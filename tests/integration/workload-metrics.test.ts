@@ -5,25 +5,11 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { WorkloadFacts } from '../../src/store/workload/recorded-jobs.js';
 import { NOW, testApi } from '../support/web.js';
+import { workloadFacts } from '../support/makers.js';
 
 const api = await testApi();
 const MINUTE = 60_000;
-const facts = (workload: string): WorkloadFacts => ({
-  workload,
-  kind: 'training',
-  provider: 'AWS',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  term: 'on-demand',
-  gpusPerReplica: 8,
-  interruptible: null,
-  isProtected: null,
-  fleet: null,
-  service: null,
-  job: null,
-  performance: [],
-});
+const facts = (workload: string): WorkloadFacts => workloadFacts({ workload, fleet: null });
 const point = (minutesAgo: number, value: number, over: object = {}): object => ({
   workload: 'trainer',
   name: 'scaling_efficiency_ratio',

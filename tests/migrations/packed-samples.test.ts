@@ -11,6 +11,7 @@ import { SampleStore } from '../../src/store/fleet/samples.js';
 import { emptyDatabase } from '../support/database.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf } from '../support/samples.js';
+import { gpuSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 20, 7);
 const { url } = await emptyDatabase();
@@ -58,29 +59,20 @@ it('lose no reading while two versions run side by side', async () => {
       tx,
       'default',
       'prometheus',
-      [NOW - 2 * MINUTE_MS + 15_000, NOW - 30 * HOUR_MS + MINUTE_MS].map((at) => ({
-        resource: 'host-1',
-        gpu: 'GPU-0',
-        migInstance: null,
-        gpuModel: 'H100',
-        namespace: null,
-        pod: null,
-        at,
-        gpuUtilisationRatio: 0.2,
-        memoryUsedRatio: null,
-        memoryUsedMib: null,
-        temperatureCelsius: null,
-        powerWatts: null,
-        pcieReplays: 4,
-        requestsPerSecond: null,
-        networkLatencySeconds: null,
-        labels: {},
-        ...NOWHERE,
-        team: 'lab',
-        workload: null,
-        workloadKind: null,
-        isPartitioned: false,
-      })),
+      [NOW - 2 * MINUTE_MS + 15_000, NOW - 30 * HOUR_MS + MINUTE_MS].map((at) =>
+        gpuSample({
+          resource: 'host-1',
+          gpu: 'GPU-0',
+          at,
+          gpuUtilisationRatio: 0.2,
+          pcieReplays: 4,
+          ...NOWHERE,
+          team: 'lab',
+          workload: null,
+          workloadKind: null,
+          isPartitioned: false,
+        }),
+      ),
     ),
   );
   await saveAsBefore('GPU-0', NOW - MINUTE_MS, 0.3);

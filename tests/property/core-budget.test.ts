@@ -18,6 +18,7 @@ import {
   periodOf,
   type PeriodKind,
 } from '../../src/core/time.js';
+import { monthBudget } from '../support/makers.js';
 
 const START = parseInstant('2026-10-01') ?? 0;
 const point: fc.Arbitrary<SpendPoint> = fc.record({
@@ -46,17 +47,7 @@ const forecaster = (spend: readonly number[], elapsed: number, daysLeft: number)
   return { mean, low: mean / 2, high: mean * 2, method: 'mean' };
 };
 
-const TEAM_BUDGET: Budget = {
-  id: 'b',
-  team: 't',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: null, periods: {} },
-  includeCredits: true,
-  thresholds: [],
-};
+const TEAM_BUDGET: Budget = monthBudget({ id: 'b', team: 't', planned: { default: null, periods: {} } });
 /** A telling with the period that it was in. */
 type Told = NotifiedCrossing & { readonly period: number };
 const here = (notified: readonly Told[], state: BudgetState): Told[] =>

@@ -13,6 +13,8 @@ import type { Price, PriceEvent } from '../../src/core/price/price.js';
 import { applyPriceEvents, NO_PRICES, PriceBook, type PriceQuery } from '../../src/core/price/price-book.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.js';
 import type { Term, UsageRecord } from '../../src/core/usage.js';
+import { metered } from '../support/records.js';
+import { gpuPrice } from '../support/makers.js';
 
 const SKUS = ['a', 'b'];
 const REGIONS = [null, 'eu', 'us'];
@@ -58,26 +60,8 @@ const query: fc.Arbitrary<PriceQuery> = fc.record({
   term: fc.constantFrom(...TERMS, null),
   component: fc.constant('gpu' as const),
 });
-const record = (start: number, end: number, gpuParts: number): UsageRecord => ({
-  id: 'r',
-  provider: 'AWS',
-  account: null,
-  subAccount: null,
-  resource: null,
-  namespace: null,
-  service: null,
-  sku: null,
-  region: null,
-  term: null,
-  gpuModel: null,
-  tags: null,
-  start,
-  end,
-  gpuParts,
-  storageMib: null,
-  networkBytes: null,
-  charge: null,
-});
+const record = (start: number, end: number, gpuParts: number): UsageRecord =>
+  metered('r', { account: null, sku: null, region: null, term: null, start, end, gpuParts });
 const horizon = 25 * DAY_MS;
 
 /** Prices [start, end) of one record in one go, cut where prices and peaks change. */
@@ -245,22 +229,15 @@ describe('cost lines', () => {
   });
 
   it('cost what a sum of records costs: shares of a GPU priced together are the GPU', () => {
-    const one: Price = {
-      provider: 'AWS',
+    const one: Price = gpuPrice({
       sku: 'a',
       region: null,
-      term: 'on-demand',
-      upfront: 'none',
-      component: 'gpu',
       gpuModel: null,
-      gpus: 8,
       rate: { nanos: 55_040_000_001n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
       effectiveFrom: 0,
-      effectiveTo: null,
-      incrementSeconds: 1,
       minimumSeconds: 0,
       source: 's',
-    };
+    });
     const ask: PriceQuery = {
       provider: 'AWS',
       sku: 'a',

@@ -14,25 +14,19 @@ import { judgeBudgets, type BudgetFacts } from '../../src/core/quote/budget.js';
 import { quoteInDetail } from '../../src/core/quote/quote.js';
 import { expiryOf, remainingOf } from '../../src/core/budget/reservation.js';
 import { HOUR_MS } from '../../src/core/time.js';
+import { gpuPrice, monthBudget } from '../support/makers.js';
 
 const START = Date.UTC(2026, 9, 1);
 const PERIOD = { start: START, end: Date.UTC(2026, 10, 1) };
-const PRICE: Price = {
-  provider: 'AWS',
+const PRICE: Price = gpuPrice({
   sku: 'g6',
   region: null,
-  term: 'on-demand',
-  upfront: 'none',
-  component: 'gpu',
   gpuModel: 'L4',
   gpus: 1,
   rate: rateOf({ unscaled: 7n, scale: 1 }, 'USD', 3600n, 'gpu-second'),
   effectiveFrom: 0,
-  effectiveTo: null,
-  incrementSeconds: 1,
-  minimumSeconds: 60,
   source: 'list',
-};
+});
 const BOOK = new PriceBook({ prices: [PRICE], withdrawals: [] });
 const FX = new FxTable('USD', []);
 /** A team's own budget, and one above it that another team's lies under too. */
@@ -99,17 +93,11 @@ describe('what is reserved', () => {
               .map(({ nanos, used }) => remainingOf(nanos, used)),
           );
         const standing = (id: string): BudgetFacts => ({
-          budget: {
+          budget: monthBudget({
             id,
             team: id,
-            period: 'month',
-            zone: 'UTC',
-            currency: 'USD',
-            filters: {},
             planned: { default: String((planned[id] ?? 0n) / 1_000_000_000n), periods: {} },
-            includeCredits: true,
-            thresholds: [],
-          } satisfies Budget,
+          }) satisfies Budget,
           period: PERIOD,
           reserved: reserved(id),
           state: {

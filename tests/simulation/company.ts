@@ -13,6 +13,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import type { CloudOptions } from '../../src/providers/fake/options.js';
 import type { MetricPoint } from '../../src/store/workload/workloads.js';
 import { Chance } from './chance.js';
+import { monthBudget, gpuSample } from '../support/makers.js';
 
 /** Parents first: red counts in the budgets of nobody else, blue also in those of red. */
 export const TEAMS = [
@@ -86,22 +87,18 @@ export const rulesWith = (moved: ReadonlyMap<string, string>): AllocationRule[] 
 
 /** Planned amounts of a month between much too little and plenty. */
 export function budgetsOf(chance: Chance): Budget[] {
-  const budget = (id: string, team: string, planned: number): Budget => ({
-    id,
-    team,
-    period: 'month',
-    zone: 'UTC',
-    currency: 'USD',
-    filters: {},
-    planned: { default: String(planned), periods: {} },
-    includeCredits: true,
-    thresholds: [
-      { kind: 'actual', ratio: '0.5' },
-      { kind: 'actual', ratio: '0.9' },
-      { kind: 'forecast', ratio: '1' },
-      { kind: 'actual', ratio: '1' },
-    ],
-  });
+  const budget = (id: string, team: string, planned: number): Budget =>
+    monthBudget({
+      id,
+      team,
+      planned: { default: String(planned), periods: {} },
+      thresholds: [
+        { kind: 'actual', ratio: '0.5' },
+        { kind: 'actual', ratio: '0.9' },
+        { kind: 'forecast', ratio: '1' },
+        { kind: 'actual', ratio: '1' },
+      ],
+    });
   return [budget('blue', 'blue', chance.whole(4000, 20_000)), budget('red', 'red', chance.whole(1000, 14_000))];
 }
 
@@ -187,24 +184,18 @@ const sampleOf = (
   place: Readonly<Record<string, string>>,
   at: number,
   gpuUtilisationRatio: number,
-): GpuSample => ({
-  resource,
-  gpu: `${resource}/0`,
-  migInstance: null,
-  gpuModel,
-  namespace: null,
-  pod: null,
-  at,
-  gpuUtilisationRatio,
-  memoryUsedRatio: 0.1,
-  memoryUsedMib: null,
-  temperatureCelsius: 40,
-  powerWatts: null,
-  pcieReplays: 0,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: { provider: 'Fake Cloud', ...place },
-});
+): GpuSample =>
+  gpuSample({
+    resource,
+    gpu: `${resource}/0`,
+    gpuModel,
+    at,
+    gpuUtilisationRatio,
+    memoryUsedRatio: 0.1,
+    temperatureCelsius: 40,
+    pcieReplays: 0,
+    labels: { provider: 'Fake Cloud', ...place },
+  });
 
 /** The load of the service in the last minutes, in requests a minute. */
 export function loadOf(chance: Chance, now: number): MetricPoint[] {

@@ -18,6 +18,7 @@ import { actingWorld } from './acting.js';
 import { instancePrice } from './bursar.js';
 import { HOUR, metered } from './records.js';
 import { slackServer, type SlackPost, type SlackServer } from './slack-server.js';
+import { monthBudget } from './makers.js';
 
 const SIGNING_SECRET = '8f742231b10e8888abcd99yyyzzz85a5';
 const WORKSPACE = 'T0WORK';
@@ -156,17 +157,7 @@ export async function alertWorld() {
           stores,
           tx,
           'default',
-          {
-            id,
-            team: 'lab',
-            period: 'month',
-            zone: 'UTC',
-            currency: 'USD',
-            filters: {},
-            planned: { default: amount, periods: {} },
-            includeCredits: true,
-            thresholds,
-          },
+          monthBudget({ id, team: 'lab', planned: { default: amount, periods: {} }, thresholds }),
           world.clock.at,
         ),
       ),

@@ -24,6 +24,7 @@ import type { TargetFinder } from '../../src/store/action/targets.js';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { rateOf } from '../../src/core/money.js';
 import { freshDatabase } from './database.js';
+import { gpuPrice } from './makers.js';
 
 export interface TestBursar {
   readonly url: string;
@@ -142,21 +143,10 @@ export function instancePrice(perHour: string, over: Partial<Price> & { gpus?: n
   const amount = parseDecimal(perHour);
   if (amount === null) throw new Error(`not a price: ${perHour}`);
   const gpus = over.gpus ?? 8;
-  return {
-    provider: 'AWS',
-    sku: 'p5.48xlarge',
-    region: 'us-east-1',
-    term: 'on-demand',
-    upfront: 'none',
-    component: 'gpu',
-    gpuModel: 'H100',
+  return gpuPrice({
     rate: rateOf(amount, 'USD', BigInt(gpus) * 3600n, 'gpu-second'),
     effectiveFrom: Date.UTC(2020, 0, 1),
-    effectiveTo: null,
-    incrementSeconds: 1,
-    minimumSeconds: 60,
-    source: 'test',
     ...over,
     gpus,
-  };
+  });
 }

@@ -7,6 +7,7 @@ import type { Effect, EffectKind, FleetTarget } from '../../src/core/fleet/fleet
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
 import type { OfferOnSale } from '../../src/core/action/acting.js';
 import type { TargetFinder } from '../../src/store/action/targets.js';
+import { fleetTarget } from './makers.js';
 
 /**
  * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before
@@ -14,26 +15,8 @@ import type { TargetFinder } from '../../src/store/action/targets.js';
  */
 export type Fault = 'half' | 'half-lost' | 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent' | 'full';
 
-export const instance = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: `instance/${name}`,
-  kind: 'instance',
-  name,
-  provider: 'AWS',
-  account: 'a1',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
-  term: 'on-demand',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: {},
-  launchedAt: null,
-  revision: null,
-  ...over,
-});
+export const instance = (name: string, over: Partial<FleetTarget> = {}): FleetTarget =>
+  fleetTarget({ target: `instance/${name}`, name, ...over });
 
 export const group = (name: string, desired: number, over: Partial<FleetTarget> = {}): FleetTarget =>
   instance(name, {

@@ -13,6 +13,7 @@ import type { Price } from '../../src/core/price/price.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { instancePrice } from './bursar.js';
 import { HOUR, metered, MONDAY } from './records.js';
+import { fleetTarget } from './makers.js';
 
 export const PRICES: readonly Price[] = [
   instancePrice('80', { minimumSeconds: 0 }),
@@ -28,26 +29,14 @@ export function contextWith(prices: readonly Price[] = PRICES, over: Partial<Cos
   return { book: new PriceBook(history), peak: NO_PEAK, currency: 'USD', fx: new FxTable('USD', []), ...over };
 }
 
-export const group = (desired: number, over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'asg/train',
-  kind: 'group',
-  name: 'train',
-  provider: 'AWS',
-  account: 'a1',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
-  term: 'on-demand',
-  state: 'running',
-  billing: 'billed',
-  replicas: { desired, ready: desired, min: 0, max: 50 },
-  spotRatio: null,
-  labels: {},
-  launchedAt: null,
-  revision: null,
-  ...over,
-});
+export const group = (desired: number, over: Partial<FleetTarget> = {}): FleetTarget =>
+  fleetTarget({
+    target: 'asg/train',
+    kind: 'group',
+    name: 'train',
+    replicas: { desired, ready: desired, min: 0, max: 50 },
+    ...over,
+  });
 
 export const machine = (over: Partial<FleetTarget> = {}): FleetTarget => ({
   ...group(1),

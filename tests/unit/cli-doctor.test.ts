@@ -11,6 +11,7 @@ import type { FleetReading } from '../../src/core/fleet/fleet.js';
 import type { InstalledPart, InstalledProvider, InstalledTelemetry } from '../../src/core/installed.js';
 import type { GpuSample, ProviderConnection } from '../../src/core/ports.js';
 import { inspectParts } from '../../src/parts.js';
+import { gpuSample } from '../support/makers.js';
 
 const clock = { now: () => Date.UTC(2026, 9, 21) };
 const setting = (name: string, use: ProviderSetting['use'] = 'read'): ProviderSetting => ({
@@ -52,24 +53,13 @@ function provider(connection: Partial<ProviderConnection>): InstalledProvider {
   };
 }
 
-const sample: GpuSample = {
+const sample: GpuSample = gpuSample({
   resource: 'host-1',
   gpu: 'gpu-1',
-  migInstance: null,
   gpuModel: null,
-  namespace: null,
-  pod: null,
   at: 0,
   gpuUtilisationRatio: 0.5,
-  memoryUsedRatio: null,
-  memoryUsedMib: null,
-  temperatureCelsius: null,
-  powerWatts: null,
-  pcieReplays: null,
-  requestsPerSecond: null,
-  networkLatencySeconds: null,
-  labels: {},
-};
+});
 
 function telemetry(samples: readonly GpuSample[], problems: readonly string[] = []): InstalledTelemetry {
   return {

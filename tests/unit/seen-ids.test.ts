@@ -4,28 +4,20 @@ import type { UsageRecord } from '../../src/core/usage.js';
 import type { Queryable } from '../../src/store/database.js';
 import { digest, idWords } from '../../src/store/usage/digests.js';
 import { SeenIds } from '../../src/store/usage/seen.js';
+import { metered } from '../support/records.js';
 
 const START = Date.UTC(2026, 9, 1);
-const record = (id: string, gpus = 1): UsageRecord => ({
-  id,
-  provider: 'AWS',
-  account: null,
-  subAccount: null,
-  resource: 'i-1',
-  namespace: null,
-  service: null,
-  sku: null,
-  region: null,
-  term: null,
-  gpuModel: null,
-  tags: null,
-  start: START,
-  end: START + 60_000,
-  gpuParts: 7000 * gpus,
-  storageMib: null,
-  networkBytes: null,
-  charge: null,
-});
+const record = (id: string, gpus = 1): UsageRecord =>
+  metered(id, {
+    account: null,
+    resource: 'i-1',
+    sku: null,
+    region: null,
+    term: null,
+    start: START,
+    end: START + 60_000,
+    gpuParts: 7000 * gpus,
+  });
 
 describe('ids that were seen', () => {
   const grouping = new Grouping(() => 'team', []);

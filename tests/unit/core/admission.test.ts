@@ -14,6 +14,7 @@ import {
   type Launch,
 } from '../../../src/core/budget/admission.js';
 import type { Budget } from '../../../src/core/budget/budget.js';
+import { monthBudget } from '../../support/makers.js';
 
 const END = Date.UTC(2026, 10, 1);
 const PLACE = { provider: 'AWS', account: null, cluster: 'east' };
@@ -26,18 +27,8 @@ const LAUNCH: Launch = {
   term: null,
 };
 
-const budget = (id: string, team: string, over: Partial<Budget> = {}): Budget => ({
-  id,
-  team,
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: '1000', periods: {} },
-  includeCredits: true,
-  thresholds: [],
-  ...over,
-});
+const budget = (id: string, team: string, over: Partial<Budget> = {}): Budget =>
+  monthBudget({ id, team, planned: { default: '1000', periods: {} }, ...over });
 const standing = (one: Budget, spent: number | null, planned: number | null = 1000): BudgetStanding => ({
   budget: one,
   periodEnd: END,

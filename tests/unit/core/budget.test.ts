@@ -14,25 +14,21 @@ import {
   type SpendPoint,
 } from '../../../src/core/budget/budget.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
+import { monthBudget } from '../../support/makers.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const UNIT = 1_000_000_000n;
 
-const budget: Budget = {
+const budget: Budget = monthBudget({
   id: 'b1',
   team: 'research',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
   planned: { default: '3100', periods: { '2026-11-01': '600', '2026-12-01': '0' } },
-  includeCredits: true,
   thresholds: [
     { kind: 'actual', ratio: '0.5' },
     { kind: 'actual', ratio: '0.80' },
     { kind: 'forecast', ratio: '1' },
   ],
-};
+});
 const point = (when: string, amount: number, rest: Partial<SpendPoint> = {}): SpendPoint => ({
   at: at(when),
   nanos: BigInt(amount) * UNIT,

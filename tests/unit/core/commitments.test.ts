@@ -5,6 +5,7 @@ import { checkFiles, manifestOf, periodsOf } from '../../../src/core/bill/manife
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { Failure } from '../../../src/core/errors.js';
 import type { Charge, Commitment, Term, UsageRecord } from '../../../src/core/usage.js';
+import { metered } from '../../support/records.js';
 
 const DAY = Date.UTC(2026, 9, 5);
 const PLAN: Commitment = {
@@ -33,24 +34,15 @@ function line({
   term = null,
   category,
 }: Line): UsageRecord {
-  return {
-    id: '1',
-    provider: 'AWS',
+  return metered('1', {
     account: '42',
-    subAccount: null,
-    resource: null,
-    namespace: null,
     service: 'EC2',
     sku: null,
     region: null,
     term,
-    gpuModel: null,
-    tags: null,
     start: DAY,
     end: DAY + 3_600_000,
     gpuParts: null,
-    storageMib: null,
-    networkBytes: null,
     charge: {
       category: category ?? 'Usage',
       currency: 'USD',
@@ -61,7 +53,7 @@ function line({
       periodEnd: Date.UTC(2026, 10, 1),
       commitment,
     },
-  };
+  });
 }
 
 function reportOf(lines: readonly UsageRecord[]) {

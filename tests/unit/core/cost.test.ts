@@ -19,6 +19,8 @@ import type { Price } from '../../../src/core/price/price.js';
 import { PriceBook } from '../../../src/core/price/price-book.js';
 import { HOUR_MS, parseInstant } from '../../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../../src/core/usage.js';
+import { metered } from '../../support/records.js';
+import { gpuPrice } from '../../support/makers.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const decimal = (text: string) => parseDecimal(text) ?? { unscaled: 0n, scale: 0 };
@@ -27,23 +29,7 @@ const perGpuHour = (text: string, gpus = 1n, currency = 'USD') =>
   rateOf(decimal(text), currency, 3600n * gpus, 'gpu-second');
 
 function price(hourly: string, from: string, rest: Partial<Price> = {}): Price {
-  return {
-    provider: 'AWS',
-    sku: 'p5.48xlarge',
-    region: 'us-east-1',
-    term: 'on-demand',
-    upfront: 'none',
-    component: 'gpu',
-    gpuModel: 'H100',
-    gpus: 8,
-    rate: perGpuHour(hourly, 8n),
-    effectiveFrom: at(from),
-    effectiveTo: null,
-    incrementSeconds: 1,
-    minimumSeconds: 60,
-    source: 'aws-ondemand',
-    ...rest,
-  };
+  return gpuPrice({ rate: perGpuHour(hourly, 8n), effectiveFrom: at(from), source: 'aws-ondemand', ...rest });
 }
 const p5: PriceKey = { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand' };
 const context = (prices: Price[], rest: Partial<CostContext> = {}): CostContext => ({
@@ -55,27 +41,7 @@ const context = (prices: Price[], rest: Partial<CostContext> = {}): CostContext 
 });
 
 function record(start: number, end: number, rest: Partial<UsageRecord> = {}): UsageRecord {
-  return {
-    id: 'r',
-    provider: 'AWS',
-    account: null,
-    subAccount: null,
-    resource: 'i-1',
-    namespace: null,
-    service: null,
-    sku: 'p5.48xlarge',
-    region: 'us-east-1',
-    term: 'on-demand',
-    gpuModel: null,
-    tags: null,
-    start,
-    end,
-    gpuParts: 8 * GPU_PARTS,
-    storageMib: null,
-    networkBytes: null,
-    charge: null,
-    ...rest,
-  };
+  return metered('r', { account: null, resource: 'i-1', start, end, gpuParts: 8 * GPU_PARTS, ...rest });
 }
 const gpuPartMsOfHours = (gpus: number, hours: number): bigint =>
   BigInt(gpus) * BigInt(GPU_PARTS) * BigInt(hours * HOUR_MS);

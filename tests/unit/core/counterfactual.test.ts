@@ -5,27 +5,9 @@ import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
 import { DAY_MS } from '../../../src/core/time.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
 import { metered, MONDAY } from '../../support/records.js';
+import { fleetTarget } from '../../support/makers.js';
 
-const target = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/i-1',
-  kind: 'instance',
-  name: 'i-1',
-  provider: 'AWS',
-  account: 'a1',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
-  term: 'on-demand',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: {},
-  launchedAt: null,
-  revision: null,
-  ...over,
-});
+const target = (over: Partial<FleetTarget> = {}): FleetTarget => fleetTarget(over);
 const group = (desired: number, over: Partial<FleetTarget> = {}): FleetTarget =>
   target({ target: 'asg/train', kind: 'group', replicas: { desired, ready: desired, min: 0, max: 20 }, ...over });
 

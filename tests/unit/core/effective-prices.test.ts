@@ -12,6 +12,7 @@ import { PriceBook } from '../../../src/core/price/price-book.js';
 import { quote, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { answerQuote } from '../../../src/planning/quoting.js';
 import { instancePrice } from '../../support/bursar.js';
+import { quoteRequest } from '../../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 20);
 const NOVEMBER = Date.UTC(2026, 10, 1);
@@ -21,16 +22,7 @@ const PRICES: readonly Price[] = [
   instancePrice('90', { minimumSeconds: 0, region: 'us-west-2' }),
   instancePrice('20', { minimumSeconds: 0, term: 'spot' }),
 ];
-const RUN: QuoteRequest = {
-  provider: 'aws',
-  sku: 'p5.48xlarge',
-  gpus: 8,
-  hours: 10,
-  term: 'on-demand',
-  region: 'us-east-1',
-  upfront: null,
-  currency: null,
-};
+const RUN: QuoteRequest = quoteRequest({ provider: 'aws' });
 
 const learned = (
   account: string | null,

@@ -2,29 +2,20 @@
 import { describe, expect, it } from 'vitest';
 import { meterFleet, type FleetSnapshot } from '../../../src/core/fleet/meter.js';
 import type { FleetReading, FleetTarget } from '../../../src/core/fleet/fleet.js';
+import { metered } from '../../support/records.js';
+import { fleetTarget } from '../../support/makers.js';
 
 const AT = Date.UTC(2026, 9, 5, 10);
 const MINUTE = 60_000;
-const machine = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/us-east-1/i-1',
-  kind: 'instance',
-  name: 'i-1',
-  provider: 'AWS',
-  account: 'a',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
-  term: 'spot',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: { team: 'red' },
-  launchedAt: AT - 100 * MINUTE,
-  revision: null,
-  ...over,
-});
+const machine = (over: Partial<FleetTarget> = {}): FleetTarget =>
+  fleetTarget({
+    target: 'instance/us-east-1/i-1',
+    account: 'a',
+    term: 'spot',
+    labels: { team: 'red' },
+    launchedAt: AT - 100 * MINUTE,
+    ...over,
+  });
 const reading = (...targets: FleetTarget[]): FleetReading => ({ at: AT, targets, complete: true, problems: [] });
 const before = (minutes: number, ...targets: FleetTarget[]): FleetSnapshot => ({
   readAt: AT - minutes * MINUTE,
@@ -36,26 +27,16 @@ const minutesOf = (snapshot: FleetSnapshot, one: FleetReading): number[] =>
 describe('metering from readings', () => {
   it('counts the time between two sights of one run, with what the machine is', () => {
     expect(meterFleet(before(1, machine()), reading(machine()))).toEqual([
-      {
-        id: 'instance/us-east-1/i-1@2026-10-05T09:59:00Z',
-        provider: 'AWS',
+      metered('instance/us-east-1/i-1@2026-10-05T09:59:00Z', {
         account: 'a',
-        subAccount: null,
         resource: 'i-1',
-        namespace: null,
-        service: null,
-        sku: 'p5.48xlarge',
-        region: 'us-east-1',
         term: 'spot',
         gpuModel: 'H100',
         tags: { team: 'red' },
         start: AT - MINUTE,
         end: AT,
         gpuParts: 56_000,
-        storageMib: null,
-        networkBytes: null,
-        charge: null,
-      },
+      }),
     ]);
   });
 

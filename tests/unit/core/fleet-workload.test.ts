@@ -14,46 +14,30 @@ import {
 import { withBought } from '../../../src/core/policy/bought.js';
 import type { DemandSeries } from '../../../src/core/policy/view.js';
 import { availabilityOf, spotPrices, type SpotReading } from '../../../src/core/price/spot-reading.js';
+import { fleetTarget, workloadFacts } from '../../support/makers.js';
 
 const HOUR = 3_600_000;
-const group: FleetTarget = {
+const group: FleetTarget = fleetTarget({
   target: 'asg/train',
   kind: 'group',
   name: 'train',
-  provider: 'AWS',
   account: '1',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
   term: 'spot',
-  state: 'running',
-  billing: 'billed',
   replicas: { desired: 5, ready: 3, min: 1, max: 9 },
   spotRatio: 1,
-  labels: {},
   launchedAt: 0,
-  revision: null,
-};
+});
 
 describe('a target as a workload', () => {
   it('says nothing that no label says', () => {
-    expect(workloadOf(group, 'asg/train', null)).toEqual({
-      workload: 'asg/train',
-      kind: null,
-      provider: 'AWS',
-      region: 'us-east-1',
-      sku: 'p5.48xlarge',
-      gpuModel: 'H100',
-      term: 'spot',
-      gpusPerReplica: 8,
-      interruptible: null,
-      isProtected: null,
-      fleet: { ready: 3, booting: 2, minReplicas: 1, maxReplicas: 9, changedAt: null },
-      service: null,
-      job: null,
-      performance: [],
-    });
+    expect(workloadOf(group, 'asg/train', null)).toEqual(
+      workloadFacts({
+        workload: 'asg/train',
+        kind: null,
+        term: 'spot',
+        fleet: { ready: 3, booting: 2, minReplicas: 1, maxReplicas: 9, changedAt: null },
+      }),
+    );
   });
 
   it('takes what its owner says by labels, and nothing that is no such word or number', () => {

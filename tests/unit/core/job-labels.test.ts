@@ -2,28 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import type { FleetTarget } from '../../../src/core/fleet/fleet.js';
 import { unreadableLabels, workloadOf } from '../../../src/core/policy/fleet-workload.js';
+import { fleetTarget } from '../../support/makers.js';
 
 const NOON = Date.UTC(2026, 10, 22, 12);
 const HOUR = 3_600_000;
-const machine: FleetTarget = {
-  target: 'instance/i-1',
-  kind: 'instance',
-  name: 'train',
-  provider: 'AWS',
-  account: '1',
-  region: 'us-east-1',
-  sku: 'p5.48xlarge',
-  gpuModel: 'H100',
-  gpus: 8,
-  term: 'on-demand',
-  state: 'running',
-  billing: 'billed',
-  replicas: null,
-  spotRatio: null,
-  labels: {},
-  launchedAt: 0,
-  revision: null,
-};
+const machine: FleetTarget = fleetTarget({ name: 'train', account: '1', launchedAt: 0 });
 const of = (labels: Readonly<Record<string, string>>, over: Partial<FleetTarget> = {}): FleetTarget => ({
   ...machine,
   ...over,

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../../src/core/workload/job-work.js';
 import { GPU_PARTS, type UsageRecord } from '../../../src/core/usage.js';
+import { metered } from '../../support/records.js';
 
 const HOUR = 3_600_000;
 const T = Date.UTC(2026, 10, 22);
@@ -116,26 +117,15 @@ describe('work left', () => {
 });
 
 describe('metered usage tells of a job', () => {
-  const record: UsageRecord = {
-    id: '1',
-    provider: 'AWS',
+  const record: UsageRecord = metered('1', {
     account: '1',
-    subAccount: null,
     resource: 'i-1',
-    namespace: null,
-    service: null,
     sku: null,
-    region: 'us-east-1',
     term: null,
-    gpuModel: null,
-    tags: null,
     start: at(0),
     end: at(1),
     gpuParts: 8 * GPU_PARTS,
-    storageMib: null,
-    networkBytes: null,
-    charge: null,
-  };
+  });
   it('by its target, its provider and its time; a bill tells nothing of when a machine ran', () => {
     expect(tellsOf(record, whole)).toBe(true);
     expect(tellsOf({ ...record, end: at(0) }, whole)).toBe(true);

@@ -4,6 +4,7 @@ import { planPrices, planPurchase, type PlanOffer } from '../../../src/core/pric
 import type { PlanRate } from '../../../src/core/price/commitment-offer.js';
 import { applyPriceEvents, NO_PRICES, PriceBook } from '../../../src/core/price/price-book.js';
 import type { Price } from '../../../src/core/price/price.js';
+import { gpuPrice } from '../../support/makers.js';
 
 const DOLLAR = 1_000_000_000n;
 const AT = Date.UTC(2026, 10, 18, 12);
@@ -23,22 +24,12 @@ const pricesOf = (...given: Parameters<typeof planPrices>): Price[] =>
 describe('the prices of plans on sale', () => {
   it('are their rates per GPU, from when they were first read', () => {
     expect(pricesOf([plan()], [], AT, 'aws savings plans')).toEqual([
-      {
-        provider: 'AWS',
-        sku: 'p5.48xlarge',
-        region: 'us-east-1',
+      gpuPrice({
         term: 'savings-plan-1y',
-        upfront: 'none',
-        component: 'gpu',
-        gpuModel: 'H100',
-        gpus: 8,
         rate: { nanos: 40n * DOLLAR, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
         effectiveFrom: AT,
-        effectiveTo: null,
-        incrementSeconds: 1,
-        minimumSeconds: 60,
         source: 'aws savings plans',
-      } satisfies Price,
+      }) satisfies Price,
     ]);
   });
 

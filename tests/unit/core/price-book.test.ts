@@ -10,29 +10,20 @@ import {
   type PriceQuery,
 } from '../../../src/core/price/price-book.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
+import { gpuPrice } from '../../support/makers.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const decimal = (text: string) => parseDecimal(text) ?? { unscaled: 0n, scale: 0 };
 
 function price(hourly: string, from: string, rest: Partial<Price> = {}): Price {
   const gpus = rest.gpus === undefined ? 8 : rest.gpus;
-  return {
-    provider: 'AWS',
-    sku: 'p5.48xlarge',
-    region: 'us-east-1',
-    term: 'on-demand',
-    upfront: 'none',
-    component: 'gpu',
-    gpuModel: 'H100',
+  return gpuPrice({
     gpus,
     rate: rateOf(decimal(hourly), 'USD', 3600n * BigInt(gpus ?? 1), 'gpu-second'),
     effectiveFrom: at(from),
-    effectiveTo: null,
-    incrementSeconds: 1,
-    minimumSeconds: 60,
     source: 'list',
     ...rest,
-  };
+  });
 }
 const query: PriceQuery = {
   provider: 'AWS',

@@ -18,6 +18,7 @@ import {
 import { quoteInDetail, type QuoteDetail, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { expiryOf, remainingOf, stateOfReservation } from '../../../src/core/budget/reservation.js';
 import { HOUR_MS } from '../../../src/core/time.js';
+import { gpuPrice, monthBudget } from '../../support/makers.js';
 
 /** Twelve days before October ends. */
 const NOW = Date.UTC(2026, 9, 20);
@@ -26,22 +27,14 @@ const UNIT = 1_000_000_000n;
 const units = (amount: number): bigint => BigInt(amount) * UNIT;
 
 /** One GPU at 1 USD an hour. */
-const PRICE: Price = {
-  provider: 'AWS',
+const PRICE: Price = gpuPrice({
   sku: 'g6.xlarge',
-  region: 'us-east-1',
-  term: 'on-demand',
-  upfront: 'none',
-  component: 'gpu',
   gpuModel: 'L4',
   gpus: 1,
   rate: rateOf({ unscaled: 1n, scale: 0 }, 'USD', 3600n, 'gpu-second'),
   effectiveFrom: 0,
-  effectiveTo: null,
-  incrementSeconds: 1,
-  minimumSeconds: 60,
   source: 'list',
-};
+});
 const FX = new FxTable('USD', [
   { day: '2026-10-01', currency: 'EUR', perBase: parseDecimal('0.5') ?? { unscaled: 0n, scale: 0 } },
 ]);
@@ -66,18 +59,8 @@ function run(hours: number, over: Partial<QuoteRequest> = {}, price: Partial<Pri
   return detail;
 }
 
-const budget = (over: Partial<Budget> = {}): Budget => ({
-  id: 'b',
-  team: 'red',
-  period: 'month',
-  zone: 'UTC',
-  currency: 'USD',
-  filters: {},
-  planned: { default: '1000', periods: {} },
-  includeCredits: true,
-  thresholds: [],
-  ...over,
-});
+const budget = (over: Partial<Budget> = {}): Budget =>
+  monthBudget({ id: 'b', planned: { default: '1000', periods: {} }, ...over });
 const facts = (state: Partial<EvaluatedFacts> | null = {}, over: Partial<BudgetFacts> = {}): BudgetFacts => ({
   budget: budget(),
   period: OCTOBER,

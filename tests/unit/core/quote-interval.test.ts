@@ -22,39 +22,16 @@ import {
 } from '../../../src/core/price/spot-history.js';
 import { DAY_MS, HOUR_MS, parseInstant } from '../../../src/core/time.js';
 import { dirtyPrices } from '../../../src/planning/anomaly/dirty-prices.js';
+import { gpuPrice, quoteRequest } from '../../support/makers.js';
 
 const NOW = parseInstant('2026-10-05T00:00:00Z') ?? Number.NaN;
 const rate = (hourly: string): Rate =>
   rateOf(parseDecimal(hourly) ?? { unscaled: 0n, scale: 0 }, 'USD', 28_800n, 'gpu-second');
 /** An instance of eight GPUs. */
-const price = (hourly: string, over: Partial<Price> = {}): Price => ({
-  provider: 'AWS',
-  sku: 'p5.48xlarge',
-  region: 'us-east-1',
-  term: 'on-demand',
-  upfront: 'none',
-  component: 'gpu',
-  gpuModel: 'H100',
-  gpus: 8,
-  rate: rate(hourly),
-  effectiveFrom: NOW - 400 * DAY_MS,
-  effectiveTo: null,
-  incrementSeconds: 1,
-  minimumSeconds: 60,
-  source: 'list',
-  ...over,
-});
+const price = (hourly: string, over: Partial<Price> = {}): Price =>
+  gpuPrice({ rate: rate(hourly), effectiveFrom: NOW - 400 * DAY_MS, source: 'list', ...over });
 const spot = (hourly: string, from: number): Price => price(hourly, { term: 'spot', effectiveFrom: from });
-const request: QuoteRequest = {
-  provider: 'aws',
-  sku: 'p5.48xlarge',
-  gpus: 8,
-  hours: 10,
-  term: 'on-demand',
-  region: 'us-east-1',
-  upfront: null,
-  currency: null,
-};
+const request: QuoteRequest = quoteRequest({ provider: 'aws' });
 const context = (prices: readonly Price[], over: Partial<QuoteContext> = {}): QuoteContext => ({
   prices,
   book: new PriceBook({ prices, withdrawals: [] }),

@@ -19,28 +19,14 @@ import {
   type QuoteRequest,
 } from '../../../src/core/quote/quote.js';
 import { HOUR_MS } from '../../../src/core/time.js';
+import { gpuPrice, quoteRequest } from '../../support/makers.js';
 
 const AT = Date.UTC(2026, 9, 5);
 const DAY_MS = 24 * HOUR_MS;
 const rate = (text: string, quantity: bigint, unit: Rate['unit'], currency = 'USD'): Rate =>
   rateOf(parseDecimal(text) ?? { unscaled: 0n, scale: 0 }, currency, quantity, unit);
-const price = (over: Partial<Price>): Price => ({
-  provider: 'AWS',
-  sku: 'p5.48xlarge',
-  region: 'us-east-1',
-  term: 'on-demand',
-  upfront: 'none',
-  component: 'gpu',
-  gpuModel: 'H100',
-  gpus: 8,
-  rate: rate('3.68', 8n * 3600n, 'gpu-second'),
-  effectiveFrom: 0,
-  effectiveTo: null,
-  incrementSeconds: 1,
-  minimumSeconds: 60,
-  source: 'list',
-  ...over,
-});
+const price = (over: Partial<Price>): Price =>
+  gpuPrice({ rate: rate('3.68', 8n * 3600n, 'gpu-second'), effectiveFrom: 0, source: 'list', ...over });
 const besides = (component: 'storage' | 'network', over: Partial<Price> = {}): Price =>
   price({ sku: '*', component, gpuModel: null, gpus: null, ...over });
 /** 0.50 USD for a GiB over 720 hours, 0.09 USD for a GiB that leaves. */
@@ -55,16 +41,7 @@ const context = (prices: readonly Price[], over: Partial<QuoteContext> = {}): Qu
   fx: new FxTable('USD', [{ day: '2026-01-01', currency: 'EUR', perBase: { unscaled: 8n, scale: 1 } }]),
   ...over,
 });
-const request: QuoteRequest = {
-  provider: 'aws',
-  sku: 'p5.48xlarge',
-  gpus: 8,
-  hours: 720,
-  term: 'on-demand',
-  region: 'us-east-1',
-  upfront: null,
-  currency: null,
-};
+const request: QuoteRequest = quoteRequest({ provider: 'aws', hours: 720 });
 const priced = (over: Partial<QuoteRequest>, given: QuoteContext): Quote =>
   quote({ ...request, ...over }, given) as Quote;
 const refused = (over: Partial<QuoteRequest>, given: QuoteContext): NoQuote =>

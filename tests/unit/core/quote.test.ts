@@ -15,41 +15,23 @@ import {
   type QuoteRequest,
 } from '../../../src/core/quote/quote.js';
 import { HOUR_MS, parseInstant } from '../../../src/core/time.js';
+import { gpuPrice, quoteRequest } from '../../support/makers.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const decimal = (text: string) => parseDecimal(text) ?? { unscaled: 0n, scale: 0 };
 
 function price(hourly: string, rest: Partial<Price> = {}): Price {
   const gpus = rest.gpus === undefined ? 8 : rest.gpus;
-  return {
-    provider: 'AWS',
-    sku: 'p5.48xlarge',
-    region: 'us-east-1',
-    term: 'on-demand',
-    upfront: 'none',
-    component: 'gpu',
-    gpuModel: 'H100',
+  return gpuPrice({
     gpus,
     rate: rateOf(decimal(hourly), 'USD', 3600n * BigInt(gpus ?? 1), 'gpu-second'),
     effectiveFrom: at('2025-06-23T13:18:30Z'),
-    effectiveTo: null,
-    incrementSeconds: 1,
-    minimumSeconds: 60,
     source: 'list',
     ...rest,
-  };
+  });
 }
 
-const request: QuoteRequest = {
-  provider: 'aws',
-  sku: 'p5.48xlarge',
-  gpus: 8,
-  hours: 10,
-  term: 'on-demand',
-  region: 'us-east-1',
-  upfront: null,
-  currency: null,
-};
+const request: QuoteRequest = quoteRequest({ provider: 'aws' });
 const context = (prices: readonly Price[], over: Partial<QuoteContext> = {}): QuoteContext => ({
   prices,
   book: new PriceBook({ prices, withdrawals: [] }),

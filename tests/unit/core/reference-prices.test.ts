@@ -9,19 +9,11 @@ import type { Price } from '../../../src/core/price/price.js';
 import { PriceBook } from '../../../src/core/price/price-book.js';
 import { quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { REFERENCE_PRICES, referenceBook } from '../../../src/core/quote/reference-prices.js';
+import { quoteRequest } from '../../support/makers.js';
 
 const AT = Date.UTC(2026, 10, 22);
-const request = (over: Partial<QuoteRequest> = {}): QuoteRequest => ({
-  provider: 'aws',
-  sku: 'p4d.24xlarge',
-  gpus: 8,
-  hours: 10,
-  term: 'on-demand',
-  region: null,
-  upfront: null,
-  currency: null,
-  ...over,
-});
+const request = (over: Partial<QuoteRequest> = {}): QuoteRequest =>
+  quoteRequest({ provider: 'aws', sku: 'p4d.24xlarge', region: null, ...over });
 const context = (prices: readonly Price[]): QuoteContext => ({
   book: new PriceBook({ prices, withdrawals: [] }),
   prices,

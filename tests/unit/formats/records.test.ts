@@ -5,6 +5,7 @@ import { format as bursar, readRecord } from '../../../src/formats/bursar.js';
 import { format as cloudevents, readRecord as readEvent } from '../../../src/formats/cloudevents.js';
 import { openBytes } from '../../../src/formats/reading/input.js';
 import { usageOf, usageOfText } from './reading.js';
+import { metered } from '../../support/records.js';
 
 const RECORD = { id: 'a', provider: 'aws', gpus: 8, start: '2026-10-01T00:00:00Z', end: '2026-10-01T01:00:00Z' };
 const EVENT = {
@@ -43,26 +44,23 @@ describe('readRecord', () => {
         labels: { env: 'y' },
         end: '2026-10-01T03:30:00+02:00',
       }),
-    ).toEqual({
-      id: 'a',
-      provider: 'AWS',
-      account: 'a',
-      subAccount: 'b',
-      resource: 'i-1',
-      namespace: 'ml',
-      service: 'EC2',
-      sku: 'p5.48xlarge',
-      region: 'us-east-1',
-      term: 'spot',
-      gpuModel: 'H100',
-      tags: { team: 'a', env: 'y' },
-      start: Date.UTC(2026, 9, 1),
-      end: Date.UTC(2026, 9, 1, 1, 30),
-      gpuParts: 3220,
-      storageMib: 1536,
-      networkBytes: 536_870_912,
-      charge: null,
-    });
+    ).toEqual(
+      metered('a', {
+        account: 'a',
+        subAccount: 'b',
+        resource: 'i-1',
+        namespace: 'ml',
+        service: 'EC2',
+        term: 'spot',
+        gpuModel: 'H100',
+        tags: { team: 'a', env: 'y' },
+        start: Date.UTC(2026, 9, 1),
+        end: Date.UTC(2026, 9, 1, 1, 30),
+        gpuParts: 3220,
+        storageMib: 1536,
+        networkBytes: 536_870_912,
+      }),
+    );
   });
 
   it.each([

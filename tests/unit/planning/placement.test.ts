@@ -6,34 +6,27 @@ import { cheapestCover } from '../../../src/planning/placement/cover.js';
 import { memoryGib } from '../../../src/planning/placement/gpu-memory.js';
 import { cheapestOnDemand, place, singleCloud, type Loss } from '../../../src/planning/placement/placement.js';
 import type { Market, Workload } from '../../../src/planning/placement/workload.js';
+import { gpuPrice } from '../../support/makers.js';
 
 const USD = 1_000_000_000n;
 const fx = new FxTable('USD', [{ day: '2026-01-01', currency: 'CNY', perBase: { unscaled: 8n, scale: 0 } }]);
 const at = Date.UTC(2026, 5, 1);
 
 /** `perHour` in dollars for the whole unit. */
-const price = (sku: string, gpus: number, perHour: bigint, more: Partial<Price> = {}): Price => ({
-  provider: 'AWS',
-  sku,
-  region: 'us-east-1',
-  term: 'on-demand',
-  upfront: 'none',
-  component: 'gpu',
-  gpuModel: 'A100-80GB',
-  gpus,
-  rate: {
-    nanos: perHour * USD,
-    currency: 'USD',
-    quantity: 3600n * BigInt(Math.max(1, Math.floor(gpus))),
-    unit: 'gpu-second',
-  },
-  effectiveFrom: 0,
-  effectiveTo: null,
-  incrementSeconds: 1,
-  minimumSeconds: 60,
-  source: 'test',
-  ...more,
-});
+const price = (sku: string, gpus: number, perHour: bigint, more: Partial<Price> = {}): Price =>
+  gpuPrice({
+    sku,
+    gpuModel: 'A100-80GB',
+    gpus,
+    rate: {
+      nanos: perHour * USD,
+      currency: 'USD',
+      quantity: 3600n * BigInt(Math.max(1, Math.floor(gpus))),
+      unit: 'gpu-second',
+    },
+    effectiveFrom: 0,
+    ...more,
+  });
 const network = (perGib: bigint, more: Partial<Price> = {}): Price =>
   price('*', 1, 0n, {
     component: 'network',
