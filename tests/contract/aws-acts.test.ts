@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { drainingReasons, progressOf } from '../../src/core/action/action.js';
-import { NoCapacity, type Failure } from '../../src/core/errors.js';
+import { NoCapacity } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { Effects } from '../../src/providers/aws/apply.js';
 import { Commitments } from '../../src/providers/aws/commitments.js';
@@ -12,17 +12,18 @@ import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
 import {
-  awsServer,
   ACT_KEY,
+  NOW,
+  READ_KEY,
   acting,
+  awsServer,
   call,
   connect,
   ec2Error,
+  failureOf,
   groupError,
-  NOW,
   parametersOf,
   playFleet,
-  READ_KEY,
   reading,
   reply,
   sent,
@@ -35,13 +36,6 @@ import { fleetTarget } from '../support/makers.js';
 
 const server = await awsServer();
 
-const failure = (promise: Promise<unknown>): Promise<Failure> =>
-  promise.then(
-    () => {
-      throw new Error('it did not fail');
-    },
-    (error: unknown) => error as Failure,
-  );
 const MINUTE = 60_000;
 
 const target = (over: Partial<FleetTarget> = {}): FleetTarget =>
@@ -206,7 +200,7 @@ describe('what is refused', () => {
   it('everything, without credentials for acting: denied, and nothing is sent', async () => {
     const readOnly = connect(reading(server));
     expect(readOnly.canAct).toBe(false);
-    expect(await failure(readOnly.apply(stop, 'token-1', target()))).toMatchObject({
+    expect(await failureOf(readOnly.apply(stop, 'token-1', target()))).toMatchObject({
       kind: 'denied',
       message: expect.stringContaining('BURSAR_AWS_ACT_ACCESS_KEY_ID'),
     });
@@ -266,11 +260,11 @@ describe('what is refused', () => {
       code: 'UnsupportedOperation',
       detail: expect.stringContaining('one-time request'),
     });
-    expect(await failure(aws.apply(stop, 'token-2', target()))).toMatchObject({
+    expect(await failureOf(aws.apply(stop, 'token-2', target()))).toMatchObject({
       kind: 'denied',
       message: 'AWS denied ec2:StopInstances (UnauthorizedOperation): the permission is missing',
     });
-    expect(await failure(aws.apply(stop, 'token-3', target()))).toMatchObject({
+    expect(await failureOf(aws.apply(stop, 'token-3', target()))).toMatchObject({
       kind: 'unavailable',
       message: 'AWS throttled ec2:StopInstances (RequestLimitExceeded)',
     });
@@ -283,7 +277,7 @@ describe('what is refused', () => {
       ec2Error('InsufficientInstanceCapacity', 'There is no Spot capacity available.', 500),
     );
     expect(
-      await failure(
+      await failureOf(
         connect(acting(server)).apply({ kind: 'start', target: TRAIN }, 'token-1', target({ state: 'stopped' })),
       ),
     ).toMatchObject({
@@ -302,7 +296,7 @@ describe('what is refused', () => {
     const aws = connect(acting(server));
     const effect: Effect = { kind: 'scale', target: SERVE, replicas: 50 };
     expect(await aws.apply(effect, 'token-1', group())).toMatchObject({ kind: 'refused', code: 'ValidationError' });
-    expect(await failure(aws.apply(effect, 'token-2', group()))).toMatchObject({ kind: 'unavailable' });
+    expect(await failureOf(aws.apply(effect, 'token-2', group()))).toMatchObject({ kind: 'unavailable' });
   });
 });
 
@@ -340,7 +334,7 @@ describe('a lost answer', () => {
     const gone = await WireServer.start();
     const aws = connect(acting(gone));
     await gone.close();
-    expect(await failure(aws.apply(stop, 'token-1', target()))).toMatchObject({ kind: 'unavailable' });
+    expect(await failureOf(aws.apply(stop, 'token-1', target()))).toMatchObject({ kind: 'unavailable' });
   });
 
   it('is told by the state: under way is taken; at rest elsewhere it may be sent again, but only once AWS had time to show it', async () => {
@@ -622,7 +616,7 @@ describe('a replacement without a group', () => {
     templateIs('');
     server.on(call('TerminateInstances', rehearsal), ec2Error('UnauthorizedOperation', 'You are not authorized.', 403));
     const aws = connect(acting(server));
-    expect(await failure(aws.apply(replace, 'token-1', target()))).toMatchObject({
+    expect(await failureOf(aws.apply(replace, 'token-1', target()))).toMatchObject({
       kind: 'denied',
       message: expect.stringContaining('ec2:TerminateInstances'),
     });

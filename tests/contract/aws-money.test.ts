@@ -7,23 +7,23 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
-import type { Failure } from '../../src/core/errors.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import { RecordedRead } from '../../src/core/partial-read.js';
 import type { Price, PriceEvent } from '../../src/core/price/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import {
-  awsServer,
   ACT_KEY,
+  NOW,
+  READ_KEY,
   acting,
+  awsServer,
   call,
   collect,
   connect,
   ec2Error,
+  failureOf,
   jsonError,
-  NOW,
   parametersOf,
-  READ_KEY,
   reading,
   reply,
   sent,
@@ -36,13 +36,6 @@ import { gpuPrice } from '../support/makers.js';
 
 const server = await awsServer();
 
-const failure = (promise: Promise<unknown>): Promise<Failure> =>
-  promise.then(
-    () => {
-      throw new Error('it did not fail');
-    },
-    (error: unknown) => error as Failure,
-  );
 const types = (): void => server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
 const BILLION = 1_000_000_000n;
 
@@ -120,7 +113,7 @@ describe('prices', () => {
       call('GetProducts'),
       jsonError('AccessDeniedException', 'User is not authorized to perform: pricing:GetProducts'),
     );
-    expect(await failure(collect(connect(reading(server)).prices(0)))).toMatchObject({
+    expect(await failureOf(collect(connect(reading(server)).prices(0)))).toMatchObject({
       kind: 'denied',
       message: 'AWS denied pricing:GetProducts (AccessDeniedException): the permission is missing',
     });
@@ -435,7 +428,7 @@ it('offers are there without what savings plans charge where that may not be rea
   const offers = await connect(reading(server)).offers();
   expect(offers.filter(({ kind }) => kind === 'savings-plan').map(({ rates }) => rates)).toEqual([undefined]);
   server.on(call('DescribeSavingsPlansOfferingRates'), jsonError('ValidationException', 'The filter is not valid.'));
-  expect(await failure(connect(reading(server)).offers())).toMatchObject({
+  expect(await failureOf(connect(reading(server)).offers())).toMatchObject({
     message: expect.stringContaining('savingsplans:DescribeSavingsPlansOfferingRates') as string,
   });
 });
@@ -455,7 +448,7 @@ describe('two regions, of which one is denied', () => {
     const told = fresh();
     expect(await collect(two().spotHistory(0, told))).not.toEqual([]);
     expect(told.lacking).toEqual([{ part: 'eu-west-1', problem: DENIED, readTo: NOW }]);
-    expect(await failure(collect(two().spotHistory(0)))).toMatchObject({ kind: 'denied' });
+    expect(await failureOf(collect(two().spotHistory(0)))).toMatchObject({ kind: 'denied' });
   });
 
   it('give the price list of the other, volumes too, and what is on sale there', async () => {
@@ -674,7 +667,7 @@ describe('a purchase', () => {
       'AKIABUYEREXAMPLE',
     ]);
     const unknown = connect({ ...acting(server), BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:nobody' });
-    expect(await failure(unknown.apply(buy(), 'token-2', null))).toMatchObject({
+    expect(await failureOf(unknown.apply(buy(), 'token-2', null))).toMatchObject({
       kind: 'denied',
       message:
         'AWS does not accept the credentials used for ec2:PurchaseReservedInstancesOffering (CredentialsProviderError)',
@@ -684,7 +677,7 @@ describe('a purchase', () => {
   });
 
   it('is denied without credentials for acting', async () => {
-    expect(await failure(connect(reading(server)).apply(buy(), 'token-1', null))).toMatchObject({ kind: 'denied' });
+    expect(await failureOf(connect(reading(server)).apply(buy(), 'token-1', null))).toMatchObject({ kind: 'denied' });
     expect(server.requests).toEqual([]);
   });
 });

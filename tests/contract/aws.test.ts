@@ -11,36 +11,29 @@ import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
 import {
-  awsServer,
   ACT_KEY,
   ACT_SECRET,
+  NOW,
+  READ_KEY,
+  READ_SECRET,
   acting,
+  awsServer,
   call,
   connect,
   ec2Error,
+  failureOf,
   groupError,
-  NOW,
   parametersOf,
   playFleet,
-  READ_KEY,
-  READ_SECRET,
   reading,
   reply,
   sent,
-  TestClock,
   signedBy,
+  TestClock,
 } from '../support/aws-wire.js';
 import { WireServer } from '../support/wire-server.js';
 
 const server = await awsServer();
-
-const failure = (promise: Promise<unknown>): Promise<Failure> =>
-  promise.then(
-    () => {
-      throw new Error('it did not fail');
-    },
-    (error: unknown) => error as Failure,
-  );
 
 describe('the settings of AWS', () => {
   const refusal = (settings: Record<string, string>): Record<string, string> => {
@@ -211,7 +204,7 @@ describe("a group's own settings", () => {
     const { targets } = await connect(reading(server)).fleet();
     const group = targets.find(({ kind }) => kind === 'group')!;
     expect(group.group).toMatchObject({ hooks: null, policies: null });
-    expect((await failure(connect(reading(server)).target(group.target))).kind).toBe('unavailable');
+    expect((await failureOf(connect(reading(server)).target(group.target))).kind).toBe('unavailable');
   });
 });
 
@@ -449,7 +442,7 @@ describe('the fleet', () => {
       call('DescribeAutoScalingGroups'),
       groupError('InvalidClientTokenId', 'The security token included in the request is invalid.', 403),
     );
-    const error = await failure(connect(reading(server)).fleet());
+    const error = await failureOf(connect(reading(server)).fleet());
     expect(error).toMatchObject({
       kind: 'denied',
       message: 'AWS does not accept the credentials used for ec2:DescribeInstances (AuthFailure)',
@@ -466,7 +459,7 @@ describe('the fleet', () => {
     expect((await connect(reading(server)).fleet()).complete).toBe(true);
     expect(sent(server, 'DescribeInstances')).toHaveLength(2);
     server.on(call('DescribeInstances'), ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503));
-    const error = await failure(connect(reading(server)).target('instance/us-east-1/i-0train1'));
+    const error = await failureOf(connect(reading(server)).target('instance/us-east-1/i-0train1'));
     expect(error).toMatchObject({
       kind: 'unavailable',
       message: 'AWS throttled ec2:DescribeInstances (RequestLimitExceeded)',
@@ -478,7 +471,7 @@ describe('the fleet', () => {
     const gone = await WireServer.start();
     const settings = acting(gone);
     await gone.close();
-    const error = await failure(connect(settings).fleet());
+    const error = await failureOf(connect(settings).fleet());
     expect(error).toMatchObject({
       kind: 'unavailable',
       message: 'AWS could not be reached for ec2:DescribeInstances (ECONNREFUSED)',

@@ -3,13 +3,11 @@
  * lost, the machine itself tells, the stop is confirmed, and rolled back the machine starts again.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { MINUTE_MS } from '../../src/core/time.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { rollBack } from '../../src/application/action/set-action.js';
-import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
-import { Script } from '../support/acting.js';
+import { applied, Script } from '../support/acting.js';
 import { AzureCloud, SUBSCRIPTION } from '../support/azure-cloud.js';
 import { testBursar, type TestBursar } from '../support/bursar.js';
 
@@ -39,19 +37,8 @@ describe('a machine of Azure', () => {
         [{ match: { tag: { key: 'team', value: 'vision' } }, team: 'vision' }],
         'test',
       );
-      const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['vision'], mode: 'enforce' }, [
-        policy,
-      ]);
-      const { detail } = await applyPolicy(
-        stores,
-        tx,
-        'default',
-        [policy],
-        { document, override: 'a test' },
-        'author',
-        NOW,
-      );
-      await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
+      const document = { name: 'doc', policy: 'scripted', teams: ['vision'], mode: 'enforce' };
+      await applied(stores, tx, [policy], document, NOW);
     });
   });
   afterAll(async () => {

@@ -5,13 +5,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
-import { NOW, Script } from '../support/acting.js';
+import { applied, NOW, Script } from '../support/acting.js';
 import { acting, call, connect, playFleet, reply as awsReply } from '../support/aws-wire.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR } from '../support/records.js';
@@ -307,19 +305,8 @@ describe.each([ALIBABA, TENCENT, AWS])('a group of $name', async (cloud) => {
     const { rows } = await bursar.spend({ groupBy: 'team', basis: 'accrued' });
     expect(rows).toMatchObject([{ team: 'lab', cost: '87.500000000' }]);
     script.wants = [{ action: 'ScaleIn', target: cloud.group, change: { replicas: 2 } }];
-    const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode: 'enforce' }, [policy]);
-    await db.transaction(async (tx) => {
-      const { detail } = await applyPolicy(
-        stores,
-        tx,
-        'default',
-        [policy],
-        { document, override: 'a test' },
-        'author',
-        clock.at,
-      );
-      await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
-    });
+    const document = { name: 'doc', policy: 'scripted', teams: ['lab'], mode: 'enforce' };
+    await db.transaction((tx) => applied(stores, tx, [policy], document, clock.at));
     await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
     await runner.drain();
     expect(played.size).toBe(2);

@@ -3,13 +3,11 @@
  * saving measured from what the cloud metered.
  */
 import { expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { formatInstant } from '../../src/core/time.js';
 import { fakeCloud } from '../../src/providers/fake/fake.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
-import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
-import { NOW, Script } from '../support/acting.js';
+import { applied, NOW, Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR } from '../support/records.js';
 
@@ -70,19 +68,8 @@ it('is paused at noon, runs again from two, and saves what the same work would h
       change: { pieces: 'from two', startsAt: formatInstant(NOW + 2 * HOUR), startsBy: formatInstant(NOW + 6 * HOUR) },
     },
   ];
-  const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode: 'enforce' }, [policy]);
-  await db.transaction(async (tx) => {
-    const { detail } = await applyPolicy(
-      stores,
-      tx,
-      'default',
-      [policy],
-      { document, override: 'a test' },
-      'author',
-      clock.at,
-    );
-    await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
-  });
+  const document = { name: 'doc', policy: 'scripted', teams: ['lab'], mode: 'enforce' };
+  await db.transaction((tx) => applied(stores, tx, [policy], document, clock.at));
   await enqueue(db, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
   await runner.drain();
   expect(cloud.target('group/embed')?.replicas).toMatchObject({ desired: 0, ready: 0 });

@@ -5,7 +5,6 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy/policy.js';
-import { readPolicyDocument } from '../../src/core/policy/document.js';
 import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { GpuSample, ProviderConnection, TelemetryConnection, TelemetryReading } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
@@ -13,13 +12,13 @@ import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
 import { explain } from '../../src/application/policy/explain.js';
-import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import type { Transaction } from '../../src/store/database.js';
 import { enqueue } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';
 import { takenMachines } from '../../src/store/fleet/taken.js';
 import { fleetTargetJson } from '../../src/store/fleet/fleet-json.js';
+import { applied } from '../support/acting.js';
 import { testBursar } from '../support/bursar.js';
 import { instance, MemoryCloud } from '../support/memory-cloud.js';
 import { gpuSample, workloadFacts, proposedAction } from '../support/makers.js';
@@ -113,15 +112,11 @@ async function world(
     clock,
     makeLine(stores, policies, [connection], new Map([['cloud', provider]])),
   );
-  const applied = async (tx: Transaction, name: string, of: string, priority = 0): Promise<void> => {
-    const document = readPolicyDocument({ name, policy: of, teams: ['lab'], mode: 'enforce', priority }, policies);
-    const applying = { document, override: 'a test' };
-    const { detail } = await applyPolicy(stores, tx, 'default', policies, applying, 'author', START);
-    await stores.audit.audit(tx, 'default', 'author', 'policy.apply', name, detail);
-  };
+  const enforced = (tx: Transaction, name: string, of: string, priority = 0): Promise<void> =>
+    applied(stores, tx, policies, { name, policy: of, teams: ['lab'], mode: 'enforce', priority }, START);
   await db.transaction(async (tx) => {
     await stores.organisations.saveRules(tx, 'default', [{ match: {}, team: 'lab' }], 'test');
-    await applied(tx, 'doc', policy.name);
+    await enforced(tx, 'doc', policy.name);
     await stores.workloads.save(tx, 'default', 'lab', workloadFacts({ spares: spares ? ['node-9'] : [] }), START);
     await enqueue(tx, 'default', [
       { stage: 'sample.collect', partition: 'script', key: 'script' },
@@ -142,7 +137,7 @@ async function world(
     /** Another document of a policy, which wins over the first where both want something. */
     another: (name: string, of: string) =>
       db.transaction(async (tx) => {
-        await applied(tx, name, of, 10);
+        await enforced(tx, name, of, 10);
         await enqueue(tx, 'default', [{ stage: 'recommendation.make', partition: 'lab', key: 'lab' }]);
       }),
     explained: async (name: string) =>

@@ -3,7 +3,6 @@
  * stopped is started again at the end of its hours, also by another process; what a person has touched is theirs.
  */
 import { describe, expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy/document.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import { formatInstant } from '../../src/core/time.js';
 import { policy as schedule } from '../../src/policies/schedule.js';
@@ -13,8 +12,8 @@ import { fakeCloud } from '../../src/providers/fake/fake.js';
 import { setStop } from '../../src/application/action/set-safety.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { explain } from '../../src/application/policy/explain.js';
-import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { enqueue } from '../../src/store/work.js';
+import { applied } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 
 /** Wednesday, 19:00. */
@@ -46,20 +45,9 @@ async function world(params: Record<string, unknown>) {
       [{ match: { label: { key: 'team', value: 'lab' } }, team: 'lab' }],
       'test',
     );
-    const document = readPolicyDocument(
-      { name: 'nights', policy: 'schedule', teams: ['lab'], mode: 'enforce', params: { targets: [name], ...params } },
-      policies,
-    );
-    const { detail } = await applyPolicy(
-      stores,
-      tx,
-      'default',
-      policies,
-      { document, override: 'a test' },
-      'author',
-      clock.at,
-    );
-    await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'nights', detail);
+    const applying = { targets: [name], ...params };
+    const document = { name: 'nights', policy: 'schedule', teams: ['lab'], mode: 'enforce', params: applying };
+    await applied(stores, tx, policies, document, clock.at);
   });
   await bursar.setPrices([
     instancePrice('1', { provider: 'Fake Cloud', sku: 'fake.t4x1', region: 'fake-east', gpuModel: 'T4', gpus: 1 }),

@@ -13,12 +13,28 @@ import { formatInstant, HOUR_MS, type Clock } from '../../src/core/time.js';
 import { approveAction, rollBack } from '../../src/application/action/set-action.js';
 import { setStop } from '../../src/application/action/set-safety.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
+import type { Transaction } from '../../src/store/database.js';
+import type { Stores } from '../../src/store/stores.js';
 import { enqueue } from '../../src/store/work.js';
 import { testBursar } from './bursar.js';
 import { MemoryCloud } from './memory-cloud.js';
 
 /** A Wednesday at noon. */
 export const NOW = Date.UTC(2026, 10, 18, 12);
+
+/** Applies a policy document and notes it in the audit, as the API does; enforcing needs an override before a backtest. */
+export async function applied(
+  stores: Stores,
+  tx: Transaction,
+  policies: readonly Policy[],
+  document: unknown,
+  at: number,
+  { override = 'a test', by = 'author' }: { readonly override?: string | null; readonly by?: string } = {},
+): Promise<void> {
+  const read = readPolicyDocument(document, policies);
+  const { detail } = await applyPolicy(stores, tx, 'default', policies, { document: read, override }, by, at);
+  await stores.audit.audit(tx, 'default', by, 'policy.apply', read.name, detail);
+}
 
 /** A policy that proposes what a test says, from evidence that ends at the view's instant. */
 export class Script {
@@ -119,19 +135,8 @@ export async function actingWorld({
       await bursar.runner.drain();
     },
     document: (mode: PolicyMode, override: string | null = 'a test', by = 'author'): Promise<unknown> => {
-      const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode }, [policy]);
-      return db.transaction(async (tx) => {
-        const { detail } = await applyPolicy(
-          stores,
-          tx,
-          'default',
-          [policy],
-          { document, override },
-          by,
-          bursar.clock.at,
-        );
-        await stores.audit.audit(tx, 'default', by, 'policy.apply', 'doc', detail);
-      });
+      const document = { name: 'doc', policy: 'scripted', teams: ['lab'], mode };
+      return db.transaction((tx) => applied(stores, tx, [policy], document, bursar.clock.at, { override, by }));
     },
     limits: (document: LimitsDocument, team: string | null = null): Promise<unknown> =>
       db.transaction((tx) => stores.safety.saveLimits(tx, 'default', team, document)),

@@ -7,6 +7,7 @@ import type { Clock } from '../../src/core/time.js';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, expect } from 'vitest';
+import type { Failure } from '../../src/core/errors.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { provider } from '../../src/providers/aws/aws.js';
 import { ROOT } from './source.js';
@@ -184,3 +185,12 @@ export async function awsServer(): Promise<WireServer> {
   afterAll(() => server.close());
   return server;
 }
+
+/** What a call fails with. */
+export const failureOf = (promise: Promise<unknown>): Promise<Failure> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error as Failure,
+  );
