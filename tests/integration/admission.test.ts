@@ -5,13 +5,12 @@ import { readFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { listenTls } from '../../src/web/tls.js';
+import { BUDGET, launchesRefused, setSpent } from '../support/admission-world.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { ROOT } from '../support/source.js';
 import { NOW, testApi, type Reply } from '../support/web.js';
-import { monthBudget, recommendation } from '../support/makers.js';
 
 interface Answer {
   readonly apiVersion: string;
@@ -46,23 +45,12 @@ const withoutGpus = {
   spec: { containers: [{ name: 'main', image: 'registry.example/web:1', resources: { limits: { cpu: '1' } } }] },
 };
 
-const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
-
 describe('the admission webhook', async () => {
   const api = await testApi();
   let key = '';
   const ask = (body: unknown, query = '', bearer: string | null = key): Promise<Reply<Answer>> =>
     api.call<Answer>('POST', `/admission/v1/reviews${query}`, { key: bearer, body });
-  const spend = async (nanos: bigint): Promise<void> => {
-    const state = evaluateBudget({
-      budget,
-      now: NOW,
-      committed: 0n,
-      forecaster: null,
-      spend: [{ at: NOW - 3_600_000, nanos, creditNanos: 0n, unpricedQuantity: 0n }],
-    });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
-  };
+  const spend = (units: number): Promise<void> => setSpent(api, units);
   const choose = async (settings: Json): Promise<void> => {
     expect((await api.call('PUT', '/v1/admission', { body: settings })).status).toBe(200);
   };
@@ -78,8 +66,8 @@ describe('the admission webhook', async () => {
         ],
       },
     });
-    await api.stores.budgets.save(api.stores.db, 'default', budget);
-    await spend(120_000_000_000n);
+    await api.stores.budgets.save(api.stores.db, 'default', BUDGET);
+    await spend(120);
   });
   afterEach(() => choose({}));
 
@@ -213,36 +201,17 @@ describe('the admission webhook', async () => {
   });
 
   describe('with budget left', () => {
-    const refusal = (mode: Recommendation['mode']): Recommendation =>
-      recommendation({
-        id: `refuse-${mode}`,
-        policy: 'budget-brake',
-        document: 'brake',
-        mode,
-        action: 'RefuseLaunches',
-        target: 'team/research',
-        title: 'Refuse new launches of research: spend has reached 90 %',
-        estimatedMonthlySavings: null,
-        estimatedMonthlySavingsLow: null,
-        estimatedMonthlySavingsHigh: null,
-        estimatedMonthlySavingsNanos: null,
-        protective: true,
-        risk: { interruption: 'None', note: '' },
-        restartNeeded: false,
-        implementationEffort: 'VeryLow',
-        expiresAt: new Date(NOW + 86_400_000).toISOString(),
-      });
     const make = (...made: Recommendation[]): Promise<void> =>
       api.stores.db.transaction((tx) =>
         api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW),
       );
-    beforeAll(() => spend(90_000_000_000n));
+    beforeAll(() => spend(90));
 
     it('lets pods in, until an order to refuse launches is in force', async () => {
       await choose({ mode: 'refuse' });
       expect((await ask(review())).body.response).toEqual({ uid: UID, allowed: true });
       // Proposed for people to decide: nothing is refused yet.
-      await make(refusal('recommend'));
+      await make(launchesRefused('recommend'));
       expect((await ask(review())).body.response.allowed).toBe(true);
       await api.stores.db.transaction((tx) =>
         api.stores.recommendations.decide(tx, 'default', 'refuse-recommend', 'approved', 'somebody', NOW),
@@ -258,7 +227,7 @@ describe('the admission webhook', async () => {
 
     it('refuses at once what a policy enforces, and no longer than it does', async () => {
       await choose({ mode: 'refuse' });
-      await make(refusal('enforce'));
+      await make(launchesRefused('enforce'));
       expect((await ask(review())).body.response.allowed).toBe(false);
       await make();
       expect((await ask(review())).body.response.allowed).toBe(true);

@@ -4,14 +4,13 @@
  * reservation.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import type { AdmissionNote } from '../../src/core/budget/admission.js';
 import { AdmissionStore, KEPT_DAYS, type StoredAdmission } from '../../src/store/budget/admissions.js';
 import type { Queryable } from '../../src/store/database.js';
+import { BUDGET, setSpent } from '../support/admission-world.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { NOW, testApi, type Reply } from '../support/web.js';
-import { monthBudget } from '../support/makers.js';
 
 interface Answer {
   readonly response: {
@@ -26,8 +25,6 @@ interface Page {
   readonly nextCursor: string | null;
 }
 type Json = Record<string, unknown>;
-
-const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
 
 /** A pod of a team by its label, and of a controller. */
 function review(team: string, owner: string, metadata: Json = {}, request: Json = {}): Json {
@@ -62,16 +59,7 @@ describe('the admission webhook', async () => {
     await api.stores.admissions.settled();
     return api.call<Page>('GET', `/v1/admissions${query}`, { key: caller });
   };
-  const spend = async (units: number): Promise<void> => {
-    const state = evaluateBudget({
-      budget,
-      now: NOW,
-      committed: 0n,
-      forecaster: null,
-      spend: [{ at: NOW - 3_600_000, nanos: BigInt(units) * 1_000_000_000n, creditNanos: 0n, unpricedQuantity: 0n }],
-    });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
-  };
+  const spend = (units: number): Promise<void> => setSpent(api, units);
 
   beforeAll(async () => {
     const { stores } = api;
@@ -82,7 +70,7 @@ describe('the admission webhook', async () => {
         rules: ['research', 'product'].map((team) => ({ match: { label: { key: 'team', value: team } }, team })),
       },
     });
-    await stores.budgets.save(stores.db, 'default', budget);
+    await stores.budgets.save(stores.db, 'default', BUDGET);
     await stores.prices.add(
       stores.db,
       'default',

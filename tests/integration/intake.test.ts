@@ -10,6 +10,7 @@ import { Dimensions } from '../../src/store/usage/dimensions.js';
 import { Intake, type FileToImport, type ImportRequest } from '../../src/store/usage/intake.js';
 import { freshDatabase } from '../support/database.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
+import { importRequest } from '../support/makers.js';
 
 const file = (records: UsageRecord[], rejects: RecordBatch['rejects'] = [], name = 'file.csv'): FileToImport => ({
   name,
@@ -20,18 +21,8 @@ const file = (records: UsageRecord[], rejects: RecordBatch['rejects'] = [], name
   },
 });
 
-const request = (over: Partial<ImportRequest> = {}): ImportRequest => ({
-  organisation: 'default',
-  source: 'default',
-  strict: false,
-  dryRun: false,
-  by: 'test',
-  now: Date.UTC(2026, 10, 21),
-  teamOf: (r) => r.namespace ?? 'unallocated',
-  rulesVersion: 0,
-  trackedTags: [],
-  ...over,
-});
+const request = (over: Partial<ImportRequest> = {}): ImportRequest =>
+  importRequest({ strict: false, now: Date.UTC(2026, 10, 21), teamOf: (r) => r.namespace ?? 'unallocated', ...over });
 
 describe('intake', async () => {
   const { url } = await freshDatabase();

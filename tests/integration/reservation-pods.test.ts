@@ -3,12 +3,11 @@
  * once, and what goes gives back.
  */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { evaluateBudget, type Budget } from '../../src/core/budget/budget.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
+import { BUDGET, launchesRefused, setSpent } from '../support/admission-world.js';
 import { instancePrice } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';
 import { NOW, testApi } from '../support/web.js';
-import { monthBudget, recommendation } from '../support/makers.js';
 
 interface Answer {
   readonly response: {
@@ -19,8 +18,6 @@ interface Answer {
   };
 }
 type Json = Record<string, unknown>;
-
-const budget: Budget = monthBudget({ id: 'research-gpus', team: 'research', planned: { default: '100', periods: {} } });
 
 describe('a reservation of eight GPUs', async () => {
   const api = await testApi();
@@ -57,16 +54,7 @@ describe('a reservation of eight GPUs', async () => {
         [id],
       )
     ).map(({ row }) => row);
-  const spend = async (units: number): Promise<void> => {
-    const state = evaluateBudget({
-      budget,
-      now: NOW,
-      committed: 0n,
-      forecaster: null,
-      spend: [{ at: NOW - 3_600_000, nanos: BigInt(units) * 1_000_000_000n, creditNanos: 0n, unpricedQuantity: 0n }],
-    });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
-  };
+  const spend = (units: number): Promise<void> => setSpent(api, units);
 
   beforeAll(async () => {
     const { stores } = api;
@@ -75,7 +63,7 @@ describe('a reservation of eight GPUs', async () => {
     await api.call('PUT', '/v1/rules', {
       body: { rules: [{ match: { label: { key: 'team', value: 'research' } }, team: 'research' }] },
     });
-    await stores.budgets.save(stores.db, 'default', budget);
+    await stores.budgets.save(stores.db, 'default', BUDGET);
     await stores.prices.add(
       stores.db,
       'default',
@@ -162,24 +150,7 @@ describe('a reservation of eight GPUs', async () => {
   });
 
   it('takes nothing for a pod that is refused for another reason, or is exempt', async () => {
-    const stop = recommendation({
-      id: 'stop',
-      policy: 'budget-brake',
-      document: 'brake',
-      mode: 'enforce',
-      action: 'RefuseLaunches',
-      target: 'team/research',
-      title: 'Refuse',
-      estimatedMonthlySavings: null,
-      estimatedMonthlySavingsLow: null,
-      estimatedMonthlySavingsHigh: null,
-      estimatedMonthlySavingsNanos: null,
-      protective: true,
-      risk: { interruption: 'None', note: '' },
-      restartNeeded: false,
-      implementationEffort: 'VeryLow',
-      expiresAt: new Date(NOW + 86_400_000).toISOString(),
-    }) as const;
+    const stop = launchesRefused('enforce');
     const order = (...made: (typeof stop)[]): Promise<void> =>
       api.stores.db.transaction((tx) =>
         api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW),

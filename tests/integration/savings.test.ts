@@ -23,6 +23,7 @@ import { group, groupUsage, machine, PRICES } from '../support/savings.js';
 import { apiOf } from '../support/local.js';
 import { testApi, type TestApi } from '../support/web.js';
 import { endpoints } from '../../src/web/web.module.js';
+import { importRequest } from '../support/makers.js';
 
 const RULES = [
   { match: { account: 'a1' }, team: 'red' },
@@ -414,17 +415,7 @@ describe('the doors', async () => {
       ...usage('i-5', -3, 6, { account: 'a2' }),
     ];
     await stores.intake.import(
-      {
-        organisation: 'default',
-        source: 'default',
-        strict: true,
-        dryRun: false,
-        by: 'test',
-        now: clock.now(),
-        teamOf: (record) => rules.teamOf(record),
-        rulesVersion: rules.version,
-        trackedTags: [],
-      },
+      importRequest({ now: clock.now(), teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version }),
       [
         {
           name: 'test',

@@ -24,7 +24,7 @@ import type { TargetFinder } from '../../src/store/action/targets.js';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { rateOf } from '../../src/core/money.js';
 import { freshDatabase } from './database.js';
-import { gpuPrice } from './makers.js';
+import { gpuPrice, importRequest } from './makers.js';
 
 export interface TestBursar {
   readonly url: string;
@@ -91,18 +91,13 @@ export async function testBursar(
     async take(records, over = {}, rejects = []) {
       const rules = await stores.organisations.rules(db, 'default');
       await stores.intake.import(
-        {
-          organisation: 'default',
-          source: 'default',
-          strict: true,
-          dryRun: false,
-          by: 'test',
+        importRequest({
           now: clock.now(),
           teamOf: (record) => rules.teamOf(record),
           rulesVersion: rules.version,
           trackedTags: await stores.organisations.trackedTags(db, 'default'),
           ...over,
-        },
+        }),
         [
           {
             name: 'test',

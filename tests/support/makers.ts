@@ -4,6 +4,7 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import type { GpuSample } from '../../src/core/ports.js';
 import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
+import type { ImportRequest } from '../../src/store/usage/intake.js';
 import type { WorkloadFacts } from '../../src/store/workload/recorded-jobs.js';
 import type { Price } from '../../src/core/price/price.js';
 import type { QuoteRequest } from '../../src/core/quote/quote.js';
@@ -154,5 +155,17 @@ export const recommendation = (
   restartNeeded: true,
   implementationEffort: 'Low',
   rollbackPossible: true,
+  ...over,
+});
+
+/** An import of one file that takes all rows or none. */
+export const importRequest = (over: Pick<ImportRequest, 'now' | 'teamOf'> & Partial<ImportRequest>): ImportRequest => ({
+  organisation: 'default',
+  source: 'default',
+  strict: true,
+  dryRun: false,
+  by: 'test',
+  rulesVersion: 0,
+  trackedTags: [],
   ...over,
 });
