@@ -10,6 +10,7 @@
  */
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import { Transaction, type Queryable } from './database.js';
+import { takesLock, waitForLock } from './locks.js';
 
 /**
  * One work item: the partition is the first part of the key (a team, a source), and the unit in which jobs are handed
@@ -247,8 +248,13 @@ function merged(changes: readonly Change[]): Map<string, Change> {
 }
 
 /** Of whoever works at a partition, or has leased a key of it. */
-const lockOf = ({ organisation, stage, partition }: Omit<DuePartition, 'due'>, key = ''): string =>
-  ['bursar.work', organisation, stage, partition, key].join('\u0001');
+const lockOf = ({ organisation, stage, partition }: Omit<DuePartition, 'due'>, key = ''): readonly string[] => [
+  'bursar.work',
+  organisation,
+  stage,
+  partition,
+  key,
+];
 
 /** Neither failed nor due at $1: it waits by its stage's own wish. */
 export const DEFERRED = '(attempts = 0 and not_before > $1)';
@@ -273,12 +279,8 @@ export class WorkTable {
    * is at work on it.
    */
   async claim(tx: Transaction, partition: Omit<DuePartition, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
-    const [lock] = await tx.query<{ taken: boolean }>(
-      'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken',
-      [lockOf(partition)],
-    );
-    // A statement of its own, so that it sees what the last one to hold the lock committed.
-    if (lock?.taken !== true) return [];
+    // A statement of its own, so that the next one sees what the last one to hold the lock committed.
+    if (!(await takesLock(tx, ...lockOf(partition)))) return [];
     return tx.query<ClaimedWork>(
       `select key, wanted::text as wanted, attempts, waker as traceparent, urgent, paused_at as "pausedAt" from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
@@ -325,8 +327,7 @@ export class WorkTable {
     partition: Omit<DuePartition, 'due'>,
     claimed: readonly ClaimedWork[],
   ): Promise<boolean> {
-    for (const { key } of claimed)
-      await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lockOf(partition, key)]);
+    for (const { key } of claimed) await waitForLock(tx, ...lockOf(partition, key));
     const rows = await tx.query(
       `select 1 from work w join unnest($4::text[], $5::bigint[]) as c(key, wanted) on c.key = w.key
        where w.organisation = $1 and w.lane = $2 and w.stage = $3 and w.done < c.wanted`,

@@ -84,12 +84,29 @@ const readsNoClock: Rule = (file) => {
   return found;
 };
 
+/** What one file says for all: how it is told, and in which. */
+const SAID_ONCE: readonly (readonly [what: RegExp, file: string])[] = [
+  [/(?<![\w.])(?:3_600_000|86_400_000|3600000|86400000)(?![\w.])|\bconst (?:MINUTE|HOUR|DAY)_MS\b/, 'src/core/time.ts'],
+  [/'ECONNREFUSED'/, 'src/core/never-sent.ts'],
+  [/\bpg_(?:try_)?advisory_xact_lock\b/, 'src/store/locks.ts'],
+];
+
+const saysNothingTwice: Rule = (file) =>
+  file.text
+    .split('\n')
+    .flatMap((text, index) =>
+      SAID_ONCE.filter(([what, where]) => where !== file.name && what.test(text)).map(
+        ([, where]) => `${file.name}:${index + 1} is said in ${where}`,
+      ),
+    );
+
 const SRC = sourceFiles('src');
 
 describe('every file of src', () => {
   it(`is shorter than ${LINES_MAX} lines`, () => expect(SRC.flatMap(isShort)).toEqual([]));
   it('opens with a comment', () => expect(SRC.flatMap(opensWithComment)).toEqual([]));
   it('has no any, no suppressed check and nothing left to do', () => expect(SRC.flatMap(hasNoEscape)).toEqual([]));
+  it('says nothing that another file says for all', () => expect(SRC.flatMap(saysNothingTwice)).toEqual([]));
   it('reads no clock, save clock.ts', () =>
     expect(SRC.filter((file) => file.name !== 'src/clock.ts').flatMap(readsNoClock)).toEqual([]));
 });
@@ -123,6 +140,12 @@ describe('the rules themselves', () => {
       '2 fetch',
     ]);
     expect(on(readsNoClock, 'const a = Date.now;\nconst b = new Date();\nconst c = Date();\n')).toHaveLength(3);
+    expect(
+      on(
+        saysNothingTwice,
+        "const HOUR_MS = 1;\nconst a = 2 * 86_400_000;\nnew Set(['ECONNREFUSED']);\n`select pg_advisory_xact_lock($1)`;\n",
+      ),
+    ).toHaveLength(4);
   });
 
   it('leave alone what is fine', () => {
@@ -131,5 +154,7 @@ describe('the rules themselves', () => {
     expect(on(hasNoEscape, "const many = 'any';\n// any of them\n")).toEqual([]);
     expect(on(isPure, "// Date\nexport const a = { process: 'Date' };\nexport const b = a.process;\n")).toEqual([]);
     expect(on(readsNoClock, 'const a = new Date(0);\n// Date.now()\n')).toEqual([]);
+    expect(on(saysNothingTwice, 'const a = 13_600_000 + HOUR_MS;\n')).toEqual([]);
+    expect(saysNothingTwice({ name: 'src/core/time.ts', text: 'export const HOUR_MS = 3_600_000;\n' })).toEqual([]);
   });
 });

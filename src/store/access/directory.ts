@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { conflict, invalid, missing } from '../../core/errors.js';
 import type { Database, Queryable } from '../database.js';
+import { waitForLock } from '../locks.js';
 
 /** What is asked of a person; the rest is in `attributes`. */
 export interface DirectoryUser {
@@ -149,7 +150,7 @@ export class DirectoryStore {
 
   /** One change of the directory at a time, so that a change is made to what the one before it left. */
   async lock(tx: Queryable, organisation: string): Promise<void> {
-    await tx.query(`select pg_advisory_xact_lock(hashtextextended('bursar directory ' || $1, 0))`, [organisation]);
+    await waitForLock(tx, `bursar directory ${organisation}`);
   }
 
   /**

@@ -29,6 +29,7 @@ import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import type { Queryable, Transaction } from '../database.js';
 import { expedite, type WorkItem } from '../work.js';
+import { waitForLock } from '../locks.js';
 
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
@@ -183,7 +184,7 @@ export class ActionStore {
 
   /** One at a time per organisation, until the transaction ends. */
   async serialise(tx: Transaction, organisation: string): Promise<void> {
-    await tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`bursar.action\u0001${organisation}`]);
+    await waitForLock(tx, 'bursar.action', organisation);
   }
 
   async propose(tx: Transaction, organisation: string, made: NewAction, at: number): Promise<Moved> {

@@ -24,6 +24,7 @@ import type { Queryable } from '../database.js';
 import { enqueue, type WorkItem } from '../work.js';
 import { aboutOf, reconcileItem } from './reconciliation.js';
 import { isSameBill } from './same-bill.js';
+import { waitForSubject } from '../locks.js';
 
 /** One key: every bill of an organisation is looked at, and the next check is when the next of them settles. */
 export const SETTLE = { stage: 'bill.settle', partition: 'bills', key: 'bills' } as const;
@@ -126,7 +127,7 @@ export class CountingStore {
 
   /** Until the end of the transaction: who places claims sees all that was placed before. */
   async lock(tx: Queryable, organisation: string): Promise<void> {
-    await tx.query(`select pg_advisory_xact_lock(hashtext('bursar bills'), hashtext($1))`, [organisation]);
+    await waitForSubject(tx, 'bursar bills', organisation);
   }
 
   async settling(db: Queryable, organisation: string): Promise<Settling> {

@@ -13,6 +13,7 @@ import type { FxTable } from '../../core/price/fx.js';
 import { formatDay, parseDay } from '../../core/time.js';
 import { copyText, type Transaction } from '../database.js';
 import type { WorkItem } from '../work.js';
+import { waitForSubject } from '../locks.js';
 
 const BASES = ['accrued', 'actual', 'billed', 'effective', 'list'] as const;
 type Basis = (typeof BASES)[number];
@@ -72,7 +73,7 @@ export class ShareStore {
     fx: FxTable,
   ): Promise<string[]> {
     // The roll-up of a stand-in and the sharing of what was used may come to one day at once.
-    await tx.query(`select pg_advisory_xact_lock(hashtext('bursar shares'), hashtext($1))`, [organisation]);
+    await waitForSubject(tx, 'bursar shares', organisation);
     const before = await tx.query<{ team: string }>(
       `delete from cost_day where organisation = $1 and day = $2 and shared_from like 'shared:%' returning team`,
       [organisation, day],

@@ -20,6 +20,7 @@ import {
 import { encodeParts, partsOf } from './minute-block.js';
 import { readSamples, SampleBlockBuilder, type SampleGroup } from './sample-block.js';
 import { takeWideEntries, type Place } from './sample-entries.js';
+import { waitForLock } from '../locks.js';
 
 /** Of a block of what was saved lately: fewer are read in vain, more take less room. */
 const MOST_GROUPS = 1000;
@@ -148,10 +149,8 @@ const workloadsOf = (groups: readonly SampleGroup[]): string[] => [
   ...new Set(groups.flatMap(({ workload }) => (workload === null ? [] : [workload]))),
 ];
 
-const lock = (tx: Queryable, organisation: string, source: string): Promise<unknown> =>
-  tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
-    `bursar.sample\u0001${organisation}\u0001${source}`,
-  ]);
+const lock = (tx: Queryable, organisation: string, source: string): Promise<void> =>
+  waitForLock(tx, 'bursar.sample', organisation, source);
 
 export interface RecentBlock {
   readonly id: string;

@@ -12,6 +12,7 @@ import type { PolicyDocument } from '../../core/policy/document.js';
 import { formatInstant } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
 import { enqueue } from '../work.js';
+import { waitForLock } from '../locks.js';
 
 /** The stage that runs them; the partition and the key are the backtest's id. */
 export const RUN_BACKTEST = 'backtest.run';
@@ -98,7 +99,7 @@ export class BacktestStore {
     by: string,
     now: number,
   ): Promise<StoredBacktest> {
-    await tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`bursar.backtest\u0001${organisation}`]);
+    await waitForLock(tx, 'bursar.backtest', organisation);
     const [open] = await tx.query<{ count: number }>(
       `select count(*)::int as count from backtest where organisation = $1 and status in ('queued', 'running')`,
       [organisation],

@@ -9,6 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Transaction } from '../database.js';
 import { digestRows, type SeenHours, type SourceVersion } from './seen.js';
+import { takesLock } from '../locks.js';
 
 export interface SourceName {
   readonly organisation: string;
@@ -25,13 +26,8 @@ const MOST_CLAIMS = 500;
 const CLAIM_MS = 10;
 
 /** Whether the source is this transaction's until its end; nobody is waited for. */
-export async function isFree(tx: Transaction, { organisation, source }: SourceName): Promise<boolean> {
-  const [lock] = await tx.query<{ free: boolean }>(
-    `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free`,
-    [`${organisation}\u0001${source}`],
-  );
-  return lock?.free === true;
-}
+export const isFree = (tx: Transaction, { organisation, source }: SourceName): Promise<boolean> =>
+  takesLock(tx, organisation, source);
 
 /** Raises the version of a source that is this transaction's. */
 export async function raisedVersion(tx: Transaction, { organisation, source }: SourceName): Promise<SourceVersion> {
