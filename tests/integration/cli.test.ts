@@ -2,13 +2,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compose, type Bursar } from '../../src/app.module.js';
 import { run, type CliContext, type LocalBursar } from '../../src/cli/program.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { createWebApp } from '../../src/web/server.js';
+import { keepDraining } from '../support/bursar.js';
 import { freshDatabase } from '../support/database.js';
 import { ROOT } from '../support/source.js';
 import { localOfComposed } from '../support/local.js';
@@ -553,8 +553,7 @@ describe('the command line', async () => {
     let app: Awaited<ReturnType<typeof createWebApp>>;
     let remote: NonNullable<CliContext['remote']>;
     /** Stands in for the worker that would run beside the API. */
-    let work = Promise.resolve();
-    const ending = new AbortController();
+    let stopDraining = (): Promise<void> => Promise.resolve();
     beforeAll(async () => {
       const { stores, importer } = opened;
       app = await createWebApp(WebModule.register({ stores, importer, clock }), { logger: false });
@@ -563,16 +562,10 @@ describe('the command line', async () => {
         key: { text: string };
       };
       remote = { url: await app.getUrl(), apiKey: made.key.text };
-      work = (async () => {
-        while (!ending.signal.aborted) {
-          await opened.runner.drain();
-          await pause(50);
-        }
-      })();
+      stopDraining = keepDraining(opened.runner);
     });
     afterAll(async () => {
-      ending.abort();
-      await work;
+      await stopDraining();
       await app.close();
     });
 

@@ -5,7 +5,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { parse as parseYaml } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compose, type Bursar } from '../../src/app.module.js';
@@ -17,7 +16,7 @@ import { setFx, setPeak } from '../../src/application/price/set-rates.js';
 import { setTeam } from '../../src/application/access/set-team.js';
 import { createWebApp } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
-import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { instancePrice, keepDraining, testBursar, type TestBursar } from '../support/bursar.js';
 import { freshDatabase } from '../support/database.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 import { NOW, testApi } from '../support/web.js';
@@ -354,8 +353,7 @@ describe('the command line', async () => {
   let app: Awaited<ReturnType<typeof createWebApp>>;
   let remote: NonNullable<CliContext['remote']>;
   /** Stands in for the worker that would run beside the API. */
-  let work = Promise.resolve();
-  const ending = new AbortController();
+  let stopDraining = (): Promise<void> => Promise.resolve();
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'bursar-rates-'));
     opened = await compose(url, clock);
@@ -364,16 +362,10 @@ describe('the command line', async () => {
     });
     await app.listen(0, '127.0.0.1');
     remote = { url: await app.getUrl(), apiKey: (await opened.stores.keys.firstKey('default')) ?? '' };
-    work = (async () => {
-      while (!ending.signal.aborted) {
-        await opened.runner.drain();
-        await pause(50);
-      }
-    })();
+    stopDraining = keepDraining(opened.runner);
   });
   afterAll(async () => {
-    ending.abort();
-    await work;
+    await stopDraining();
     await app.close();
     await opened.close();
     await rm(folder, { recursive: true, force: true });

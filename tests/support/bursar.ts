@@ -1,6 +1,7 @@
 /**
  * Bursar on a test's own database: the product's stores, formats and line, with a clock that the test sets.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { Collector } from '../../src/pipeline/collect.js';
@@ -11,6 +12,7 @@ import type { Policy } from '../../src/core/policy/policy.js';
 import type { ChannelConnection } from '../../src/core/alert/channel.js';
 import type { Importer, PriceFormat, ProviderConnection, UsageFormat } from '../../src/core/ports.js';
 import type { Price } from '../../src/core/price/price.js';
+import type { Clock } from '../../src/core/time.js';
 import type { Reject, UsageRecord } from '../../src/core/usage.js';
 import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
 import { readRecord } from '../../src/formats/bursar.js';
@@ -41,6 +43,38 @@ export interface TestBursar {
   spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
 }
 
+/** What takes files and batches in, with every format. */
+export async function testCollector(stores: Stores, clock: Clock): Promise<Collector> {
+  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+    lacksFunctions(part, 'recognises', 'read'),
+  );
+  const reading = {
+    usageFormats: formats.filter((format) => format.kind === 'usage'),
+    priceFormats: formats.filter((format) => format.kind === 'price'),
+    readRecord,
+    readEvent,
+    openFile,
+    openBytes,
+    openStream,
+  };
+  return new Collector(stores, reading, clock);
+}
+
+/** Works at the line again and again, as a server does, until what it returns is called. */
+export function keepDraining(runner: Runner): () => Promise<void> {
+  const ending = new AbortController();
+  const work = (async () => {
+    while (!ending.signal.aborted) {
+      await runner.drain();
+      await pause(50);
+    }
+  })();
+  return () => {
+    ending.abort();
+    return work;
+  };
+}
+
 export async function testBursar(
   options: {
     policies?: readonly Policy[];
@@ -62,22 +96,7 @@ export async function testBursar(
   const stores = new Stores(db, options.targets);
   await stores.counting.saveSettling(db, 'default', { days: options.settlingDays ?? 0, providers: {} });
   const clock = { at: options.now ?? Date.UTC(2026, 10, 21), now: () => clock.at };
-  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
-    lacksFunctions(part, 'recognises', 'read'),
-  );
-  const importer = new Collector(
-    stores,
-    {
-      usageFormats: formats.filter((f) => f.kind === 'usage'),
-      priceFormats: formats.filter((f) => f.kind === 'price'),
-      readRecord,
-      readEvent,
-      openFile,
-      openBytes,
-      openStream,
-    },
-    clock,
-  );
+  const importer = await testCollector(stores, clock);
   const line = makeLine(stores, options.policies ?? [], [], options.connections, options.channels);
   const runner = new Runner(db, stores.work, clock, line);
   return {

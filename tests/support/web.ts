@@ -4,12 +4,10 @@ import 'reflect-metadata';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, beforeAll } from 'vitest';
 import type { Policy } from '../../src/core/policy/policy.js';
-import type { PriceFormat, UsageFormat } from '../../src/core/ports.js';
-import { readRecord, recordSchema } from '../../src/formats/bursar.js';
-import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
-import { openBytes, openFile, openStream } from '../../src/formats/reading/input.js';
+import { recordSchema } from '../../src/formats/bursar.js';
+import { recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
 import { loadParts } from '../../src/parts.js';
-import { Collector } from '../../src/pipeline/collect.js';
+import type { Collector } from '../../src/pipeline/collect.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { Database, type Patience } from '../../src/store/database.js';
@@ -19,6 +17,7 @@ import { Stores } from '../../src/store/stores.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import type { WebParts } from '../../src/web/parts.js';
 import { WebModule } from '../../src/web/web.module.js';
+import { testCollector } from './bursar.js';
 import { freshDatabase } from './database.js';
 import { MONDAY } from './records.js';
 
@@ -72,22 +71,9 @@ export async function testApi({
   beforeAll(async () => {
     const db = await Database.open(databaseUrl, connections, patience);
     const stores = new Stores(db, undefined, undefined, replica);
-    const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
     const policies = await loadParts<Policy>('policies', 'policy', () => []);
     const clock: Clock = { now: () => NOW };
-    const importer = new Collector(
-      stores,
-      {
-        usageFormats: formats.filter((format) => format.kind === 'usage'),
-        priceFormats: formats.filter((format) => format.kind === 'price'),
-        readRecord,
-        readEvent,
-        openFile,
-        openBytes,
-        openStream,
-      },
-      clock,
-    );
+    const importer = await testCollector(stores, clock);
     const app = await createWebApp(
       WebModule.register({
         stores,
