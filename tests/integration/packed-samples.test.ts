@@ -14,13 +14,13 @@ import { SampleStore, type PlacedSample } from '../../src/store/fleet/samples.js
 import { testBursar } from '../support/bursar.js';
 import { NOWHERE } from '../support/records.js';
 import { readSamplesOf, type ReadSample } from '../support/samples.js';
-import { gpuSample } from '../support/makers.js';
+import { placedSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 20, 7);
 const { db, stores, runner, clock, url } = await testBursar({ now: NOW });
 
 const placed = (gpu: string, at: number, over: Partial<PlacedSample> = {}): PlacedSample =>
-  gpuSample({
+  placedSample({
     resource: 'host-1',
     gpu,
     at,
@@ -31,11 +31,6 @@ const placed = (gpu: string, at: number, over: Partial<PlacedSample> = {}): Plac
     powerWatts: 612.375,
     pcieReplays: 7,
     exporter: 'dcgm/host-1',
-    ...NOWHERE,
-    team: 'lab',
-    workload: null,
-    workloadKind: null,
-    isPartitioned: false,
     ...over,
   });
 

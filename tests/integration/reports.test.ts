@@ -24,12 +24,12 @@ import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { Pdf } from '../support/pdf.js';
-import { billed, HOUR, metered, NOWHERE } from '../support/records.js';
+import { billed, HOUR, metered } from '../support/records.js';
 import { readCsv, readPage, rounded } from '../support/report-formats.js';
 import { decimal } from '../support/report.js';
 import { machine } from '../support/savings.js';
 import { localOfComposed } from '../support/local.js';
-import { recommendation, gpuSample } from '../support/makers.js';
+import { recommendation, placedSample } from '../support/makers.js';
 
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
@@ -54,7 +54,7 @@ const hours = (name: string, from: number, count: number, over: Partial<UsageRec
     }),
   );
 
-const recommendation = (id: string, over: Partial<Recommendation> = {}): Recommendation =>
+const recommended = (id: string, over: Partial<Recommendation> = {}): Recommendation =>
   recommendation({
     id,
     team: 'red',
@@ -74,16 +74,12 @@ const recommendation = (id: string, over: Partial<Recommendation> = {}): Recomme
   });
 
 const sample = (minute: number, ratio: number | null, over: Partial<GpuSample> = {}) =>
-  gpuSample({
+  placedSample({
     resource: 'train',
     gpu: 'gpu-0',
     at: OCTOBER + 5 * DAY_MS + minute * 60_000,
     gpuUtilisationRatio: ratio,
     team: 'red',
-    workload: null,
-    ...NOWHERE,
-    workloadKind: null,
-    isPartitioned: false,
     ...over,
   });
 
@@ -211,14 +207,14 @@ describe('monthly reports', async () => {
         'red',
         ['idle-stop'],
         [
-          recommendation('rec-a'),
-          recommendation('rec-b', {
+          recommended('rec-a'),
+          recommended('rec-b', {
             estimatedMonthlySavings: null,
             estimatedMonthlySavingsLow: null,
             estimatedMonthlySavingsHigh: null,
             estimatedMonthlySavingsNanos: null,
           }),
-          recommendation('rec-c', { estimatedMonthlySavings: '10.00', estimatedMonthlySavingsNanos: '10000000000' }),
+          recommended('rec-c', { estimatedMonthlySavings: '10.00', estimatedMonthlySavingsNanos: '10000000000' }),
         ],
         OCTOBER + 20 * DAY_MS,
       ),

@@ -26,7 +26,7 @@ async function all(api: TestApi, path: string, limit: number): Promise<Record<st
   return items;
 }
 
-const recommendation = (n: number, team: string): Recommendation =>
+const recommended = (n: number, team: string): Recommendation =>
   recommendation({
     id: `r${n}`,
     team,
@@ -85,7 +85,7 @@ describe('the API', async () => {
           'default',
           n % 2 === 0 ? 'a' : 'b',
           [`p${n}`],
-          [recommendation(n, n % 2 === 0 ? 'a' : 'b')],
+          [recommended(n, n % 2 === 0 ? 'a' : 'b')],
           NOW,
         );
     });

@@ -9,9 +9,8 @@ import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { Database } from '../../src/store/database.js';
 import { SampleStore } from '../../src/store/fleet/samples.js';
 import { emptyDatabase } from '../support/database.js';
-import { NOWHERE } from '../support/records.js';
 import { readSamplesOf } from '../support/samples.js';
-import { gpuSample } from '../support/makers.js';
+import { placedSample } from '../support/makers.js';
 
 const NOW = Date.UTC(2026, 10, 22, 20, 7);
 const { url } = await emptyDatabase();
@@ -60,18 +59,7 @@ it('lose no reading while two versions run side by side', async () => {
       'default',
       'prometheus',
       [NOW - 2 * MINUTE_MS + 15_000, NOW - 30 * HOUR_MS + MINUTE_MS].map((at) =>
-        gpuSample({
-          resource: 'host-1',
-          gpu: 'GPU-0',
-          at,
-          gpuUtilisationRatio: 0.2,
-          pcieReplays: 4,
-          ...NOWHERE,
-          team: 'lab',
-          workload: null,
-          workloadKind: null,
-          isPartitioned: false,
-        }),
+        placedSample({ resource: 'host-1', gpu: 'GPU-0', at, gpuUtilisationRatio: 0.2, pcieReplays: 4 }),
       ),
     ),
   );

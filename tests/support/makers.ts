@@ -4,10 +4,12 @@ import type { Budget } from '../../src/core/budget/budget.js';
 import type { GpuSample } from '../../src/core/ports.js';
 import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
+import type { PlacedSample } from '../../src/store/fleet/samples.js';
 import type { ImportRequest } from '../../src/store/usage/intake.js';
 import type { WorkloadFacts } from '../../src/store/workload/recorded-jobs.js';
 import type { Price } from '../../src/core/price/price.js';
 import type { QuoteRequest } from '../../src/core/quote/quote.js';
+import { NOWHERE } from './records.js';
 
 /** A budget of a team's month. */
 export const monthBudget = (over: Pick<Budget, 'id' | 'planned'> & Partial<Budget>): Budget => ({
@@ -75,6 +77,19 @@ export const gpuSample = (over: Pick<GpuSample, 'resource' | 'gpu' | 'at'> & Par
   requestsPerSecond: null,
   networkLatencySeconds: null,
   labels: {},
+  ...over,
+});
+
+/** A sample of one GPU of a team, of which the fleet knows nothing. */
+export const placedSample = (
+  over: Pick<GpuSample, 'resource' | 'gpu' | 'at'> & Partial<PlacedSample>,
+): PlacedSample => ({
+  ...gpuSample(over),
+  ...NOWHERE,
+  team: 'lab',
+  workload: null,
+  workloadKind: null,
+  isPartitioned: false,
   ...over,
 });
 
