@@ -37,7 +37,7 @@ interface Props extends Drawn {
 function useDrawing(
   drawn: Drawn,
   setShown: (next: (old: TipPlace | null) => TipPlace | null) => void,
-): { readonly box: RefObject<HTMLDivElement>; readonly plot: RefObject<uPlot> } {
+): { readonly box: RefObject<HTMLDivElement | null>; readonly plot: RefObject<uPlot | null> } {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const { days, series, kind, marks } = drawn;

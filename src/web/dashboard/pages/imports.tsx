@@ -160,7 +160,7 @@ function SettingFields({
 }: {
   readonly settings: Settings;
   readonly onSet: (change: Partial<Settings>) => void;
-  readonly chosen: RefObject<HTMLInputElement>;
+  readonly chosen: RefObject<HTMLInputElement | null>;
 }): JSX.Element {
   return (
     <div class="fields">
