@@ -7,6 +7,7 @@
 import type { Section, Table } from './document.js';
 import type { Formatter, Shown } from './format.js';
 import { zipOf } from './zip.js';
+import { DAY_MS } from '../../core/time.js';
 
 const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
 const OF_DOCUMENT = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
@@ -17,7 +18,6 @@ const DIGITS = 15;
 const MOST_NAME = 31;
 /** Days from 30 December 1899, from which spreadsheets count, to 1970. */
 const EPOCH_DAYS = 25_569;
-const DAY_MS = 86_400_000;
 
 /** In this order in the styles; of a figure in a currency its code is shown with it. */
 const FORMATS = ['General', '0.0%', '#,##0', '#,##0.0', 'yyyy-mm-dd'] as const;

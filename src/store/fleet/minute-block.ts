@@ -25,7 +25,7 @@ export interface MinutePart extends ResourceKey {
 }
 
 /** Of a minute the largest of each, NaN where no GPU has any; in the order of COLUMNS. */
-export const COLUMNS = [
+const COLUMNS = [
   placeOf('gpuUtilisationRatio'),
   placeOf('memoryUsedRatio'),
   placeOf('powerWatts'),
@@ -39,7 +39,7 @@ const NAME_BYTES = 8;
 const BITMAP_BYTES = 8;
 const MOST_NAMES = 200_000;
 
-export const keyOf = ({ target, resource, connection }: SampleGroup): ResourceKey => ({
+const keyOf = ({ target, resource, connection }: SampleGroup): ResourceKey => ({
   name: target ?? resource,
   connection: target === null ? null : connection,
 });
@@ -63,7 +63,7 @@ function nameOf({ gpu, migInstance }: SampleGroup): string {
 const more = (a: number, b: number): number => (b > a || Number.isNaN(a) ? b : a);
 
 /** The minutes of one resource in one hour, as samples or parts of it come. */
-export class MinuteSums {
+class MinuteSums {
   private readonly devices: (Set<string> | null)[] = Array.from({ length: MINUTES_PER_HOUR }, () => null);
   private readonly columns = COLUMNS.map(() => new Float64Array(MINUTES_PER_HOUR).fill(Number.NaN));
   /** Of utilisation and of memory, by minute: a GPU was blank. */

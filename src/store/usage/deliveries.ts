@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { conflict, missing } from '../../core/errors.js';
 import type { Database, Queryable, Transaction } from '../database.js';
+import { waitForLock } from '../locks.js';
 
 /** Content is kept in pieces of this size. */
 export const CHUNK_BYTES = 4 << 20;
@@ -104,9 +105,7 @@ export class DeliveryStore {
       ]);
       if (open === undefined) throw missing(`no delivery ${name} is open`);
       // Sent again while the first is still taken in (its connection broke), it waits, and finds the same file there.
-      await tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
-        ['bursar.delivery', organisation, name, file].join('\u0001'),
-      ]);
+      await waitForLock(tx, 'bursar.delivery', organisation, name, file);
       const [there] = await tx.query<{ digest: Buffer }>(
         `select digest from open_delivery_file where organisation = $1 and delivery = $2 and file = $3`,
         [organisation, name, file],

@@ -10,6 +10,7 @@ import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Amount, Empty, Instant, Page, Show } from '../ui.js';
+import { DAY_MS } from '../../../core/time.js';
 
 interface Anomaly {
   readonly id: string;
@@ -17,7 +18,6 @@ interface Anomaly {
   readonly anomaly: AnomalyNews | PriceNews;
 }
 
-const DAY_MS = 86_400_000;
 const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
 
 /** Where to look: the day's costs of the team, by SKU; of a price, the lists. */

@@ -8,6 +8,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Instant, Page, Problems, Show } from '../ui.js';
+import { DAY_MS } from '../../../core/time.js';
 
 interface AuditEntry {
   readonly id: string;
@@ -28,7 +29,6 @@ interface AuditCheck {
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
 type Wanted = Readonly<Record<(typeof WORDS)[number], string>>;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const DAY_MS = 86_400_000;
 const MOST = 500;
 
 function wantedOf(): Wanted {
