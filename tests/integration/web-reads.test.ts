@@ -399,7 +399,7 @@ describe('the API', async () => {
       await stores.db.transaction(async (tx) => {
         const reading = { at: NOW, complete: true, problems: [], targets: [target] };
         await stores.fleet.save(tx, 'default', `cloud-${team}`, reading, () => team);
-        const made = { ...recommendation(team === 'zebra' ? 71 : 72, team), title: `Stop the herd of ${team}` };
+        const made = { ...recommended(team === 'zebra' ? 71 : 72, team), title: `Stop the herd of ${team}` };
         await stores.recommendations.replaceOpen(tx, 'default', team, ['herd'], [made], NOW);
         await stores.actions.propose(tx, 'default', stopOf(team, `instance/${team}-1`), NOW);
       });

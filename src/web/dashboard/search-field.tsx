@@ -62,7 +62,7 @@ function useFound(words: string): { readonly items: readonly Found[] | null; rea
 }
 
 /** `/` goes to the field, unless something is being written. */
-function useSlash(field: RefObject<HTMLInputElement>): void {
+function useSlash(field: RefObject<HTMLInputElement | null>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isWriting(document.activeElement))

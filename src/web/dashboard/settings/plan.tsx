@@ -26,7 +26,7 @@ const shown = (value: unknown): string =>
   value === undefined || value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
 
 /** Every value that differs, by its path; lists are one value. */
-export function differences(before: unknown, after: unknown, path: readonly string[] = []): Difference[] {
+function differences(before: unknown, after: unknown, path: readonly string[] = []): Difference[] {
   if (isValues(before) || isValues(after)) {
     const [old, now] = [isValues(before) ? before : {}, isValues(after) ? after : {}];
     return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name) =>

@@ -20,7 +20,7 @@ export interface Section {
   readonly plan?: (body: Values, id: string) => Values;
 }
 
-export const SECTIONS = {
+const SECTIONS = {
   teams: {
     schema: 'TeamSettings',
     read: '/v1/teams',
