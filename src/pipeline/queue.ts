@@ -6,7 +6,7 @@
  * what is due stands in the work table.
  */
 import { hash } from 'node:crypto';
-import { createPostgresBackend, Queue, Worker, type Job } from 'bullmq';
+import { createPostgresBackend, Queue, Worker, type Job, type JobType } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { DuePartition } from '../store/work.js';
 import type { Runner } from './runner.js';
@@ -55,10 +55,34 @@ export const stallOptions = (seconds: number) => ({
   runRetryDelay: 1000,
 });
 
+/**
+ * What prices days, and what reads weeks, comes after all else that is due, so that a day which is priced is in the
+ * budgets before the days of all other teams are priced. It does not wait for ever: what comes before it is enqueued by
+ * it, or at intervals. What its own stage has put back waits for such work, and comes after it. To BullMQ a job without
+ * a priority comes first, then one of a lower number.
+ */
+const AFTER_ALL_ELSE: ReadonlySet<string> = new Set([
+  'sample.pack',
+  'sample.purge',
+  'usage.allocate',
+  'usage.merge',
+  'cost.price',
+  'recommendation.make',
+  'saving.verify',
+  'bill.reconcile',
+  'anomaly.find',
+  'report.send',
+  'backtest.run',
+]);
+
 /** The little that the line needs of a queue, whichever backend is behind it. */
 interface Handles {
   add(
-    jobs: { name: string; data: JobData; opts: { jobId: string; removeOnComplete: true; removeOnFail: true } }[],
+    jobs: {
+      name: string;
+      data: JobData;
+      opts: { jobId: string; removeOnComplete: true; removeOnFail: true; priority?: number };
+    }[],
   ): Promise<unknown>;
   waiting(): Promise<number>;
   close(): Promise<void>;
@@ -83,13 +107,14 @@ export class LineQueue {
   async handOut(partitions: readonly Partition[]): Promise<void> {
     if (partitions.length === 0) return;
     await this.handles.add(
-      partitions.map(({ organisation, stage, partition }) => ({
+      partitions.map(({ organisation, stage, partition, putBack }) => ({
         name: stage,
         data: { organisation, stage, lane: partition },
         opts: {
           jobId: jobId({ organisation, stage, partition }),
           removeOnComplete: true as const,
           removeOnFail: true as const,
+          ...(putBack === true || AFTER_ALL_ELSE.has(stage) ? { priority: 1 } : {}),
         },
       })),
     );
@@ -159,13 +184,13 @@ interface Closable {
 }
 
 function handlesOf(
-  queue: Closable & { addBulk: Handles['add']; getWaitingCount(): Promise<number> },
+  queue: Closable & { addBulk: Handles['add']; getJobCountByTypes(...types: JobType[]): Promise<number> },
   worker: Closable | null,
   after: () => Promise<void>,
 ): Handles {
   return {
     add: (jobs) => queue.addBulk(jobs),
-    waiting: () => queue.getWaitingCount(),
+    waiting: () => queue.getJobCountByTypes('waiting', 'prioritized'),
     async close() {
       await worker?.close();
       await queue.close();

@@ -25,6 +25,8 @@ const PAUSE_MS = 20;
  */
 const PARTITION_PAUSE_MS = 1000;
 const RECOMMENDING_PAUSE_MS = 60_000;
+/** What is told goes to few places, each a partition, and costs little: of it only what comes at once goes together. */
+const ALERTING_PAUSE_MS = 100;
 
 /** What is due by a schedule of its own. */
 export interface Schedule {
@@ -194,7 +196,11 @@ const errorOf = (error: unknown): Error => (error instanceof Error ? error : new
 
 /** What is urgent (a card that is lost) waits no longer than any partition, whatever its stage. */
 const pauseOf = ({ stage, urgent }: DuePartition): number =>
-  stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : PARTITION_PAUSE_MS;
+  stage === 'recommendation.make' && urgent !== true
+    ? RECOMMENDING_PAUSE_MS
+    : stage.startsWith('alert.')
+      ? ALERTING_PAUSE_MS
+      : PARTITION_PAUSE_MS;
 
 const nameOf = ({ organisation, stage, partition }: DuePartition): string =>
   `${organisation}\u0001${stage}\u0001${partition}`;

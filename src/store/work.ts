@@ -44,6 +44,8 @@ export interface DuePartition {
   readonly due: number;
   /** Something in it does not wait for the partition's pause. */
   readonly urgent?: boolean;
+  /** All of it was put back by its own stage, since other work has to be done first. */
+  readonly putBack?: boolean;
 }
 
 export interface ClaimedWork {
@@ -268,7 +270,7 @@ export class WorkTable {
   /** Partitions with due work, so that each gets one job. */
   async duePartitions(at: number): Promise<DuePartition[]> {
     return this.db.query<DuePartition>(
-      `select organisation, stage, lane as partition, count(*)::int as due, bool_or(urgent) as urgent from work
+      `select organisation, stage, lane as partition, count(*)::int as due, bool_or(urgent) as urgent, bool_and(paused_at is not null) as "putBack" from work
        where done < wanted and parked_at is null and not_before <= $1 and ${free('$1')} group by 1, 2, 3 order by 1, 2, 3`,
       [new Date(at)],
     );

@@ -1,5 +1,5 @@
 /**
- * Runs benchmarks by hand: `npm run --silent bench -- ingest|query|decide|quote|samples|storage|explore|all [--json]
+ * Runs benchmarks by hand: `npm run --silent bench -- ingest|query|decide|quote|samples|storage|explore|correction|alerts|all [--json]
  * [--rows N] [--keep DIR | --data DIR]`. `query` and `explore` leave what they have loaded in an empty folder (`--keep`)
  * and ask it again without loading (`--data`).
  *
@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-const KNOWN = ['ingest', 'query', 'decide', 'quote', 'samples', 'storage', 'explore'];
+const KNOWN = ['ingest', 'query', 'decide', 'quote', 'samples', 'storage', 'explore', 'correction', 'alerts'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

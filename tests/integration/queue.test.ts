@@ -2,8 +2,10 @@
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { afterAll, expect, it } from 'vitest';
 import { LineQueue } from '../../src/pipeline/queue.js';
+import type { Runner } from '../../src/pipeline/runner.js';
 import { Tick } from '../../src/pipeline/tick.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import type { DuePartition } from '../../src/store/work.js';
 import { describeQueues } from '../support/queues.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 
@@ -57,6 +59,44 @@ describeQueues('the queue', async (backend) => {
       await tick.onApplicationShutdown();
     }
     expect(errors).toEqual([]);
+  });
+
+  it('shows what is priced before the days of other teams are priced', async () => {
+    const handing = await open(0);
+    const partitions: Omit<DuePartition, 'due'>[] = [
+      ['cost.price', 'a'],
+      ['recommendation.make', 'a'],
+      ['cost.price', 'b'],
+      ['cost.rollup', 'a'],
+      ['budget.weigh', 'a'],
+    ].map(([stage = '', partition = '']) => ({ organisation: 'order', stage, partition }));
+    partitions.push({ organisation: 'order', stage: 'budget.weigh', partition: 'put back', putBack: true });
+    partitions.push({ organisation: 'order', stage: 'budget.weigh', partition: 'b' });
+    for (const worker of workers.splice(0)) await worker.close();
+    await handing.handOut(partitions);
+    expect(await handing.waiting()).toBe(7);
+    const done: string[] = [];
+    const noting = {
+      runPartition: async ({ stage, partition }: { stage: string; partition: string }) => {
+        done.push(`${stage} ${partition}`);
+        return 0;
+      },
+    } as unknown as Runner;
+    const settings = { databaseUrl: bursar.url, redisUrl, concurrency: 1, stallSeconds: 10 };
+    const working = await LineQueue.open(settings, noting, (error) => errors.push(error));
+    await until('all are done', async () => done.length === partitions.length);
+    await working.close();
+    await handing.close();
+    workers.push(await open(2));
+    expect(done).toEqual([
+      'cost.rollup a',
+      'budget.weigh a',
+      'budget.weigh b',
+      'cost.price a',
+      'recommendation.make a',
+      'cost.price b',
+      'budget.weigh put back',
+    ]);
   });
 
   it('loses nothing when the queue is lost: what is due stands in the work table', async () => {

@@ -119,7 +119,7 @@ describe('the work table', async () => {
       await enqueue(tx, OWNER, [{ ...item, notBefore: AT + 1000 }]);
     });
     expect(await counts()).toEqual([{ stage: 'left', key: 'beta/1', wanted: 1, done: 0 }]);
-    expect(await work.duePartitions(AT)).toMatchObject([{ partition: 'beta', due: 1 }]);
+    expect(await work.duePartitions(AT)).toMatchObject([{ partition: 'beta', due: 1, putBack: false }]);
   });
 
   it('finishes and enqueues the same key in one: it waits for its time', async () => {
@@ -131,7 +131,21 @@ describe('the work table', async () => {
     });
     expect(await counts()).toEqual([{ stage: 'left', key: 'beta/1', wanted: 2, done: 1 }]);
     expect(await work.duePartitions(AT + 59_999)).toEqual([]);
-    expect(await work.duePartitions(AT + 60_000)).toMatchObject([{ due: 1 }]);
+    expect(await work.duePartitions(AT + 60_000)).toMatchObject([{ due: 1, putBack: false }]);
+  });
+
+  it('tells a partition of which all was put back from one that something new waits in', async () => {
+    await db.query('delete from work');
+    const partition = partitionOf('left', 'delta');
+    const item = { stage: 'left', partition: 'delta', key: 'delta/1' };
+    await enqueue(db, OWNER, [item]);
+    await db.transaction(async (tx) => {
+      work.finish(tx, partition, await work.claim(tx, partition, AT, 10));
+      await enqueue(tx, OWNER, [{ ...item, pausedAt: AT }]);
+    });
+    expect(await work.duePartitions(AT)).toMatchObject([{ partition: 'delta', due: 1, putBack: true }]);
+    await enqueue(db, OWNER, [{ ...item, key: 'delta/2' }]);
+    expect(await work.duePartitions(AT)).toMatchObject([{ partition: 'delta', due: 2, putBack: false }]);
   });
 
   it('of two whose lease ran out lets the faster one finish, the other one after it', async () => {
