@@ -18,6 +18,7 @@ import {
 import type { FxTable } from '../core/price/fx.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS, type Interval } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
+import { MAKE_ITEM } from '../store/alert/alerts.js';
 import { isBeingPriced, MOST_HELD_MS } from '../store/budget/being-priced.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
 import { unnamedUsage } from '../store/budget/unnamed.js';
@@ -72,8 +73,11 @@ export function evaluateBudgetStage(
           workItems.push({ ...item, pauseMs: PUT_BACK_MS });
           continue;
         }
-        const again = await evaluatePeriod(stores, tx, organisation, { budget, teams, instant, period, asOf, now, fx });
+        const about = { budget, teams, instant, period, asOf, now, fx };
+        const { again, isCrossed } = await evaluatePeriod(stores, tx, organisation, about);
         if (again !== null) workItems.push({ ...item, notBefore: again });
+        // The alerts' own look for news comes every few seconds. Not within this instant: what it brings is one look.
+        if (isCrossed) workItems.push({ ...MAKE_ITEM, notBefore: now + 1 });
         workItems.push({ stage: 'recommendation.make', partition: budget.team, key: budget.team });
       }
       return workItems;
@@ -92,13 +96,16 @@ interface Asked {
   readonly fx: FxTable;
 }
 
-/** Keeps the state of a period and the thresholds it crosses; returns when a reservation of it expires next. */
+/**
+ * Keeps the state of a period and the thresholds it crosses; returns whether it crosses one that it had not, and when a
+ * reservation of it expires next.
+ */
 async function evaluatePeriod(
   { budgets, reservations }: Stores,
   tx: Transaction,
   organisation: string,
   { budget, teams, instant, period, asOf, now, fx }: Asked,
-): Promise<number | null> {
+): Promise<{ readonly again: number | null; readonly isCrossed: boolean }> {
   // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
   const reserved = await reservations.settle(
     tx,
@@ -133,8 +140,8 @@ async function evaluatePeriod(
   const sameAs = (one: NotifiedCrossing) => (other: NotifiedCrossing) =>
     one.kind === other.kind && one.ratio === other.ratio;
   const standing = notified.map((one) => changed.find(sameAs(one)) ?? one);
-  await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
-  return reserved.nextExpiry;
+  const fresh = await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
+  return { again: reserved.nextExpiry, isCrossed: fresh.length > 0 };
 }
 
 /** Enqueues every budget over the given teams, for the periods that the days (UTC) may lie in. */

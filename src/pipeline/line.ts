@@ -32,7 +32,7 @@
  *   cost.credit          credit.ts            takes what is due from the credits that were granted
  *                                             enqueues budget.weigh
  *   budget.weigh         evaluate-budget.ts   state, forecast and crossings of a budget's period
- *                                             enqueues recommendation.make, itself
+ *                                             enqueues recommendation.make, alert.make, itself
  *   recommendation.make  recommend.ts         shows the team to its policies
  *                                             enqueues action.execute
  *   answer.take          answer.ts            does and answers what a person in Slack pressed

@@ -129,6 +129,9 @@ describe('a threshold', async () => {
       '2026-10 actual:0.5 at 2026-10-20',
       '2026-10 forecast:1 at 2026-10-20',
     ]);
+    // Who tells of it looks at the next instant, not when it would look next anyway.
+    const due = await bursar.stores.work.duePartitions(bursar.clock.at + 1);
+    expect(due.map(({ stage }) => stage)).toContain('alert.make');
 
     bursar.clock.at += DAY;
     await use(bursar, ...[0, 1, 2, 3, 4].map((n) => hour(`late${n}`, Date.UTC(2026, 9, 2) + n * HOUR)));
@@ -241,7 +244,7 @@ describe('four runners at the same time', async () => {
       );
       await Promise.all(runners.map((runner) => runner.drain()));
     }
-    expect(await bursar.stores.work.waiting()).toBe(0);
+    expect(await bursar.stores.work.waiting(bursar.clock.at)).toBe(0);
     expect(await bursar.stores.work.parked('default')).toEqual([]);
     // 4 x 7 hours in August and in September, 4 x 6 in October: 280, 280 and 240 USD. Planned are 400, 800 and 1200.
     for (const name of teams) {
