@@ -5,8 +5,14 @@
  */
 import { assert } from '../../core/errors.js';
 
+/** Of a diagonal entry: what is less is lost in the rounding of what was taken away from it. */
+const RESOLVED = 1e-12;
+const ROUNDING = 1e-9;
+
 /**
  * Lower triangle L of `matrix` = L x L^T. The matrix must be positive definite; one that is not is a bug of the caller.
+ * One that is so nearly singular that its own digits do not tell (measurements that are fourteen orders of magnitude
+ * apart) is taken for the nearest one that they do.
  */
 export function cholesky(matrix: Float64Array, size: number): Float64Array {
   const lower = new Float64Array(size * size);
@@ -16,8 +22,9 @@ export function cholesky(matrix: Float64Array, size: number): Float64Array {
       for (let k = 0; k < j; k++) sum -= lower[i * size + k]! * lower[j * size + k]!;
       if (i !== j) lower[i * size + j] = sum / lower[j * size + j]!;
       else {
-        assert(sum > 0, 'a matrix to factorise is positive definite');
-        lower[i * size + i] = Math.sqrt(sum);
+        const diagonal = matrix[i * size + i]!;
+        assert(diagonal > 0 && sum > -ROUNDING * diagonal, 'a matrix to factorise is positive definite');
+        lower[i * size + i] = Math.sqrt(Math.max(sum, RESOLVED * diagonal));
       }
     }
   }

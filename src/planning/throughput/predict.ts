@@ -48,6 +48,12 @@ export interface ThroughputPrediction extends ThroughputEstimate {
   readonly cost?: Range<Money>;
 }
 
+/** Thirty orders of magnitude to each side: whatever lies beyond is as good as unknown. */
+const MOST_LOG = 30 * Math.LN10;
+
+/** Of a logarithm; an interval of next to no knowledge stays finite. */
+const rateOf = (log: number): number => Math.exp(Math.max(-MOST_LOG, Math.min(MOST_LOG, log)));
+
 /**
  * Predicts one configuration from measured rows of the same model and background rows of others.
  * @param measured rows of the query's model; none is allowed.
@@ -154,9 +160,9 @@ function estimateOf(learned: Learned, points: readonly Point[], fitted: Fit, que
   // E|guess / y - 1| of a log-normal y is least at exp(mean - variance), below the median; a wide belief stops at its
   // interval.
   return {
-    samplesPerSecond: Math.exp(middle - Math.min(variance, reach)),
-    low: Math.exp(middle - reach),
-    high: Math.exp(middle + reach),
+    samplesPerSecond: rateOf(middle - Math.min(variance, reach)),
+    low: rateOf(middle - reach),
+    high: rateOf(middle + reach),
   };
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseMeasurements } from '../../../src/lab/throughput/run.js';
 import { Failure } from '../../../src/core/errors.js';
@@ -39,6 +40,38 @@ const row = (batch: number, samplesPerSecond: number, more: Partial<Measurement>
 const physical = (batch: number, size: number, slowdown = 1): number =>
   batch / Math.max(0.02, 0.0004 * batch * (size / 224) ** 2 * slowdown);
 
+describe('measurements that lie far from each other', () => {
+  it('are answered all the same, with a wide interval', () => {
+    const between = (min: number, max: number) => fc.integer({ min, max }).map((power) => 10 ** power);
+    const [batches, rates] = [between(-3, 9), between(-9, 12)];
+    const rows = fc.array(
+      fc.record({
+        batch: batches,
+        rate: rates,
+        params: between(0, 15),
+        size: between(0, 8),
+        gpu: fc.constantFrom('A', 'B'),
+        model: fc.constantFrom('m', 'n'),
+      }),
+      { minLength: 1, maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(rows, batches, (all, batch) => {
+        const known = all.map(({ rate, batch: of, ...more }) => row(of, rate, more));
+        const [own, others] = [known.filter(({ model }) => model === 'm'), known.filter(({ model }) => model !== 'm')];
+        const { samplesPerSecond: expected, low, high } = predictThroughput(own, others, row(batch, 1));
+        expect([expected, low, high].map((one) => (one > 0 && Number.isFinite(one)) || one)).toEqual([
+          true,
+          true,
+          true,
+        ]);
+        expect(low).toBeLessThanOrEqual(high);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
 describe('linear algebra', () => {
   const matrix = Float64Array.of(4, 0, 2, 3);
   it('factors, solves and inverts a matrix of two', () => {
@@ -55,6 +88,13 @@ describe('linear algebra', () => {
 
   it('refuses a matrix that is not positive definite', () => {
     expect(() => cholesky(Float64Array.of(1, 0, 2, 1), 2)).toThrow(/positive definite/);
+    for (const none of [0, -1, Number.NaN]) expect(() => cholesky(Float64Array.of(none), 1)).toThrow();
+  });
+
+  it('takes one of which rounding leaves nothing', () => {
+    const lower = cholesky(Float64Array.of(1, 0, 1, 1 - 1e-16), 2);
+    expect([...lower].every(Number.isFinite)).toBe(true);
+    expect([...solveFactored(lower, Float64Array.of(1, 1))].every(Number.isFinite)).toBe(true);
   });
 });
 
