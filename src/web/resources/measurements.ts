@@ -23,16 +23,30 @@ const configuration = {
   model: name.describe('What is run, such as resnet50: as the label bursar.io/model of its workloads says'),
   gpuModel: name.describe('NVIDIA A100-SXM4-80GB and A100-80GB are one'),
   gpuCount: z.int().min(1).max(1_000_000).describe('GPUs in all'),
-  batch: z.number().min(1e-3).max(1e9).describe('Samples per step, of all GPUs or of each, the same way in all measurements of a model'),
+  batch: z
+    .number()
+    .min(1e-3)
+    .max(1e9)
+    .describe('Samples per step, of all GPUs or of each, the same way in all measurements of a model'),
   family: name.nullable().default(null).describe('cnn, transformer, rnn or another word'),
   params: z.number().min(1).max(1e15).nullable().default(null).describe('Trainable parameters'),
-  size: z.number().min(1).max(1e8).nullable().default(null).describe('Image edge in pixels, or sequence length in tokens'),
+  size: z
+    .number()
+    .min(1)
+    .max(1e8)
+    .nullable()
+    .default(null)
+    .describe('Image edge in pixels, or sequence length in tokens'),
   optimizer: name.nullable().default(null),
   precision: name.nullable().default(null).describe('fp32, tf32, bf16, ...'),
   nodes: z.int().min(1).max(100_000).nullable().default(null),
 };
 const measured = {
-  samplesPerSecond: z.number().min(1e-9).max(1e12).describe('Of all GPUs together; of a service requests, in the unit of its load'),
+  samplesPerSecond: z
+    .number()
+    .min(1e-9)
+    .max(1e12)
+    .describe('Of all GPUs together; of a service requests, in the unit of its load'),
   peakMemoryGib: above
     .nullable()
     .default(null)
