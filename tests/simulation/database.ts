@@ -54,10 +54,15 @@ export async function simulationDatabase(): Promise<Database> {
     await db.query(
       `create trigger only_added before update or delete on ${table} for each statement execute function only_added()`,
     );
-  // What was told stays as it was told; under which plan it holds, and when it ceased to, is noted beside it.
+  // What was told stays as it was told; under which plan it holds, and when it ceased to, is noted beside it. What held
+  // no more before anybody was told goes: that none is missing which holds, the laws ask (laws.ts).
   await db.query(
-    `create trigger only_added before update of organisation, budget, period_start, kind, ratio, round or delete
+    `create trigger only_added before update of organisation, budget, period_start, kind, ratio, round
      on crossing for each statement execute function only_added()`,
+  );
+  await db.query(
+    `create trigger only_untold before delete on crossing for each row when (old.rearmed_at is not null)
+     execute function only_added()`,
   );
   return db;
 }
