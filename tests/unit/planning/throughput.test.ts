@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseMeasurements } from '../../../src/lab/throughput/run.js';
 import { Failure } from '../../../src/core/errors.js';
