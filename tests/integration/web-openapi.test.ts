@@ -144,7 +144,8 @@ describe('answers', async () => {
           .replace('/policies/{name}', '/policies/idle-stop')
           .replace('/alerts/{id}', `/alerts/${raised?.alert.id}`)
           .replace('{id}', '1')
-          .replace(/\/explain$/, '/explain?target=a'),
+          .replace(/\/explain$/, '/explain?target=a')
+          .replace(/\/search$/, '/search?words=a'),
       );
       expect(reply.status, path).toBe(200);
       const checked = answer.safeParse(reply.body);
