@@ -44,7 +44,7 @@ it('the cheapest hours of a job', () => {
       ).toBeGreaterThanOrEqual(workHours);
       expect(starts).toBeLessThanOrEqual(mostStarts);
     }),
-    { numRuns: 300, seed: 3 },
+    { numRuns: 300 },
   );
 });
 
@@ -71,6 +71,6 @@ it('the cheapest mix of at most two kinds', () => {
       );
       expect(mix?.hourNanos ?? Infinity).toBe(best);
     }),
-    { numRuns: 300, seed: 4 },
+    { numRuns: 300 },
   );
 });
