@@ -25,7 +25,11 @@ const TYPES = {
  */
 export async function buildDashboard(folder) {
   const { outputFiles, metafile } = await build({
-    entryPoints: { main: path.join(SOURCE, 'main.tsx'), icon: path.join(SOURCE, 'icon.svg') },
+    entryPoints: {
+      main: path.join(SOURCE, 'main.tsx'),
+      docs: path.join(SOURCE, 'docs.ts'),
+      icon: path.join(SOURCE, 'icon.svg'),
+    },
     outdir: folder,
     absWorkingDir: ROOT,
     tsconfig: path.join(SOURCE, 'tsconfig.json'),
