@@ -52,7 +52,12 @@ export default defineConfig({
       // Its files share modules and nothing that changes: what each would load anew is loaded once for each worker.
       {
         extends: true,
-        test: { name: 'pure', include: folders('unit', 'property', 'backtest', 'structure'), isolate: false },
+        test: {
+          name: 'pure',
+          include: folders('unit', 'property', 'backtest', 'structure'),
+          setupFiles: ['tests/support/property-seed.ts'],
+          isolate: false,
+        },
       },
       // The same with servers; each file has a database of its own.
       {
@@ -62,6 +67,7 @@ export default defineConfig({
           include: folders('integration', 'contract', 'migrations'),
           exclude: ALONE,
           globalSetup: ['tests/support/global-setup.ts'],
+          setupFiles: ['tests/support/property-seed.ts'],
           isolate: false,
         },
       },

@@ -14,6 +14,9 @@ export class DefinerPaths1764000000083 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const name of FUNCTIONS) await runner.query(`alter function ${name} set search_path from current`);
+    // As `from current` does, which a Citus cluster refuses for functions that are on all of its nodes.
+    const [row] = (await runner.query(`select current_setting('search_path') as path`)) as { path: string }[];
+    for (const name of FUNCTIONS)
+      await runner.query(`alter function ${name} set search_path = ${row?.path ?? 'public'}`);
   }
 }

@@ -286,6 +286,7 @@ export async function openQueue(
   failed: (error: Error) => void,
 ): Promise<LineQueue> {
   const concurrency = role === 'api' ? 0 : config.concurrency;
+  await bursar.stores.db.checkSessions();
   // It listens on one of its own.
   await bursar.stores.db.checkRoom(1 + (config.redisUrl === null ? QUEUE_CONNECTIONS : 0));
   return LineQueue.open(

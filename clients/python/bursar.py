@@ -321,6 +321,14 @@ class Bursar:
         """List recommendations"""
         return self.call("GET", f"/v1/recommendations", query={"limit": limit, "cursor": cursor, "team": team, "status": status})
 
+    def recommendations_get(self, id):
+        """Get a recommendation"""
+        return self.call("GET", f"/v1/recommendations/{_quote(id)}", query={})
+
+    def recommendations_evidence(self, id):
+        """Get what a recommendation rests on, as a series"""
+        return self.call("GET", f"/v1/recommendations/{_quote(id)}/evidence", query={})
+
     def reconciliation_list(self, *, limit=None, cursor=None, month=None, team=None, source=None, provider=None, sku=None, reason=None, from_=None, to=None):
         """List how bills differ from what was accrued, by team, SKU and day"""
         return self.call("GET", f"/v1/reconciliation", query={"limit": limit, "cursor": cursor, "month": month, "team": team, "source": source, "provider": provider, "sku": sku, "reason": reason, "from": from_, "to": to})

@@ -1,4 +1,6 @@
-/** An archive in a folder of this machine, or one that is mounted. A file is there whole or not at all. */
+/**
+ * An archive in a local or mounted folder. A file appears as a whole or not at all.
+ */
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArchivePlace } from '../core/archive.js';

@@ -1,8 +1,7 @@
 /**
- * Raw records as Parquet: one row a record, in the order of their blocks, with names that whoever asks by SQL reads.
- *
- * What a bill states stays the decimal text that it was, instants are UTC's in milliseconds, quantities are doubles that
- * hold every whole number up to 2^53. Nothing is left out: what is read back makes the same records.
+ * Raw records as Parquet: one row per record, in the order of their blocks, with column names for SQL users. Amounts of
+ * a bill stay decimal texts, times are UTC in milliseconds, and quantities are doubles that hold every whole number up
+ * to 2^53. Nothing is left out: reading back yields the same records.
  */
 import { parquetReadObjects } from 'hyparquet';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';

@@ -1,4 +1,6 @@
-/** Which archive the settings name. */
+/**
+ * The archive that the settings name.
+ */
 import type { ArchivePlace } from '../core/archive.js';
 import { invalid, type Problem } from '../core/errors.js';
 import type { Clock } from '../core/time.js';

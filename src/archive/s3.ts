@@ -1,7 +1,7 @@
 /**
- * An archive in a bucket of an object store that speaks S3's protocol (AWS, Alibaba OSS, Tencent COS, MinIO, Ceph).
- * Requests are signed as "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)" of Amazon
- * S3's API reference says, with the digest of the body; the bucket stands in the path.
+ * An archive in a bucket of an S3-compatible object store (AWS, Alibaba OSS, Tencent COS, MinIO, Ceph). Requests are
+ * signed as described in "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)" of Amazon
+ * S3's API reference, with the digest of the body; the bucket is part of the path.
  */
 import { createHash, createHmac } from 'node:crypto';
 import type { ArchivePlace } from '../core/archive.js';
@@ -69,11 +69,12 @@ export function signed(
 export function s3Place(settings: S3Settings, clock: Clock): ArchivePlace {
   const { endpoint, bucket, prefix } = settings;
   const name = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
-  const ask = async (method: 'GET' | 'PUT', key: string, body: Uint8Array): Promise<Response> => {
+  const ask = async (method: 'GET' | 'PUT', key: string, body: Uint8Array): Promise<Uint8Array> => {
     const whole = prefix === '' ? key : `${prefix}/${key}`;
     const url = new URL(`${endpoint}/${encoded(`${bucket}/${whole}`)}`);
     const { host: _host, ...headers } = signed(method, url, {}, body, settings, clock.now());
     let response: Response;
+    let answered: Uint8Array;
     try {
       response = await fetch(url, {
         method,
@@ -82,24 +83,23 @@ export function s3Place(settings: S3Settings, clock: Clock): ArchivePlace {
         redirect: 'error',
         ...(method === 'PUT' ? { body: Buffer.from(body) } : {}),
       });
+      answered = new Uint8Array(await response.arrayBuffer());
     } catch (cause) {
       throw unavailable(
-        `${name} does not answer: ${cause instanceof Error ? cause.message : 'no reason given'}`,
+        `${name} gives no whole answer: ${cause instanceof Error ? cause.message : 'no reason given'}`,
         cause,
       );
     }
-    if (response.ok) return response;
-    const words = (await response.text()).slice(0, MOST_WORDS);
+    if (response.ok) return answered;
+    const words = Buffer.from(answered).toString('utf8').slice(0, MOST_WORDS);
     if (response.status === 404 && method === 'GET') throw missing(`${name}/${key} is not there: ${words}`);
     throw unavailable(`${name} refuses to ${method === 'PUT' ? 'take' : 'give'} ${key}: ${response.status} ${words}`);
   };
   return {
     name,
     async write(key, bytes) {
-      await (await ask('PUT', key, bytes)).arrayBuffer();
+      await ask('PUT', key, bytes);
     },
-    async read(key) {
-      return new Uint8Array(await (await ask('GET', key, new Uint8Array())).arrayBuffer());
-    },
+    read: (key) => ask('GET', key, new Uint8Array()),
   };
 }

@@ -1,8 +1,8 @@
 /**
  * A folder of YAML files as one configuration, and a configuration as such a folder.
  *
- * A file holds sections (teams, budgets, policies, limits by their names; rules, peak and routes as lists). Named things
- * may be spread over files; a list stands in one. Whatever is wrong is said with the file and the line where it stands.
+ * A file contains sections (teams, budgets, policies, limits by their names; rules, peak and routes as lists). Named
+ * objects may be spread over files; a list is in one file. Every problem is reported with its file and line.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,11 +18,11 @@ interface Source {
 
 export interface Folder {
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Where a path of the configuration stands: `budgets.yaml:12`; null where no file has it. */
+  /** Where a path of the configuration stands: `budgets.yaml:12`; null if no file has it. */
   placeOf(path: string): string | null;
 }
 
-/** @throws Failure missing where there is no file, invalid naming every problem of every file */
+/** @throws Failure missing if there is no file, invalid naming every problem of every file */
 export async function readFolder(folder: string): Promise<Folder> {
   const sources = await Promise.all((await filesOf(folder)).map((file) => sourceOf(folder, file)));
   const problems = sources.flatMap(({ file, document, lines }) =>

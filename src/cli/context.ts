@@ -1,7 +1,7 @@
 /**
- * What the command line is handed by main.ts: the outside world, and the way to the database.
+ * What main.ts passes to the command line: the outside world, and the way to the database.
  *
- * Nothing here reads a setting or opens a connection; a verb asks for what it needs, when it needs it.
+ * Nothing here reads a setting or opens a connection; a verb requests what it needs, when it needs it.
  */
 import type { Clock } from '../core/time.js';
 import type { Problem } from '../core/errors.js';
@@ -15,7 +15,7 @@ import type { Transport } from './client/transport.js';
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
-  /** Of a terminal: how many characters a line has. */
+  /** For a terminal: the number of characters per line. */
   readonly columns?: number;
 }
 
@@ -25,7 +25,7 @@ export const ROLES_OF_SERVE: readonly Role[] = ['all', 'api', 'worker'];
 /** Told after each portion of the line's work: the stage, the keys done, and how many waited. */
 export type DrainProgress = (stage: string, done: number, waiting: number) => void;
 
-/** What a verb needs of this machine's database apart from that it can be reached. */
+/** What a verb needs from this machine's database, in addition to a connection. */
 export interface Need {
   /** Whether the schema is brought up to date first; false: the verb says itself what has not run. */
   readonly migrate: boolean;
@@ -53,9 +53,8 @@ export interface LocalBursar extends LocalLine {
   /** As the composition root has loaded them. */
   readonly policies: readonly Policy[];
   /**
-   * The API in this process, asked as the machine's administrator.
-   * @param user of the operating system, for the audit
-   * @param progress told how many rows of a file have been read
+   * The API in this process, asked as the machine's administrator. @param user of the operating system, for the audit
+   * @param progress called with the number of rows read from a file
    */
   api(user: string, progress: (rows: number) => void): Promise<Pick<Transport, 'ask'>>;
   /** Runs the migrations that have not run; returns their names. */
@@ -66,22 +65,22 @@ export interface LocalBursar extends LocalLine {
    * @returns the actions that are not carried out
    */
   restored(user: string): Promise<readonly string[]>;
-  /** Where raw records of old months go. @throws Failure invalid where no setting names it */
+  /** Where raw records of old months go. @throws Failure invalid if no setting names it */
   archive(): Archive;
   close(): Promise<void>;
 }
 
-/** What doctor looks at beside the database, one thing at a time: a wrong one hides no other. */
+/** Doctor's checks other than the database, one at a time: a failing one hides no other. */
 export interface Examination {
   /** Names of the settings that are no part's own. */
   readonly settings: readonly string[];
-  /** Problems of their values; empty where they are right. */
+  /** Problems of their values; empty if they are right. */
   problems(): readonly Problem[];
-  /** Each part with the connection that its settings make; whoever asks closes them. */
+  /** Each part with the connection from its settings; the caller closes them. */
   parts(): Promise<readonly InstalledPart[]>;
-  /** @throws Failure unavailable where it does not answer */
+  /** @throws Failure unavailable if it does not answer */
   redis(url: string): Promise<QueueFacts>;
-  /** The queue in the database. @throws Failure unavailable where its tables cannot be used */
+  /** The queue in the database. @throws Failure unavailable if its tables cannot be used */
   tables(stores: Stores): Promise<QueueFacts>;
 }
 
@@ -90,7 +89,7 @@ export interface CliContext {
   readonly clock: Clock;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** @throws Failure invalid for a wrong configuration, unavailable where the database cannot be reached. */
+  /** @throws Failure invalid for a wrong configuration, unavailable if the database cannot be reached. */
   connect(need: Need): Promise<LocalBursar>;
   serve(role: Role): Promise<void>;
   /** Absent: doctor looks at the database alone. */

@@ -1,6 +1,6 @@
 /**
- * Reads a file of credits, JSON or YAML. It checks the shapes that the types promise; whether the credits make sense is
- * core/cost/credit.ts' to say. Every problem is named, with its place.
+ * Reads a file of credits, JSON or YAML. It checks the shapes that the types promise; core/cost/credit.ts checks the
+ * content. Every problem is reported with its place.
  */
 import { CREDIT_KINDS, readCredits, type CreditSpec } from '../core/cost/credit.js';
 import { invalid, type Problem } from '../core/errors.js';
@@ -9,7 +9,7 @@ import { isObject, readStructured } from './structured-file.js';
 const TEXTS = ['id', 'currency', 'from', 'until'];
 const FIELDS = [...TEXTS, 'kind', 'amount', 'provider', 'team'];
 
-/** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
+/** @throws Failure missing if there is no such file, invalid naming every problem of its content. */
 export async function readCreditsFile(file: string, parseYaml?: (text: string) => unknown): Promise<CreditSpec[]> {
   const content = await readStructured(file, parseYaml);
   const list: unknown = isObject(content) && 'credits' in content ? content['credits'] : content;

@@ -1,6 +1,6 @@
 /**
- * What a person, or a program that asked for JSON, is told when a verb fails: a sentence, then every problem on its own
- * line. Never a stack, save for a bug, and never a secret.
+ * The message for a person, or for a program that asked for JSON, when a verb fails: a sentence, then every problem on
+ * its own line. Never a stack, except for a bug, and never a secret.
  */
 import { CommanderError } from 'commander';
 import { Failure, type Problem } from '../core/errors.js';

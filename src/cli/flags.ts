@@ -1,4 +1,6 @@
-/** Readers of flags and arguments. What they refuse is wrong use: exit code 2. */
+/**
+ * Parsers of flags and arguments. A refused argument is wrong use: exit code 2.
+ */
 import { InvalidArgumentError } from 'commander';
 import { parseDecimal } from '../core/decimal.js';
 import { parseInstant } from '../core/time.js';

@@ -1,6 +1,6 @@
 /**
  * Reads a file of exchange rates: CSV with the columns day, currency and per_usd, or the same in JSON. Every problem is
- * named, with its line or place; a file with any is refused whole.
+ * reported, with its line or place; a file with a problem is refused as a whole.
  */
 import { Failure, invalid, type Problem } from '../core/errors.js';
 import { quotesOfRates, type FxRate } from '../core/price/fx.js';
@@ -14,7 +14,7 @@ interface PlacedRate {
   readonly place: string;
 }
 
-/** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
+/** @throws Failure missing if there is no such file, invalid naming every problem of its content. */
 export async function readFx(file: string): Promise<FxRate[]> {
   const text = await textOf(file);
   const placed = /^\s*[[{]/.test(text) ? fromJson(parseStructured(text, file), file) : fromCsv(text, file);

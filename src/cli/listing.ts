@@ -1,6 +1,6 @@
 /**
- * How a list is shown: --wide, --csv and --watch of the verbs that only read. A verb that changes anything has none of
- * them: what is watched is asked again and again.
+ * How a list is shown: --wide, --csv and --watch of the read-only verbs. A verb that changes anything has none of them,
+ * because --watch repeats the request.
  */
 import { InvalidArgumentError, type Command } from 'commander';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -67,7 +67,7 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
   program.hook('preAction', (_, verb) => {
     const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();
     const { wide = false, csv = false, watch } = flags;
-    // What a verb hands on to the API is its own.
+    // What a verb passes on to the API is its own.
     for (const name of NAMES) if (isListing(program, verb)) delete flags[name];
     if (program.opts<{ json?: true }>().json === true && (csv || watch !== undefined))
       throw new WrongUse('--json prints one document: it goes with neither --csv nor --watch');
@@ -95,7 +95,7 @@ function seconds(text: string): number {
   return value;
 }
 
-/** Waits; false where the process is told to end before. */
+/** Waits; false if the process is told to end before. */
 export async function untilInterrupted(length: number): Promise<boolean> {
   const ending = new AbortController();
   const end = (): void => ending.abort();

@@ -1,6 +1,6 @@
 /**
- * Reads a file of peak rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make sense
- * is core/price/peak.ts' to say. Every problem is named, with its place.
+ * Reads a file of peak rules, JSON or YAML. It checks the shapes that the types promise; core/price/peak.ts checks the
+ * content. Every problem is reported with its place.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { compilePeak, type PeakRule } from '../core/price/peak.js';
@@ -8,7 +8,7 @@ import { isObject, readStructured } from './structured-file.js';
 
 const FIELDS = ['from', 'to', 'days', 'zone', 'fromDate', 'untilDate', 'factor'];
 
-/** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
+/** @throws Failure missing if there is no such file, invalid naming every problem of its content. */
 export async function readPeak(file: string, parseYaml?: (text: string) => unknown): Promise<PeakRule[]> {
   const content = await readStructured(file, parseYaml);
   const list: unknown = isObject(content) && 'rules' in content ? content['rules'] : content;

@@ -1,5 +1,6 @@
 /**
- * The picture of a backtest as a file. That it can be written is seen before the work begins, not after minutes of it.
+ * The chart of a backtest as a file. It checks before the work begins that the file can be written, not after minutes
+ * of work.
  */
 import { constants } from 'node:fs';
 import { access, stat, writeFile } from 'node:fs/promises';

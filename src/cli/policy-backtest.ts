@@ -1,6 +1,6 @@
 /**
- * `bursar backtest policy`: reads a policy document, runs it over the recorded history of its teams, and keeps the
- * result, because a policy may enforce only what was backtested. It changes nothing else.
+ * `bursar backtest policy`: reads a policy document, replays it over the recorded history of its teams, and saves the
+ * result, because a policy may enforce only after a backtest. It changes nothing else.
  */
 import type { BacktestProgress, BacktestReport } from '../core/policy/backtest.js';
 import { checkWindow } from '../core/policy/backtest-window.js';
@@ -22,15 +22,15 @@ export interface PolicyBacktestOptions {
   readonly bursar: LocalBursar;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Who asks, for the audit. */
+  /** The caller, for the audit. */
   readonly actor: string;
   readonly parseYaml?: (text: string) => unknown;
   readonly progress?: BacktestProgress;
 }
 
 /**
- * @throws Failure invalid for times or a document that cannot be used, missing where no team has any recorded use in
- * the window.
+ * @throws Failure invalid for times or a document that cannot be used, missing if no team has any recorded use in the
+ * window.
  */
 export async function runPolicyBacktest(options: PolicyBacktestOptions): Promise<BacktestReport> {
   const {

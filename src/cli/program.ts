@@ -1,9 +1,9 @@
 /**
- * The command line: the verbs, what they take, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong
+ * The command line: the verbs, their arguments, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong
  * use.
  *
- * It never decides anything: a verb reads its flags, asks a client of the API (client/client.ts) and prints
- * (session.ts). With --json standard output holds exactly one JSON document, also where the verb fails.
+ * It never decides anything: a verb parses its flags, calls a client of the API (client/client.ts) and prints
+ * (session.ts). With --json standard output contains exactly one JSON document, even if the verb fails.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,6 @@
-/** How far the work is, on one line of a terminal that rewrites itself; silent where nobody watches. */
+/**
+ * Progress on one line of a terminal that rewrites itself; silent without a terminal.
+ */
 import type { Clock } from '../core/time.js';
 import type { Output } from './context.js';
 import { printable } from './table.js';

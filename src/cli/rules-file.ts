@@ -1,12 +1,12 @@
 /**
- * Reads a file of allocation rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make
- * sense is core/cost/allocation.ts' to say. Every problem is named, with its place.
+ * Reads a file of allocation rules, JSON or YAML. It checks the shapes that the types promise; core/cost/allocation.ts
+ * checks the content. Every problem is reported with its place.
  */
 import { problemsOfRules, type AllocationRule } from '../core/cost/allocation.js';
 import { invalid, type Problem } from '../core/errors.js';
 import { isObject, readStructured } from './structured-file.js';
 
-/** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
+/** @throws Failure missing if there is no such file, invalid naming every problem of its content. */
 export async function readRules(file: string, parseYaml?: (text: string) => unknown): Promise<AllocationRule[]> {
   const content = await readStructured(file, parseYaml);
   const list = isObject(content) && 'rules' in content ? content['rules'] : content;

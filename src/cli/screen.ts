@@ -1,8 +1,8 @@
 /**
- * What an answer is printed on: how wide it is, whether it shows colours and bars, or whether it is CSV.
+ * The output of an answer: its width, its colours and bars, or CSV.
  *
  * Colours follow NO_COLOR (no-color.org) and FORCE_COLOR as Node reads them (`tty.WriteStream.getColorDepth`): the
- * second goes before the first. Nothing but a terminal gets colours or bars that nobody asked for.
+ * second takes precedence. Without a request, only a terminal gets colours or bars.
  */
 import type { Output } from './context.js';
 

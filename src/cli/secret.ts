@@ -1,4 +1,6 @@
-/** What a person is asked: a question, or a secret, which is not shown and which a program may hand over too. */
+/**
+ * Prompts for a person: a question, or a secret, which is not shown and which a program may also pass in.
+ */
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -6,7 +8,7 @@ import { text } from 'node:stream/consumers';
 export async function readSecret(prompt: string): Promise<string> {
   if (process.stdin.isTTY !== true) return (await text(process.stdin)).trim();
   process.stderr.write(prompt);
-  // What readline would echo goes nowhere.
+  // The echo of readline is discarded.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output, terminal: true });
   try {

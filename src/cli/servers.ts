@@ -1,10 +1,8 @@
 /**
- * Servers that somebody has signed in to from this machine: a file of each, with its address and the key, which nobody
- * but its owner may read (0600, below $XDG_CONFIG_HOME or ~/.config); and the name of the one that was last signed in
- * to.
- *
- * What the environment names goes before it: BURSAR_URL with its key, then this machine's database by DATABASE_URL or
- * BURSAR_DATA_DIR. A key is never printed.
+ * Servers to which a user has signed in from this machine: a file for each, with its address and the key, which only
+ * its owner may read (0600, below $XDG_CONFIG_HOME or ~/.config); and the name of the last one. The environment takes
+ * precedence: BURSAR_URL with its key, then this machine's database by DATABASE_URL or BURSAR_DATA_DIR. A key is never
+ * printed.
  */
 import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -32,7 +30,7 @@ export class Servers {
     return path.join(this.folder, `${encodeURIComponent(plain(url))}.json`);
   }
 
-  /** Null: nobody has signed in to it here. @throws Failure conflict where others may read the file */
+  /** Null: there was no sign-in to it from this machine. @throws Failure conflict if others may read the file */
   find(url: string): Server | null {
     const file = this.fileOf(url);
     const text = read(file);

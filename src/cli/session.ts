@@ -1,8 +1,8 @@
 /**
- * One run of the command line: what a verb prints, where it finds Bursar, and the exit code that it earns.
+ * One run of the command line: the output of a verb, the address of Bursar, and the exit code.
  *
- * Standard output gets the answer and nothing else; with --json that is one JSON document. Everything else goes to
- * standard error. The database is opened when a verb asks for it, once, and closed at the end.
+ * Standard output gets only the answer; with --json that is one JSON document. Everything else goes to standard error.
+ * The database is opened once, when a verb asks for it, and closed at the end.
  */
 import { userInfo } from 'node:os';
 import { principalText } from '../core/actor.js';
@@ -41,7 +41,9 @@ export class Session {
     return this.opened;
   }
 
-  /** A client of the API that the environment names, else of the API in this process, on this machine's database. */
+  /**
+   * A client of the API that the environment names, otherwise of the API in this process, on this machine's database.
+   */
   client(): Promise<Client> {
     this.asked ??= this.open();
     return this.asked;
@@ -57,7 +59,7 @@ export class Session {
     return new Client({ ...parts, api: new Api({ name: 'this process', hasLog: false, ask }), local });
   }
 
-  /** The answer of the verb: the document with --json, else the text. */
+  /** The answer of the verb: the document with --json, otherwise the text. */
   print(document: unknown, text: () => string): void {
     if (this.printed) throw new Error('broken invariant: a verb prints one answer');
     this.printed = true;
@@ -113,7 +115,7 @@ export class Session {
   }
 }
 
-/** Who acts, for the audit: on the local database the command line is the machine's administrator. */
+/** The actor for the audit: on the local database the command line is the machine's administrator. */
 export const actor = (): string => principalText({ kind: 'cli', id: userName() });
 
 export function userName(): string {

@@ -1,16 +1,15 @@
 /**
- * Reads a file that holds JSON or, where a parser of it was handed in, YAML. What the content means is the reader's to
- * say.
+ * Reads a file that contains JSON or, if a YAML parser was passed in, YAML. Its callers interpret the content.
  */
 import { readFile } from 'node:fs/promises';
 import { invalid, missing } from '../core/errors.js';
 
-/** @throws Failure missing where the file cannot be read, invalid where it is neither JSON nor YAML. */
+/** @throws Failure missing if the file cannot be read, invalid if it is neither JSON nor YAML. */
 export async function readStructured(file: string, parseYaml?: (text: string) => unknown): Promise<unknown> {
   return parseStructured(await textOf(file), file, parseYaml);
 }
 
-/** @throws Failure missing where the file cannot be read. */
+/** @throws Failure missing if the file cannot be read. */
 export async function textOf(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '');
@@ -19,7 +18,7 @@ export async function textOf(file: string): Promise<string> {
   }
 }
 
-/** @throws Failure invalid where the text is neither JSON nor YAML. */
+/** @throws Failure invalid if the text is neither JSON nor YAML. */
 export function parseStructured(text: string, file: string, parseYaml?: (text: string) => unknown): unknown {
   const isJson = /^\s*[[{]/.test(text);
   if (!isJson && parseYaml === undefined) throw invalid(`${file} is not JSON`);

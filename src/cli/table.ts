@@ -1,9 +1,9 @@
 /**
- * Tables for people: aligned columns, numbers to the right, nothing that a terminal would obey. On a terminal they fit
- * its width: titles and texts go on over several lines, columns marked as `rest` are left out (and that is said), and
- * where even that is too wide each row is a list of its own. Nothing else is lost there; --wide shows every column.
+ * Tables for people: aligned columns, numbers to the right, and no control sequences. On a terminal a table fits its
+ * width: titles and texts continue over several lines, columns marked as `rest` are left out (with a note), and if even
+ * that is too wide each row becomes a separate list. Nothing else is lost; --wide shows every column.
  *
- * It never rounds what it is given; `shortAmount` is for who wants two digits, and says so by its name.
+ * It never rounds its input; `shortAmount` is for callers that want two digits, and says so by its name.
  */
 import { eastAsianWidth } from 'get-east-asian-width';
 import { styleText } from 'node:util';
@@ -14,9 +14,9 @@ import { PLAIN, type Screen } from './screen.js';
 
 export interface DrawnCell {
   readonly text: string | number | null | undefined;
-  /** What a program reads instead. */
+  /** The value for programs instead. */
   readonly csv?: string | null;
-  /** A bar before the text, 0 to 1 of its length; on a terminal only. Null: not known, and no bar. */
+  /** A bar before the text, 0 to 1 of its length; on a terminal only. Null: unknown, and no bar. */
   readonly bar?: number | null;
   /** Over it the bar is a warning, from 1 on an alarm; absent: it is neither. */
   readonly warnsFrom?: number;

@@ -1,4 +1,6 @@
-/** Wrong use of the command line: exit code 2, told apart from work that failed. */
+/**
+ * Wrong use of the command line: exit code 2, distinct from work that failed.
+ */
 import { Failure, type Problem } from '../core/errors.js';
 
 export class WrongUse extends Error {

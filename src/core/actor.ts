@@ -1,14 +1,14 @@
 /**
- * Who did something, as it is kept beside what was done: a stable principal, its kind and its id, and the name that it
- * had then. `key:0f3a… (night meter)`, `user:auth0%7C42 (Ann)`, `cli:ann`.
+ * The author of an act, as stored with it: a stable principal with its kind and its id, and the name at that time.
+ * `key:0f3a… (night meter)`, `user:auth0%7C42 (Ann)`, `cli:ann`.
  *
- * Whether two are the same is asked of the principal alone: names change, and are chosen by who has them. An id is
- * written so that nothing in it, and nothing in a name, can be taken for another part.
+ * Only the principal decides whether two authors are the same, because their owners choose and change the names. An id
+ * is written so that no part of it, and no part of a name, can be taken for another part.
  */
 
 export interface Actor {
   readonly kind: 'key' | 'user' | 'cli';
-  /** Of the key, the identity provider's subject, or the name of the operating system's user. */
+  /** The id of the key, the identity provider's subject, or the name of the operating system's user. */
   readonly id: string;
   readonly name: string;
 }
@@ -21,10 +21,7 @@ export const actorText = (actor: Actor): string =>
   actor.kind === 'cli' ? principalText(actor) : `${principalText(actor)} (${actor.name})`;
 
 /** The principal of a text that was kept; for one without a name the whole text. */
-const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;
-
-/** Whether two texts are of the same principal, whatever its name was. */
-export const isSameActor = (one: string, other: string): boolean => principalIn(one) === principalIn(other);
+export const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;
 
 /** The kind and id of a principal's text, with or without a name behind it; null for another text. */
 export function principalFrom(text: string): Pick<Actor, 'kind' | 'id'> | null {

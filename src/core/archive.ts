@@ -1,6 +1,6 @@
 /**
- * Where raw records go that the database lets go of, and in which form. What is written there is read back and held
- * against what it was before anything is let go (application/usage/archive.ts).
+ * The archive of raw records that the database deletes, and its format. Archived data is read back and compared before
+ * anything is deleted (application/usage/archive.ts).
  */
 import type { UsageRecord } from './usage.js';
 
@@ -16,7 +16,7 @@ export interface RawRecord {
   readonly record: UsageRecord;
   /** Which records of a block have the same description: equal numbers, from 0. */
   readonly group: number;
-  /** False: a later statement counts in its stead. */
+  /** False: a later statement counts in its place. */
   readonly counts: boolean;
 }
 
@@ -26,12 +26,12 @@ export interface ArchivePlace {
   readonly name: string;
   /** Replaces what is there. @throws Failure unavailable */
   write(path: string, bytes: Uint8Array): Promise<void>;
-  /** @throws Failure missing where there is nothing, unavailable */
+  /** @throws Failure missing if there is nothing, unavailable */
   read(path: string): Promise<Uint8Array>;
 }
 
 export interface ArchiveFormat {
   write(blocks: readonly RawBlock[]): Uint8Array;
-  /** @throws Failure invalid where it is none of what `write` wrote */
+  /** @throws Failure invalid if it is none of what `write` wrote */
   read(bytes: Uint8Array): Promise<RawBlock[]>;
 }

@@ -1,4 +1,6 @@
-/** Where the audit is sent to as it grows: a collector of one's own (SIEM, log store). */
+/**
+ * The collector of the audit: the installation's own system (SIEM, log store) that receives new entries.
+ */
 
 /** An entry of the audit with its place in the chain (docs/reference/audit.md). */
 export interface ChainedEntry {

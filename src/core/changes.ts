@@ -1,8 +1,8 @@
 /**
- * What lies between two states of a configuration, as a plan: what would be added, changed and removed.
+ * The difference between two states of a configuration, as a plan: additions, changes and removals.
  *
- * Pure, and of plain JSON: it knows the sections and not what stands in them. The invariant: a section that the wanted
- * state does not have is left alone, and what it lacks within one is removed only where that is asked for.
+ * Pure, on plain JSON: it knows the sections but not their content. The invariant: a section that the wanted state
+ * lacks is left alone, and an object that is missing within a section is removed only on request.
  */
 
 /** Things by name, in the order in which they are set. */
@@ -25,7 +25,7 @@ export interface Change {
   /** Null: the section as a whole. */
   readonly id: string | null;
   readonly kind: 'add' | 'change' | 'remove';
-  /** Null where there is none. */
+  /** Null if there is none. */
   readonly before: unknown;
   readonly after: unknown;
 }

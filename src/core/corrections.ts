@@ -1,8 +1,9 @@
 /**
- * What corrections take back of metered records: whether that fits the record that they name, all of them together.
+ * The corrections of metered records: whether all corrections together fit the record that they name.
  *
- * Never decides which statement of a record counts. The law: at no instant do the corrections of a record take back
- * more than it holds, none lies outside its time, and each is of the same team and price, as it names the same.
+ * Never decides which statement of a record counts. The invariants: at no time do the corrections of a record take back
+ * more than it holds, none lies outside its time, and each has the same team and price, because it names the same
+ * fields.
  */
 import type { UsageRecord } from './usage.js';
 
@@ -19,7 +20,7 @@ export class Corrected {
     return this.records.get(id);
   }
 
-  /** Lets a statement count in the stead of the one of its id. */
+  /** Lets a statement count in place of the one of its id. */
   set(record: UsageRecord): void {
     const { id, corrects } = record;
     this.naming.get(this.records.get(id)?.corrects ?? '')?.delete(id);
@@ -32,7 +33,7 @@ export class Corrected {
     return [...(this.naming.get(id) ?? [])].flatMap((one) => this.records.get(one) ?? []);
   }
 
-  /** Whether a correction fits what it names, beside the others of that. */
+  /** Whether a correction fits its record, together with the record's other corrections. */
   fits(correction: UsageRecord): boolean {
     const record = this.get(correction.corrects ?? '');
     if (record === undefined) return false;
@@ -82,7 +83,7 @@ const NAMES = [
   'gpuModel',
 ] as const;
 
-/** What a correction names otherwise than its record. */
+/** The fields in which a correction differs from its record. */
 function differing(record: UsageRecord, correction: UsageRecord): string[] {
   const [own, others] = [record.tags ?? {}, correction.tags ?? {}];
   const keys = [...new Set([...Object.keys(own), ...Object.keys(others)])].sort();

@@ -1,4 +1,6 @@
-/** Rows as CSV (RFC 4180). Texts that a spreadsheet would run as a formula are kept from it. */
+/**
+ * Rows as CSV (RFC 4180). Escapes texts that a spreadsheet would run as a formula.
+ */
 
 /** OWASP, "CSV Injection": a cell that begins so is a formula to a spreadsheet. A number may begin with a minus. */
 const FORMULA = /^[=+\-@\t\r]/;

@@ -1,8 +1,8 @@
 /**
- * Exact decimals for amounts and quantities that somebody else states: a bill's own digits survive, zeros at the end
- * too.
+ * Exact decimals for amounts and quantities from other sources: a bill's own digits survive, including zeros at the
+ * end.
  *
- * Never rounds. What Bursar prices itself is Money (nanos), see money.ts.
+ * Never rounds. Bursar's own prices are Money (nanos), see money.ts.
  */
 
 /** The number `unscaled / 10^scale`. `scale` is never negative. */
@@ -92,7 +92,7 @@ export function formatDecimal(decimal: Decimal): string {
   return `${sign}${digits.slice(0, -decimal.scale)}.${digits.slice(-decimal.scale)}`;
 }
 
-/** part / whole to six digits, halves up; null where the whole is not above zero. */
+/** part / whole to six digits, halves up; null if the whole is not above zero. */
 export function ratioOf(part: Decimal, whole: Decimal): string | null {
   if (whole.unscaled <= 0n || part.unscaled < 0n) return null;
   const scaled = part.unscaled * 10n ** BigInt(whole.scale) * 2_000_000n;

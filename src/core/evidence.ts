@@ -1,6 +1,6 @@
 /**
- * What a judgement goes by: what was seen, over which time, and how old the newest of it was when it was looked at.
- * Types only.
+ * The evidence of a judgement: the observed facts, the period, and the age of the newest fact at the evaluation. Types
+ * only.
  */
 export interface Evidence {
   readonly what: string;

@@ -1,8 +1,6 @@
 /**
- * A part as an installation has it: its declaration, the connection that the settings make, and what is wrong with
- * them.
- *
- * One part's wrong settings say nothing about another's: each stands by itself, so that one fault hides no other.
+ * A part in an installation: its declaration, the connection from the settings, and the faults of the settings. Each
+ * part is checked separately, so that one part's fault hides no other.
  */
 import type { Problem } from './errors.js';
 import type { Channel, ChannelConnection } from './alert/channel.js';
@@ -21,7 +19,7 @@ export type InstalledTelemetry = Installed<'telemetry', TelemetrySource, Telemet
 export type InstalledChannel = Installed<'channel', Channel, ChannelConnection>;
 export type InstalledPart = InstalledProvider | InstalledTelemetry | InstalledChannel;
 
-/** What can be told of the queue without working in it. */
+/** The facts about the queue that need no work in it. */
 export interface QueueFacts {
   readonly kind: 'postgresql' | 'redis';
   /** Of the server, where it says it. */

@@ -1,8 +1,8 @@
 /**
- * How deep a JSON text is and how many values it holds, counted before anything is built of it.
+ * The depth of a JSON text and the number of its values, counted before parsing.
  *
- * A few kilobytes of gzip are many megabytes of `{},{},{}`: without the count each of them becomes an object that is
- * walked and complained about. Nothing here calls itself, so that no depth is too much for it.
+ * A few kilobytes of gzip may be many megabytes of `{},{},{}`: without the count each of them would become an object
+ * that is walked and reported. The code is not recursive, so no depth is too much for it.
  */
 
 /** No document of the API, no record and no pod is nested deeper than a few dozen. */

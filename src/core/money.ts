@@ -1,8 +1,8 @@
 /**
  * Money in billionths of a currency unit, and rates as exact fractions.
  *
- * Rounds once, half to even, in `costOf`; adding two currencies is a bug. Never holds an amount in floating point.
- * The form is google.type.Money's (units and nanos), as one integer.
+ * Rounds once, half to even, in `costOf`; adding two currencies is a bug. Never holds an amount in floating point. The
+ * representation is google.type.Money's (units and nanos), as one integer.
  */
 import { assert } from './errors.js';
 import { formatDecimal, tenTo, type Decimal } from './decimal.js';
@@ -15,7 +15,7 @@ export interface Money {
   readonly currency: string;
 }
 
-/** What a rate's quantity counts. GPU-seconds are whole GPUs held for a second. */
+/** The unit of a rate's quantity. GPU-seconds are whole GPUs held for a second. */
 export type RateUnit = 'gpu-second' | 'gib-second' | 'gib';
 
 /**
@@ -67,22 +67,22 @@ export function costOf(quantity: bigint, quantityScale: bigint, rate: Rate, peak
 export function splitByLargestRemainder(total: bigint, weights: readonly bigint[]): bigint[] {
   const sum = weights.reduce((a, b) => a + b, 0n);
   assert(sum > 0n && weights.every((w) => w >= 0n), 'weights are not negative and not all zero');
-  const sign = total < 0n ? -1n : 1n;
-  const magnitude = total * sign;
-  const parts = weights.map((weight) => (magnitude * weight) / sum);
+  if (total < 0n) return splitByLargestRemainder(-total, weights).map((part) => -part);
+  const parts = weights.map((weight) => (total * weight) / sum);
+  // The sort is stable: of equal remainders the earlier part comes first.
   const order = weights
-    .map((weight, index) => ({ index, remainder: (magnitude * weight) % sum }))
-    .sort((a, b) => (a.remainder === b.remainder ? a.index - b.index : a.remainder > b.remainder ? -1 : 1));
-  let left = magnitude - parts.reduce((a, b) => a + b, 0n);
+    .map((weight, index) => ({ index, remainder: (total * weight) % sum }))
+    .sort((a, b) => Number(b.remainder - a.remainder));
+  let left = total - parts.reduce((a, b) => a + b, 0n);
   for (const { index } of order) {
     if (left === 0n) break;
     parts[index] = (parts[index] ?? 0n) + 1n;
     left -= 1n;
   }
-  return parts.map((part) => part * sign);
+  return parts;
 }
 
-/** Nanos of a decimal amount, or null where the amount is finer than a nano (a rate keeps it as a fraction instead). */
+/** Nanos of a decimal amount, or null if the amount is finer than a nano (a rate keeps it as a fraction instead). */
 export function nanosOf(amount: Decimal): bigint | null {
   if (amount.scale <= 9) return amount.unscaled * tenTo(9 - amount.scale);
   const divisor = tenTo(amount.scale - 9);

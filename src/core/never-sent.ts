@@ -1,6 +1,6 @@
 /**
- * Which errors of the network say that a request surely never left, so that whoever must not do a thing twice may ask
- * again. Whatever is not in the list may have arrived.
+ * The network errors that prove that a request never left, so that code that must not act twice may send again. After
+ * any other error the request may have arrived.
  */
 
 /** What fails before a connection stands: the name, the way, the handshake. Codes of Node, undici and OpenSSL. */

@@ -1,9 +1,9 @@
 /**
- * Reading what a connection has, part by part: regions, projects, kinds, instance types.
+ * Reads a connection's data part by part: regions, projects, kinds, instance types.
  *
- * The invariant: a part that cannot be read is said, and hides nothing of the others; where nobody is there to be told,
- * or nothing at all could be read, it is a failure. What it lacks is asked for again from where it was read last,
- * however far the others have come since.
+ * The invariant: an unreadable part is reported, and hides nothing of the others; if nobody receives the report, or
+ * nothing at all could be read, it is a failure. A missing part is read again from its own last position, however far
+ * the others have advanced.
  */
 import { Failure } from './errors.js';
 import { HOUR_MS } from './time.js';
@@ -35,7 +35,7 @@ export interface LackingPart {
 const AWAY_MS = 30_000;
 const MOST_AWAY_MS = HOUR_MS;
 
-/** Keeps what it is told. */
+/** Records the reported parts. */
 export class RecordedRead implements PartialRead {
   private readonly found = new Map<string, LackingPart>();
 
@@ -92,7 +92,7 @@ const isWithin = (part: string, other: string): boolean => part.startsWith(`${ot
  * Everything of all parts, one after the other.
  * @param since from when on a part is read that does not lag behind, in epoch milliseconds
  * @param read one part from when on it is to be read
- * @throws Failure that of the first part where none could be read, or where there is no `partial` to tell
+ * @throws Failure that of the first part if none could be read, or if there is no `partial` to tell
  */
 export async function* eachPart<Item>(
   parts: readonly string[],
@@ -114,7 +114,7 @@ export async function* eachPart<Item>(
   for (const [part, { message, kind }] of failed) partial?.lacks(part, message, kind === 'unavailable');
 }
 
-/** What is read of one part, or `otherwise` where it fails. @throws Failure where there is no `partial` to tell */
+/** What is read of one part, or `otherwise` where it fails. @throws Failure if there is no `partial` to tell */
 export async function orLacking<T>(
   partial: PartialRead | undefined,
   part: string,

@@ -1,8 +1,8 @@
 /**
- * A picture as data: what is drawn, before anybody decides on colours, sizes or formats. The same data makes its words.
+ * A chart as data, before colours, sizes or formats are chosen. The same data also yields its text.
  *
- * It draws nothing and knows no report. The invariant: a value that is not there is null, and is neither drawn nor told
- * as zero.
+ * It draws nothing and knows no report. The invariant: a missing value is null, and is neither drawn nor described as
+ * zero.
  */
 import { formatInstant } from './time.js';
 
@@ -12,7 +12,7 @@ export interface Axis {
   /** share: a fraction, shown in percent. instant: epoch milliseconds, shown in UTC. */
   readonly unit: 'share' | 'number' | 'instant';
   readonly isLogarithmic?: boolean;
-  /** What lies beyond is drawn at the edge with its value written to it, or cut off where it is part of a line. */
+  /** A value beyond is drawn at the edge with its number, or cut off if it is part of a line. */
   readonly min?: number;
   readonly max?: number;
 }
@@ -60,8 +60,7 @@ export interface Plot {
 }
 
 /**
- * Values of a panel that are told in words; whoever wants all of them has the report, as JSON or as the dashboard's
- * tables.
+ * The number of a panel's values in its text; the report contains all of them, as JSON or in the dashboard's tables.
  */
 const MOST_LISTED = 24;
 
@@ -111,7 +110,7 @@ export function valueText(value: number | null, { unit }: Pick<Axis, 'unit'>): s
   if (unit === 'number') return compact(value);
   const percent = value * 100;
   const digits = Math.abs(percent) < 10 && Math.abs(percent) >= 0.05 ? 1 : 0;
-  // What rounds to nothing has no sign.
+  // A value that rounds to zero has no sign.
   return `${percent.toFixed(digits).replace(/^-(0(?:\.0)?)$/, '$1')} %`;
 }
 

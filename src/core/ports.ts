@@ -1,9 +1,9 @@
 /**
- * The shapes of the parts: what a format, a policy, a provider and a telemetry source must be. A channel's is in
+ * The interfaces of the parts: formats, policies, providers and telemetry sources. The interface of a channel is in
  * alert/channel.ts.
  *
- * Parts live in folders (one file or folder each), are loaded by parts.ts and handed to the line by app.module. The
- * line knows them by these types alone.
+ * Parts live in folders (one file or folder each), are loaded by parts.ts and passed to the line by app.module. The
+ * line knows them only by these types.
  */
 import type { Clock } from './time.js';
 import type { ProviderSetting } from './setting.js';
@@ -25,9 +25,9 @@ export interface Input {
   readonly size: number;
   /** The first bytes, up to 64 KiB, enough to recognise a format by. */
   readonly head: Uint8Array;
-  /** Of a Parquet file, whose header is at its end: the names of its columns, none where they cannot be read. */
+  /** For a Parquet file, whose header is at its end: the names of its columns, none if they cannot be read. */
   readonly columns?: readonly string[];
-  /** What a table's header has in the place of commas (`semicolons`); absent where it has commas, or is no table. */
+  /** The separator of a table's header instead of commas (`semicolons`); absent if it has commas, or is not a table. */
   readonly separator?: string;
   stream(): AsyncIterable<Uint8Array>;
   slice(start: number, end: number): Promise<ArrayBuffer>;
@@ -36,7 +36,7 @@ export interface Input {
 export interface ReadOptions {
   /** Largest Parquet row group that is read, in bytes. */
   readonly mostRowGroupBytes?: number;
-  /** Told about columns that the format does not know and keeps aside. */
+  /** Called with columns that the format does not know and keeps. */
   onUnknownColumns?(columns: readonly string[]): void;
 }
 
@@ -60,7 +60,7 @@ export interface PriceFormat {
   readonly kind: 'price';
   readonly name: string;
   readonly description: string;
-  /** Who states what such a list says; absent: the provider. */
+  /** The origin of such a list; absent: the provider. */
   readonly origin?: PriceOrigin;
   recognises(input: Input): boolean;
   read(input: Input): AsyncIterable<{ readonly events: readonly PriceEvent[]; readonly rejects: readonly Reject[] }>;
@@ -90,17 +90,17 @@ export interface ImportedFile {
   readonly accepted: number;
   readonly rejected: number;
   readonly unchanged: number;
-  /** Of all rows that could be read, per provider and currency. */
+  /** The sums of all readable rows, per provider and currency. */
   readonly billed: readonly BilledTotal[];
   /** Bill periods that this file restated. */
   readonly replaced: readonly BillOfPeriod[];
   /** Bill periods that came together with one that this file restates, and that are in none of the files. */
   readonly removed: readonly BillOfPeriod[];
-  /** Records that count in the stead of an earlier statement of the same id; among the accepted. */
+  /** Records that count in place of an earlier statement of the same id; among the accepted. */
   readonly restated: number;
   /** Records that are kept and change nothing: a later statement of their id came before. */
   readonly outdated: number;
-  /** What should be looked at, for people: records of one GPU that overlap, what waits for its bill. */
+  /** Warnings for people: overlapping records of one GPU, supplements that wait for their bill. */
   readonly warnings: readonly string[];
   readonly unknownColumns: readonly string[];
 }
@@ -141,7 +141,7 @@ export interface Importer {
   files(inputs: readonly Input[], options: ImportOptions, progress?: (rows: number) => void): Promise<ImportedFile[]>;
   /**
    * Imports the files of an open delivery as `files` does, and closes it. A dry run, or one that fails, leaves it open.
-   * @throws Failure missing where no such delivery is open, invalid where it has no file.
+   * @throws Failure missing if no such delivery is open, invalid if it has no file.
    */
   commit(
     delivery: string,
@@ -157,11 +157,11 @@ export interface Importer {
   readonly priceFormats: readonly { readonly name: string; readonly description: string }[];
 }
 
-/** What a provider's part can do, and which of the cloud's own permissions each ability needs. */
+/** The abilities of a provider, and the cloud's own permissions that each needs. */
 export interface ProviderAbilities {
   readonly prices: readonly string[] | null;
   readonly usage: readonly string[] | null;
-  /** What the provider itself billed. */
+  /** The provider's own bill. */
   readonly bill: readonly string[] | null;
   readonly spotHistory: readonly string[] | null;
   readonly offers: readonly string[] | null;
@@ -170,31 +170,31 @@ export interface ProviderAbilities {
   readonly effects: Readonly<Partial<Record<EffectKind, readonly string[]>>>;
 }
 
-/** The effects of which a part says which permissions they need. */
+/** The effects for which a provider states the required permissions. */
 export const effectsOf = ({ effects }: Pick<ProviderAbilities, 'effects'>): EffectKind[] =>
   EFFECT_KINDS.filter((kind) => effects[kind] !== undefined);
 
 /** One folder per cloud: knows its SDK, never SQL. Loaded from `providers/<name>/<name>.ts`, exported as `provider`. */
 export interface Provider {
   readonly name: string;
-  /** FOCUS ProviderName, or null where the settings say it. */
+  /** FOCUS ProviderName, or null if the settings say it. */
   readonly providerName: string | null;
   readonly description: string;
   readonly abilities: ProviderAbilities;
   readonly settings: readonly ProviderSetting[];
   /**
    * Opens a connection; nothing is called yet.
-   * @returns null where none of its settings is there: this cloud is not used
+   * @returns null if none of its settings is there: this cloud is not used
    * @throws Failure invalid that names every missing or wrong setting, never a value
    */
   connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): ProviderConnection | null;
 }
 
-/** What the provider said of an effect. */
+/** The provider's answer about an effect. */
 export type EffectOutcome =
   /**
-   * It was taken (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it
-   * gives one. `lacks`: what of the old one the new one is without, each as a clause.
+   * It was accepted (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it
+   * has one. `lacks`: the attributes of the old machine that the new one lacks, each as a clause.
    */
   | {
       readonly kind: 'taken';
@@ -205,8 +205,8 @@ export type EffectOutcome =
   /** The provider refused it, and nothing has changed. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
   /**
-   * What is to stand in the place of the target runs (`reference`), and the target was not ended: sent again under the
-   * same token, it starts no second one and goes on with the end.
+   * The replacement of the target runs (`reference`), and the target was not ended: sent again under the same token,
+   * the effect starts no second replacement and continues with the end.
    */
   | {
       readonly kind: 'half-done';
@@ -220,27 +220,29 @@ export type EffectOutcome =
   | { readonly kind: 'unknown'; readonly detail: string };
 
 /**
- * A connection to one account of one cloud. Every failure is a Failure: `unavailable` where trying again may help
- * (throttled, network, time-out), `denied` where a permission is missing (the message names it), `invalid` otherwise.
- * What the provider cannot do is absent.
+ * A connection to one account of one cloud. Every failure is a Failure: `unavailable` if a retry may help (throttled,
+ * network, time-out), `denied` if a permission is missing (the message names it), `invalid` otherwise. Methods that the
+ * provider cannot serve are absent.
  */
 export interface ProviderConnection {
-  /** The provider's name, or `name:label` where there are several. */
+  /** The provider's name, or `name:label` if there are several. */
   readonly name: string;
   readonly account: string | null;
   /** False: there are no credentials for acting; `apply` refuses with `denied`. */
   readonly canAct: boolean;
-  /** Effects that it carries out where it may act; absent: nobody tells. */
+  /** Effects that it can carry out if it may act; absent: unknown. */
   effects?(): Promise<readonly EffectKind[]>;
-  /** @param partial is told of parts that could not be read, here and below; without it these fail the whole */
+  /**
+   * @param partial receives the parts that could not be read, here and below; without it such a part fails the whole
+   * call
+   */
   prices?(since: number, partial?: PartialRead): AsyncIterable<readonly PriceEvent[]>;
-  /** What `usage` meters; absent: machines too. Else they are metered by the readings of the fleet. */
+  /** The scope of `usage`; absent: it includes machines. Otherwise the readings of the fleet meter the machines. */
   readonly usageOf?: 'storage-and-traffic';
   /**
-   * Metered usage within [from, to), as records with ids that are the same whenever it is asked again.
-   * @param meteredTo the `to` of the last reading whose records were kept, null where there was none: what can only be
-   * told
-   *   of the present is metered once, from there on
+   * Metered usage within [from, to), as records whose ids are the same at every call. @param meteredTo the `to` of the
+   * last reading whose records were kept, null if there was none: usage that is only visible in the present is metered
+   * once, from there on
    */
   usage?(from: number, to: number, meteredTo?: number | null, partial?: PartialRead): AsyncIterable<RecordBatch>;
   /** The provider's bill, by lines, for the days within [from, to). */
@@ -251,12 +253,12 @@ export interface ProviderConnection {
   /** One target, read now; null: the provider says that it is not there. */
   target?(target: string): Promise<FleetTarget | null>;
   /**
-   * Asks for an effect, once. An answer that was lost is `unknown`, not a failure: the request may have arrived. A
-   * failure means that nothing was sent.
-   * @param before the target as it was read just before: a provider with revisions refuses when it has changed since
+   * Requests an effect, once. A lost answer is `unknown`, not a failure: the request may have arrived. A failure means
+   * that nothing was sent. @param before the target's reading just before: a provider with revisions refuses if it has
+   * changed since
    */
   apply?(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome>;
-  /** What became of the effect that was sent under the token. */
+  /** The outcome of the effect that was sent under the token. */
   outcome?(effect: Effect, token: string): Promise<EffectOutcome>;
   /**
    * Asks the provider whether it grants a permission, as `abilities` words it, to the credentials for reading or for
@@ -293,11 +295,11 @@ export interface GpuSample {
   readonly requestsPerSecond: number | null;
   readonly networkLatencySeconds: number | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** Who reported it, as TelemetryReading.exportersUp names it; absent or null: not known. */
+  /** The exporter that reported it, under its name in TelemetryReading.exportersUp; absent or null: unknown. */
   readonly exporter?: string | null;
   /**
-   * What the card itself says is broken about it (an XID that ends it, a recovery action, cells that read ERR!); absent
-   * or null: nothing.
+   * The fault that the card itself reports (an XID that ends it, a recovery action, cells that read ERR!); absent or
+   * null: none.
    */
   readonly fault?: string | null;
 }
@@ -327,7 +329,7 @@ export interface TelemetrySource {
   readonly name: string;
   readonly description: string;
   readonly settings: readonly ProviderSetting[];
-  /** Null where none of its settings is there. @throws Failure invalid that names every wrong setting. */
+  /** Null if none of its settings is there. @throws Failure invalid that names every wrong setting. */
   connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): TelemetryConnection | null;
 }
 

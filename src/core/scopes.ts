@@ -1,7 +1,7 @@
 /**
- * What a key or a signed-in user may do: a set of scopes, given one by one or by a role.
+ * The rights of a key or a signed-in user: a set of scopes, given one by one or by a role.
  *
- * A scope never brings another one with it: whoever may only send usage reads nothing. The roles viewer, operator and
+ * A scope never includes another one: a caller who may only send usage reads nothing. The roles viewer, operator and
  * admin are fixed sets; an organisation adds its own, whose names begin with `custom:`, so that no name is ever both.
  */
 
@@ -33,7 +33,7 @@ export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What each role may do. The admission webhook has always taken a key of any role. */
+/** The scopes of each role. The admission webhook has always accepted a key of any role. */
 export const ROLE_SCOPES: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ['admission', 'read'],
   operator: SCOPES.filter((scope) => scope !== 'admin' && scope !== 'scim'),
@@ -49,7 +49,7 @@ export const isRole = (name: string): name is Role => (ROLES as readonly string[
 export const inOrder = (scopes: readonly string[]): Scope[] => SCOPES.filter((scope) => scopes.includes(scope));
 
 /**
- * What roles allow together; a role that nobody has set (any more) allows nothing.
+ * The combined scopes of roles; an unknown or removed role allows nothing.
  * @param custom scopes of the organisation's own roles, by name
  */
 export const scopesOf = (

@@ -1,4 +1,6 @@
-/** A setting of a part, as it declares it: its name, what it is for, and whether it may be seen. Types only. */
+/**
+ * A part's declaration of a setting: its name, its purpose, and whether it may be shown. Types only.
+ */
 
 /** One setting of a provider, read from the environment (or from what stands for it). */
 export interface ProviderSetting {

@@ -1,9 +1,9 @@
 /**
- * Instants, hours, days and periods: epoch milliseconds in UTC, half-open intervals, and the civil calendar of a zone.
+ * Times, hours, days and periods: epoch milliseconds in UTC, half-open intervals, and the civil calendar of a zone.
  *
- * Never reads a clock: an instant comes in as a number. Intl is used for one thing only, the offset of a zone at an
- * instant. The invariant: the periods of a kind tile time, each instant lies in exactly one, and a period begins at the
- * first instant of a local day, whether that day has 23, 24 or 25 hours.
+ * Never reads a clock: a time is passed in as a number. Intl is used only for the offset of a zone at a time. The
+ * invariant: the periods of a kind tile time, each instant lies in exactly one, and a period begins at the first
+ * instant of a local day, whether that day has 23, 24 or 25 hours.
  */
 import { assert, invalid } from './errors.js';
 
@@ -76,7 +76,7 @@ export function civilFromDays(days: number): CivilDate {
 /** 0 is Monday, 6 is Sunday (1970-01-01 was a Thursday). */
 export const weekdayOfDays = (days: number): number => (((days + 3) % 7) + 7) % 7;
 
-/** Days from 1970-01-01 of `YYYY-MM-DD`, or null where that is no day of the calendar. */
+/** Days from 1970-01-01 of `YYYY-MM-DD`, or null if that is no day of the calendar. */
 export function parseDay(text: string): number | null {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
   const days = match === null ? Number.NaN : epochDay(Number(match[1]), Number(match[2]), Number(match[3]));
@@ -306,7 +306,7 @@ export const dayLabel = (instant: number, zone: string): string => formatDay(loc
 /** `2026-10`: the local month at the instant. */
 export const monthLabel = (instant: number, zone: string): string => dayLabel(instant, zone).slice(0, 7);
 
-/** The month that `2026-10` names, in a zone; null where it names none. */
+/** The month that `2026-10` names, in a zone; null if it names none. */
 export function monthOfLabel(label: string, zone: string): Interval | null {
   const first = parseDay(`${label}-01`);
   return first === null ? null : periodOf('month', startOfLocalDay(zone, first), zone);

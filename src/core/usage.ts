@@ -1,5 +1,5 @@
 /**
- * What was used: one metered interval of one resource, or one charge line of a bill.
+ * Usage: one metered interval of one resource, or one charge line of a bill.
  *
  * Quantities are integers: a GPU is 7000 parts, so that a thousandth of a GPU (7 parts) and one of the seven compute
  * slices of a MIG-partitioned GPU (1000 parts) are both whole, and the shares of one GPU sum to that GPU exactly.
@@ -39,7 +39,7 @@ export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 
 /**
  * The commitment that a line of a bill used, or left unused (FOCUS CommitmentDiscountId, -Category, -Type, -Name,
- * -Status, -Quantity and -Unit). Null where the bill does not say.
+ * -Status, -Quantity and -Unit). Null if the bill does not say.
  */
 export interface Commitment {
   readonly id: string;
@@ -47,13 +47,15 @@ export interface Commitment {
   readonly category: 'Usage' | 'Spend' | null;
   readonly type: string | null;
   readonly name: string | null;
-  /** Of usage lines; null on a purchase. */
+  /** The status of usage lines; null on a purchase. */
   readonly status: 'Used' | 'Unused' | null;
   readonly quantity: Decimal | null;
   readonly unit: string | null;
 }
 
-/** What of a line counts towards a contract's commitment (an element of FOCUS ContractApplied); adds no cost. */
+/**
+ * The part of a line that counts towards a contract's commitment (an element of FOCUS ContractApplied); adds no cost.
+ */
 export interface AppliedContract {
   /** FOCUS ContractCommitmentId. */
   readonly id: string;
@@ -68,7 +70,7 @@ export interface ContractCommitment {
   readonly id: string;
   /** ContractId */
   readonly contract: string | null;
-  /** Of 1.4; 1.3 does not say. */
+  /** In version 1.4; 1.3 does not state it. */
   readonly provider: string | null;
   /** Spend: so much money. Usage: so much of a unit. */
   readonly category: 'Spend' | 'Usage';
@@ -83,7 +85,7 @@ export interface ContractCommitment {
   readonly end: number;
 }
 
-/** What a bill states about a line, in the source's own decimals. Present on bill lines only. */
+/** The bill's data about a line, in the source's own decimals. Present on bill lines only. */
 export interface Charge {
   readonly category: ChargeCategory;
   readonly currency: string;
@@ -142,16 +144,16 @@ export interface UsageRecord {
   /** Half-open interval, epoch milliseconds UTC. Bill lines of a month span the month. */
   readonly start: number;
   readonly end: number;
-  /** Parts of a GPU held over the interval (see GPU_PARTS); null where no GPU is known of. */
+  /** Parts of a GPU held over the interval (see GPU_PARTS); null if no GPU is known of. */
   readonly gpuParts: number | null;
   /** MiB of storage held over the interval. */
   readonly storageMib: number | null;
   /** Bytes sent over the interval. */
   readonly networkBytes: number | null;
   readonly charge: Charge | null;
-  /** Absent where the record states none. */
+  /** Absent if the record states none. */
   readonly version?: RecordVersion;
-  /** Of a correction, whose quantities are below zero: the id of the record that it corrects, of the same source. */
+  /** For a correction, whose quantities are below zero: the id of the corrected record, of the same source. */
   readonly corrects?: string;
 }
 
@@ -205,11 +207,11 @@ export interface Reject {
 export const placeOfReject = ({ line, column, reason }: Reject): string =>
   `line ${line}${column === null || reason.startsWith(`${column}: `) ? '' : `, ${column}`}`;
 
-/** What a format hands on: some rows of a file, read or refused. */
+/** The output of a format: some rows of a file, read or refused. */
 export interface RecordBatch {
   readonly records: UsageRecord[];
   readonly rejects: Reject[];
-  /** What a file of contracts says was agreed. */
+  /** The agreed commitments in a file of contracts. */
   readonly contracts?: readonly ContractCommitment[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Parts of a process that run again and again, and what has become of each: whoever asks whether the process is ready,
- * and the metrics, are told which of them fails. Keeps nothing of what succeeds.
+ * Repeating parts of a process and the result of each: the readiness check and the metrics report which of them fails.
+ * Keeps nothing about successes.
  */
 
 /** A part that has failed at its last reading, and at how many before it without a break. */

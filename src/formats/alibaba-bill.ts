@@ -1,17 +1,17 @@
 /**
- * Alibaba Cloud's bill as its console exports it and as it is delivered to OSS, as CSV: billing details by billable
- * item or by instance, of a month, of days or in detail, with Chinese or English columns.
+ * Alibaba Cloud's bill as CSV, in the console's export and in the delivery to OSS: billing details by billable item or
+ * by instance, by month, by day or in detail, with Chinese or English columns.
  *
  * Followed: Alibaba Cloud, Expenses and Costs, "Detailed file format" (BSS OpenAPI: instance billing cycle details),
  * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2),
  * "Overview" (help/en/user-center/latest/overview: words of the types of bill), DescribeInstanceBill and
  * QuerySettleBill (help/zh/boa/latest/api-bssopenapi-2017-12-14-querysettlebill: types of bill and their Chinese words,
- * Tax and PaymentCurrency). The columns in Chinese are those of the same file from the site in China.
- * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own
- * reading of the bill has them; a tax amount is a line of its own of category Tax, in the currency of the payment where
- * one is stated. Of a subscription the effective cost is unknown. Times are Beijing's; a line without them spans its
- * day, or its billing cycle. Columns that are neither read nor known to say nothing of cost are named. The new version
- * of the bill ("Fields in upgraded bills") has other columns and is not read.
+ * Tax and PaymentCurrency). The columns in Chinese are those of the same file from the site in China. Billed is the
+ * pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own reading of the bill
+ * has them; a tax amount is a line of its own of category Tax, in the currency of the payment where one is stated. Of a
+ * subscription the effective cost is unknown. Times are Beijing's; a line without them spans its day, or its billing
+ * cycle. Columns that are neither read nor known to be irrelevant for costs are reported. The new version of the bill
+ * ("Fields in upgraded bills") has other columns and is not read.
  */
 import { isMachineComponent, namesOther } from '../core/bill/components.js';
 import { ZERO } from '../core/decimal.js';
@@ -226,7 +226,7 @@ class AlibabaReader {
     return ![product, commodity, billing].some(({ at }) => namesOther(cells.repeated(at)));
   }
 
-  /** The line's own times, else its day, else its billing cycle. */
+  /** The line's own times, otherwise its day, otherwise its billing cycle. */
   private interval(cells: Cells, month: { start: number; end: number }): { start: number; end: number } {
     const { row, columns } = this;
     if (cells.repeated(columns.start.at) !== '' && cells.repeated(columns.end.at) !== '') {

@@ -4,8 +4,8 @@
  * The list names no currency and no date. Its amounts are those of yuan, not dollars (19.127 an hour for one A10), so
  * they are read as CNY, and every price's source says so. The date is that of the published snapshot, 2024-10-16,
  * unless the file's name holds one. The model follows from the instance family (Alibaba Cloud, "GPU-accelerated
- * compute-optimized instance families"); of families that share a GPU (sgn, vgn) the list's count is not a count of
- * GPUs and is not taken.
+ * compute-optimized instance families"); for families that share a GPU (sgn, vgn) the list's count is not a count of
+ * GPUs and is ignored.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';

@@ -5,12 +5,12 @@
  * Followed: AWS Data Exports User Guide, "Cost and Usage Report 2.0" table dictionary, "Discount columns" and "Split
  * line item columns". Billed is the unblended cost, or what the net columns state where an account's discounts are
  * inside its lines: the report has those columns in months with a discount, and then a line of the discount itself
- * costs what its net cell says, nothing where that is empty. Cost categories are tags under
- * `costCategory/`. What pods used of a machine is theirs, see reading/aws-split.ts. Effective is the amortised cost by
- * line item type, after AWS' rules ("Understanding your amortized reservation data", "Understanding Savings Plans";
- * the amortised-cost query of AWS' CUR Query Library): covered usage carries its commitment's share, recurring fees
- * carry only what was not used, upfront fees and negations carry nothing. Where a column that a rule needs is empty,
- * effective is null: unknown, not zero.
+ * costs what its net cell says, nothing if that is empty. Cost categories are tags under `costCategory/`. The part of a
+ * machine that pods used is charged to the pods, see reading/aws-split.ts. Effective is the amortised cost by line item
+ * type, after AWS' rules ("Understanding your amortized reservation data", "Understanding Savings Plans"; the
+ * amortised-cost query of AWS' CUR Query Library): covered usage carries its commitment's share, recurring fees carry
+ * only what was not used, upfront fees and negations carry nothing. If a column that a rule needs is empty, effective
+ * is null: unknown, not zero.
  */
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
@@ -244,7 +244,7 @@ class CurReader {
   /** Billed and effective as the line states them, with what pods took of a machine moved to them. */
   private costs(cells: Cells, type: string): Costs {
     const { row, columns, splits } = this;
-    const parent = cells.text(columns.parent);
+    const parent = row.resource(columns.parent, 'splitLineItem/ParentResourceId') ?? '';
     const stated = this.billed(type);
     if (stated === null && parent === '' && cells.text(columns.billed) === '')
       row.problem(row.named(columns.billed, 'lineItem/UnblendedCost'), 'the value is missing');

@@ -2,8 +2,8 @@
  * AWS' on-demand prices as a history of change events: an instance type was first seen, changed its price, or was
  * removed.
  *
- * A removal withdraws the type from the catalogue; whether it is gone or a flap is for the price book to say. A price
- * holds from the instant at which it was seen.
+ * A removal withdraws the type from the catalogue; the price book decides whether it is gone or the catalogue flaps. A
+ * price holds from the time at which it was seen.
  */
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';

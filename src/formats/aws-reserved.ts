@@ -2,8 +2,9 @@
  * AWS' reserved-instance prices as effective hourly prices: 1 and 3 years; no, partial and all upfront.
  *
  * The effective price has the upfront part spread over the term already. Convertible offers are other goods than
- * standard ones and get a SKU of their own, `p3.2xlarge (convertible)`: no cheaper or dearer offer hides the other.
- * Linux only. A list without a snapshot column is dated by its file's name, else by its published snapshot, 2026-07-20.
+ * standard ones and get a SKU of their own, `p3.2xlarge (convertible)`: no cheaper or more expensive offer hides the
+ * other. Linux only. A list without a snapshot column is dated by its file's name, otherwise by its published snapshot,
+ * 2026-07-20.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent, Upfront } from '../core/price/price.js';

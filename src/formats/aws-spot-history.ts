@@ -1,9 +1,9 @@
 /**
- * AWS' spot price history as describe-spot-price-history gives it, flattened to CSV: change points by availability
+ * AWS' spot price history as describe-spot-price-history returns it, flattened to CSV: change points by availability
  * zone.
  *
- * Spot prices differ by zone, so that the zone is the price's region: there is no one price of the whole region, and
- * none is made up. Linux/UNIX only: other products have other prices under the same instance type.
+ * Spot prices differ by zone, so the zone is the price's region: there is no single price of the whole region, and none
+ * is made up. Linux/UNIX only: other products have other prices under the same instance type.
  */
 import type { PriceFormat } from '../core/ports.js';
 import { isoInstant } from '../core/time.js';

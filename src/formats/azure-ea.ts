@@ -3,7 +3,7 @@
  * Agreement, in both sets of column names.
  *
  * Never books amortised cost as billed: a file with a line that only an amortised export has is refused whole. The
- * name is the one that the format had when it read the Enterprise Agreement alone. See reading/azure.ts.
+ * format keeps the name from the time when it read only the Enterprise Agreement. See reading/azure.ts.
  */
 import type { UsageFormat } from '../core/ports.js';
 import { isAzureCost, natureOf, readAzure } from './reading/azure.js';

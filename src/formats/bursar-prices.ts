@@ -3,7 +3,7 @@
  *
  * One row is one price, or, with `event` = `withdrawn`, the end of a SKU in the catalogue at `effectiveFrom`. Columns:
  * provider, sku, region, term, upfront, component, gpuModel, gpus, price, currency, per, effectiveFrom, effectiveTo,
- * incrementSeconds, minimumSeconds, source, event. `per` says what the price is for (see PER); a month has 730 hours.
+ * incrementSeconds, minimumSeconds, source, event. `per` is the unit of the price (see PER); a month has 730 hours.
  */
 import { Failure, invalid, type Problem } from '../core/errors.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
@@ -229,7 +229,7 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   };
 }
 
-/** What is paid for what: null where a field of it is wrong, which the row's problems say. */
+/** What is paid for what: null if a field of it is wrong, which the row's problems say. */
 function ratedOf(row: Row): Pick<Price, 'component' | 'gpus' | 'rate'> | null {
   const { field } = row;
   const component = row.oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');

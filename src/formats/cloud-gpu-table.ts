@@ -4,7 +4,7 @@
  * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. The instance's price counts,
  * the one per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged.
  * The table states no region (its prices hold everywhere), no currency but `$`, and no date: the file's name gives it,
- * else that of the published snapshot, 2025-03-07.
+ * otherwise that of the published snapshot, 2025-03-07.
  */
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { formatDecimal, type Decimal } from '../core/decimal.js';

@@ -1,10 +1,10 @@
 /**
- * What contracts commit to: the FOCUS dataset Contract Commitment (1.3 and 1.4), as CSV or Parquet.
+ * Commitments of contracts: the FOCUS dataset Contract Commitment (1.3 and 1.4), as CSV or Parquet.
  *
  * Followed: specification/datasets/contract_commitment in github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec
- * (dataset.md and the columns). It holds no charge and no usage: bills say what was applied (ContractApplied of
- * focus.ts), and `bursar commitments` shows both. A file states all contracts of its source. What Bursar does not know
- * is named to the caller and kept aside.
+ * (dataset.md and the columns). It contains no charge and no usage: bills state the applied amounts (ContractApplied of
+ * focus.ts), and `bursar commitments` shows both. A file states all contracts of its source. Unknown columns are
+ * reported to the caller and kept.
  */
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';

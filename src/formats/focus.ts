@@ -4,13 +4,13 @@
  *
  * Followed: the specification's columns at tags v1.0 to v1.2, and specification/datasets/cost_and_usage of the later
  * versions in github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec; AWS, "FOCUS 1.0 with AWS columns" and "FOCUS 1.2
- * with AWS columns" (Data Exports table dictionary). What Bursar does not know is named to the caller and kept aside.
- * Amounts keep the bill's own digits and are in BillingCurrency; a virtual currency (tokens) is only what a quantity or
- * a price is in. A charge that the provider split (AllocatedResourceId) is of the resource that it was allocated to,
- * with the tags of both, those of the allocation winning. ContractApplied names the contracts that a charge counts
- * towards, and adds no cost. The id of a line is its line number: a bill is replaced by period as a
- * whole, so that the id needs to be unique within one delivery only. Columns whose absence makes a bill unusable fail
- * the file; all others may be missing.
+ * with AWS columns" (Data Exports table dictionary). Unknown columns are reported to the caller and kept. Amounts keep
+ * the bill's own digits and are in BillingCurrency; a virtual currency (tokens) is only a unit of quantities or prices.
+ * A charge that the provider split (AllocatedResourceId) belongs to the resource to which it was allocated, with the
+ * tags of both; tags of the allocation win. ContractApplied names the contracts that a charge counts towards, and adds
+ * no cost. The id of a line is its line number: a bill is replaced by period as a whole, so that the id needs to be
+ * unique within one delivery only. Columns whose absence makes a bill unusable fail the file; all others may be
+ * missing.
  */
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import {
@@ -215,6 +215,7 @@ class FocusReader {
   private readonly row: BillRow;
   private readonly hasBothProviders: boolean;
   private readonly details = new Memo(skuDetailsOf);
+  private readonly applied = new Memo((text) => ({ contracts: appliedContracts(text) }));
   private readonly skus = new Memo(storageOrTrafficSku);
   private readonly pricing = new Memo((text) => text.toLowerCase());
   private readonly services = new Memo((text) => ({
@@ -295,7 +296,7 @@ class FocusReader {
 
   /**
    * Whether the line is a machine's own hours: AWS says it by usage type, others by service, meter, description and
-   * unit. Null where it says nothing, or where the machine that it states says more.
+   * unit. Null if it says nothing, or where the machine that it states says more.
    */
   private isHours(cells: Cells, provider: string, details: SkuDetails): boolean | null {
     const { columns } = this;
@@ -381,9 +382,9 @@ class FocusReader {
   }
 
   private contracts(cells: Cells): readonly AppliedContract[] | null {
-    const text = cells.text(this.columns.contract);
+    const text = cells.repeated(this.columns.contract);
     if (text === '' || text === '{}') return null;
-    const contracts = appliedContracts(text);
+    const { contracts } = this.applied.valueOf(text);
     if (contracts === null)
       this.row.problem(
         'ContractApplied',
@@ -445,8 +446,8 @@ function skuDetailsOf(text: string): SkuDetails {
 
 /**
  * What `{"Elements": [{"ContractCommitmentId": "c", "ContractCommitmentAppliedCost": 1.5}]}` says of each commitment: a
- * cost, or a quantity with its unit, or both (1.3). Null where it says something else. 1.3 was first published with
- * keys that end in `ID`.
+ * cost, or a quantity with its unit, or both (1.3). Null if it says something else. 1.3 was first published with keys
+ * that end in `ID`.
  */
 function appliedContracts(text: string): readonly AppliedContract[] | null {
   const elements = parseJsonObject(text)?.['Elements'];

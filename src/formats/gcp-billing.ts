@@ -7,10 +7,10 @@
  * `service_description`), and lists (labels, credits) are JSON in one field.
  *
  * A line's cost is before its credits, which are negative amounts beside it; the invoice is the sum of both. Discounts
- * belong to the line's own billed cost; what is granted (PROMOTION) is a line of its own of category Credit. Effective
- * is unknown where a committed use discount took part: the export does not say what share of the fee a line carries.
- * The billing period is the calendar month of `invoice.month`. The invariant: cost and credits of a line are read
- * whole or the line is refused; a number of JSON keeps every digit that is written.
+ * belong to the line's own billed cost; a grant (PROMOTION) is a separate line of category Credit. Effective is unknown
+ * if a committed use discount applies: the export does not state the line's share of the fee. The billing period is the
+ * calendar month of `invoice.month`. The invariant: cost and credits of a line are read whole or the line is refused; a
+ * number of JSON keeps every digit that is written.
  */
 import { isGoogleMachineHours } from '../core/bill/machine-hours.js';
 import { addDecimal, ZERO, type Decimal } from '../core/decimal.js';
@@ -296,7 +296,7 @@ function grantedLines(line: UsageRecord, { granted }: Credits): UsageRecord[] {
   }));
 }
 
-/** Null where the text is neither a list of credits with amounts nor one amount. */
+/** Null if the text is neither a list of credits with amounts nor one amount. */
 function creditsOf(text: string): Credits | null {
   const sum = decimalOf(text);
   if (sum !== undefined) return { ...NO_CREDITS, discount: sum };

@@ -2,9 +2,9 @@
  * Oracle Cloud Infrastructure cost reports as CSV.
  *
  * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar
- * month: "Cost and usage reports overview"). Oracle writes new files through the day, each with what is new: a file
- * adds to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity,
- * in whatever files it comes (store/usage/increments.ts); a correction is an adjustment. COMPUTE is more than machines
+ * month: "Cost and usage reports overview"). Oracle writes new files through the day, each with only the new lines: a
+ * file adds to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity,
+ * in whatever file it is (store/usage/increments.ts); a correction is an adjustment. COMPUTE is more than machines
  * (Windows, images): its description and unit say which lines are their hours.
  */
 import { isMachineHours } from '../core/bill/machine-hours.js';

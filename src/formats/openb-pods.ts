@@ -1,11 +1,10 @@
 /**
- * The pod list of Alibaba's openb GPU cluster trace (cluster-trace-gpu-v2023): what each pod held, from scheduling to
+ * The pod list of Alibaba's openb GPU cluster trace (cluster-trace-gpu-v2023): the GPUs of each pod, from scheduling to
  * deletion.
  *
- * Times are seconds from the trace's start; the instant of that start is not published, so that an origin is assigned.
- * A pod that was never scheduled, or asked for no GPU, has used none and makes no record. The list names no node and no
- * model:
- * placing pods on nodes is not done here.
+ * Times are seconds from the trace's start; the time of that start is not published, so an origin is assigned. A pod
+ * that was never scheduled, or requested no GPU, has used none and makes no record. The list names no node and no
+ * model; this file does not place pods on nodes.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
@@ -69,7 +68,7 @@ export async function readPods(text: string): Promise<Pod[]> {
   return pods;
 }
 
-/** What a pod used, or null where it used no GPU or still runs at the trace's end. */
+/** What a pod used, or null if it used no GPU or still runs at the trace's end. */
 export function recordOfPod(pod: Pod, originInstant: number): UsageRecord | null {
   const { scheduledSeconds, deletedSeconds } = pod;
   if (scheduledSeconds === null || deletedSeconds === null || pod.gpus * pod.gpuMilli === 0) return null;
@@ -148,7 +147,7 @@ class PodRow {
     this.problems.push({ path, message });
   }
 
-  /** A whole number of at least 0; null where the field is empty and may be. */
+  /** A whole number of at least 0; null if the field is empty and may be. */
   whole(column: number, name: string, mayBeEmpty = false): number | null {
     const text = this.cells.text(column);
     if (text === '' && mayBeEmpty) return null;

@@ -196,7 +196,7 @@ class TencentReader {
     return [line, { ...line, id: `${line.id}/tax`, charge }];
   }
 
-  /** The component that a line is of, where it is not the machine itself; null where it is, or none is named. */
+  /** The component that a line is of, where it is not the machine itself; null if it is, or none is named. */
   private otherComponent(): string | null {
     const { row, columns } = this;
     const type = row.key(columns.component.at, columns.component.name);

@@ -1,9 +1,7 @@
 /**
- * DingTalk (钉钉): the custom bot of a group chat.
- *
- * By open.dingtalk.com, "自定义机器人接入" and "自定义机器人安全设置" (document/robots/custom-robot-access,
- * customize-robot-security-settings): signed by timestamp and secret in the address, 20,000 bytes a message, 20
- * messages a minute, ten minutes of silence for who sends more.
+ * DingTalk (钉钉): the custom bot of a group chat. Followed: open.dingtalk.com, "自定义机器人接入" and "自定义机器人安全设置"
+ * (document/robots/custom-robot-access, customize-robot-security-settings): signed by timestamp and secret in the
+ * address, 20,000 bytes a message, 20 messages a minute, and ten minutes of silence for a sender that exceeds this.
  */
 import { createHmac } from 'node:crypto';
 import type { Channel, Notification } from '../core/alert/channel.js';
@@ -47,7 +45,7 @@ export const channel: Channel = groupBotChannel({
   leastPauseMs: 3100,
   pictures: 'none',
   request: (notification, bot, now) => ({ url: signedUrl(bot, now), body: bodyOf(notification) }),
-  // Who is held back gets `{ status: 1111, wait, punish }` in place of a code.
+  // A sender that is held back gets `{ status: 1111, wait, punish }` instead of a code.
   outcome: (status, answer) =>
     answer['punish'] === 'deny'
       ? { kind: 'busy', waitMs: SILENCE_MS }
@@ -63,7 +61,7 @@ function signedUrl({ url, secret }: Bot, now: number): string {
   return signed.href;
 }
 
-/** An action card where there is a page to open, else markdown. Two blanks before a line feed end a line there. */
+/** An action card where there is a page to open, otherwise markdown. Two blanks before a line feed end a line there. */
 function bodyOf({ message }: Notification): string {
   const { link } = message;
   const title = short(titleOf(message), 200);

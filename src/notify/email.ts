@@ -1,9 +1,9 @@
 /**
- * E-mail by SMTP: plain text and HTML of the same message, a picture inside it.
+ * E-mail by SMTP: plain text and HTML of the same message, with a picture inside it.
  *
  * At least once: a message keeps its Message-ID however often it is sent, and mail systems that know the id drop the
- * second. What belongs together refers to one id (RFC 5322, section 3.6.4). Everything that people named is escaped;
- * nothing is loaded from anywhere. TLS is required, save on this machine. It never says the server's address, user or
+ * second copy. Related messages refer to one id (RFC 5322, section 3.6.4). All names from people are escaped; nothing
+ * is loaded from outside. TLS is required, except on this machine. It never reveals the server's address, user or
  * password.
  */
 import { createHash } from 'node:crypto';

@@ -1,9 +1,8 @@
 /**
- * Feishu and Lark (飞书): the custom bot of a group chat.
- *
- * By open.feishu.cn, "自定义机器人使用指南" (document/client-docs/bot-v3/add-custom-bot): a card of at most 20 KB, signed
- * by timestamp and secret within the body, 100 messages a minute and five a second. Its buttons open pages alone: a
- * custom bot gets no callbacks. Every text is `plain_text`, in which nothing calls a person.
+ * Feishu and Lark (飞书): the custom bot of a group chat. Followed: open.feishu.cn, "自定义机器人使用指南"
+ * (document/client-docs/bot-v3/add-custom-bot): a card of at most 20 KB, signed by timestamp and secret within the
+ * body, 100 messages a minute and five a second. Its buttons only open pages: a custom bot gets no callbacks. Every
+ * text is `plain_text`, which cannot mention a person.
  */
 import { createHmac } from 'node:crypto';
 import type { Channel, Notification } from '../core/alert/channel.js';
@@ -12,7 +11,7 @@ import { asManyAsFit, type Bot, bytesOf, CUT, groupBotChannel, outcomeByCode, sh
 import { MINUTE_MS } from '../core/time.js';
 
 const MOST_BYTES = 20_000;
-/** Of a list, which is one element of the card. */
+/** The limit of a list, which is one element of the card. */
 const MOST_ITEMS = 30;
 /** Colours of a card's head ("卡片标题": template). */
 const COLOURS: Readonly<Record<Message['severity'], string>> = { info: 'blue', warning: 'orange', critical: 'red' };

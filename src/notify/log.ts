@@ -1,5 +1,5 @@
 /**
- * The log: one line on standard error per alert. It is always there, needs no settings, and is where alerts go while no
+ * The log: one line on standard error per alert. It always exists, needs no settings, and receives the alerts while no
  * other channel is connected.
  */
 import { plainText } from '../core/alert/message.js';
@@ -34,5 +34,5 @@ export const channel: Channel = {
   }),
 };
 
-/** What people name their things may hold anything: a line stays a line. */
+/** People's names for things may contain anything: one alert stays one line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '; ').replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');

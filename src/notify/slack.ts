@@ -1,9 +1,9 @@
 /**
- * Slack: with a bot's token all of it; with an incoming webhook, the simple way, messages to one channel.
+ * Slack: with a bot's token all functions; with an incoming webhook only messages to one channel.
  *
- * Written rule. With the token nothing is lost and nothing repeated: a message whose answer was lost is looked for
- * first. An incoming webhook gives no way to look: what may have arrived is not sent again (at most once), and the
- * alert says that nobody can tell. A webhook has neither threads nor buttons, and its messages are not changed later.
+ * Written rule. With the token nothing is lost and nothing repeated: a message whose answer was lost is searched first.
+ * An incoming webhook gives no way to look: what may have arrived is not sent again (at most once), and the alert says
+ * that nobody can tell. A webhook has neither threads nor buttons, and its messages are not changed later.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import type { Message } from '../core/alert/message.js';

@@ -1,8 +1,8 @@
 /**
- * The generic webhook: alerts as signed JSON to an address of one's own.
+ * The generic webhook: alerts as signed JSON to an address of the installation's choice.
  *
- * At least once, seen once: `webhook-id` stays the same however often an alert is sent, and a receiver that keeps the
- * ids takes each once. It follows no redirect, and never says its address or secret.
+ * At least once: `webhook-id` stays the same however often an alert is sent, so a receiver that keeps the ids accepts
+ * each alert once. It follows no redirect, and never reveals its address or secret.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { plainText } from '../core/alert/message.js';

@@ -1,10 +1,10 @@
 /**
- * alert.make: looks at what has happened since the last check, keeps what is worth telling, once, and intends to send
- * it where the routes say.
- * alert.escalate (alert): when nobody has answered in time, intends to send it to the next ones too.
+ * alert.make: checks what has happened since the last check, keeps each event that is worth an alert once, and records
+ * the intent to send it to the places that the routes name. alert.escalate (alert): if nobody has answered in time,
+ * records the intent to send the alert to the next places too. Sends nothing.
  *
- * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark,
- * the alerts and the intents of a check are there together or not at all.
+ * Core decides which events are worth an alert and where the alerts go (alert/alert.ts, alert/routes.ts). The mark, the
+ * alerts and the intents of a check are committed together or not at all.
  */
 import { endOf, needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
 import {
@@ -37,12 +37,13 @@ type Needs = Pick<
   | 'budgets'
   | 'recommendations'
   | 'spend'
+  | 'resourceCosts'
   | 'prices'
   | 'organisations'
   | 'reports'
 >;
 
-/** What decides where alerts go, read once per look. */
+/** The data that decides where alerts go, read once per check. */
 interface Directory {
   readonly routes: AlertRoutes;
   readonly mutes: readonly Mute[];
@@ -69,7 +70,7 @@ async function directoryOf(
 const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | null =>
   routeFor(routes, alert, lineageOf(alert.team, parents));
 
-/** A channel is not told of a period that was over when it was connected. */
+/** A channel gets no alert about a period that was over when the channel was connected. */
 function placesOf({ since }: Directory, route: AlertRoute | null, { news }: Alert): readonly AlertTarget[] {
   const end = endOf(news);
   return (route?.to ?? []).filter(({ channel }) => end === null || (since.get(channel) ?? -Infinity) < end);
@@ -106,7 +107,7 @@ interface Run {
   readonly asOf: number;
 }
 
-/** Decides about a new alert: silent, or where it goes. */
+/** Decides whether a new alert is silent, or where it goes. */
 async function direct(
   { alerts }: Needs,
   tx: Transaction,
@@ -181,8 +182,8 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
 const POLL_MS = 5000;
 
 /**
- * Enqueues evaluations: for news every few seconds where there may be any, for unusual prices every hour, for unusual
- * spend once a day.
+ * Enqueues checks: every few seconds for new events if there may be any, every hour for unusual prices, once a day for
+ * unusual spend.
  */
 export class AlertSchedule {
   readonly name = 'alerts';

@@ -1,14 +1,14 @@
 /**
- * alert.send (delivery): from the intent to tell a place to what became of it. One step per run, each its own commit:
+ * alert.send (delivery): sends one alert to one place. One step per run, each with its own commit:
  *
- *   waiting   its turn at the place comes, that it is tried is committed; then it is tried, once
- *   tried     a crash or a lost answer: by the channel's rule it is asked for, sent again under its token, or left
- *   alone
- *   sent      what the place shows is replaced where the alert has changed
+ *   waiting   when its turn at the place comes, commits the try; then sends, once
+ *   tried     after a crash or a lost answer: queries it, sends it again under its token, or leaves it alone, as the
+ *             channel's rule says
+ *   sent      updates the message at the place if the alert has changed
  *
- * The intent and its token were committed by whoever made the alert. An outage loses nothing, since what did not arrive
- * waits and is tried again with growing pauses, and repeats nothing, since what may have arrived is asked for first.
- * What is said is made anew at every try: it is never out of date.
+ * The stage that made the alert has committed the intent and its token. An outage loses nothing: a message that did not
+ * arrive waits and is retried with growing pauses. It repeats nothing: a message that may have arrived is queried first.
+ * The text is made again at every try, so it is never out of date.
  */
 import { askAgainAt, PATIENCE } from '../core/action/action.js';
 import type { Alert } from '../core/alert/alert.js';
@@ -26,7 +26,7 @@ import { reachingStage, type Stage } from './stage.js';
 
 export type Channels = ReadonlyMap<string, ChannelConnection>;
 
-/** How alerts are worded, and where people find Bursar. */
+/** The texts of alerts, and the address at which people reach Bursar. */
 export interface NotificationOptions {
   readonly texts: AlertTexts;
   /** Without a slash at its end; null: nobody said. */
@@ -37,9 +37,9 @@ export interface NotificationOptions {
 
 /** A channel that this process has no settings for is another one's. */
 const ELSEWHERE_MS = MINUTE_MS;
-/** Whoever waits for the first message of a conversation looks again. */
+/** The pause before a delivery checks again whether the first message of its conversation was sent. */
 const OPENING_MS = 5000;
-/** What a place refuses is tried again so often, and given up after so long: somebody may set it right meanwhile. */
+/** The retry interval after a refusal by a place; a person may correct the cause before the delivery is given up. */
 const REFUSED_MS = HOUR_MS;
 const GIVE_UP_MS = 7 * DAY_MS;
 
@@ -53,6 +53,7 @@ type Needs = Pick<
   | 'budgets'
   | 'recommendations'
   | 'spend'
+  | 'resourceCosts'
   | 'prices'
   | 'organisations'
   | 'slackDesk'
@@ -65,7 +66,7 @@ export function sendStage(stores: Needs, channels: Channels, options: Notificati
   });
 }
 
-/** May it be tried now, with what; or what is to be done instead. */
+/** The notification to send now, or what to do instead. */
 type Sendable = { readonly notification: Notification } | { readonly instead: readonly WorkItem[] };
 
 class Sending {
@@ -120,7 +121,7 @@ class Sending {
       : { png, text: this.options.texts.picture(alert.news) };
   }
 
-  /** Drawn when the first place is told that shows it, and the same from then on. */
+  /** Drawn for the first place that shows the picture; the same picture is used from then on. */
   private async drawn({ id, news }: Alert): Promise<Uint8Array | null> {
     const { db, alerts, reports } = this.stores;
     const { chart } = this.options;
@@ -168,7 +169,7 @@ class Sending {
       : { instead: [sendItem(delivery, free)] };
   }
 
-  /** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
+  /** Whether nobody needs the alert any more: its question is decided, or an earlier level has answered. */
   private async isMoot(tx: Transaction, { level }: Delivery, { state, news }: Alert): Promise<boolean> {
     if (state === 'answered') return news.kind === 'approval' || level > 0;
     return (
@@ -178,8 +179,8 @@ class Sending {
   }
 
   /**
-   * The alert as what it tells of stands now; null: it tells of a threshold that is reached no more, and nobody was
-   * told yet. Whoever was told once is told on, by the state of now.
+   * The alert with the current state of its subject. Null if it is about a threshold that is no longer reached and no
+   * place was notified yet. A place that was notified once gets updates with the current state.
    */
   private async asItStands(tx: Transaction, alert: Alert): Promise<Alert | null> {
     const { news } = alert;
@@ -250,7 +251,7 @@ class Sending {
     );
     const found = await safely(() => outcome.call(connection, notification));
     if (found.kind === 'not-sent') return this.absent(delivery);
-    // Whoever may not even ask cannot tell: it is not repeated, and a person can see that.
+    // Without permission to ask, the outcome stays unknown: the delivery is not repeated, and people can see that.
     if (found.kind === 'refused')
       return this.commit(delivery, (tx, current) =>
         this.giveUp(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`),
@@ -283,7 +284,7 @@ class Sending {
         case 'refused': {
           const problem = `${found.code}: ${found.detail}`;
           if (this.now - delivery.intendedAt >= GIVE_UP_MS) return this.giveUp(tx, delivery, alert, 'failed', problem);
-          // The others of its conversation need not wait for somebody to set it right.
+          // The other deliveries of its conversation need not wait until the cause is corrected.
           await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
           return this.retryLater(tx, delivery, problem, this.now + REFUSED_MS);
         }
@@ -394,7 +395,7 @@ class Sending {
     return this.commitAs<readonly WorkItem[]>(delivery, [], work);
   }
 
-  /** A commit of its own under the delivery's lock; `otherwise` where it has left its state meanwhile. */
+  /** A separate commit under the delivery's lock; `otherwise` if the delivery has left its state in the meantime. */
   private commitAs<T>(
     delivery: Delivery,
     otherwise: T,
@@ -407,7 +408,7 @@ class Sending {
   }
 }
 
-/** A part that breaks its word and throws has left open what it did. */
+/** After an exception from a part, against its contract, the outcome is unknown. */
 async function safely(work: () => Promise<SendOutcome>): Promise<SendOutcome> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * usage.allocate (source/delivery): gives what was delivered before to teams anew, after the rules or the tracked tags
- * have changed. Raw records stay as they are; only their hour sums are written again.
+ * usage.allocate (source/delivery): assigns earlier deliveries to teams again after the rules or the tracked tags have
+ * changed. Raw records stay unchanged; only their hour sums are rewritten.
  */
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { CountingStore } from '../store/bill/counting.js';

@@ -1,9 +1,10 @@
 /**
- * answer.take (request): what a person in Slack has pressed or asked is done and answered.
+ * answer.take (request): executes and answers what a person in Slack pressed or asked. Slack itself was answered long
+ * before; the request is in the store and is taken once.
  *
- * Slack itself was answered long before: the request lies in the store, taken once. What is decided goes the way that
- * the API goes, with the same rights, the same functions and the same name in the audit; the decision and its answer
- * are one commit. The answer is sent at most once: it tells one person what everybody can see.
+ * A decision takes the same path as in the API, with the same rights, the same functions and the same name in the
+ * audit. The decision and its answer are one commit. The answer is sent at most once: it informs one person about what
+ * everybody can see.
  */
 import { actorText } from '../core/actor.js';
 import { replyOf, type Act, type Message } from '../core/alert/message.js';
@@ -62,7 +63,7 @@ class Answering {
     return workItems;
   }
 
-  /** Does what is asked, and writes the answer down in the same commit. */
+  /** Executes the request, and saves the answer in the same commit. */
   private async work({
     digest,
     question,
@@ -111,8 +112,8 @@ class Answering {
   }
 
   /**
-   * As the API does it, under the same name: whoever may not approve there may not approve here. Null: there is nothing
-   * to decide.
+   * Decides like the API and under the same name: a person who may not approve there may not approve here. Null: there
+   * is nothing to decide.
    */
   private async decide(
     tx: Transaction,

@@ -1,12 +1,12 @@
 /**
- * backtest.run (backtest): runs a policy document over the recorded history of its teams, tells how far it is, and
- * keeps the report with the rows that vouch for the policy.
+ * backtest.run (backtest): runs a policy document over the recorded history of its teams, reports progress, and keeps
+ * the report with the rows that vouch for the policy.
  *
- * It is done apart (stage.ts): no transaction is open meanwhile. The process' other work goes on, because the replay
- * comes in small steps with a rest after every few milliseconds, and because a process runs one backtest at a time: a
- * second one waits without holding a worker. A crash in the middle leaves the lease to run out; the backtest is begun
- * anew, and what a run that was overtaken brings is not kept. What it finds wrong with the order is its result; only
- * what may pass is tried again.
+ * It runs apart (stage.ts), without an open transaction. The other work of the process continues, because the replay
+ * runs in small steps with a rest after every few milliseconds, and because a process runs one backtest at a time: a
+ * second one waits without holding a worker. After a crash the lease expires and the backtest starts again; the result
+ * of a run that was overtaken is not kept. A fault in the order is a result of the backtest. Only failures that may
+ * pass are retried.
  */
 import { setImmediate as rest } from 'node:timers/promises';
 import { Failure, missing } from '../core/errors.js';
@@ -77,7 +77,7 @@ interface Run {
   readonly begun: BegunBacktest;
 }
 
-/** The report, or what is wrong with the order. @throws Overtaken, and whatever may pass or is a bug. */
+/** The report, or the faults of the order. @throws Overtaken, failures that may pass, and bugs. */
 async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run): Promise<Outcome> {
   const {
     organisation,
@@ -86,7 +86,7 @@ async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run):
   try {
     const policy = policyOf(policies, run.begun);
     const teams = asked === '*' ? await stores.policies.teams(stores.db, organisation) : asked;
-    // What vouches for a policy is read where nothing that is committed lacks.
+    // A backtest may vouch for a policy, so it reads a source that has all committed data.
     const recorded = { ...stores, db: await stores.reading.whole() };
     return await backtestPolicy(
       { policy, params: document.params, document: document.name },

@@ -1,13 +1,13 @@
 /**
- * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
+ * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it. If the
+ * provider has no meter of machines, two readings make one (core/fleet/meter.ts). Machines of a cluster whose pods are
+ * metered are left to that meter.
  *
- * Where the provider has no meter of machines of its own, two readings are one (core/fleet/meter.ts); machines that
- * belong to a cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it
- * was last seen. What was measured meanwhile and nobody knew is joined to what is there now. Teams of which something
- * has changed have their recommendations made anew.
+ * If a provider does not answer, the fleet keeps its last known state. Samples of resources that were unknown when they
+ * were measured are matched with the current fleet. The recommendations of changed teams are made again.
  *
- * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks
- * nobody.
+ * fleet.allocate (connection): assigns the last known targets to teams again after the rules have changed. Asks no
+ * provider.
  */
 import type { Allocatable } from '../core/cost/allocation.js';
 import { UNALLOCATED } from '../core/cost/allocation.js';
@@ -81,7 +81,7 @@ export function allocateFleetStage(stores: Placing): Stage {
 const recommendationItems = (teams: readonly string[]): WorkItem[] =>
   [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', partition: team, key: team }));
 
-/** Whose a target is. What several teams share is nobody's to act on. */
+/** The team of a target. A target that several teams share belongs to no team, so nobody acts on it. */
 export const teamBy =
   (rules: RuleSet) =>
   (target: FleetTarget): string => {

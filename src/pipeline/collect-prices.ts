@@ -1,10 +1,7 @@
 /**
- * price.collect of a connection: its price list, its commitments on sale, and what it says of spot become prices,
- * offers and readings.
- *
- * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a reading
- * does not list is not withdrawn:
- * only the provider's own word withdraws.
+ * price.collect of a connection: its price list, its commitments on sale and its spot data become prices, offers and
+ * readings. A price that was stated before changes nothing; a new price causes the days that it affects to be priced
+ * again. A price that is missing from a reading is not withdrawn; only the provider's own statement withdraws it.
  */
 import type { CommitmentOffer } from '../core/price/commitment-offer.js';
 import type { OfferOnSale } from '../core/action/acting.js';
@@ -23,7 +20,7 @@ import { reachingStage, type ApartWork, type Stage } from './stage.js';
 /** Prices that were entered late are found so far back. */
 const PRICES_OVERLAP_MS = 7 * DAY_MS;
 const SPOT_OVERLAP_MS = HOUR_MS;
-/** How far back spot is asked for first. */
+/** How far back the first reading of spot goes. */
 const SPOT_FIRST_MS = 14 * DAY_MS;
 /** Readings that are written together. */
 const SPOT_BATCH = 20_000;
@@ -85,7 +82,7 @@ interface Stated {
   readonly onSale: readonly CommitmentOffer[] | undefined;
 }
 
-/** Of the price list and of what is on sale what can be read. @throws Failure where that is neither */
+/** The readable parts of the price list and of the offers. @throws Failure if neither can be read */
 async function readStated(connection: ProviderConnection, since: number, partial: RecordedRead): Promise<Stated> {
   const stated: PriceEvent[] = [];
   let onSale: readonly CommitmentOffer[] | undefined;
@@ -102,8 +99,8 @@ async function readStated(connection: ProviderConnection, since: number, partial
 }
 
 /**
- * Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. A
- * savings plan is told by what it has rates for.
+ * Offers of SKUs that the price book knows: an offer itself states neither its seller nor the GPUs of a unit. A savings
+ * plan is identified by the SKUs of its rates.
  */
 function offersOf(offers: readonly CommitmentOffer[], connection: string, known: readonly Price[]): OfferOnSale[] {
   const sizeOf = sizes(known);
@@ -157,7 +154,7 @@ async function saveSpot(
 ): Promise<PriceEvent[]> {
   const book = await stores.prices.book(tx, organisation);
   const sizeOf = sizes(book.prices);
-  // Where the price list itself states spot prices, the history is not asked for them.
+  // If the price list itself states spot prices, those of the history are not used.
   const listed = new Set(
     book.prices.flatMap((price) =>
       price.term === 'spot' && price.source !== source ? [`${price.provider}\u0001${price.sku}`] : [],

@@ -1,9 +1,7 @@
 /**
- * sample.collect (source): reads what a source of GPU evidence has new, keeps it, and settles what it says about
- * health.
- *
- * A source that fails leaves everything as it was and is asked again; its silence is never evidence. A card that is
- * gone or broken enqueues its team's recommendations at once. Evidence that was pushed (no source of that name is
+ * sample.collect (source): reads the new data of a source of GPU evidence, keeps it, and settles its findings about
+ * health. If a source fails, everything stays unchanged and the source is asked again; its silence is never evidence. A
+ * card that is gone or broken enqueues its team's recommendations at once. Pushed evidence (no source of that name is
  * connected) is only settled.
  */
 import { Failure } from '../core/errors.js';
@@ -20,7 +18,7 @@ import { collectingKey } from './collecting.js';
 import { apartStage, type Stage } from './stage.js';
 import { HOUR_MS } from '../core/time.js';
 
-/** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next reading. */
+/** How far back the first reading of a source goes, and how much is read at a time; the next reading continues. */
 const FIRST_READ_MS = 24 * HOUR_MS;
 const MOST_AT_ONCE_MS = 6 * HOUR_MS;
 /** Samples that are written together. */
@@ -49,7 +47,7 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
       const notBefore = read?.isBehind === true ? now : now + pauseMs;
       const isEnqueuedAgain = connection !== undefined || isReadElsewhere || stillOpen;
       return [
-        // New evidence is looked at; the tick's pause between two evaluations of a team keeps that to one a minute.
+        // New evidence is evaluated; the tick's pause between two evaluations of a team limits this to one a minute.
         ...(read === null || read.isBehind ? [] : recommendationItems(read.teams)),
         ...lost,
         ...(isEnqueuedAgain ? [{ stage: 'sample.collect', partition: source, key: source, notBefore }] : []),
@@ -70,18 +68,18 @@ const recommendationItems = (teams: readonly string[]): WorkItem[] =>
     .filter((team) => !isShared(team))
     .map((team): WorkItem => ({ stage: 'recommendation.make', partition: team, key: team }));
 
-/** What a source has said of itself; null where it was not asked. */
+/** The source's own state; null if it was not asked. */
 interface Read {
   readonly state: SourceState | null;
   /** There is more to read before now. */
   readonly isBehind: boolean;
-  /** Whose samples were new. */
+  /** The teams with new samples. */
   readonly teams: readonly string[];
 }
 
 /**
- * Reads on from where the source was left. Samples are written as they come, in transactions of their own: the same
- * again changes nothing, and how far the source was read is noted after the last of them.
+ * Continues reading the source. Samples are written as they arrive, in separate transactions: repeating them changes
+ * nothing, and the position of the reading is saved after the last of them.
  */
 async function collect(
   stores: Needed,
@@ -94,7 +92,7 @@ async function collect(
   const to = Math.min(now, from + MOST_AT_ONCE_MS);
   if (to <= from) return { state: null, isBehind: false, teams: [] };
   const teams = new Set<string>();
-  // Trouble of the database is none of the source's.
+  // A failure of the database is not a failure of the source.
   let own: unknown = null;
   const save = async (samples: readonly TelemetryReading['samples'][number][]): Promise<void> => {
     try {
@@ -158,7 +156,7 @@ async function settleHealth(
     key: team,
     urgent,
   });
-  // What was only silent, and of which its cloud now says more, is as new.
+  // A target that was only silent counts as new when its cloud reports more about it.
   const worse = settled.renewed.filter(({ open: one, finding }) => one.onlySilent === true && !finding.onlySilent);
   const lost = [...settled.opened, ...worse.map(({ finding }) => finding)]
     .filter(({ severity }) => severity === 'fatal')
@@ -169,7 +167,7 @@ async function settleHealth(
   const doubtful = devices.flatMap((device) =>
     device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : [],
   );
-  // Whoever runs the machine is asked now, not at the next reading by the calendar.
+  // The provider of the machine is asked now, not only at its next scheduled reading.
   const asked =
     doubtful.length === 0
       ? []
@@ -184,8 +182,9 @@ async function settleHealth(
 }
 
 /**
- * sample.pack (source): once an hour brings what was saved of the hours before into the form in which it is kept, and
- * rows of the version before with it. A source that brings nothing more is left alone.
+ * sample.pack (source): once an hour packs the saved samples of earlier hours, and rows of the previous version. It
+ * packs one day at a time and enqueues the rest in the same transaction: a process that is killed in between loses
+ * nothing. A source that sends nothing more is left alone.
  */
 export function packStage({ samples }: Pick<Stores, 'samples'>): Stage {
   return {

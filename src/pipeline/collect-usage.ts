@@ -1,10 +1,8 @@
 /**
- * usage.collect of a connection: metered usage since the watermark and the bill of the months at hand become usage in
- * the store.
- *
- * Each reading begins before the watermark, so that late records are found; what came before is known by its id and
- * changes nothing. A bill is asked for whole months, and the newest one replaces what it stated before. All of a
- * reading is there or nothing, its watermark with it.
+ * usage.collect of a connection: metered usage since the watermark and the bill of the current months become usage in
+ * the store. Each reading begins before the watermark, so that late records are found; records that were read before
+ * are recognised by their id and change nothing. A bill is read for whole months, and the newest reading replaces the
+ * previous statement. A reading is saved together with its watermark, or not at all.
  */
 import { RecordedRead } from '../core/partial-read.js';
 import type { ProviderConnection } from '../core/ports.js';
@@ -17,9 +15,9 @@ import type { Stores } from '../store/stores.js';
 import { againSoon, askingAgain, opened, whatOf } from './collecting.js';
 import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
-/** How far back a connection is asked first. */
+/** How far back the first reading of a connection goes. */
 const FIRST_MS = 14 * DAY_MS;
-/** Late records are looked for so far back at every reading, and so much farther at the first reading of a day. */
+/** How far back every reading searches for late records; the first reading of a day searches farther. */
 const OVERLAP_MS = 3 * HOUR_MS;
 const DAILY_OVERLAP_MS = 3 * DAY_MS;
 /** A month's bill is still being changed so long after its end. */
@@ -66,7 +64,7 @@ async function collectBill(stores: Needed, connection: ProviderConnection, call:
 
 const nothing: Save = async () => [];
 
-/** The intake itself enqueues what it touches. */
+/** The intake itself enqueues the work for the days that it changes. */
 const saveOf =
   (
     stores: Needed,

@@ -1,8 +1,7 @@
 /**
  * usage.collect and price.collect: files and batches become usage and prices in the store, and enqueue the work that
- * follows.
- *
- * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
+ * follows. They choose the format but never read one themselves: the formats are passed in. A row that cannot be read
+ * never stops a file.
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
@@ -27,7 +26,7 @@ import { teamDayItems } from './keys.js';
 
 type ReadRecord = (value: unknown, path: string, problems: Problem[]) => UsageRecord | null;
 
-/** What app.module hands in. */
+/** The parts that app.module passes in. */
 export interface CollectParts {
   readonly usageFormats: readonly UsageFormat[];
   readonly priceFormats: readonly PriceFormat[];
@@ -130,7 +129,7 @@ export class Collector implements Importer {
         batch = this.read(valuesOf(body()));
       },
       async *batches() {
-        // An import that could not go on beside others is begun again.
+        // An import that conflicted with others starts again.
         rejects.length = 0;
         yield batch;
       },
@@ -272,7 +271,10 @@ async function readManifest(input: Input): Promise<Manifest | null> {
   }
 }
 
-/** Of inputs that are byte for byte the same as one before them: its name. Only those of one size are read for it. */
+/**
+ * For each input that is byte for byte equal to an earlier one: the earlier one's name. Only inputs of the same size
+ * are read.
+ */
 async function twinsOf(inputs: readonly Input[]): Promise<ReadonlyMap<Input, string>> {
   const twins = new Map<Input, string>();
   const sizes = new Map<number, Map<string, Input>>();
@@ -291,17 +293,17 @@ async function twinsOf(inputs: readonly Input[]): Promise<ReadonlyMap<Input, str
   return twins;
 }
 
-/** What is asked of a bill's file before its lines count. */
+/** The requirements that a bill's file must meet before its lines count. */
 interface Expected {
   readonly name: string;
-  /** Of its manifest; null: any. */
+  /** The periods of its manifest; null: any. */
   readonly periods: ReadonlySet<number> | null;
   /** Another file of the call with the same content. */
   readonly twin: string | null;
 }
 
 /**
- * @throws Failure invalid: lines of a bill are there twice (metered records are told apart by their ids), or of a
+ * @throws Failure invalid: lines of a bill occur twice (metered records are distinguished by their ids), or belong to a
  * billing period that the file's manifest does not state
  */
 async function* checked(
@@ -366,7 +368,7 @@ function chooseAll<F extends Format>(
 
 const joined = (problems: readonly Problem[]): string => problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; ');
 
-/** What may keep a file from being recognised. */
+/** A hint why a file was not recognised. */
 function hintOf({ head, columns, separator }: Input): string {
   if (head.length === 0) return '. It has nothing in it';
   if (separator !== undefined)

@@ -1,9 +1,7 @@
 /**
- * Collecting from providers: what is collected how often, and what its three stages share. It only enqueues; the stages
- * ask.
- *
- * A provider that is away fails its key: the runner tries it again, and the next interval does, for as long as it
- * takes. Nothing that was known is forgotten meanwhile; it only ages.
+ * Collecting from providers: which data is collected how often, and what the three stages share. This file only
+ * enqueues; the stages ask the providers. If a provider does not answer, its key fails: the runner retries it, and so
+ * does the next interval, for as long as it takes. Known data is not lost in the meantime; it only ages.
  */
 import { Failure, unavailable } from '../core/errors.js';
 import type { RecordedRead } from '../core/partial-read.js';
@@ -38,7 +36,7 @@ const STAGES: Readonly<Record<Collected, string>> = {
   spot: 'price.collect',
 };
 
-/** `fake/usage`: a connection's name holds no slash at its end, what is collected never one. */
+/** For example `fake/usage`. The kind of data never contains a slash, so the last slash ends the connection's name. */
 export const collectingKey = ({ connection, what }: DueCollection): WorkItem => ({
   stage: STAGES[what],
   partition: connection,
@@ -49,7 +47,7 @@ export function whatOf(key: string): Collected | undefined {
   return COLLECTED.find((what) => what === lastPart(key));
 }
 
-/** Whether a connection can be asked for it at all. */
+/** Whether a connection offers this kind of data. */
 function canCollect(connection: ProviderConnection, what: Collected): boolean {
   switch (what) {
     case 'fleet':
@@ -66,12 +64,12 @@ function canCollect(connection: ProviderConnection, what: Collected): boolean {
 }
 
 /**
- * Enqueues what is due of an organisation's connections; once per interval, however many processes and however often it
- * is called.
+ * Enqueues the due collections of an organisation's connections once per interval, however many processes call it and
+ * how often.
  */
 export class CollectingSchedule {
   readonly name = 'collecting';
-  /** Asking the database for what is due more than once a second would be all that an idle process does. */
+  /** An idle process should not spend its time asking the database for due work more than once a second. */
   readonly everyMs = 1000;
   private readonly wanted: readonly (DueCollection & { readonly everyMs: number })[];
 
@@ -100,14 +98,14 @@ export class CollectingSchedule {
   }
 }
 
-/** @throws Failure unavailable where no such connection is open in this process: another one may have it. */
+/** @throws Failure unavailable if no such connection is open in this process: another one may have it. */
 export function opened(connections: ReadonlyMap<string, ProviderConnection>, name: string): ProviderConnection {
   const connection = connections.get(name);
   if (connection === undefined) throw unavailable(`the connection ${name} is not open in this process`);
   return connection;
 }
 
-/** The same again, soon, where something of it was away: as a collection is tried again that was away whole. */
+/** A repetition, soon, where something of it was away: as a collection is tried again that was away whole. */
 export const againSoon = (collection: DueCollection, { againAfterMs }: RecordedRead, now: number): WorkItem[] =>
   againAfterMs === null ? [] : [{ ...collectingKey(collection), notBefore: now + againAfterMs }];
 

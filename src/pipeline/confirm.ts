@@ -1,11 +1,8 @@
 /**
  * action.confirm (action): reads the target until the provider's own state shows the effect, and after a stop until
- * billing has ended. The reading that shows it is kept as the proof.
- *
- * Machines that leave a group that was made smaller are waited for as long as the group's own hooks may hold them.
- *
- * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never
- * dropped and never taken for granted. Asks for readings only.
+ * billing has ended. The reading that shows the effect is kept as the proof. After a scale-in, it waits for the leaving
+ * machines as long as the group's own hooks may hold them. If an effect does not show within its limit, this is
+ * recorded once and checked every hour from then on; it is never dropped and never assumed. Asks only for readings.
  */
 import {
   askAgainAt,
@@ -51,7 +48,7 @@ interface Observation {
   readonly id: string;
   readonly now: number;
   readonly observed: Seen;
-  /** What is confirmed is measured. */
+  /** A confirmed action is measured. */
   readonly isVerified: boolean;
 }
 
@@ -108,11 +105,11 @@ interface Seen {
   readonly progress: Exclude<Progress, 'not-observable'>;
   readonly seen: FleetTarget | null;
   readonly message: string;
-  /** What is proven beside the state, in words. */
+  /** Further proven facts, in words. */
   readonly proves?: readonly Reason[];
 }
 
-/** What runs in the place of what was replaced; what was bought, as its provider names it; what a share of spot comes to. */
+/** The machine that replaced the old one; the purchase under its provider's name; the resulting share of spot. */
 async function provenBy(
   { db, fleet }: Pick<Stores, 'db' | 'fleet'>,
   organisation: string,
@@ -125,7 +122,7 @@ async function provenBy(
   return [{ code: 'spot-share', message: spotProof(effect.spotRatio, seen, members) }];
 }
 
-/** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */
+/** The current visibility of the effect. For an effect that no reading shows, the provider is asked by the token. */
 async function observe(
   { connection: name, effect, target, token, before }: Action,
   connection: ProviderConnection | undefined,
@@ -143,7 +140,7 @@ async function observe(
         message: progress === 'done' || progress === 'leaving' ? '' : `${name} does not show it yet`,
       };
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
-    // That the old one is gone proves nothing of what is to run in its place.
+    // The end of the old machine does not prove that its replacement runs.
     if (outcome?.kind === 'taken' || (isReplaced && outcome === undefined))
       return {
         progress: 'done',

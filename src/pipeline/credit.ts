@@ -1,5 +1,5 @@
 /**
- * cost.credit (credits): takes what metered usage is due from the credits that were granted, in the order of days.
+ * cost.credit (credits): pays for metered usage with the granted credits, in the order of days.
  */
 import type { BudgetStore } from '../store/budget/budgets.js';
 import type { CreditStore } from '../store/cost/credits.js';

@@ -1,11 +1,9 @@
 /**
- * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
- *
- * Late usage evaluates a past period again. A threshold is told once per period whatever comes later, unless the budget
- * is raised beyond the spend. While metered usage of a bill's time waits for its price, it is not evaluated on what the
- * bill has just brought (store/budget/being-priced.ts). Of the present period it also notes what runs have cost of the
- * budget that was reserved for them, and evaluates again when a
- * reservation expires.
+ * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses. Late usage
+ * evaluates a past period again. People are notified of a threshold once per period, whatever arrives later, unless the
+ * budget is raised above the spend. After a bill has arrived, the budget is not evaluated while metered usage of the
+ * bill's time waits for its price (store/budget/being-priced.ts). For the current period the stage also records what
+ * runs have cost of the budget reserved for them, and evaluates again when a reservation expires.
  */
 import {
   crossings,
@@ -31,7 +29,7 @@ import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
-/** How long a budget that waits for prices is left alone. */
+/** The pause before a budget that waits for prices is tried again. */
 const PUT_BACK_MS = 2000;
 
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
@@ -67,7 +65,7 @@ export function evaluateBudgetStage(
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
         const item = { stage: 'budget.weigh', partition, key };
-        // Its last state stands until then: it is put back, and keeps nobody from doing what it waits for.
+        // Its last state holds until then. The key is put back, so that the work that it waits for can run.
         const since = pausedSince(key) ?? now;
         if (now - since < MOST_HELD_MS && (await isBeingPriced(tx, organisation, period, now))) {
           workItems.push({ ...item, pauseMs: PUT_BACK_MS });
@@ -76,7 +74,8 @@ export function evaluateBudgetStage(
         const about = { budget, teams, instant, period, asOf, now, fx };
         const { again, isCrossed } = await evaluatePeriod(stores, tx, organisation, about);
         if (again !== null) workItems.push({ ...item, notBefore: again });
-        // The alerts' own look for news comes every few seconds. Not within this instant: what it brings is one look.
+        // The alerts check for news every few seconds anyway. The delay collects all crossings of this moment in one
+        // check.
         if (isCrossed) workItems.push({ ...MAKE_ITEM, notBefore: now + 1 });
         workItems.push({ stage: 'recommendation.make', partition: budget.team, key: budget.team });
       }

@@ -1,16 +1,14 @@
 /**
- * action.execute (action): from an approval to an effect that the provider has taken. One step per run, each its own
- * commit:
+ * action.execute (action): from an approval to an effect that the provider has accepted. One step per run, each with
+ * its own commit:
  *
- *   approved   the target is read again, the guard looks, and `intended` is committed with its token; or it waits, or
- *   is refused
- *   intended   that the provider is asked is committed first, the kill switch in the same statement; then it is asked,
- *   once
- *   asked      a crash or a lost answer: the provider is asked what became of it, never blindly for the effect again
+ *   approved   reads the target again, runs the guard, and commits `intended` with the token; or waits, or refuses
+ *   intended   first commits that the provider is asked (the same statement checks the kill switch), then asks it once
+ *   asked      after a crash or a lost answer: queries the outcome, and never blindly requests the effect again
  *
- * The work row that a run holds keeps other runners away; what it commits by itself it commits under the action's own
- * row lock, and looks again at the state there. The guard decides (core/action/guard.ts), the table of states
- * (core/action/action.ts) says what may follow, and its written limits how long anything is waited for.
+ * The work row that a run holds keeps other runners away. A run commits its steps under the action's own row lock, and
+ * checks the state again there. The guard decides (core/action/guard.ts), the table of states (core/action/action.ts)
+ * says which states may follow, and its limits say how long each state waits.
  */
 import {
   askAgainAt,
@@ -41,10 +39,10 @@ import { reachingStage, type Stage } from './stage.js';
 
 export type Connections = ReadonlyMap<string, ProviderConnection>;
 
-/** The line signs what it does itself. */
+/** The actor name for the line's own steps. */
 export const LINE = 'line';
 
-/** Between two evaluations of what forbids an action only for now. */
+/** The pause between two checks of a temporary reason against an action. */
 const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
@@ -63,7 +61,7 @@ interface Reading {
   readonly at: number;
 }
 
-/** What a provider said, or that it surely was not asked. */
+/** The provider's answer, or the certainty that it was not asked. */
 type Answer =
   | EffectOutcome
   | { readonly kind: 'not-sent'; readonly code: string; readonly detail: string }
@@ -132,9 +130,8 @@ class Execution {
   }
 
   /**
-   * Reads the target, then under the action's lock asks the guard. What forbids for now is waited for, what forbids for
-   * good refuses it.
-   * @param since from when on it has been tried
+   * Reads the target, then asks the guard under the action's lock. With a temporary reason the action waits; a
+   * permanent reason refuses it. @param since the time of the first try
    */
   private async guarded(
     action: Action,
@@ -142,7 +139,7 @@ class Execution {
     allowed: (tx: Transaction, current: Action, reading: Reading, reach: Reach) => Promise<readonly WorkItem[]>,
   ): Promise<readonly WorkItem[]> {
     const connection = this.connections.get(action.connection) ?? null;
-    // Before it is asked for: what is read is at least as new.
+    // Taken before the request, so the reading is at least as new.
     const at = this.now;
     let seen: FleetTarget | null = null;
     try {
@@ -168,12 +165,12 @@ class Execution {
   }
 
   /**
-   * What is replaced, with how it was made: its cloud may have forgotten, and whoever started it too; and with its
-   * cloud's word that it is not well, which lists alone bring.
+   * The machine to replace, with the data of its creation, which the cloud and its creator may have forgotten, and with
+   * the cloud's report that it is unhealthy, which only lists contain.
    */
   private async withKept({ connection, target }: Action, seen: FleetTarget): Promise<FleetTarget> {
     const kept = await this.stores.fleet.keptOf(this.stores.db, this.organisation, connection, target);
-    // The tags of what has ended are forgotten after a while: they say by which template it was made, and for whom.
+    // The cloud forgets the tags of an ended machine after a while; the tags name its template and its team.
     const isForgotten = isTakenByCloud(seen) && Object.keys(seen.labels).length === 0;
     return { ...kept, ...seen, labels: isForgotten ? (kept.labels ?? {}) : seen.labels };
   }
@@ -185,7 +182,10 @@ class Execution {
     return (await stores.recommendations.get(organisation, recommendation, tx))?.change['lost'] === 'machine';
   }
 
-  /** Whose it is now. Of what was taken away its cloud forgets the labels after a while: that tells of nobody. */
+  /**
+   * The current team. The cloud forgets the labels of a reclaimed machine after a while, so missing labels do not mean
+   * another team.
+   */
   private async ownerOf(tx: Transaction, seen: FleetTarget | null): Promise<string | null> {
     if (seen === null || (isTakenByCloud(seen) && Object.keys(seen.labels).length === 0)) return null;
     return teamBy(await this.stores.organisations.rules(tx, this.organisation))(seen);
@@ -218,7 +218,7 @@ class Execution {
     });
   }
 
-  /** It may pass by itself: the action stays approved, and what it waits for is noted where that has changed. */
+  /** The reason may pass by itself: the action stays approved, and a changed reason is recorded. */
   private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly WorkItem[]> {
     const codes = (all: readonly Reason[]): string => all.map(({ code }) => code).join(' ');
     const all = [...carriedOn(action), ...plain(reasons)];
@@ -259,7 +259,7 @@ class Execution {
     );
   }
 
-  /** Whether what was read before an intent is older than the limits allow to act on, or has been overtaken. */
+  /** Whether the reading before an intent is older than the limits allow, or has been overtaken. */
   private async isOld({ team, effect, beforeAt }: Action): Promise<boolean> {
     if (effect.kind === 'purchase') return false;
     if (beforeAt === null) return true;
@@ -284,7 +284,7 @@ class Execution {
     return { mayAsk: false, workItems: (await this.refused(tx, action, [reason])).workItems };
   }
 
-  /** What became of an effect that was asked for. */
+  /** The outcome of a requested effect. */
   private async outcomeOf(action: Action): Promise<Answer> {
     const connection = this.connections.get(action.connection);
     const { effect, token } = action;
@@ -295,7 +295,7 @@ class Execution {
     }
   }
 
-  /** Commits what the provider said. Whoever asked after it was recorded changes nothing. */
+  /** Commits the provider's answer. A later call after it was recorded changes nothing. */
   private record(asked: Action, answer: Answer): Promise<readonly WorkItem[]> {
     return this.commit(asked, async (tx, action) => {
       const { actions } = this.stores;
@@ -319,7 +319,7 @@ class Execution {
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
-          // Why it waits (no capacity, throttled) is told with the action until it is taken.
+          // The action shows why it waits (no capacity, throttled) until the provider takes it.
           await this.note(tx, action, {
             code: answer.code,
             detail: { detail: answer.detail },
@@ -341,8 +341,8 @@ class Execution {
   }
 
   /**
-   * What would have held without it, from what was read before it, in the commit that says it was applied: nothing seen
-   * later can bear on it.
+   * The counterfactual, from the reading before the action, in the same commit that marks it applied: later readings
+   * cannot influence it.
    */
   private async writeDown(tx: Transaction, { id, team }: Action): Promise<void> {
     const { savings, organisations } = this.stores;
@@ -372,7 +372,7 @@ class Execution {
     return [executeLater(action)];
   }
 
-  /** Said at once. What is left of it is done only after another reading, and only if the guard allows it still. */
+  /** Recorded at once. The rest is done only after another reading, and only if the guard still allows it. */
   private async halfDone(
     tx: Transaction,
     action: Action,
@@ -454,13 +454,13 @@ class Execution {
 
 const NOT_SENT = 'not-sent';
 
-/** What stays told while it goes on: what was done already, and that it waits for capacity. */
+/** The reasons that stay visible meanwhile: the part already done, and the wait for capacity. */
 const carriedOn = ({ reasons }: Action): readonly Reason[] => [
   ...doneAlready({ reasons }),
   ...reasons.filter(({ code }) => code === NO_CAPACITY),
 ];
 
-/** With what it waited for last. */
+/** Includes the last reason for waiting. */
 function notInTime({ reasons }: Action): string {
   const last = reasons.find(({ code }) => code === NO_CAPACITY || code === NOT_SENT);
   return last === undefined
@@ -471,8 +471,8 @@ function notInTime({ reasons }: Action): string {
 const NO_ANSWER: Answer = { kind: 'unknown', detail: 'it does not say' };
 
 /**
- * Asks for an effect. By its contract a Failure means that nothing was sent; any other error leaves open what has
- * happened. Of a purchase nobody is believed that it was not sent: what became of it is asked for.
+ * Requests an effect. By contract a Failure means that nothing was sent; after any other error the outcome is unknown.
+ * For a purchase even a Failure is not trusted: its outcome is queried.
  */
 async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchase: boolean): Promise<Answer> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Closes recommendations that are past their date, so that nobody is shown what can no longer be approved. What a later
- * look proposes again is open again.
+ * Closes recommendations after their expiry, so that nobody is shown a recommendation that can no longer be approved. A
+ * later evaluation that proposes it again opens it again.
  */
 import { MINUTE_MS } from '../core/time.js';
 import type { Stores } from '../store/stores.js';

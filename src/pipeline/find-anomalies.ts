@@ -1,10 +1,8 @@
 /**
- * anomaly.find (team/<id>, prices): looks for spend that a team's past does not explain, and for prices in use that are
- * out of the usual.
- *
- * Keeps what it finds, once; telling is alert.make's. A day is judged when it has been over for some hours, as far as
- * it is known then: a day that is not known is passed over, never taken for nothing. What lies long back is not kept:
- * it is history, not news.
+ * anomaly.find (team/<id>, prices): finds spend that a team's past does not explain, and unusual prices in use. Keeps
+ * each finding once; alert.make makes alerts of them. A day is judged some hours after its end, on the data known by
+ * then. A day without data is skipped, never taken as zero. Findings about days long ago are not kept, because they are
+ * no longer news.
  */
 import { DAY_MS, dayOf, formatDay, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import type { AnomalyNews, PriceNews } from '../core/alert/alert.js';
@@ -22,9 +20,9 @@ export const FIND_PRICES: WorkItem = { stage: 'anomaly.find', partition: 'prices
 /** Late usage of a day is waited for so long. */
 const SETTLES_MS = 6 * HOUR_MS;
 const HISTORY_DAYS = 120;
-/** An anomaly that could be told so long ago is not kept. */
+/** An anomaly is not kept if it could have been reported longer ago than this. */
 const RECENT_MS = 14 * DAY_MS;
-/** Series beside which one is looked at. */
+/** The number of series with which one is compared. */
 const MOST_PEERS = 8;
 
 type Needs = Pick<Stores, 'organisations' | 'prices' | 'spend' | 'anomalies'>;
@@ -43,7 +41,7 @@ export function findAnomaliesStage(stores: Needs): Stage {
   };
 }
 
-/** Which looks are due since the last ones: prices every hour, teams on every day that has just settled. */
+/** The checks that are due: prices every hour, teams for every day that has just settled. */
 export function anomalyKeys(
   now: number,
   last: { readonly hour: number; readonly day: number },
@@ -121,7 +119,7 @@ async function findInPrices(
         .slice(0, MOST_PEERS)
         .map(({ points }) => points),
     })
-      // Spot moves all the time: only what was never there is worth a word.
+      // Spot prices change all the time; only a price outside their whole history is reported.
       .filter(({ kind, decidedAt }) => decidedAt >= asOf - RECENT_MS && (kind === 'dirty-price' || one.term !== 'spot'))
       .map((anomaly) => priceNews(one, anomaly)),
   );

@@ -1,11 +1,12 @@
 /**
- * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped
- * for its cheap hours, or the old size of a group that was.
+ * action.follow (action): begins an action's follow-up when its time has come: the start of a job that was stopped for
+ * its cheap hours, or the previous size of a group. The two were approved together, so nobody is asked again; the
+ * follow-up has its own guard and its own expiry (action.execute).
  *
- * The two were approved as one, so that nobody is asked again; the second has its own guard and its own expiry
- * (action.execute). The invariants: it is begun at most once, only where the first was done, and never while the first
- * is being taken back or was. Another live action on the target is waited for until it expires. A kill switch is not:
- * the guard refuses, people are told that the job stands still, and taking the first back starts it.
+ * The invariants: the follow-up begins at most once, only if the first action was done, and never during or after the
+ * rollback of the first. It waits for another live action on the target until it expires. It does not wait for a kill
+ * switch: the guard refuses it, people are notified that the job stands still, and a rollback of the first action
+ * starts the job.
  */
 import { followingEffect } from '../core/action/acting.js';
 import { pairActor, type Action, type Next } from '../core/action/action.js';
@@ -18,7 +19,7 @@ import type { Stage } from './stage.js';
 
 type Needed = Pick<Stores, 'actions' | 'safety'>;
 
-/** Between two evaluations of what stands in its way. */
+/** The pause between two checks of what blocks it. */
 const WAIT_MS = MINUTE_MS;
 
 export function followStage(stores: Needed): Stage {

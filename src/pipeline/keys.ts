@@ -1,4 +1,6 @@
-/** Keys of the line's work: what they look like is written here once. */
+/**
+ * The keys of the line's work; their form is defined only here.
+ */
 import type { TeamDay } from '../store/usage/raw.js';
 import type { WorkItem } from '../store/work.js';
 

@@ -5,67 +5,67 @@
  *                                             enqueues fleet.collect, recommendation.make, itself, sample.pack,
  *                                             sample.purge
  *   sample.pack          collect-samples.ts   packs the hours of a source that are over
- *                                             enqueues itself, while there are rows of the version before
- *   sample.purge         collect-samples.ts   forgets what is older than it is kept
+ *                                             enqueues itself, while days or rows of the previous version are left
+ *   sample.purge         collect-samples.ts   deletes samples past their retention
  *   fleet.collect        collect-fleet.ts     reads what runs at a provider
  *                                             enqueues recommendation.make
- *   fleet.allocate       collect-fleet.ts     gives what runs to teams anew when the rules change
+ *   fleet.allocate       collect-fleet.ts     assigns the fleet to teams again when the rules change
  *                                             enqueues recommendation.make
- *   price.collect        collect-prices.ts    reads its prices, offers and spot
+ *   price.collect        collect-prices.ts    reads the provider's prices, offers and spot
  *                                             enqueues cost.price
- *   usage.collect        collect-usage.ts     reads its usage and bill
+ *   usage.collect        collect-usage.ts     reads the provider's usage and bill
  *                                             enqueues cost.price, cost.rollup
- *   usage.collect        collect.ts           takes records and bills in, assigns teams, sums hours
+ *   usage.collect        collect.ts           imports records and bills, assigns teams, sums hours
  *                                             enqueues cost.price, cost.rollup
- *   usage.allocate       allocate.ts          assigns history anew when the rules change
+ *   usage.allocate       allocate.ts          assigns history again when the rules change
  *                                             enqueues cost.price, cost.rollup
- *   usage.merge          merge.ts             keeps a settled day's small deliveries as one
+ *   usage.merge          merge.ts             merges a settled day's small deliveries
  *                                             enqueues itself
- *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
- *                                             enqueues cost.rollup; itself, where a run changes many days
+ *   cost.price           price.ts             prices a team's day, hour by hour, or records why not
+ *                                             enqueues cost.rollup; itself, if a run changes many days
  *   bill.settle          settle-bills.ts      makes bills final whose settling time is over
  *                                             enqueues cost.rollup, bill.reconcile, itself
  *   cost.rollup          rollup.ts            sums the day: accrued, billed, actual
  *                                             enqueues cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
  *   cost.share           share.ts             splits the day's shared costs over the teams
  *                                             enqueues cost.credit, budget.weigh
- *   cost.credit          credit.ts            takes what is due from the credits that were granted
+ *   cost.credit          credit.ts            pays for metered usage with granted credits
  *                                             enqueues budget.weigh
  *   budget.weigh         evaluate-budget.ts   state, forecast and crossings of a budget's period
  *                                             enqueues recommendation.make, alert.make, itself
- *   recommendation.make  recommend.ts         shows the team to its policies
+ *   recommendation.make  recommend.ts         evaluates the policies for a team
  *                                             enqueues action.execute
- *   answer.take          answer.ts            does and answers what a person in Slack pressed
+ *   answer.take          answer.ts            executes and answers what a person in Slack pressed
  *                                             enqueues action.execute, alert.make, alert.send
- *   action.follow        follow.ts            begins what follows an action, when its time has come
+ *   action.follow        follow.ts            begins an action's follow-up when its time has come
  *                                             enqueues itself, action.execute
  *   action.execute       execute.ts           guards an approved action and asks the provider
  *                                             enqueues itself, action.confirm
- *   action.confirm       confirm.ts           reads the target until it shows the effect
+ *   action.confirm       confirm.ts           reads the target until the reading shows the effect
  *                                             enqueues itself, saving.verify; action.follow, which waits for its time
- *   saving.verify        verify.ts            measures what an action saved, hour by hour
+ *   saving.verify        verify.ts            measures the saving of an action, hour by hour
  *                                             enqueues itself
- *   bill.reconcile       reconcile.ts         compares bills with what was accrued, learns rates
- *                                             a rate learned enters again at the left, as a price
- *   anomaly.find         find-anomalies.ts    looks for unusual spend and prices
- *   alert.make           alert-make.ts        keeps what is worth telling, decides where it goes
+ *   bill.reconcile       reconcile.ts         compares bills with the accrual, learns rates
+ *                                             a learned rate enters again at the left, as a price
+ *   anomaly.find         find-anomalies.ts    finds unusual spend and prices
+ *   alert.make           alert-make.ts        makes alerts of new events, decides where they go
  *                                             enqueues alert.escalate, alert.send
- *   alert.escalate       alert-make.ts        goes further when nobody answers
+ *   alert.escalate       alert-make.ts        escalates an alert that nobody answers
  *                                             enqueues itself, alert.send
- *   alert.send           alert.ts             tells one place, and shows there what became of it
+ *   alert.send           alert.ts             sends an alert to one place, and keeps it up to date
  *                                             enqueues itself
- *   audit.send           send-audit.ts        hands the audit to its collector
+ *   audit.send           send-audit.ts        sends the audit to its collector
  *                                             enqueues itself
  *   report.send          report.ts            makes a team's report of a month
- *                                             what it announces is told by the alerts
+ *                                             alert.make sends alerts for announced reports
  *   backtest.run         backtest.ts          runs a policy over recorded history, apart from the rest
  *                                             enqueues itself, while another runs in this process
  *
  * A stage enqueues only stages to its right, or waits for its own key again. Late usage and corrected prices enter
  * again at the left and walk the same line.
- * Each stage runs in one transaction: what it writes, what it has done and what it enqueues are there together or not
- * at all. What takes minutes, and what asks a cloud or a channel, is done before that transaction, under a lease, while
- * no connection to the database is held.
+ * Each stage runs in one transaction: its results, its progress and the work that it enqueues are committed together
+ * or not at all. Work that takes minutes, or calls a cloud or a channel, runs before that transaction, under a lease
+ * and without a connection to the database.
  */
 import { ENGLISH } from '../core/alert/texts.js';
 import type { AuditCollector } from '../core/audit-collector.js';
@@ -103,9 +103,9 @@ const PLAIN_NOTIFICATIONS: NotificationOptions = { texts: ENGLISH, publicUrl: nu
 
 /**
  * The stages after collecting, from left to right.
- * @param connections to the providers, by name; none: nothing is acted on
- * @param channels to tell people by, by name; none: alerts are kept, and wait
- * @param collector of the audit; null: none is set
+ * @param connections to the providers, by name; none: Bursar does not act
+ * @param channels that notify people, by name; none: alerts are kept, and wait
+ * @param collector of the audit; null: none is configured
  */
 export function makeLine(
   stores: Stores,

@@ -1,6 +1,6 @@
 /**
- * usage.merge (source): once a day of a source has settled, keeps its small deliveries as one. Nothing that counts
- * changes by it, so nothing follows from it but its own next turn.
+ * usage.merge (source): once a day of a source has settled, merges its small deliveries into one. This changes no
+ * totals, so it enqueues nothing except its own next run.
  */
 import { mergeItem, type MergeStore } from '../store/usage/merging.js';
 import type { Stage } from './stage.js';

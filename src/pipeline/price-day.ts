@@ -1,8 +1,7 @@
 /**
- * Prices days of a team, in the order of time, each with the runs that reach into it from the day before.
- *
- * A day that hands on something else than before has the next one priced too; one that finds a run going on where the
- * day before saw its end has that priced again. Beyond so many days the rest is left to a later call. Knows no SQL.
+ * Prices days of a team in the order of time, each with the runs that continue from the day before. If a day passes on
+ * other runs than before, the next day is priced too. If a day finds that a run continues which the previous day had
+ * ended, the previous day is priced again. Beyond a number of days the rest is left to a later call. Knows no SQL.
  */
 import type { CostContext } from '../core/cost/cost.js';
 import { isUnclear, priceFromRecords, priceFromSums, surchargesOf } from '../core/cost/hour-pricing.js';
@@ -25,16 +24,16 @@ type Hours = readonly HourOfDimension[];
 interface PricedDay {
   readonly lines: LineOfDimension[];
   readonly handsOn: readonly CarriedRun[];
-  /** A run goes on at the day's beginning of which the day before does not know. */
+  /** A run continues at the beginning of the day, and the previous day does not know it. */
   readonly goesOn: boolean;
 }
 
 export class DayPricing {
   private readonly hours = new Map<string, Hours>();
-  /** What reaches into a day, as it is stored or was worked out here. */
+  /** The runs that continue into a day, as stored or as computed here. */
   private readonly carried = new Map<string, readonly CarriedRun[]>();
   private readonly changed = new Set<string>();
-  /** Days and dimensions of which a record is corrected from the day's end on, as the day after tells. */
+  /** Days and dimensions with a record that is corrected from the day's end on, as the next day shows. */
   private readonly stopping = new Set<string>();
   private grouping: Grouping | null = null;
   private prices: Pick<CostContext, 'book' | 'fx'> | null = null;
@@ -190,7 +189,7 @@ export class DayPricing {
   }
 }
 
-/** What is metered on a day, and whether any of it has a price. */
+/** The metered usage of a day, and whether any of it has a price. */
 function meteredOn(day: string, hours: Hours, lines: readonly LineOfDimension[]): MeteredDay[] {
   const priced = new Set(lines.flatMap(({ dimensionId, line }) => (line.kind === 'usage' ? [dimensionId] : [])));
   const dimensions = new Map(hours.map(({ dimensionId, dimension }) => [dimensionId, dimension]));
@@ -212,7 +211,7 @@ function least(days: ReadonlySet<string>): string | null {
   return found;
 }
 
-/** Whether a run that ends at midnight for the day before goes on, or the other way round. */
+/** Whether a run continues that ends at midnight for the previous day, or the reverse. */
 function isSeenOtherwise(reaching: readonly CarriedRun[], linked: readonly Linked[], midnight: number): boolean {
   const ends = new Map(
     linked.filter(({ record }) => record.end === midnight).map((one) => [recordKey(one.whole), one]),

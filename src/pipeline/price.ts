@@ -1,10 +1,9 @@
 /**
- * cost.price (team/day): cost lines for every metered hour of the day, priced or unpriced with a reason.
- *
- * Prices the sums of hours; fetches raw records only for what sums cannot price (a price change inside the hour, a
- * billing minimum or increment that bites). Then the runs of the day count, and what they hand on to the next: where
- * that changes the next day is priced again, and the one before where a run turns out to go on at midnight. Late usage
- * and corrected prices come through here again, in any order, with the same result.
+ * cost.price (team/day): cost lines for every metered hour of the day, priced, or unpriced with a reason. Prices the
+ * sums of hours; fetches raw records only for hours that sums cannot price (a price change inside the hour, or a
+ * billing minimum or increment that applies). Then it counts the runs of the day and passes them on to the next day. If
+ * these change, the next day is priced again; if a run turns out to continue over midnight, the previous day is. Late
+ * usage and corrected prices pass through here again, in any order, with the same result.
  */
 import { DayPricing } from './price-day.js';
 import type { CostStore } from '../store/cost/costs.js';

@@ -1,6 +1,6 @@
 /**
- * Looks whether the queue can be reached and is as the line needs it. Hands out nothing, works at nothing, and creates
- * nothing.
+ * Checks whether the queue can be reached and is set up as the line needs it. Hands out no work, does no work, and
+ * creates nothing.
  */
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, SchemaMigrationRequiredError } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -11,8 +11,8 @@ import type { Queryable } from '../store/database.js';
 const CONNECT_MILLISECONDS = 5000;
 
 /**
- * The queue in Redis. @throws Failure unavailable where it does not answer or does not let us in; the message holds no
- * address
+ * The queue in Redis. @throws Failure unavailable if it does not answer or refuses the connection; the message contains
+ * no address
  */
 export async function probeRedis(redisUrl: string): Promise<QueueFacts> {
   const redis = new Redis(redisUrl, {
@@ -41,7 +41,7 @@ export async function probeRedis(redisUrl: string): Promise<QueueFacts> {
   }
 }
 
-/** A system error's code, for its message names hosts; else what Redis itself says (`WRONGPASS ...`). */
+/** A system error's code, for its message names hosts; otherwise what Redis itself says (`WRONGPASS ...`). */
 function reasonOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string')
     return error.code;
@@ -49,8 +49,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The queue in the database that Bursar is on: BullMQ's tables there. @throws Failure unavailable where they are not
- * for this version
+ * The queue in the database that Bursar is on: BullMQ's tables there. @throws Failure unavailable if they are not for
+ * this version
  */
 export async function probePostgres(db: Queryable): Promise<QueueFacts> {
   const facts = { kind: 'postgresql', version: null, evictionPolicy: null } as const;

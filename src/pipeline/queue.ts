@@ -1,11 +1,10 @@
 /**
- * The queue says who does what is due: one small job per partition, on BullMQ over PostgreSQL or Redis.
- *
- * A job carries a partition's name and nothing else. Losing the queue, or a job, or doing one twice, loses and changes
- * nothing:
- * what is due stands in the work table.
+ * The queue says which worker does the due work: one small job per partition, on BullMQ over PostgreSQL or Redis. A job
+ * carries only the name of a partition. Losing the queue or a job, or doing a job twice, loses and changes nothing,
+ * because the work table records what is due.
  */
 import { hash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createPostgresBackend, Queue, Worker, type Job, type JobType } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { DuePartition } from '../store/work.js';
@@ -14,6 +13,12 @@ import type { Runner } from './runner.js';
 const QUEUE = 'bursar-line';
 /** The braces keep all keys of the queue on one node of a Redis cluster. */
 const PREFIX = '{bursar}';
+
+/**
+ * How long the jobs in progress are waited for when a process ends: `docker stop` gives ten seconds. A longer job loses
+ * its lock and its lease with the process, and another process repeats it.
+ */
+const CLOSE_MS = 8000;
 
 type Partition = Omit<DuePartition, 'due'>;
 
@@ -36,15 +41,15 @@ export interface QueueSettings {
   readonly stallSeconds: number;
 }
 
-/** Connections to the database that the queue takes where it is there: of those who hand out, and of those who work. */
+/** The database connections of a queue in PostgreSQL: for handing out jobs, and for working on them. */
 const POSTGRES_CONNECTIONS = 4;
 export const QUEUE_CONNECTIONS = 2 * POSTGRES_CONNECTIONS;
 
 /**
- * How BullMQ finds the jobs of a worker that has died (docs.bullmq.io, "Stalled Jobs"): its lock runs out, and a check
- * by any other worker, one each interval for all of them, puts back what has none. A check only notes the job at first,
- * so the third one at the latest finds it; three looks and their jitter fit into the time that is set. A job that was
- * put back too often only leaves the queue: what is due is handed out again.
+ * How BullMQ finds the jobs of a worker that has died (docs.bullmq.io, "Stalled Jobs"): its lock expires, and a check
+ * by any other worker (one check per interval for all of them) puts back jobs without a lock. The first check only
+ * marks the job, so the third check at the latest finds it; three checks and their jitter fit into the configured time.
+ * A job that was put back too often only leaves the queue; the due work is handed out again.
  */
 export const stallOptions = (seconds: number) => ({
   lockDuration: Math.round(seconds * 400),
@@ -56,10 +61,10 @@ export const stallOptions = (seconds: number) => ({
 });
 
 /**
- * What prices days, and what reads weeks, comes after all else that is due, so that a day which is priced is in the
- * budgets before the days of all other teams are priced. It does not wait for ever: what comes before it is enqueued by
- * it, or at intervals. What its own stage has put back waits for such work, and comes after it. To BullMQ a job without
- * a priority comes first, then one of a lower number.
+ * Stages that price days or read weeks run after all other due work, so that a priced day reaches the budgets before
+ * the days of all other teams are priced. They do not wait for ever, because the work before them is enqueued by them
+ * or at intervals. Work that its own stage has put back waits for such work and runs after it. BullMQ runs jobs without
+ * a priority first, then those with lower numbers.
  */
 const AFTER_ALL_ELSE: ReadonlySet<string> = new Set([
   'sample.pack',
@@ -85,6 +90,7 @@ interface Handles {
     }[],
   ): Promise<unknown>;
   waiting(): Promise<number>;
+  whenDone(done: () => void): void;
   close(): Promise<void>;
 }
 
@@ -93,6 +99,11 @@ export class LineQueue {
     private readonly handles: Handles,
     readonly kind: 'postgresql' | 'redis',
   ) {}
+
+  /** Calls back when a job of this process is done: what came to its partition meanwhile has no job yet. */
+  whenDone(done: () => void): void {
+    this.handles.whenDone(done);
+  }
 
   static async open(settings: QueueSettings, runner: Runner, failed: (error: Error) => void): Promise<LineQueue> {
     const work = async (job: Job<JobData>): Promise<void> => void (await runner.runPartition(partitionOf(job.data)));
@@ -125,7 +136,7 @@ export class LineQueue {
     return this.handles.waiting();
   }
 
-  /** Finishes the jobs at hand and lets go. */
+  /** Finishes the jobs in progress, within a few seconds, and closes. */
   close(): Promise<void> {
     return this.handles.close();
   }
@@ -183,16 +194,22 @@ interface Closable {
   close(): Promise<void>;
 }
 
+type Working = Closable & { on(event: 'completed', listener: () => void): unknown };
+
 function handlesOf(
   queue: Closable & { addBulk: Handles['add']; getJobCountByTypes(...types: JobType[]): Promise<number> },
-  worker: Closable | null,
+  worker: Working | null,
   after: () => Promise<void>,
 ): Handles {
   return {
     add: (jobs) => queue.addBulk(jobs),
     waiting: () => queue.getJobCountByTypes('waiting', 'prioritized'),
+    whenDone: (done) => void worker?.on('completed', done),
     async close() {
-      await worker?.close();
+      const patience = new AbortController();
+      const late = pause(CLOSE_MS, null, { signal: patience.signal }).catch(() => null);
+      await Promise.race([worker?.close(), late]);
+      patience.abort();
       await queue.close();
       await after();
     },

@@ -1,9 +1,7 @@
 /**
- * recommendation.make (team): shows the team as it stands to the policies whose documents apply to it, and keeps what
- * they propose.
- *
- * Policies are handed in and only ever called through their port; which of them wins is core's word
- * (policy/decision.ts), what becomes of the actions is settle.ts'.
+ * recommendation.make (team): evaluates the policies whose documents apply to the team on its current view, and keeps
+ * the proposals. The policies are passed in and called only through their port. Core decides which proposal wins
+ * (policy/decision.ts); settle.ts handles the actions.
  */
 import { decide, unseenBy, type Decision } from '../core/policy/decision.js';
 import { appliesTo, type PolicyDocument } from '../core/policy/document.js';
@@ -36,7 +34,7 @@ interface Asked {
   readonly now: number;
 }
 
-/** Evaluates the policies for a team and keeps what they propose; returns what is to be done next. */
+/** Evaluates the policies for a team and keeps their proposals; returns the work that follows. */
 async function recommendTo(
   stores: Stores,
   policies: readonly Policy[],
@@ -126,8 +124,8 @@ function nextEvaluation(team: string, own: ReturnType<typeof asking>, view: Poli
 }
 
 /**
- * Those that do not lapse though nobody proposes them now: nobody could see whether to. What a person has rejected
- * stays rejected also where nothing was measured for long.
+ * Recommendations that stay although no policy proposes them now, because the evidence for a decision is missing. A
+ * rejected recommendation stays rejected even if nothing was measured for a long time.
  */
 function standingOf(
   lapsing: readonly Lapsing[],

@@ -1,9 +1,8 @@
 /**
- * bill.reconcile (source/month): compares a source's bills of a month with what was accrued from metered usage,
- * publishes the variance in place of what was published before, and learns what closed bills teach of rates.
- *
- * A bill that comes or is restated enqueues it, and so does whatever changes a day that the bill speaks of. It enqueues
- * no stage itself; a learned rate that changes enters the line at the left, as a price does.
+ * bill.reconcile (source/month): compares a source's bills of a month with the accrual from metered usage, publishes
+ * the variance in place of the previous one, and learns rates from closed bills. A new or restated bill enqueues it,
+ * and so does every change of a day that the bill covers. It enqueues no stage itself; a learned rate that changes
+ * enters the line at the left, as a price does.
  */
 import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill/cells.js';
 import { machineSkus } from '../core/bill/links.js';
@@ -80,7 +79,7 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
   await learnedRates.learn(tx, organisation, source, month, rateEvidence({ accrued, billed, names }, fx), now);
 }
 
-/** What the meter calls those SKUs of a bill that are no names of its own. */
+/** The meter's names of the bill's SKUs that the meter names differently. */
 function namesOf(cells: BillSummary['cells'], names: SkuNames): BillName[] {
   return cells.flatMap((cell) => {
     const named = cell.category === 'Usage' && cell.sku !== null ? names.match(cell) : null;
@@ -91,7 +90,7 @@ function namesOf(cells: BillSummary['cells'], names: SkuNames): BillName[] {
   });
 }
 
-/** The GPU of a SKU by the price lists; null where they name none, undefined where they do not know the SKU. */
+/** The GPU of a SKU by the price lists; null if they name none, undefined if they do not know the SKU. */
 function modelOfSku(listed: readonly Price[]): (provider: string, sku: string) => string | null | undefined {
   const models = new Map<string, string | null>();
   for (const { provider, sku, gpuModel } of listed)
@@ -101,7 +100,7 @@ function modelOfSku(listed: readonly Price[]): (provider: string, sku: string) =
 
 type Read = BillSummary & Pick<BillScope, 'isClosed'>;
 
-/** What the bills say: as it was kept, or from their lines. */
+/** The summary of the bills: as stored, or from their lines. */
 async function readBills(
   { organisations, raw, billCells }: Needs,
   { organisation, partition: source, tx }: StageCall,

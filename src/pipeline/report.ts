@@ -1,10 +1,8 @@
 /**
  * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month has settled;
- * alert.make looks for announced reports and tells of them.
- *
- * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month:
- * asked for, an old month is made and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere;
- * here they meet.
+ * alert.make sends alerts for announced reports. A report that is made again replaces the old one. It is announced once
+ * per team and month, and only for the newest settled month: a requested report of an older month notifies nobody. Its
+ * inputs are loaded, planned and assembled elsewhere; this stage combines them.
  */
 import { makeReport } from '../core/report/model.js';
 import type { Report } from '../core/report/report.js';
@@ -26,6 +24,8 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
     name: REPORT,
     most: 1,
     async run({ organisation, partition: team, keys, now, tx }) {
+      // Whoever asked for it may have removed the team since.
+      if ((await organisations.team(tx, organisation, team)) === null) return [];
       for (const month of keys.map(lastPart)) {
         const facts = await reports.facts(tx, organisation, team, month, now);
         const report = makeReport(facts, { optimum: optimumOf(facts.demand), forecast: nextMonthOf(facts) });

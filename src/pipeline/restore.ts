@@ -1,7 +1,6 @@
 /**
- * Looks at every tick whether the database was restored from a backup while this process ran, and settles it
- * (application/action/after-restore.ts). What would be sent in between is held back where it is sent
- * (pipeline/execute.ts).
+ * Checks at every tick whether the database was restored from a backup while this process ran, and settles it
+ * (application/action/after-restore.ts). Requests in between are held back where they are sent (pipeline/execute.ts).
  */
 import { settleRestore, type Restored } from '../application/action/after-restore.js';
 import type { Stores } from '../store/stores.js';

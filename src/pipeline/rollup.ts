@@ -1,6 +1,5 @@
 /**
- * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and
- * billed.
+ * cost.rollup (team/day): sums the hours of a day into the rows that all readers use: actual, accrued and billed.
  */
 import { CREDIT_ITEM } from '../store/cost/credits.js';
 import { isShared } from '../store/access/organisation.js';
@@ -26,12 +25,12 @@ export function rollupStage(
       const days = keys.map(lastPart);
       await costs.rollUp(tx, organisation, team, days, await organisations.currencyOf(tx, organisation, team));
       const { rules } = await organisations.rules(tx, organisation);
-      // A stand-in's day is shared anew even when no rule shares any more: its old shares must go.
+      // The day of a stand-in is shared again even if no rule shares any more, because its old shares must be removed.
       const sharing = isShared(team) || rules.some((rule) => 'split' in rule);
       const shares = sharing
         ? days.map((day) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${day}` }))
         : [];
-      // At once, so that no sum lacks it: what is used beside it meanwhile is shared by the stage of its own.
+      // Shared at once, so that no sum lacks it; the stage cost.share handles usage that arrives in the meantime.
       const changed = isShared(team) ? await shareDays(stores, tx, organisation, days) : [{ team, days }];
       const evaluations = await budgetItems(tx, organisation, budgets, changed);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_ITEM] : [];

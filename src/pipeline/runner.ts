@@ -1,9 +1,8 @@
 /**
- * Does the line's due work: claims keys of a partition, runs their stage, enqueues the next ones, all in one
- * transaction. Work that takes minutes is done apart, under a lease.
- *
- * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
- * again later, any other parks the key with its reason. Knows no stage by name.
+ * Does the line's due work: claims keys of a partition, runs their stage, and enqueues the next ones, all in one
+ * transaction. Work that takes minutes runs apart, under a lease. Any number of runners may run in parallel; only one
+ * at a time works on a key. A failure that may pass is retried later; any other failure parks the key with its reason.
+ * Knows no stage by name.
  */
 import type { Clock } from '../core/time.js';
 import { Failure } from '../core/errors.js';
@@ -23,7 +22,7 @@ import { NOBODY, type Watch } from './watch.js';
 
 type Partition = Omit<DuePartition, 'due'>;
 
-/** How long a process that died keeps its work from others, as a part of the time in which it is to be taken up. */
+/** How long a dead process keeps its work from others, as a share of the time within which others must take it over. */
 export const leaseMsOf = (stallSeconds: number): number => stallSeconds * 400;
 /** A lease is renewed so often before it would run out. */
 const RENEWALS = 5;
@@ -31,8 +30,18 @@ const RENEWALS = 5;
 /** Between two checks of keys that another process holds. */
 const OTHERS_PAUSE_MS = 50;
 
-/** Work goes on until there is none. */
+/** Work continues until there is none left. */
 const NEVER = async (): Promise<boolean> => false;
+
+/** One transaction's worth of a partition. */
+interface Step {
+  /** Keys done, or put off with a reason. */
+  readonly done: number;
+  /** Whether more of what was due may be left, or the stage goes on where it was. */
+  readonly isMore: boolean;
+}
+
+const NOTHING: Step = { done: 0, isMore: false };
 
 export interface Progress {
   (stage: string, done: number, waiting: number): void;
@@ -53,8 +62,9 @@ export class Runner {
   }
 
   /**
-   * Works until the partition has nothing due, or it is enough; returns the number of keys done.
-   * @param pauses whether what a stage puts back waits for its time; else it is due at once
+   * Works until what was due in the partition is done, or it is enough; returns the number of keys done. What others
+   * enqueue meanwhile is left to the next job: a partition that never rests would keep all others waiting.
+   * @param pauses whether what a stage puts back waits for its time; otherwise it is due at once
    */
   async runPartition(
     partition: Partition,
@@ -63,16 +73,17 @@ export class Runner {
   ): Promise<number> {
     let total = 0;
     while (true) {
-      const done = await this.step(partition, pauses);
+      const { done, isMore } = await this.step(partition, pauses);
       total += done;
-      if (done === 0 || (await isEnough(total))) return total;
+      if (done === 0 || !isMore || (await isEnough(total))) return total;
     }
   }
 
   /**
-   * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains
-   * the line so. What another process is doing is waited for; keys that wait for their next try are not.
-   * @param isEnough asked after each step: whether to leave the rest to others, who may enqueue work for ever
+   * Works, stage by stage from the left, until none of its stages has due work. Needs no queue: the command line drains
+   * the line in this way. It waits for work in progress in other processes, but not for keys that wait for their next
+   * try. @param isEnough called after each step: whether to leave the rest to other processes, which may enqueue work
+   * for ever
    */
   async drain(progress?: Progress, isEnough = NEVER): Promise<void> {
     while (!(await isEnough())) {
@@ -84,7 +95,7 @@ export class Runner {
       for (const stage of this.line) {
         for (const partition of partitions.filter((l) => l.stage === stage.name)) {
           if (await isEnough()) return;
-          // A partition that enqueues itself has its turn again when the others have had theirs.
+          // A partition that enqueues itself runs again after the other partitions.
           const count = await this.runPartition(partition, async (keys) => keys >= partition.due || isEnough(), false);
           done += count;
           if (count > 0) progress?.(stage.name, count, partition.due);
@@ -94,17 +105,20 @@ export class Runner {
     }
   }
 
-  private async step(partition: Partition, pauses: boolean): Promise<number> {
+  private async step(partition: Partition, pauses: boolean): Promise<Step> {
     const stage = this.stages.get(partition.stage);
-    if (stage === undefined) return 0;
+    if (stage === undefined) return NOTHING;
     let claimed: ClaimedWork[] = [];
     try {
       return await this.attempt(stage, partition, stage.most, pauses, (work) => (claimed = work));
     } catch (error) {
       if (claimed.length === 0) throw error;
-      if (claimed.length === 1) return this.failed(partition, claimed, error);
       // One key of many may be to blame: each gets its own transaction, and its own verdict.
-      return this.oneByOne(stage, partition, claimed.length, pauses);
+      const done =
+        claimed.length === 1
+          ? await this.failed(partition, claimed, error)
+          : await this.oneByOne(stage, partition, claimed.length, pauses);
+      return { done, isMore: true };
     }
   }
 
@@ -113,7 +127,7 @@ export class Runner {
     for (let n = 0; n < count; n++) {
       let claimed: ClaimedWork[] = [];
       try {
-        done += await this.attempt(stage, partition, 1, pauses, (work) => (claimed = work));
+        done += (await this.attempt(stage, partition, 1, pauses, (work) => (claimed = work))).done;
       } catch (error) {
         if (claimed.length === 0) throw error;
         done += await this.failed(partition, claimed, error);
@@ -128,16 +142,16 @@ export class Runner {
     most: number,
     pauses: boolean,
     took: (work: ClaimedWork[]) => void,
-  ): Promise<number> {
+  ): Promise<Step> {
     const since = this.clock.now();
     let claimed: readonly ClaimedWork[] = [];
     const taking = (work: ClaimedWork[]): void => took((claimed = work));
-    const done = await (stage.apart === undefined
+    const step = await (stage.apart === undefined
       ? this.attemptAtOnce(stage.run.bind(stage), partition, most, pauses, taking)
       : this.attemptApart(stage.apart, partition, taking));
     if (claimed.length > 0)
       this.watch({ kind: 'ran', ...runOf(partition, claimed), milliseconds: this.clock.now() - since });
-    return done;
+    return step;
   }
 
   private attemptAtOnce(
@@ -146,12 +160,12 @@ export class Runner {
     most: number,
     pauses: boolean,
     took: (work: ClaimedWork[]) => void,
-  ): Promise<number> {
+  ): Promise<Step> {
     const now = this.clock.now();
     return this.db.transaction(async (tx) => {
       const claimed = await this.work.claim(tx, partition, now, most);
       took(claimed);
-      if (claimed.length === 0) return 0;
+      if (claimed.length === 0) return NOTHING;
       return tracedRun(partition, claimed, async () => {
         const workItems = await run({
           organisation: partition.organisation,
@@ -164,7 +178,10 @@ export class Runner {
         });
         this.work.finish(tx, partition, claimed);
         await enqueue(tx, partition.organisation, following(claimed, paused(workItems, now, pauses)));
-        return claimed.length;
+        const goesOn = workItems.some(
+          (item) => item.stage === partition.stage && item.partition === partition.partition,
+        );
+        return { done: claimed.length, isMore: goesOn || claimed.length === most };
       });
     });
   }
@@ -174,12 +191,12 @@ export class Runner {
     work: ApartWork,
     partition: Partition,
     took: (work: ClaimedWork[]) => void,
-  ): Promise<number> {
+  ): Promise<Step> {
     const now = this.clock.now();
     const claimed = await this.work.lease(partition, now, now + this.leaseMs);
     took(claimed);
     const [first] = claimed;
-    if (first === undefined) return 0;
+    if (first === undefined) return NOTHING;
     const renewal = this.renewing(partition, claimed);
     try {
       return await tracedRun(partition, claimed, async () => {
@@ -196,7 +213,7 @@ export class Runner {
           this.work.finish(tx, partition, claimed);
           await enqueue(tx, partition.organisation, following(claimed, workItems));
         });
-        return 1;
+        return { done: 1, isMore: true };
       });
     } finally {
       clearInterval(renewal);
@@ -204,8 +221,8 @@ export class Runner {
   }
 
   /**
-   * On a connection that nothing else uses: a pool that is busy must not make a process look dead. A renewal that fails
-   * is made up for by the next; where none succeeds the lease runs out, as it should.
+   * Uses a separate connection, because a busy pool must not make a process look dead. The next renewal makes up for a
+   * failed one; if none succeeds, the lease expires as intended.
    */
   private renewing(partition: Partition, claimed: readonly ClaimedWork[]): ReturnType<typeof setInterval> {
     const renew = (): Promise<void> =>
@@ -244,7 +261,7 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 2000);
 }
 
-/** What is put back, with the instant since when, and, where it is to wait, that from which on it is due. */
+/** The items to put back, with the time since when, and, if they must wait, the time from which they are due. */
 const paused = (workItems: readonly WorkItem[], now: number, waits: boolean): readonly WorkItem[] =>
   workItems.map((item) =>
     item.pauseMs === undefined

@@ -1,8 +1,7 @@
 /**
- * audit.send: hands the audit to its collector, in the order of the chain, from where it was left.
- *
- * What was not taken is sent again, from the same place, for as long as it takes: nothing is skipped and nothing is
- * parked. How far behind the collector is, and why, is in the metrics and told by `bursar doctor`.
+ * audit.send: sends the audit to its collector in the order of the chain, from the last position. Entries that the
+ * collector did not accept are sent again from the same position, for as long as it takes: nothing is skipped and
+ * nothing is parked. The metrics and `bursar doctor` show how far behind the collector is, and why.
  */
 import type { AuditCollector } from '../core/audit-collector.js';
 import type { Stores } from '../store/stores.js';
@@ -10,7 +9,7 @@ import type { WorkItem } from '../store/work.js';
 import { reachingStage, type Stage } from './stage.js';
 
 const PAGE = 1000;
-/** Of one request, but for an entry that is larger by itself. */
+/** The limit of one request, except for a single larger entry. */
 const MOST_CHARACTERS = 1 << 20;
 const IDLE_MS = 5000;
 const FIRST_WAIT_MS = 5000;

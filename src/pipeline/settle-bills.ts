@@ -1,9 +1,8 @@
 /**
- * bill.settle (one key): makes bills final whose settling time is over, and waits for the next. Metered usage that they
- * reach is in `actual` by the bill from then on: its days are summed anew.
- *
- * Never changes what a bill says. The claims of meters are placed anew too: what a process of an older version has
- * taken in beside this one is in none yet.
+ * bill.settle (one key): makes bills final whose settling time is over, and waits for the next. From then on the bill
+ * replaces the metered usage that it reaches in `actual`, and the days are summed again. Never changes the content of a
+ * bill. It also places the claims of meters again, because usage that a process of an older version imported in
+ * parallel has no claim yet.
  */
 import type { CountingStore } from '../store/bill/counting.js';
 import { SETTLE } from '../store/bill/counting.js';

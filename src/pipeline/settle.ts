@@ -1,9 +1,8 @@
 /**
- * What an evaluation of a team means for its actions: recommendations in mode approve become proposals, in mode enforce
- * approved actions; what nobody proposes any more is withdrawn where nobody has begun it, and taken back where its
- * policy holds only while it proposes.
- *
- * Decides nothing itself and asks no provider. The same look again changes nothing.
+ * Applies an evaluation of a team to its actions: recommendations in mode approve become proposals, and in mode enforce
+ * approved actions. An action that is no longer proposed is withdrawn if it has not begun, and rolled back if its
+ * policy holds only while it proposes. Decides nothing itself and asks no provider. Repeating the same evaluation
+ * changes nothing.
  */
 import {
   asksForOther,
@@ -44,9 +43,9 @@ export interface Evaluation {
   readonly team: string;
   readonly now: number;
   readonly view: PolicyView;
-  /** Proposed by this evaluation, without what is only observed. */
+  /** The proposals of this evaluation, without those that are only observed. */
   readonly recommendations: readonly Recommendation[];
-  /** Not proposed by this evaluation, which could not see whether to: what was made of these stays as it is. */
+  /** Not proposed because the evaluation lacked the evidence; their actions stay unchanged. */
   readonly standing: readonly string[];
   /** Those that hold: none is paused. */
   readonly documents: readonly StoredPolicy[];
@@ -76,8 +75,8 @@ class Settling {
   ) {}
 
   /**
-   * What nobody has begun follows the newest look: renewed where it asks for the same, else withdrawn. What a person
-   * approved is never withdrawn.
+   * Actions that have not begun follow the newest evaluation: renewed if it proposes the same, otherwise withdrawn. An
+   * action that a person approved is never withdrawn.
    */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
     const { organisation, team, policies, recommendations, standing, now } = this.evaluation;
@@ -134,7 +133,7 @@ class Settling {
       actor: action.proposedBy,
       set: { expiresAt, evidenceAt: newestEvidence(recommendation) },
     });
-    // A document that was raised to enforce approves what it has proposed already.
+    // A document that was raised to enforce approves its existing proposals.
     if (action.state === 'proposed' && recommendation.mode === 'enforce') await this.enforce(renewed, recommendation);
   }
 
@@ -179,8 +178,8 @@ class Settling {
   }
 
   /**
-   * What keeps a policy, not a person, from approving now: then there is no action yet, and the next evaluation asks
-   * again.
+   * The reason that prevents a policy, but not a person, from approving now. Then there is no action yet, and the next
+   * evaluation asks again.
    */
   private async hindrance({
     connection,
@@ -250,8 +249,8 @@ const JUST_ENDED: Plan = {
 };
 
 /**
- * Whether an open recommendation may have another action after its last one. What a policy itself withdrew is
- * forgotten.
+ * Whether an open recommendation may have another action after its last one. A withdrawal by the policy itself does not
+ * count.
  */
 function mayAskAgain(last: Action | undefined, recommendation: Recommendation, overtakenAt: number | null): boolean {
   if (

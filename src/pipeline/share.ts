@@ -1,6 +1,6 @@
 /**
- * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use;
- * use of a day splits anew whatever longer charge reaches over it.
+ * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use.
+ * Use of a day also splits every longer charge again that covers the day.
  */
 import type { BudgetStore } from '../store/budget/budgets.js';
 import { CREDIT_ITEM, type CreditStore } from '../store/cost/credits.js';
@@ -33,7 +33,7 @@ export function shareStage(
   };
 }
 
-/** Splits the shared costs of some UTC days anew; says whose days changed. */
+/** Splits the shared costs of some UTC days again; returns the teams' days that changed. */
 export async function shareDays(
   { organisations, shares, prices }: Pick<Stores, 'organisations' | 'shares' | 'prices'>,
   tx: Transaction,

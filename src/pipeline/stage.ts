@@ -1,6 +1,6 @@
 /**
- * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it enqueues; what it saves
- * and enqueues is one transaction, and it enqueues only stages to its right.
+ * The interface of a stage of the line. A stage loads, calls a pure function, saves, and returns what it enqueues. It
+ * saves and enqueues in one transaction, and enqueues only stages to its right.
  */
 import type { Clock } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
@@ -13,10 +13,12 @@ export interface StageCall {
   readonly keys: readonly string[];
   /** Epoch milliseconds: when the run began. */
   readonly now: number;
-  /** The time as it goes on, for what waits for others within the run. */
+  /** The running clock, for work that waits for others within the run. */
   readonly clock: Clock;
   readonly tx: Transaction;
-  /** Since when the stage puts a key back instead of doing it (WorkItem.pauseMs), whoever ran it; null: it did not. */
+  /**
+   * Since when the stage, in any process, puts a key back instead of doing it (WorkItem.pauseMs); null: it does not.
+   */
   pausedSince(key: string): number | null;
 }
 
@@ -39,8 +41,8 @@ interface AtOnce extends Named {
 }
 
 /**
- * Its work may take minutes, or asks somebody else. It is done while no connection to the database is held; a lease
- * keeps the key from others until it is done. The lease of a process that died runs out, and the work is begun anew.
+ * The work may take minutes, or calls another system. It runs without a connection to the database; a lease keeps the
+ * key from others until it is done. The lease of a dead process expires, and the work starts again.
  */
 interface Apart extends Named {
   readonly run?: undefined;
@@ -50,8 +52,8 @@ interface Apart extends Named {
 export type Stage = AtOnce | Apart;
 
 /**
- * What it gives back saves, in one transaction; it is not called where another process has finished the key meanwhile.
- * @returns what saves it, told the time at which it does.
+ * The returned function saves the result in one transaction; it is not called if another process has finished the key
+ * in the meantime. @returns the function that saves, which receives the current time.
  */
 export type ApartWork = (
   call: Omit<StageCall, 'tx' | 'keys' | 'pausedSince'> & { readonly key: string },

@@ -1,10 +1,10 @@
 /**
- * The tick says when to look: whenever work is enqueued (PostgreSQL notifies), and every few seconds in case a notice
- * was lost.
+ * The tick decides when to check for due work: whenever work is enqueued (PostgreSQL notifies), and every few seconds
+ * in case a notification was lost. It only hands partitions to the queue. Once an hour it also enqueues work that
+ * becomes due by the calendar (a period that turns, a forecast that ages).
  *
- * It only hands partitions to the queue. What the calendar itself makes due (a period that turns, a forecast that ages)
- * is enqueued here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and
- * not the handing out, from their turn, and is told to whoever asks whether the process is ready.
+ * Its parts are independent: if one fails, the others and the handing out still run, and the readiness check reports
+ * the failure.
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
@@ -20,18 +20,21 @@ import type { LineQueue } from './queue.js';
 /** A burst of work items is answered once. */
 const PAUSE_MS = 20;
 /**
- * A partition gets a job at most this often: a meter that sends without pause would have the same day priced again with
- * every batch. What to recommend looks at weeks, so it may wait longer.
+ * A partition gets a job at most this often: otherwise a meter that sends without pause would have the same day priced
+ * with every batch. Recommendations read weeks of data, so they may wait longer.
  */
 const PARTITION_PAUSE_MS = 1000;
 const RECOMMENDING_PAUSE_MS = 60_000;
-/** What is told goes to few places, each a partition, and costs little: of it only what comes at once goes together. */
+/**
+ * Alerts go to few places, each a partition, and cost little. So the pause only collects alerts that arrive at the same
+ * time.
+ */
 const ALERTING_PAUSE_MS = 100;
 
-/** What is due by a schedule of its own. */
+/** Work that is due by its own schedule. */
 export interface Schedule {
   readonly name: string;
-  /** How long it rests after it went well; absent: it is asked at every tick. */
+  /** The pause after a success; absent: it is checked at every tick. */
   readonly everyMs?: number;
   /** @param now epoch milliseconds */
   enqueueDue(now: number): Promise<void>;
@@ -57,8 +60,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly registry: SchedulerRegistry,
     private readonly failed: (error: Error) => void,
     /**
-     * Work that never ends (sources that are read again and again): enqueued at the start and every hour, whatever
-     * became of it.
+     * Work that never ends (sources that are read repeatedly): enqueued at the start and every hour, whatever happened
+     * to it.
      */
     private readonly standing: readonly {
       readonly organisation: string;
@@ -69,6 +72,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
+    this.queue.whenDone(() => this.poll());
     this.stopListening = await this.stores.db.listen(ENQUEUED_CHANNEL, () => this.poll());
     this.registry.addInterval(
       'line.tick',
@@ -84,7 +88,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.answering;
   }
 
-  /** Hands out what is due, soon; several calls at once are one. */
+  /** Hands out due work soon; several calls at once count as one. */
   poll(): void {
     if (this.answering !== null) {
       this.again = true;
@@ -136,7 +140,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  /** The partitions that have had their pause; the others are looked at again when theirs is over. */
+  /** The partitions whose pause is over; the others are checked again when theirs ends. */
   private rested(partitions: readonly DuePartition[]): DuePartition[] {
     const now = performance.now();
     for (const [partition, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(partition);
@@ -180,7 +184,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
           partition: budget.id,
           key: `${budget.id}/${periodLabel(budget, asOf)}`,
         })),
-        // Once more when it is over: what was still to come then has come.
+        // Once more when the period is over, since its last usage has then arrived.
         ...(await budgets.ended(db, organisation, asOf)),
         // Bills settle by time; and what an older process took in beside this one is in no claim yet.
         SETTLE,
@@ -194,7 +198,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** What is urgent (a card that is lost) waits no longer than any partition, whatever its stage. */
+/** Urgent work (a lost card) waits no longer than the usual pause, whatever its stage. */
 const pauseOf = ({ stage, urgent }: DuePartition): number =>
   stage === 'recommendation.make' && urgent !== true
     ? RECOMMENDING_PAUSE_MS

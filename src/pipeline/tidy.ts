@@ -1,11 +1,11 @@
 /**
- * Removes once a day what goes by age (store/operation/tidying.ts), and where it is set the oldest months of the audit.
- * Several processes that do it at once do no harm.
+ * Once a day removes data that has passed its retention (store/operation/tidying.ts) and, if configured, the oldest
+ * months of the audit. Several processes may do this at once without harm.
  */
 import { DAY_MS } from '../core/time.js';
 import type { Stores } from '../store/stores.js';
 
-/** How long the audit is kept, and who is to have it before any of it goes. */
+/** How long the audit is kept, and which collector must have it before any of it is removed. */
 export interface AuditAge {
   readonly organisation: string;
   /** Null: always. */

@@ -1,9 +1,8 @@
 /**
- * Spans of the line: one for each run of a stage, linked to what enqueued it, and below it one for each call of a
- * provider. Where no tracing was started the API does nothing, and so does this.
- *
- * Holds names (stage, partition, keys, connection, operation, kind of effect) and kinds of failures; never a message of
- * a provider, a token or a credential.
+ * Spans of the line: one for each run of a stage, linked to the span that enqueued it, and below it one for each call
+ * of a provider. If no tracing was started the API does nothing, and so does this file. Spans contain names (stage,
+ * partition, keys, connection, operation, kind of effect) and kinds of failures; never a message of a provider, a token
+ * or a credential.
  */
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Link, type Span } from '@opentelemetry/api';
 import { Failure } from '../core/errors.js';
@@ -13,7 +12,7 @@ import { enqueuedIn, type ClaimedWork, type DuePartition } from '../store/work.j
 /** A run may take thousands of keys. */
 const MOST_KEYS = 50;
 
-/** Runs a stage's work in a span of its own, which has no parent: whoever enqueued it has long gone on. */
+/** Runs a stage's work in its own span without a parent, because the enqueuing code has long finished. */
 export function tracedRun<T>(
   { organisation, stage, partition }: Omit<DuePartition, 'due'>,
   claimed: readonly ClaimedWork[],
@@ -68,7 +67,7 @@ const AWAITED: readonly string[] = [
   'granted',
 ] satisfies (keyof ProviderConnection)[];
 
-/** The same connection, of which every call is a client span. */
+/** The same connection, with a client span for every call. */
 export function tracedConnection(connection: ProviderConnection): ProviderConnection {
   return new Proxy(connection, {
     get(target, name) {
@@ -123,14 +122,14 @@ function traced<T>(
   return context.with(trace.setSpan(context.active(), span), () => ended(span, () => work(span)));
 }
 
-/** `taken`, `refused`, `unknown`: what a provider said of an effect. */
+/** Records a provider's answer about an effect: `taken`, `refused`, `unknown`. */
 function noted<T>(span: Span, answer: T): T {
   if (typeof answer === 'object' && answer !== null && 'kind' in answer && 'detail' in answer)
     span.setAttribute('bursar.outcome', String(answer.kind));
   return answer;
 }
 
-/** One span from the first page that is asked for to the last, whoever reads them at whatever pace. */
+/** One span from the first requested page to the last, at any pace of the reader. */
 async function* tracedPages(
   connection: ProviderConnection,
   operation: string,

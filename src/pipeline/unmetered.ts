@@ -1,6 +1,6 @@
 /**
- * Part of bill.reconcile: finds the lines of a bill that is not final which count although a meter stands for their
- * SKU, because their own machines are not metered. Decides nothing itself: core/bill/unmetered.ts does.
+ * Part of bill.reconcile: finds the lines of a bill that is not final that count although a meter stands for their SKU,
+ * because their own machines are not metered. Decides nothing itself: core/bill/unmetered.ts does.
  */
 import { ResourceLines, unmeteredLines, type ResourceLine, type SetAside } from '../core/bill/unmetered.js';
 import { Grouping, type Cell } from '../core/cost/rollup.js';
@@ -33,7 +33,7 @@ export async function countUnmetered(stores: Needs, call: StageCall, scopes: rea
   }
 }
 
-/** The usage lines that name a resource and may be set aside; none where they are too many. */
+/** The usage lines that name a resource and may be set aside; none if they are too many. */
 async function linesOf(
   { organisations, raw, dimensions }: Needs,
   { organisation, partition: source, tx }: StageCall,

@@ -1,10 +1,8 @@
 /**
- * saving.verify (action): writes down what would have held, measures the hours that have passed, and adds what differs
- * to the ledger.
- *
- * Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late one corrects
- * those before it. It comes back by itself once a day until the horizon has passed; late usage, prices and bills
- * enqueue it in between (verifyLate).
+ * saving.verify (action): writes down the counterfactual, measures the hours that have passed, and adds the differences
+ * to the ledger. Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late
+ * action corrects those before it. It enqueues itself once a day until the horizon has passed; late usage, prices and
+ * bills also enqueue it (verifyLate).
  */
 import { attribute } from '../core/saving/attribution.js';
 import type { CostContext } from '../core/cost/cost.js';
@@ -64,12 +62,12 @@ async function contexts(
   { organisation, tx }: StageCall,
 ): Promise<(currency: string) => CostContext> {
   const [{ book, fx }, peak] = [await prices.book(tx, organisation), await organisations.peak(tx, organisation)];
-  // A saving is what the accrual says was saved, and the accrual goes by the rates that bills have taught.
+  // Savings are measured on the accrual, which uses the rates learned from bills.
   const learned = await learnedRates.applied(tx, organisation);
   return (currency) => ({ book, fx, peak, currency, learned });
 }
 
-/** Judges every action of a chain anew; enqueues those whose horizon is not over. */
+/** Judges every action of a chain again; enqueues those whose horizon is not over. */
 async function verifyChain(
   stores: Needs,
   call: StageCall,
@@ -105,7 +103,7 @@ async function verifyChain(
   return workItems;
 }
 
-/** Its saving is in the ledger. What is unverifiable stays confirmed. */
+/** Marks an action as measured once its saving is in the ledger. An unverifiable action stays confirmed. */
 async function markMeasured(
   { actions }: Needs,
   { organisation, id, now, tx }: Pick<StageCall, 'organisation' | 'now' | 'tx'> & { readonly id: string },

@@ -1,6 +1,6 @@
 /**
- * What the runner tells whoever watches it: that a stage ran, and that one failed. Names of teams and sources, never
- * what is in them.
+ * The interface through which the runner reports to an observer that a stage ran, and that one failed. It carries names
+ * of teams and sources, never their data.
  */
 import type { Logger } from '@nestjs/common';
 import { formatInstant } from '../core/time.js';

@@ -1,9 +1,7 @@
 /**
- * The whole answer to a quote: its cost and how sure it is, whether the team's budgets hold it, and where the workload
- * would be cheapest.
- *
- * Puts the parts together and decides nothing: each part says itself what it does not know. Every entry point answers
- * by it, so that they answer alike.
+ * The complete answer to a quote: its cost with the uncertainty, whether the team's budgets can hold it, and where the
+ * workload would be cheapest. Combines the parts and decides nothing: each part states its own unknowns. Every entry
+ * point uses it, so that they all give the same answer.
  */
 import { judgeBudgets, overall, type BudgetFacts, type BudgetVerdict, type Verdict } from '../core/quote/budget.js';
 import type { NoQuote } from '../core/quote/close.js';

@@ -1,10 +1,10 @@
 /**
- * budget-brake: the nearer a team comes to its budget, the less it may start, and in the end the less it runs.
+ * budget-brake: the closer a team is to the end of its budget, the less it may start, and finally the less it may run.
  *
- * The grade follows from the view alone, never from what was done before: it lifts by itself when the period turns, the
- * budget grows or a bill is corrected. It touches only what is known: workloads that may be interrupted or are of a
- * kind that may be stopped, never what is protected.
- * Savings are by the month, as everybody's; what the budget has of one by the period's end is among the numbers used.
+ * The grade depends only on the view, never on earlier actions: it lifts by itself when the period turns, the budget
+ * grows or a bill is corrected. It changes only known workloads that are interruptible or of a kind that may be
+ * stopped, and never protected ones. Savings are monthly, as in all policies; the part of a saving that reaches the
+ * budget by the period's end is among the numbers used.
  */
 import { z } from 'zod';
 import { covers, type Budget, type BudgetState } from '../core/budget/budget.js';
@@ -144,7 +144,7 @@ const isUnfiltered = ({ filters }: Budget): boolean => Object.values(filters).ev
 const isCovered = (budget: Budget, { provider, sku, term }: WorkloadView): boolean =>
   isUnfiltered(budget) || (provider !== null && covers(budget.filters, { provider, sku, term, tags: null }));
 
-/** Of each budget whether it brakes; and under one that does, of each workload what it does about it. */
+/** For each budget whether it brakes; and under a braking budget, the action for each workload. */
 function explain(view: PolicyView, given: Params): TargetExplanation[] {
   const money = (nanos: bigint | null, currency: string): string =>
     nanos === null ? 'unknown' : `${formatMoney({ nanos, currency })} ${currency}`;
@@ -188,12 +188,12 @@ function aboutWorkload(
       );
 }
 
-/** Of one workload only the severest action that can be taken. */
+/** For each workload only the most severe possible action. */
 function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: Params): Proposal[] {
   const replicas = replicasOf(one);
   if (replicas === null || replicas === 0 || one.fleet === null) return [];
   const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
-  // What must not go to none goes to its least first.
+  // A workload that must not go to zero goes to its minimum first.
   const { minReplicas } = one.fleet;
   if (isAtLeast(braking, 'stop') && mayStop && (minReplicas === 0 || replicas <= minReplicas))
     return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
@@ -238,8 +238,8 @@ const reasonOf = ({ budget, reached, state }: Braking): string =>
   `${reached.of === 'actual' ? 'spend' : 'the forecast'} has reached ${(100 * reached.ratio).toFixed(0)} % of the budget ${budget.id} (${formatMoney({ nanos: state.planned ?? 0n, currency: state.currency })} ${state.currency})`;
 
 /**
- * What an hour saves, of what an hour costs untouched, in nanos; null: it has no price. What the budget has of it by
- * the period's end stands among the numbers used.
+ * The saving per hour, and the cost per hour without the change, in nanos; null: it has no price. The part that reaches
+ * the budget by the period's end is among the numbers used.
  */
 function saving(
   shown: Shared,

@@ -1,12 +1,13 @@
 /**
- * idle-stop: stop a resource whose GPUs do nothing, when its quiet has lasted long enough to pay for the restart.
- *
+ * idle-stop: stops a resource with idle GPUs once its quiet period has lasted long enough to pay for the restart.
  * Utilisation alone never makes a resource idle: a service that answers requests works at 0.5 %, a card that draws the
- * power of a working one is not idle at 0 %, and missing, blank or stale evidence is unknown; what a missing reading
- * was is tried both ways (estimating/idle-replay.ts). Memory that is held is a sign of a loaded model where nobody
- * says what runs: then a quiet has to last for hours. It never forbids a stop for good, as ended trainings and
- * notebooks hold memory too. When to stop is the planner's word (planning/idle). The saving is what the same rule
- * would have saved over the readings that the view holds, not a share that somebody assumed.
+ * power of a working card is not idle at 0 %, and missing, blank or stale evidence is unknown; a missing reading is
+ * tried both as work and as rest (estimating/idle-replay.ts).
+ *
+ * Held memory is a sign of a loaded model if nobody states what runs: then a quiet period must last for hours. It never
+ * prevents a stop for ever, because ended trainings and notebooks hold memory too. The planner decides when to stop
+ * (planning/idle). The saving is what the same rule would have saved over the readings in the view, not an assumed
+ * share.
  */
 import { z } from 'zod';
 import {
@@ -103,7 +104,7 @@ function savings(hourlyNanos: bigint, { savedMinutes }: Replay, watchedMinutes: 
   return monthlyBetween(perHour(sum), perHour(sum - spread), perHour(sum + spread));
 }
 
-/** What is made of a resource: it is proposed to stop it, or it is left alone. */
+/** The judgement of a resource: a proposal to stop it, or the reason to leave it alone. */
 type Judged = { readonly replay: Replay; readonly open: IdleDecision; readonly hourlyNanos: bigint } | LeftAlone;
 
 const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
@@ -132,7 +133,7 @@ function judge(view: PolicyView, resource: ResourceView, given: Params): Judged 
   return doubt === null ? { replay, open: replay.open, hourlyNanos } : doubtful(doubt);
 }
 
-/** What speaks against a stop where nobody says what the machine runs. */
+/** The evidence against a stop if nobody states what the machine runs. */
 function aboutUnsaid(
   { readings }: ResourceView,
   { savedMinutes, last }: Replay,
@@ -190,7 +191,7 @@ const ofGroup = (view: PolicyView, group: string): LeftAlone =>
       : `a policy that scales ${group} (target-tracking, step-scaling)`,
   );
 
-/** What the fleet says against a stop. */
+/** The fleet's evidence against a stop. */
 function aboutMachine(
   view: PolicyView,
   { machine, gpus }: ResourceView,
@@ -268,7 +269,7 @@ function aboutEvidence(
 
 const percent = (value: number): string => `${Number(value.toPrecision(2))} %`;
 
-/** What works, or counts as working while nobody says what it runs. */
+/** Whether a reading shows work, or counts as work because nobody states what runs. */
 function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: Params): LeftAlone {
   const busy = (readings.at(-1)?.gpuUtilisationRatio ?? 1) * 100;
   const requests = readings.at(-1)?.requestsPerSecond ?? null;
@@ -338,7 +339,7 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
   });
 }
 
-/** What the newest reading says of power and memory, as far as it does. */
+/** Power and memory in the newest reading, as far as known. */
 const drawnAndHeld = ({ powerWatts, memoryUsedMib }: Partial<Reading> = {}): Record<string, number> => ({
   ...(typeof powerWatts === 'number' ? { powerWatts: Math.round(powerWatts) } : {}),
   ...(typeof memoryUsedMib === 'number' ? { memoryUsedMib: Math.round(memoryUsedMib) } : {}),

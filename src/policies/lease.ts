@@ -1,8 +1,8 @@
 /**
- * lease: an allocation that nobody renews ends; its holder is told in time.
+ * lease: ends an allocation that nobody renews, and notifies its holder in time.
  *
- * It ends nothing that is not known to be held, and nothing whose end nobody set, unless a longest term for such leases
- * is given. Renewing is moving the lease's end: then the same view proposes nothing.
+ * It ends only allocations that are known to be held and have an end, unless a longest term for leases without an end
+ * is configured. To renew is to move the lease's end: then the same view proposes nothing.
  */
 import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';

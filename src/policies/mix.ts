@@ -1,11 +1,8 @@
 /**
- * mix: the cheapest GPU models, one kind or two side by side, that do a workload's work: A100 beside V100, T4 for small
- * inference.
- *
- * Only models whose performance on this very workload is stated, measured or predicted from measurements, and that are
- * known to hold it, are considered; only at prices that hold now.
- * The search is exact over all pairs of offers. A service is sized by the highest minute of a whole window; a minute
- * that was not measured could have been higher.
+ * mix: the cheapest GPU models, one kind or two side by side, for a workload's work: A100 beside V100, T4 for small
+ * inference. It considers only models that are known to hold the workload, and whose performance on it is stated,
+ * measured or predicted from measurements; and only prices that hold now. The search is exact over all pairs of offers.
+ * A service is sized by the highest minute of a complete window, because an unmeasured minute could have been higher.
  */
 import { z } from 'zod';
 import type {
@@ -62,7 +59,7 @@ interface Mix {
   readonly hourNanos: number;
 }
 
-/** Units per minute that must be done; null where it is not known. A training keeps the pace that it has. */
+/** Units per minute that must be done; null if it is unknown. A training keeps the pace that it has. */
 function needOf(
   view: PolicyView,
   one: WorkloadView,
@@ -116,8 +113,7 @@ const kindOf = (found: GpuOffer | null, { unitsPerMinute, source }: ModelPerform
       ];
 
 /**
- * The cheapest counts of one kind or two that do `need` units per minute; null where no count does. Exact over all
- * pairs.
+ * The cheapest counts of one kind or two that do `need` units per minute; null if no count does. Exact over all pairs.
  */
 export function cheapestMix(kinds: readonly Kind[], need: number, mostInstances: number): Mix | null {
   let best: Mix | null = null;
@@ -242,10 +238,7 @@ function sizeOf(mix: Mix, one: WorkloadView): { readonly sku?: string; readonly 
     : { sku: only.kind.offer.sku, replicas: only.count };
 }
 
-/**
- * Who carries it out, in words: no provider takes a change of what a group launches, of several kinds at once, or of
- * the place.
- */
+/** Who carries it out, in words: no provider can change what a group launches, several kinds at once, or the place. */
 function carriedOutBy(mix: Mix, one: WorkloadView): string {
   const only = kindHere(mix, one);
   if (only === null)

@@ -1,12 +1,11 @@
 /**
- * off-peak-shift: cut a long job into pieces for the cheap or idle hours before its deadline.
+ * off-peak-shift: cuts a long job into pieces for the cheap or idle hours before its deadline. The peak schedule
+ * defines the cheap hours. Idle hours are those in which the team's commitments stood unused at the same hour of the
+ * last weeks, so that the job runs on capacity that is already paid. The deadline is kept by whole hours, and every
+ * start loses a restart. Only interruptible jobs are cut.
  *
- * Cheap is what the peak schedule says; idle are hours in which commitments of the team have stood unused at the same
- * hour of the last weeks, so that the job runs on what is paid already. The deadline is kept by whole hours, and every
- * start loses a restart. Only what may be interrupted is cut.
- *
- * What a proposal asks for now is one pause at most: `startsAt` is when its next piece begins, absent where that is
- * now, and `startsBy` the last instant at which it would still be in time in one piece. A later look asks for the next
+ * A proposal asks for at most one pause now: `startsAt` is the beginning of the next piece, absent if that is now, and
+ * `startsBy` is the latest time at which it would still be in time in one piece. A later evaluation asks for the next
  * pause.
  */
 import { z } from 'zod';
@@ -73,7 +72,7 @@ interface JobCase {
   readonly hours: number;
 }
 
-/** Replicas that the job runs on; null: it stands still, and nobody knows with how many it will start. */
+/** Replicas of the job; null: it is stopped, and the number at its start is unknown. */
 function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
   const now = ready + booting;
   return now > 0 ? now : maxReplicas <= 1 ? 1 : null;
@@ -141,13 +140,13 @@ function freeCommitted(view: PolicyView, { one }: JobCase, hour: number, weeks: 
   for (let week = 1; week <= weeks; week++) {
     const at = (hour - week * 7 * DAY_MS - series.from) / HOUR_MS;
     const used = at >= series.coveredGpus.length ? held : series.coveredGpus[at];
-    // An hour of which nothing is known may have used all of them.
+    // In an unknown hour all of them may have been used.
     least = Math.min(least, used === undefined ? 0 : held - used);
   }
   return least;
 }
 
-/** What the job costs in each hour, in nanos. */
+/** The cost of the job in each hour, in nanos. */
 function hourCosts(
   view: PolicyView,
   found: JobCase,
@@ -172,7 +171,7 @@ function hourCosts(
   return { costs, idleHours };
 }
 
-/** What it costs to run on, or to start now, until the work is done; null where that is past the deadline. */
+/** The cost of continuing, or of starting now, until the work is done; null if that is past the deadline. */
 function inOnePiece(costs: Float64Array, { workHours, restartHours, isRunning }: JobCase): number | null {
   const hours = Math.ceil(workHours + (isRunning ? 0 : restartHours) - 1e-9);
   return hours > costs.length ? null : costs.subarray(0, hours).reduce((sum, one) => sum + one, 0);

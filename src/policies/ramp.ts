@@ -1,12 +1,12 @@
 /**
- * ramp: start a training small and grow it once its signal says that it is worth it; or, by choice, start it at full
- * size and never resize it.
+ * ramp: starts a training small and grows it once its signal says that growth pays; or, by choice, starts it at full
+ * size and never resizes it.
  *
- * The signal is a metric of the workload, measured minute by minute; what is not measured is not worth it yet. A
- * training that has grown stays grown: taking GPUs away from a run is never proposed, starting smaller is proposed only
- * before it has begun. In the mode `full` a running training is kept as it is, which forbids other policies to resize
- * it.
+ * The signal is a metric of the workload, measured minute by minute; without a measurement it does not pay yet. A grown
+ * training stays grown: removing GPUs from a run is never proposed, and a smaller start only before it has begun. In
+ * the mode `full` a running training is kept unchanged, which prevents other policies from resizing it.
  */
+import { own } from '../core/own.js';
 import { z } from 'zod';
 import type { LeftAlone, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
@@ -58,7 +58,7 @@ function trainingOf(one: WorkloadView): Training | LeftAlone {
     return leftAlone('no-training', 'it is not known to be a training that ends', 'the kind training, and its work');
   if (fleet === null || gpusPerReplica === null || gpusPerReplica <= 0)
     return leftAlone('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
-  // What runs has begun, also where nobody says since when.
+  // A running job has begun, even if its start is unknown.
   return {
     one,
     gpus: (fleet.ready + fleet.booting) * gpusPerReplica,
@@ -84,7 +84,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   if (gpus >= fullGpus) return atSize;
   if (one.job?.resizable !== true)
     return leftAlone('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
-  const signal = windowBefore(one.metrics[metric], view.asOf, signalMinutes);
+  const signal = windowBefore(own(one.metrics, metric), view.asOf, signalMinutes);
   if (!isEveryOf(one, metric, signal, ({ least }) => least >= worthFrom))
     return leftAlone(
       'no-signal',

@@ -1,9 +1,8 @@
 /**
- * reserve-baseline: reserve the GPUs that a team uses nearly all the time, where a reservation or a savings plan is on
- * offer, whichever is cheaper.
- *
- * Looks only at metered hours and quoted prices: no price, no proposal. What to reserve is the planner's word
- * (planning/commitment), whose distance to the optimum that sees the future is measured in docs/decisions-quality.
+ * reserve-baseline: reserves the GPUs that a team uses nearly all the time, if a reservation or a savings plan is on
+ * offer, whichever is cheaper. Uses only metered hours and quoted prices: without a price there is no proposal. The
+ * planner decides what to reserve (planning/commitment); docs/decisions-quality measures its distance to the optimum
+ * that knows the future.
  */
 import { z } from 'zod';
 import type {
@@ -117,7 +116,7 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
       );
 }
 
-/** What an offer of its term would be named after; the account too, where several use the same. */
+/** The name for an offer of its term; with the account, if several accounts use the same. */
 const nameOf = (series: DemandSeries, { demand }: Pick<PolicyView, 'demand'>): string => {
   const { provider, account, region, sku, gpuModel } = series;
   const isShared = demand.some((other) => placeOf(other) === placeOf(series) && other.account !== account);
@@ -143,14 +142,14 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
   });
 }
 
-/** What is bought already, where anything is. */
+/** Existing commitments, if there are any. */
 function heldOf(series: DemandSeries): string[] {
   const { committed = [], bought = [] } = series;
   const gpus = [...committed, ...bought].reduce((sum, { units }) => sum + units, 0);
   return gpus === 0 ? [] : [`commitments of ${gpus} GPUs that hold`, ...assumedOf(series)];
 }
 
-/** What is taken for granted of purchases of which nobody says for which account they were made. */
+/** The assumption about purchases without a known account. */
 const assumedOf = ({ account, boughtForUnknown: gpus = 0 }: DemandSeries): string[] =>
   gpus === 0
     ? []
@@ -158,7 +157,7 @@ const assumedOf = ({ account, boughtForUnknown: gpus = 0 }: DemandSeries): strin
         `${gpus} GPUs were bought by a connection whose account nobody says: they are taken to serve the account ${account ?? ''}, so that nothing is bought twice`,
       ];
 
-/** What is used on demand and what commitments serve already, together. */
+/** Usage on demand plus usage that commitments already cover. */
 const totalDemand = ({ gpus, coveredGpus }: DemandSeries): Float64Array =>
   coveredGpus === undefined ? gpus : gpus.map((one, hour) => one + (coveredGpus[hour] ?? 0));
 
@@ -181,7 +180,7 @@ function proposal(
       sku: series.sku,
       ...(series.account === null ? {} : { account: series.account }),
     },
-    // What is moved to spot is not reserved too.
+    // Demand that moves to spot is not reserved as well.
     subject: placeOf(series),
     change: {
       units: advice.units,

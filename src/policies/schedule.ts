@@ -1,10 +1,9 @@
 /**
- * schedule: start, stop and bound what a team runs by a weekly calendar in its zone.
- *
- * It looks at a clock and never at load: what it stops may be at work, and its owner has said so by naming it. It names
- * its targets, measured or not; what is not known to run is not stopped. A machine is started again only where this
- * document has stopped it and nobody has touched it since, and a workload gets back the replicas that the stop took.
- * The saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
+ * schedule: starts, stops and bounds a team's targets by a weekly calendar in its zone. It uses the clock and never the
+ * load: its targets may be at work when it stops them, and their owner has accepted that by naming them. It names its
+ * targets, measured or not; a target that is not known to run is not stopped. A machine is started again only if this
+ * document has stopped it and nobody has changed it since; a workload gets back the replicas that the stop removed. The
+ * saving comes from the calendar itself: the hours of the coming week in which the target is off or smaller.
  */
 import { z } from 'zod';
 import type {
@@ -156,7 +155,7 @@ class ScheduleEvaluation {
     return [
       ...workloads.filter((one) => isNamed(targets, one.workload)).map((one) => this.ofWorkload(one)),
       ...named.map((one) => this.ofInstance(one)),
-      // Of what the fleet tells nothing, its readings tell whether it runs.
+      // For a resource that the fleet does not know, its readings show whether it runs.
       ...resources
         .filter(({ resource }) => isNamed(targets, resource) && !own.has(resource))
         .flatMap((one) => this.ofResource(one)),
@@ -303,7 +302,7 @@ interface Numbers {
   readonly now: number;
   readonly wanted: number;
   readonly fewer: number;
-  /** Of one replica and hour. */
+  /** The cost of one replica and hour. */
   readonly nanos: number | null;
 }
 

@@ -1,10 +1,10 @@
 /**
- * spot-shift: run on spot what may be interrupted, go back on demand when spot is gone or a deadline needs it, and
- * return.
+ * spot-shift: runs interruptible work on spot, moves it back on demand when spot is gone or a deadline requires it, and
+ * returns to spot later.
  *
- * Only what its owner calls interruptible is moved to spot; what is already there is brought back when its market is
- * gone. A job with a deadline follows the planner (planning/spot), which never risks it. Where nobody has recorded the
- * market's availability the saving is unknown, and is said to be.
+ * Only work that its owner calls interruptible is moved to spot; work that is already there is moved back when its
+ * market is gone. A job with a deadline follows the planner (planning/spot), which never risks the deadline. If nobody
+ * has recorded the market's availability the saving is unknown, and is shown as unknown.
  */
 import { z } from 'zod';
 import type {
@@ -105,7 +105,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot')
     return toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it');
-  // A deadline of which too little is known to plan for it is not risked.
+  // A deadline with too little data for a plan is not risked.
   const mayRisk = word !== null || own === null || own.deadline === null;
   const mayBe = one.interruptible === true && one.spotIsFixed !== true;
   if (wish === found.term || (wish !== 'spot' && found.term === 'on-demand'))
@@ -144,7 +144,7 @@ const sawMarket = ({ prices, market, record }: Case): string =>
       : `spot was there ${(100 * record.share).toFixed(0)} % of the time`,
   ].join(', ');
 
-/** Null where there is no deadline, or too little is known to plan for it. */
+/** Null if there is no deadline, or too little is known to plan for it. */
 function byDeadline(
   view: PolicyView,
   one: WorkloadView,
@@ -156,13 +156,16 @@ function byDeadline(
   return spotWord({ job, asOf: view.asOf, holds, market, restartHours, onDemand: prices.onDemand, spot: prices.spot });
 }
 
-/** Without a deadline: away when spot is gone or dearer, back when it has been there for a while. Not known: stay. */
+/**
+ * Without a deadline: away when spot is gone or more expensive, back when it has been there for a while. Not known:
+ * stay.
+ */
 function bySpells(view: PolicyView, { prices, market }: Case, { stableMinutes }: Params): 'spot' | 'on-demand' | null {
   if (prices.spot >= prices.onDemand) return 'on-demand';
   if (market === null) return 'spot';
   const tickMs = market.tickSeconds * 1000;
   const now = Math.floor((view.asOf - market.from) / tickMs);
-  // The tick that runs counts where it was seen, else the one before it.
+  // The tick that runs counts where it was seen, otherwise the one before it.
   const newest = market.available[now] ?? market.available[now - 1] ?? null;
   if (newest === false) return 'on-demand';
   const needed = Math.ceil((stableMinutes * 60_000) / tickMs);

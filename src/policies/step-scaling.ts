@@ -1,11 +1,11 @@
 /**
- * step-scaling: add or remove replicas by steps, when a measured utilisation stays above or below a threshold.
- *
- * The published rule (AWS Auto Scaling, step adjustments; the thresholds of the defaults are 70 % for two more, 85 % of
- * memory for one more, 30 % for one fewer), for who wants it. It keeps no memory: cooldown follows from when the fleet
- * last changed. A missing minute, or a memory that is not measured, never removes a replica; replicas of which nothing
- * came count as idle before others are added, and as wholly used before one is removed.
+ * step-scaling: adds or removes replicas by steps when a measured utilisation stays above or below a threshold. This is
+ * the published rule (AWS Auto Scaling, step adjustments; the default thresholds are 70 % for two more, 85 % of memory
+ * for one more, 30 % for one fewer), for teams that want it. It keeps no memory: the cooldown follows from the fleet's
+ * last change. A missing minute, or unmeasured memory, never removes a replica. Replicas without data count as idle
+ * before others are added, and as fully used before one is removed.
  */
+import { own } from '../core/own.js';
 import { z } from 'zod';
 import type { TargetExplanation, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, ofGpus, steady, workload, AS_OF } from './estimating/examples.js';
@@ -15,7 +15,7 @@ import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './e
 import { HOUR_MS } from '../core/time.js';
 
 const metricName = z.string().regex(/^\w{1,200}$/, 'is not a name of letters, digits and _');
-/** Of a ratio 1 at most; a group's own metric has its own size. */
+/** A ratio is at most 1; a group's own metric has its own size. */
 const MOST = 1e12;
 
 const params = z
@@ -78,8 +78,8 @@ function stepOf(view: PolicyView, one: WorkloadView, given: Params): Step | null
   if (fleet === null || followedBy !== undefined) return null;
   const now = fleet.ready + fleet.booting;
   const [utilisation, memory] = [
-    windowBefore(metrics[given.metric], view.asOf, given.breachMinutes),
-    given.memoryMetric === null ? null : windowBefore(metrics[given.memoryMetric], view.asOf, given.breachMinutes),
+    windowBefore(own(metrics, given.metric), view.asOf, given.breachMinutes),
+    given.memoryMetric === null ? null : windowBefore(own(metrics, given.memoryMetric), view.asOf, given.breachMinutes),
   ];
   const byUtilisation = isEveryOf(one, given.metric, utilisation, ({ least }) => least >= given.outAboveRatio)
     ? given.outReplicas
@@ -123,7 +123,7 @@ const amount = ({ metric }: Params, value: number): string =>
  * measured count as those in which it would not.
  */
 function shareThatFits(view: PolicyView, one: WorkloadView, { from, to }: Step, given: Params): number {
-  const window = windowBefore(one.metrics[given.metric], view.asOf, given.windowMinutes);
+  const window = windowBefore(own(one.metrics, given.metric), view.asOf, given.windowMinutes);
   const fits =
     window?.values.filter((value, n) => {
       const bounds = value === null ? null : boundsOf(one, given.metric, value, window.gpus[n] ?? null);
@@ -190,7 +190,7 @@ function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetE
     );
   if (one.fleet === null)
     return left('no-size', 'its replicas and their bounds are not known', 'a reading of the fleet');
-  const window = windowBefore(one.metrics[given.metric], view.asOf, given.breachMinutes);
+  const window = windowBefore(own(one.metrics, given.metric), view.asOf, given.breachMinutes);
   const known = window?.values.filter((value) => value !== null).length ?? 0;
   const last = window?.values.findLastIndex((value) => value !== null) ?? -1;
   const unmeasured = last < 0 ? null : aboutUnmeasured(one, window?.gpus[last] ?? null);

@@ -1,9 +1,9 @@
 /**
- * target-tracking: the number of replicas that the load ahead needs, for services whose load is measured.
- *
- * The number is the planner's (planning/scaling), which forecasts the load at which a new replica would serve. Fewer
- * replicas are proposed only where every minute of the window was measured: a missing minute is not an idle one. More
- * replicas need no such proof, and are never ordered for what nobody measured. What has lost a GPU is replaced, whatever the load.
+ * target-tracking: sets the number of replicas for the load ahead, for services with a measured load. The planner
+ * (planning/scaling) computes the number; it forecasts the load at the time when a new replica would serve. Fewer
+ * replicas are proposed only if every minute of the window was measured: a missing minute is not an idle one. More
+ * replicas need no such proof, but are never ordered without a measurement. A replica that has lost a GPU is replaced,
+ * whatever the load.
  */
 import { z } from 'zod';
 import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
@@ -70,7 +70,7 @@ interface Service {
   readonly replicaNanos: number | null;
 }
 
-/** What must be known to plan at all; null where it is not. */
+/** The facts that a plan needs; null if one is unknown. */
 function serviceOf(view: PolicyView, one: WorkloadView, given: Params): Service | null {
   const { fleet, service } = one;
   const window = windowBefore(service?.load, view.asOf, given.windowMinutes);
@@ -106,7 +106,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   return [];
 }
 
-/** What it says where a load is followed, and may need what there is. */
+/** The reasons for which a followed load may still need the present size. */
 const HOLDING: ReadonlySet<string> = new Set([
   'not-measured',
   'fits',
@@ -115,7 +115,7 @@ const HOLDING: ReadonlySet<string> = new Set([
   'recent-change',
 ]);
 
-/** What was made of a workload whose load is forecast. */
+/** The evaluation of a workload with a forecast load. */
 function explainForecast(view: PolicyView, one: WorkloadView, given: Params): TargetExplanation {
   const left = (code: string, message: string, toAct: string, saw: readonly string[] = []): TargetExplanation => ({
     target: one.workload,

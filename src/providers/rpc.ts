@@ -129,7 +129,7 @@ export async function orAbsent(call: Promise<unknown>, none: unknown): Promise<u
   }
 }
 
-/** What is read, or null where the permission to read it is missing: it is then not known. @throws Failure otherwise */
+/** The reading, or null if its permission is missing: it is then unknown. @throws Failure otherwise */
 export async function unlessDenied<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
@@ -139,7 +139,7 @@ export async function unlessDenied<T>(read: () => Promise<T>): Promise<T | null>
   }
 }
 
-/** What is read, or null where that fails. @param tell is told why */
+/** The reading, or null if it fails. @param tell receives the reason */
 export async function unlessFailed<T>(read: () => Promise<T>, tell: (message: string) => void): Promise<T | null> {
   try {
     return await read();
@@ -153,7 +153,7 @@ export async function unlessFailed<T>(read: () => Promise<T>, tell: (message: st
 /**
  * Sends a request that acts, once.
  * @param call sends it and answers with the cloud's id of the request
- * @throws Failure unavailable or denied where nothing was changed
+ * @throws Failure unavailable or denied if nothing was changed
  */
 export async function acting(
   cloud: string,
@@ -183,7 +183,7 @@ const SETTLING_MILLISECONDS = 60_000;
 
 const MOST_REMEMBERED = 10_000;
 
-/** What this process knows of the tokens that it sent: neither cloud can be asked about a token. */
+/** This process' record of sent tokens: neither cloud can be asked about a token. */
 export class Sent {
   private readonly at = new Map<string, number>();
   private readonly taken = new Map<string, EffectOutcome>();
@@ -206,7 +206,7 @@ export class Sent {
     return this.taken.get(token);
   }
 
-  /** What an effect that the target does not show is: surely absent, or perhaps still on its way. */
+  /** The outcome of an effect that the target does not show: certainly absent, or possibly still in transit. */
   unseen(token: string, now: number): EffectOutcome {
     const since = this.at.get(token) ?? this.openedAt;
     if (now - since >= SETTLING_MILLISECONDS) return { kind: 'absent' };
@@ -227,7 +227,7 @@ function remember<T>(map: Map<string, T>, token: string, value: T): void {
  * and `replace` end in its absence. A target that shows the effect: taken. One that does not, a minute after sending:
  * absent, and it may be sent (each of these can be sent twice). Before that, or where its state says neither (an
  * instance that is stopping may be about to be released): unknown.
- * @throws Failure where the target cannot be read
+ * @throws Failure if the target cannot be read
  */
 export async function outcomeOf(
   read: (target: string) => Promise<FleetTarget | null>,
@@ -266,7 +266,7 @@ export const groupTarget = (region: string, id: string): string => `asg/${region
 
 const TARGET = /^(instance|asg)\/([a-z0-9-]+)\/([\w-]+)$/;
 
-/** Null where the text names no instance or group of these clouds. */
+/** Null if the text names no instance or group of these clouds. */
 export function parseTarget(target: string): RpcTarget | null {
   const [, kind, region = '', id = ''] = TARGET.exec(target) ?? [];
   return kind === 'instance' || kind === 'asg' ? { kind, region, id } : null;
@@ -285,7 +285,7 @@ export interface FleetPart {
   read(lacks: Tell, notRead: Tell): Promise<readonly FleetTarget[]>;
 }
 
-/** @throws Failure where nothing at all could be read: that of the first part */
+/** @throws Failure if nothing at all could be read: that of the first part */
 export async function readParts(parts: readonly FleetPart[], at: number): Promise<FleetReading> {
   const lacking: string[] = [];
   const notRead: string[] = [];
@@ -329,7 +329,7 @@ export class Members {
   /** @param ask asks the cloud for the groups of machines of a region, by their ids */
   constructor(private readonly ask: (region: string, ids: readonly string[]) => Promise<Membership>) {}
 
-  /** One machine, or none. @throws Failure where its group cannot be told now: then nothing is to be done to it */
+  /** One machine, or none. @throws Failure if its group cannot be told now: then nothing is to be done to it */
   async named(machine: FleetTarget | null, region: string): Promise<FleetTarget | null> {
     if (machine === null || isMember(machine)) return machine;
     const id = idOf(machine);
@@ -418,7 +418,7 @@ export class SettingsReader {
     return text?.replace(/\/$/, '') ?? null;
   }
 
-  /** Both halves of a credential, or null where neither is there. */
+  /** Both halves of a credential, or null if neither is there. */
   keys(idName: string, secretName: string, required: boolean): KeyPair | null {
     const id = this.text(idName);
     const secret = this.text(secretName);
@@ -430,9 +430,9 @@ export class SettingsReader {
 
 /** The GPUs of one instance type. */
 export interface TypeGpus {
-  /** As modelOf names it; null: not known. */
+  /** As modelOf names it; null: unknown. */
   readonly model: string | null;
-  /** Zero: surely none; null: not known, or a share of a card whose size nobody states. */
+  /** Zero: surely none; null: unknown, or a share of a card whose size nobody states. */
   readonly gpus: number | null;
 }
 
@@ -444,7 +444,7 @@ export function decimalOf(value: unknown): Decimal | null {
   return value === null || value === undefined ? null : parseDecimal(String(value));
 }
 
-/** A price of a whole instance for an hour, as a rate per GPU-second; null where it is no price above zero. */
+/** A price of a whole instance for an hour, as a rate per GPU-second; null if it is no price above zero. */
 export function instancePrice(
   facts: Omit<Price, 'rate' | 'upfront' | 'component' | 'effectiveTo' | 'incrementSeconds' | 'minimumSeconds'>,
   hourly: unknown,
@@ -489,17 +489,17 @@ export class SeenPrices {
  */
 export const plainName = (name: string): string => name.normalize('NFKC').replaceAll(' ', '').toLowerCase();
 
-/** A text of a reply; null where there is none. */
+/** A text of a reply; null if there is none. */
 export const orNull = (value: string | null | undefined): string | null =>
   value === undefined || value === null || value === '' ? null : value;
 
 /**
- * What a cloud's answer to a question says of a permission: true where it was answered (or, of a rehearsal, would be
- * done), false where the cloud denied it, null where it says something else. What the answer means beside that is
- * nobody's matter here.
+ * What a cloud's answer to a question says of a permission: true if it was answered (or, of a rehearsal, would be
+ * done), false if the cloud denied it, null if it says something else. What the answer means beside that is nobody's
+ * matter here.
  * @param rehearsed the code of the error by which the cloud says that a rehearsal would go through; null: it was no
  * rehearsal
- * @param proves whether an answer shows that the permission is there: some calls answer with nothing where it is not
+ * @param proves whether an answer shows that the permission is there: some calls answer with nothing if it is not
  */
 export async function permitted(
   call: () => Promise<unknown>,

@@ -1,6 +1,7 @@
 /**
- * How far the audit was sent to a collector: the place in the chain that it has confirmed, and since when it has not
- * taken what comes next. A collector is known by a digest of its address: one that is new gets everything.
+ * The position up to which the audit was sent to a collector: the entry in the chain that it has confirmed, and since
+ * when it has not accepted the next one. A digest of its address identifies a collector; a new collector gets
+ * everything.
  */
 import { formatInstant, HOUR_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
@@ -79,7 +80,7 @@ export class AuditStreamStore {
     );
   }
 
-  /** Of the collectors that are sent to, the one that is furthest behind. */
+  /** The collector that is furthest behind. */
   async gauges(now: number): Promise<StreamGauge[]> {
     return this.db.query<StreamGauge>(
       `select distinct on (1) organisation, unsent::int as unsent, problem from (

@@ -1,7 +1,7 @@
 /**
- * Who did what, when: one entry per write, in the transaction of the write. Entries are added, never changed: triggers
- * of the database refuse it, and seal each entry into a chain of hashes when it is committed (docs/reference/audit.md).
- * Where it is set, those of some age go from the chain's beginning, which is then a checkpoint.
+ * Who did what, and when: one entry per write, in the transaction of the write. Entries are added, never changed:
+ * database triggers refuse changes, and seal each entry into a chain of hashes at its commit (docs/reference/audit.md).
+ * If configured, old entries are removed from the beginning of the chain, which then becomes a checkpoint.
  */
 import { hash } from 'node:crypto';
 import type { Queryable } from './database.js';
@@ -151,7 +151,7 @@ export class AuditStore {
   }
 
   /**
-   * Works every hash out anew, outside the database, from where entries were dropped last.
+   * Works every hash out again, outside the database, from where entries were dropped last.
    * @param known the end of the chain as it was once: it must be in it still
    */
   async check(organisation: string, known: AuditCheck['head']): Promise<AuditCheck> {

@@ -1,16 +1,16 @@
 /**
- * The access to PostgreSQL: opens a pool, runs transactions and COPY, listens; migrating.ts changes the schema.
+ * The access to PostgreSQL: opens a pool, runs transactions and COPY, listens; migrating.ts changes the schema. Knows
+ * no domain. The classes beside it contain the SQL; nothing outside this room sees a connection.
  *
- * Knows no domain. The classes beside it hold the SQL; nothing outside this room sees a connection. The invariant:
- * whoever holds a connection never asks for a second one, so that nobody waits for a connection which only they could
- * free; such a demand is refused at once, whatever the pool's size. What may pass is a Failure of kind `unavailable`
- * (trouble.ts); what the database asks to be run again is run again here.
+ * The invariant: code that holds a connection never requests a second one, so that nobody waits for a connection that
+ * only the waiter could free. Such a request is refused at once, whatever the pool's size. A failure that may pass is a
+ * Failure of kind `unavailable` (trouble.ts); a transaction that the database asks to repeat is repeated here.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Pool, type ClientConfig, type PoolClient } from 'pg';
+import { Pool, type ClientBase, type ClientConfig, type PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
@@ -35,6 +35,9 @@ const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 50
 /** A transaction that the database asks to be run again is run so often at most. */
 const MOST_RUNS = 8;
 
+/** A pool that others use at the same time may lend another session than the one used last. */
+const SESSION_CHECKS = 3;
+
 /** One open transaction on one connection. */
 export class Transaction implements Queryable {
   private readonly endings: (() => Promise<void>)[] = [];
@@ -49,7 +52,7 @@ export class Transaction implements Queryable {
     this.endings.push(ending);
   }
 
-  /** Does what was left for the end; whoever commits calls it. */
+  /** Executes the work left for the end; the code that commits calls it. */
   async end(): Promise<void> {
     for (const ending of this.endings) await ending();
   }
@@ -107,7 +110,7 @@ export function copyText(value: string | number | bigint | null): string {
     : value;
 }
 
-/** Of whoever runs a transaction: whether it still holds its connection. */
+/** Whether the running transaction still holds its connection. */
 const HELD = new AsyncLocalStorage<{ isOpen: boolean }>();
 
 export class Database implements Queryable {
@@ -126,13 +129,14 @@ export class Database implements Queryable {
 
   /**
    * @param connections the pool's size: one is enough for everything to go on
-   * @throws Failure unavailable where the server cannot be reached.
+   * @throws Failure unavailable if the server cannot be reached.
    */
   static async open(url: string, connections = 10, patience: Partial<Patience> = {}): Promise<Database> {
     const whole = { ...PATIENCE, ...patience };
-    const pool = new Pool({ ...clientOptions(url, whole), max: connections });
-    const single = new Pool({ ...clientOptions(url, whole), max: 1 });
-    // Of a connection that rests: the pool has put it away already.
+    const options = { ...clientOptions(url, whole), onConnect: (client: ClientBase) => applySettings(client, whole) };
+    const pool = new Pool({ ...options, max: connections });
+    const single = new Pool({ ...options, max: 1 });
+    // For an idle connection: the pool has already removed it.
     for (const one of [pool, single]) one.on('error', ignore);
     try {
       (await pool.connect()).release();
@@ -242,11 +246,30 @@ export class Database implements Queryable {
   }
 
   /**
+   * Whether each connection keeps a session of the server to itself, which locks and notices of a session need.
+   * PgBouncer with `pool_mode = transaction` lends the session of one that is at rest to another, the one that was used
+   * last first.
+   * @throws Failure invalid if it was seen to be lent
+   */
+  async checkSessions(): Promise<void> {
+    const session = 'select pg_backend_pid() as pid';
+    for (let attempt = 0; attempt < SESSION_CHECKS; attempt++) {
+      const [own] = await this.aside.query<{ pid: number }>(session);
+      const [other] = await this.transaction((tx) => tx.query<{ pid: number }>(session));
+      if (own !== undefined && own.pid === other?.pid)
+        throw invalid('connections to the database share its sessions: the pool between must lend them for a session', [
+          { path: 'DATABASE_URL', message: 'leads to a pool that lends per transaction: set pool_mode = session' },
+        ]);
+    }
+  }
+
+  /**
    * Calls back on every notification of the channel, and once after it could not be heard for a while; returns the way
    * to stop.
    */
   async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
-    const listening = new Listening(clientOptions(this.url, this.patience), channel, heard);
+    const prepare = (client: ClientBase): Promise<void> => applySettings(client, this.patience);
+    const listening = new Listening(clientOptions(this.url, this.patience), prepare, channel, heard);
     await listening.open();
     return () => listening.stop();
   }
@@ -271,8 +294,8 @@ export class Database implements Queryable {
 const ignore = (): void => undefined;
 
 /**
- * Runs work again, after a moment, for as long as the database asks for it. Whoever met in a deadlock is found after a
- * second (PostgreSQL's deadlock_timeout): pauses that are as long let the other one pass.
+ * Runs work again, after a moment, for as long as the database asks for it. PostgreSQL detects a deadlock after a
+ * second (deadlock_timeout): pauses of that length let the other transaction pass.
  */
 async function repeating<T>(work: () => Promise<T>): Promise<T> {
   for (let run = 1; ; run++) {
@@ -285,12 +308,24 @@ async function repeating<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+function clientOptions(url: string, { connection }: Patience): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'bursar',
+    connectionTimeoutMillis: connection,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+  };
+}
+
 /**
- * How a connection is made. The server looks after ten seconds of silence whether the client is there, so that the
- * locks of a machine that has gone are free again soon (PostgreSQL's documentation, "Connections and Authentication",
- * "TCP Settings").
+ * What holds for every statement of a connection. It is set after connecting: a pool in between (PgBouncer) refuses
+ * such settings at the start of a connection (PgBouncer's documentation, "ignore_startup_parameters").
+ *
+ * The server checks after ten seconds of silence whether the client is there, so that the locks of a machine that has
+ * gone are free again soon (PostgreSQL's documentation, "Connections and Authentication", "TCP Settings").
  */
-function clientOptions(url: string, { connection, statement }: Patience): ClientConfig {
+async function applySettings(client: ClientBase, { statement }: Patience): Promise<void> {
   const settings = {
     timezone: 'UTC',
     jit: 'off',
@@ -302,16 +337,11 @@ function clientOptions(url: string, { connection, statement }: Patience): Client
     // One connection to each node of a cluster: a transaction reads what it wrote. PostgreSQL alone takes no notice.
     'citus.multi_shard_modify_mode': 'sequential',
   };
-  return {
-    connectionString: url,
-    application_name: 'bursar',
-    connectionTimeoutMillis: connection,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 5000,
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
-  };
+  await client.query(
+    Object.entries(settings)
+      .map(([name, value]) => `set ${name} = '${value}'`)
+      .join('; '),
+  );
 }
 
 /** Opens, migrates and closes. */

@@ -1,8 +1,8 @@
 /**
- * Where the tables lie on a Citus cluster (docs/decisions/0002-distribution.md): the facts that grow are spread over its
- * nodes, what they are joined with is on every node, and all else stays on the coordinator, where PostgreSQL alone
- * holds it. Where the extension is not installed this does nothing; where it was installed later, `bursar migrate`
- * spreads what is there.
+ * The distribution of the tables on a Citus cluster (docs/decisions/0002-distribution.md): the growing facts are spread
+ * over its nodes, the tables that they join are on every node, and all others stay on the coordinator as plain
+ * PostgreSQL tables. Without the extension this does nothing; if the extension is installed later, `bursar migrate`
+ * distributes the existing tables.
  *
  * Followed: Citus's documentation, "Citus API", "Citus Utility Functions" (create_distributed_table,
  * create_reference_table) and "Citus Tables and Views" (pg_dist_partition).
@@ -15,7 +15,7 @@ export const SPREAD: Readonly<Record<string, readonly string[]>> = {
   workload: ['workload_metric'],
 };
 
-/** What the views over the facts join them with. A write to one is made on every node, in two phases. */
+/** The tables that the views join with the facts. A write to one is made on every node, in two phases. */
 export const EVERYWHERE: readonly string[] = [
   'team',
   'dimension',
@@ -25,7 +25,7 @@ export const EVERYWHERE: readonly string[] = [
   'metered_day',
 ];
 
-/** What those views call. */
+/** The functions that those views call. */
 const FUNCTIONS = ['account_key(text)'];
 
 interface Asked {

@@ -1,10 +1,10 @@
 /**
  * Answers to writes, kept for 48 hours under the caller's Idempotency-Key, so that a request sent twice works once.
  *
- * The key is claimed before the work begins. A claim is renewed while its process works on it, so that what a crash
- * left behind is free again after ten seconds, within which a repeat waits, and no connection is held meanwhile. A
- * process that was silent for so long may live: its transaction ends in nothing where another has the claim by then. A
- * failed request keeps nothing: it may be sent again under the same key.
+ * The key is claimed before the work begins. The process renews its claim while it works, without holding a connection.
+ * So a claim that a crash left behind is free again after ten seconds, within which a repeat waits. A process that was
+ * silent for that long may still live: its transaction is rolled back if another process has the claim by then. A
+ * failed request keeps nothing and may be sent again under the same key.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,7 +22,7 @@ export interface OnceRequest {
 
 export interface Answer<T> {
   readonly body: T;
-  /** What is kept for a repeat where it differs from the body: a secret is never stored. */
+  /** The answer kept for a repeat, if it differs from the body: a secret is never stored. */
   readonly kept?: T;
 }
 
@@ -40,10 +40,10 @@ interface Kept {
 const KEPT_HOURS = 48;
 /** A claim that nobody has renewed for so long is anybody's. */
 const STALE_SECONDS = 10;
-/** The same of a process of the version before, which renews it every fifteen seconds and says no name. */
+/** The same of a process of the previous version, which renews it every fifteen seconds and says no name. */
 const UNCLAIMED_SECONDS = 60;
 const RENEW_MILLISECONDS = 2500;
-/** Longer than a claim outlives its process: whoever repeats a request after a crash gets its answer, and no conflict. */
+/** Longer than a claim outlives its process, so that a repeat after a crash gets its answer, and no conflict. */
 const PATIENCE_MILLISECONDS = 20_000;
 const POLL_MILLISECONDS = 100;
 const PRUNE_MILLISECONDS = HOUR_MS;
@@ -67,7 +67,7 @@ export class Idempotency {
   async idempotent<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {
     return this.claimed(request, async () => {
       const answer = await work();
-      // What is done is done: where another has taken it up meanwhile, that one's answer is kept.
+      // The work is done: if another process has taken the request over meanwhile, that process' answer is kept.
       await this.keepAll(this.db, [{ request, answer }]);
       return answer;
     });
@@ -125,7 +125,7 @@ export class Idempotency {
   }
 
   /**
-   * Null where the key is ours now, else the answer that is kept under it. The claim does not wait for the disk: what
+   * Null if the key is ours now, otherwise the answer that is kept under it. The claim does not wait for the disk: what
    * is committed after it (the work, the answer) lies behind it in the log, so that a crash which loses the claim has
    * lost the work too (PostgreSQL's documentation, "Asynchronous Commit").
    */
@@ -166,7 +166,7 @@ export class Idempotency {
 
   /**
    * Keeps the answers to claimed requests, in the transaction of their work.
-   * @throws Failure unavailable where another has taken one of them up meanwhile: then nothing of it may be committed
+   * @throws Failure unavailable if another has taken one of them up meanwhile: then nothing of it may be committed
    */
   async keepInTransaction(tx: Transaction, all: readonly Kept[]): Promise<void> {
     if ((await this.keepAll(tx, all)) < all.length)

@@ -1,7 +1,7 @@
 /**
- * One at a time for each name, in the order in which they asked. Who would wait for the same lock in the database waits
- * here instead, where waiting holds no connection: a handful of them would otherwise take all connections from those
- * who wait for nothing. The lock stays what keeps several processes apart; nothing here does.
+ * A mutex for each name, first come, first served. Callers that would wait for the same lock in the database wait here
+ * instead, where waiting holds no connection: a handful of them would otherwise take all connections from callers that
+ * wait for nothing. The database lock still separates processes; nothing here does.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { unavailable } from '../core/errors.js';
@@ -9,10 +9,7 @@ import { unavailable } from '../core/errors.js';
 export class KeyedMutex {
   private readonly last = new Map<string, Promise<void>>();
 
-  /**
-   * @param what is waited for, as people are told
-   * @param patienceMilliseconds how long
-   */
+  /** @param what the awaited resource, in words for people @param patienceMilliseconds how long to wait */
   constructor(
     private readonly what: string,
     private readonly patienceMilliseconds: number,
@@ -20,13 +17,13 @@ export class KeyedMutex {
 
   /**
    * Runs work when all that asked before under this name are through; whether they succeeded does not matter.
-   * @throws Failure unavailable where that takes too long
+   * @throws Failure unavailable if that takes too long
    */
   async runExclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(name);
     let done = (): void => undefined;
     const own = new Promise<void>((resolve) => (done = resolve));
-    // Who gives up lets nobody pass who is still at work.
+    // A caller that gives up does not let others pass the one that still works.
     const mine = before === undefined ? own : before.then(() => own);
     this.last.set(name, mine);
     void mine.finally(() => {

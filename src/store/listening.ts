@@ -1,10 +1,8 @@
 /**
- * Hears a channel of PostgreSQL for as long as the process wants to, through lost connections and restarts of the
- * server.
- *
- * On a connection of its own, which is none of the pool's. That somebody listens can be seen by all (`isHeard` of
- * database.ts): a shared advisory lock stands for it. Notices that were sent while nobody heard them are lost, so
- * whoever listens is called once after each loss. Never ends the process and never keeps it alive.
+ * Listens to a channel of PostgreSQL for as long as the process wants to, through lost connections and restarts of the
+ * server. It uses its own connection, outside the pool. A shared advisory lock shows to all that a process listens
+ * (`isHeard` of database.ts). Notifications that were sent while nobody listened are lost, so the listener is called
+ * once after each loss. Never ends the process and never keeps it alive.
  */
 import { Client, type ClientConfig } from 'pg';
 
@@ -20,6 +18,7 @@ export class Listening {
 
   constructor(
     private readonly options: ClientConfig,
+    private readonly connected: (client: Client) => Promise<void>,
     private readonly channel: string,
     private readonly heard: () => void,
   ) {}
@@ -31,6 +30,7 @@ export class Listening {
     client.on('error', () => undefined);
     try {
       await client.connect();
+      await this.connected(client);
       await client.query(`listen ${this.channel}`);
       await client.query(`select pg_advisory_lock_shared($1, hashtext($2))`, [LISTENING, this.channel]);
     } catch (error) {

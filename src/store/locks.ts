@@ -1,9 +1,7 @@
 /**
- * Locks by a name, which a transaction keeps until its end (PostgreSQL's documentation, "Advisory Locks"): the one way in
- * which processes keep apart what no row stands for. Within a process keyed-mutex.ts comes first, since who waits here
- * holds a connection.
- *
- * The hash of a name is part of what two versions share while an upgrade is rolled out: it never changes.
+ * Locks by a name, which a transaction keeps until its end (PostgreSQL's documentation, "Advisory Locks"): the only
+ * mechanism that separates processes where no row does. Within a process keyed-mutex.ts comes first, because a caller
+ * that waits here holds a connection. Two versions share the hash of a name during a rollout, so it never changes.
  */
 import type { Queryable } from './database.js';
 

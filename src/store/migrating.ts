@@ -1,12 +1,12 @@
 /**
- * Brings the schema up to date: the migrations that have not run, one transaction each, in order.
+ * Migrates the schema: runs the pending migrations in order, one transaction each.
  *
- * Of several processes at once one runs them and the others wait for it. A migration never stands long in the line for
- * a table's lock, because whoever reads or writes that table would queue up behind it: it gives up after a moment, lets
- * them through and tries again. Never changes what a migration that has run did.
+ * Of several processes one runs them and the others wait. A migration never waits long for a table's lock, because
+ * every reader and writer of that table would queue behind it: it gives up after a moment, lets them through and tries
+ * again. Never changes the result of a migration that has run.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from 'pg';
+import { Client, type ClientBase } from 'pg';
 import { DataSource } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
@@ -31,16 +31,12 @@ const NO_LOCK = '55P03';
 
 /** @returns the names of those that it ran */
 export async function migrateDatabase(url: string): Promise<string[]> {
-  const holder = new Client({
-    connectionString: url,
-    application_name: 'bursar',
-    keepAlive: true,
-    options: `-c lock_timeout=${OTHERS_MILLISECONDS}`,
-  });
+  const holder = new Client({ connectionString: url, application_name: 'bursar', keepAlive: true });
   // The statement at hand fails by it.
   holder.on('error', () => undefined);
   await holder.connect();
   try {
+    await holder.query(`set lock_timeout = ${OTHERS_MILLISECONDS}`);
     await holder.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
     const ran = await runAll(url);
     await distribute(holder);
@@ -64,7 +60,11 @@ async function runAll(url: string): Promise<string[]> {
     entities: [],
     logging: false,
     applicationName: 'bursar',
-    extra: { options: `-c timezone=UTC -c jit=off -c lock_timeout=${LOCK_MILLISECONDS}`, keepAlive: true },
+    extra: {
+      keepAlive: true,
+      onConnect: (client: ClientBase) =>
+        client.query(`set timezone = 'UTC'; set jit = off; set lock_timeout = ${LOCK_MILLISECONDS}`),
+    },
   }).initialize();
   try {
     const before = await ranIn(source);

@@ -1,9 +1,9 @@
 /**
- * Where large questions are asked: at a read replica where there is one, else at the database itself.
+ * Chooses the database for large queries: a read replica if there is one, otherwise the database itself.
  *
- * The invariants: an answer of a replica comes with the time of what it shows; and what is relied on is read from a
- * replica only once that has all that was committed before, so that no decision is made on what was. Whatever of this
- * cannot be told, the database itself answers.
+ * The invariants: an answer from a replica carries the time of its data; and a query for a decision uses a replica only
+ * once the replica has all earlier commits, so that no decision is made on old data. If any of this is unknown, the
+ * database itself answers.
  *
  * Followed: PostgreSQL's documentation, "Recovery Information Functions" and "Backup Control Functions".
  */
@@ -14,7 +14,7 @@ import { Database, type Patience, type Queryable } from './database.js';
 /** Where to ask. */
 export interface Reading {
   readonly db: Queryable;
-  /** Of what it shows; null: of now. */
+  /** The time of its data; null: now. */
   readonly asOf: Date | null;
 }
 
@@ -48,7 +48,7 @@ export class ReadSide {
     private readonly address: ReplicaAddress | null = null,
   ) {}
 
-  /** @throws Failure invalid where what answers is no replica of the database; one that cannot be reached is no fault */
+  /** @throws Failure invalid if what answers is no replica of the database; one that cannot be reached is no fault */
   async check(): Promise<void> {
     await this.opened();
   }
@@ -61,7 +61,7 @@ export class ReadSide {
     const { replica, position } = asked;
     let { state } = asked;
     if (state.has === false) {
-      // What a busy database has just written is there in a moment.
+      // Recent writes of a busy database arrive in a moment.
       await pause(PAUSE_MS);
       state = await stateOf(replica, position).catch(() => state);
     }
@@ -86,7 +86,7 @@ export class ReadSide {
     await (await this.opening?.catch(() => null))?.close();
   }
 
-  /** Where the database is by now, and how far the replica is; null: there is none, or it cannot be told. */
+  /** The present positions of the database and of the replica; null: there is none, or the position is unknown. */
   private async asked(): Promise<{ replica: Database; position: string; state: State } | null> {
     const replica = await this.opened().catch(() => null);
     if (replica === null) return null;

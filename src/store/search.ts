@@ -1,7 +1,8 @@
 /**
- * What a header asks for: how much waits for somebody, and what has some words in its id or its name. Never writes.
+ * The data for the header of the dashboard: the number of waiting items, and objects with certain words in their id or
+ * name. Never writes.
  *
- * The invariant: whoever is restricted to teams counts and finds what is of these teams, and nothing else.
+ * The invariant: a caller who is restricted to teams counts and finds only data of these teams.
  */
 import type { Queryable } from './database.js';
 

@@ -1,8 +1,9 @@
 /**
- * One statement on one connection. What runs often keeps its name there, so that PostgreSQL reads it once and plans it
- * seldom: planning is most of the work of a small statement.
+ * Runs one statement on one connection. Frequent statements keep a name there, so that PostgreSQL parses them once and
+ * plans them rarely: planning is most of the work of a small statement.
  *
- * Knows texts, not what they mean. Never keeps what a request could shape without end, and never keeps a plan for long.
+ * Knows texts, not their meaning. Never names statements whose text a request could vary without bound, and never keeps
+ * a plan for long.
  */
 import type { PoolClient, QueryConfig } from 'pg';
 
@@ -29,7 +30,7 @@ const PLANS_MILLISECONDS = 5000;
 const plannedSince = new WeakMap<PoolClient, number>();
 
 /**
- * The rows that it gives; none where the text is several statements, which cannot have parameters. After so many
+ * The rows that it gives; none if the text is several statements, which cannot have parameters. After so many
  * milliseconds without an answer the client library gives the connection up.
  */
 export async function rowsOf<Row>(

@@ -1,5 +1,5 @@
 /**
- * Everything that reads and writes the database, made once per process from one pool.
+ * All stores, created once per process from one pool.
  */
 import { ActionStore } from './action/actions.js';
 import { AdmissionStore } from './budget/admissions.js';

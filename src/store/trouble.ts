@@ -1,9 +1,10 @@
 /**
- * What an error of the database means: the one rule by which database.ts decides.
+ * The meaning of a database error: the only rule by which database.ts decides.
  *
- * An error of a statement carries PostgreSQL's SQLSTATE. Whatever else the client library throws says that the
- * connection is gone or silent. What may pass becomes a Failure of kind `unavailable`, which the line tries again later
- * and the API answers with 503; any other error stays as it is. Nobody else looks at an error's code for this.
+ * An error of a statement carries PostgreSQL's SQLSTATE. Any other error of the client library means that the
+ * connection is gone or silent. An error that may pass becomes a Failure of kind `unavailable`, which the line retries
+ * later and the API answers with 503; any other error stays unchanged. No other code evaluates an error's code for
+ * this.
  */
 import { DatabaseError } from 'pg';
 import { Failure, unavailable } from '../core/errors.js';
@@ -21,7 +22,7 @@ const REPEATED = /^(?:40001|40P01)$/;
 /** After these the connection leads to a server that does not serve, or will not for long. */
 const CONNECTION_LOST = /^(?:08\w{3}|57P\w{2}|25006)$/;
 
-/** What the client library never throws for a connection: a fault of ours. */
+/** An error that the client library never throws for a connection: our own fault. */
 const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   error instanceof TypeError ||
@@ -56,7 +57,7 @@ export const isToBeRepeated = (error: unknown): boolean => REPEATED.test(codeOf(
 /** Whether the connection on which it happened is not to be used again. */
 export const isConnectionLost = (error: unknown): boolean => error instanceof Failure && lost.has(error);
 
-/** What a transaction throws that found itself overtaken by another one: it is run again from its start. */
+/** The error of a transaction that another one has overtaken: it is run again from its start. */
 export const overtaken = (message: string): Failure => unavailable(message, { code: '40001' });
 
 const causeOf = (error: unknown): unknown => (error instanceof Failure ? error.cause : error);

@@ -1,12 +1,11 @@
 /**
- * The work table: outbox, watermark, back-fill and retry list of the line in one.
+ * The work table: outbox, watermark, back-fill and retry list of the line in one. To enqueue is to add 1 to `wanted` in
+ * the caller's transaction; to finish is to set `done` to the `wanted` that was read. So a crash repeats work and never
+ * loses it, and a bulk load enqueues each key once. Knows nothing of a stage's work.
  *
- * Enqueuing is `wanted + 1` in the transaction of whoever enqueues; doing sets `done` to the `wanted` that was read. So
- * a crash repeats work and never loses it, and a bulk load enqueues each key once. Knows nothing of what a stage does.
- *
- * No transaction waits for another because of this table, but for the moment of a commit: what a transaction enqueues
- * and finishes is written by one statement at its very end, in one order for everybody, so that no two of them can
- * wait for each other; and whoever works at a partition holds a lock of that name, which is only ever tried.
+ * No transaction waits for another because of this table, except for the moment of a commit: one statement at the very
+ * end of a transaction writes all items that it enqueues and finishes, in one order for everybody, so that no two
+ * transactions can wait for each other. A worker on a partition holds a lock of that name, which is only ever tried.
  */
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import { Transaction, type Queryable } from './database.js';
@@ -54,7 +53,7 @@ export interface ClaimedWork {
   readonly attempts: number;
   /** The trace in which it was enqueued last; null: in none. */
   readonly traceparent: string | null;
-  /** What follows from it does not wait for its partition's pause either. */
+  /** The work that follows from it does not wait for its partition's pause either. */
   readonly urgent: boolean;
   /** Since when its stage puts it back; null: it did not. */
   readonly pausedAt: Date | null;
@@ -67,13 +66,13 @@ export interface ParkedWork {
   readonly reason: string;
 }
 
-/** Notified in the transaction that enqueues; whoever hands out jobs listens. */
+/** Notified in the transaction that enqueues; the process that hands out jobs listens. */
 export const ENQUEUED_CHANNEL = 'bursar_waking';
 
 /** After this many failures a key is parked, with its reason, until somebody enqueues it again. */
 export const MOST_ATTEMPTS = 6;
 
-/** What is written of one key: that it is wanted once more, that it is done, or both. */
+/** The change of one key: it is wanted again, it is done, or both. */
 interface Change extends Required<Pick<WorkItem, 'partition' | 'stage' | 'key' | 'notBefore' | 'urgent'>> {
   readonly organisation: string;
   readonly isWanted: boolean;
@@ -83,7 +82,7 @@ interface Change extends Required<Pick<WorkItem, 'partition' | 'stage' | 'key' |
   readonly pausedAt: number | null;
 }
 
-/** What a transaction leaves for its end. */
+/** The work that a transaction leaves for its end. */
 interface Ending {
   readonly changes: Change[];
   readonly afterwards: (() => Promise<void>)[];
@@ -180,15 +179,15 @@ export const enqueueUrgent = (db: Queryable, organisation: string, workItems: re
     workItems.map((workItem) => ({ ...workItem, urgent: true })),
   );
 
-/** What a run enqueues, as urgent as what it was enqueued by. What is put off is in no hurry. */
+/** The items that a run enqueues, as urgent as the item that caused the run. Postponed items are not urgent. */
 export function following(claimed: readonly ClaimedWork[], workItems: readonly WorkItem[]): readonly WorkItem[] {
   if (!claimed.some(({ urgent }) => urgent)) return workItems;
   return workItems.map((workItem) => (workItem.notBefore === undefined ? { ...workItem, urgent: true } : workItem));
 }
 
 /**
- * Makes due at once what waits for a later time. What somebody else is just writing is left alone, so that nobody
- * waits for them.
+ * Makes items due at once that wait for a later time. Items that another transaction is writing are skipped, so that
+ * nobody waits.
  */
 export async function expedite(
   db: Queryable,
@@ -230,7 +229,7 @@ export function enqueuedIn(traceparent: string | null): SpanContext | null {
     : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** Of several changes of a key one: due as early, and as urgent, as any of them. */
+/** Merges several changes of a key into one: due as early, and as urgent, as any of them. */
 function merged(changes: readonly Change[]): Map<string, Change> {
   const found = new Map<string, Change>();
   for (const change of changes) {
@@ -249,7 +248,7 @@ function merged(changes: readonly Change[]): Map<string, Change> {
   return found;
 }
 
-/** Of whoever works at a partition, or has leased a key of it. */
+/** The lock of a worker on a partition, or of the holder of a lease on one of its keys. */
 const lockOf = ({ organisation, stage, partition }: Omit<DuePartition, 'due'>, key = ''): readonly string[] => [
   'bursar.work',
   organisation,
@@ -261,7 +260,7 @@ const lockOf = ({ organisation, stage, partition }: Omit<DuePartition, 'due'>, k
 /** Neither failed nor due at $1: it waits by its stage's own wish. */
 export const DEFERRED = '(attempts = 0 and not_before > $1)';
 
-/** Nobody is at work on it at that instant, by what is committed. */
+/** The committed rows show no work on it at that time. */
 const free = (at: string): string => `(leased_until is null or leased_until <= ${at})`;
 
 export class WorkTable {
@@ -277,8 +276,8 @@ export class WorkTable {
   }
 
   /**
-   * Takes up to `most` due keys of a partition, and the partition until the transaction ends; none where somebody else
-   * is at work on it.
+   * Takes up to `most` due keys of a partition, and the partition until the transaction ends; none if somebody else is
+   * at work on it.
    */
   async claim(tx: Transaction, partition: Omit<DuePartition, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
     // A statement of its own, so that the next one sees what the last one to hold the lock committed.

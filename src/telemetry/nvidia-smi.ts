@@ -2,8 +2,8 @@
  * GPU evidence from nvidia-smi's own output (`--query-gpu` as CSV, `-q` as text or XML): a file, a folder with a file
  * per machine, or an address at which an agent keeps its last output.
  *
- * It starts no program and writes nothing. What cannot be read is a problem of the reading and never a sample; a
- * machine that is silent is not idle.
+ * It starts no program and writes nothing. Unreadable output is a problem of the reading and never a sample; a silent
+ * machine is not idle.
  */
 import type { ProviderSetting } from '../core/setting.js';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -167,7 +167,7 @@ class SmiConnection implements TelemetryConnection {
   }
 }
 
-/** Files that were written after `since`. @throws Failure unavailable where the path cannot be read */
+/** Files that were written after `since`. @throws Failure unavailable if the path cannot be read */
 async function filesOf(place: string, since: number): Promise<Outputs> {
   const problems: string[] = [];
   try {

@@ -1,9 +1,7 @@
 /**
- * GPU evidence from Prometheus, or from whatever speaks its HTTP API (Thanos, Mimir, VictoriaMetrics): DCGM's and other
- * exporters' metrics.
- *
- * Asks for the instants that the caller names, at most one a minute, and never fills one in: a series that went stale
- * has no point there (prometheus.io, "Querying basics", Staleness). It only reads.
+ * GPU evidence from Prometheus, or from a server with the same HTTP API (Thanos, Mimir, VictoriaMetrics): metrics of
+ * DCGM and other exporters. Queries the times that the caller names, at most one a minute, and never fills one in: a
+ * stale series has no point there (prometheus.io, "Querying basics", Staleness). It only reads.
  */
 import type { ProviderSetting } from '../core/setting.js';
 import { HOST_LABELS } from '../core/fleet/join.js';
@@ -174,7 +172,7 @@ class PrometheusConnection implements TelemetryConnection {
       };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      // What was measured is there; only whether somebody is missing is not known.
+      // The measurements exist; only missing exporters are unknown.
       yield { ...newest, problems: [...newest.problems, `which machines are silent cannot be told: ${error.message}`] };
     }
   }
@@ -203,7 +201,7 @@ class PrometheusConnection implements TelemetryConnection {
     );
     if (missing.size === 0) return [];
     const [now, window] = [await this.api.instant('up', at), await this.api.instant(`up[${SILENCE_WINDOW}]`, at)];
-    // Of half an answer nobody knows which half is missing.
+    // In a partial answer the missing part is unknown.
     return now.warnings.length + window.warnings.length > 0
       ? []
       : silentExporters(missing, now.series, window.series, at, this.names);

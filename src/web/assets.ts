@@ -40,6 +40,16 @@ export class Assets {
     return asset;
   }
 
+  /** The name of the file that begins and ends so; null: there is none, or nothing was built. */
+  async named(start: string, end: string): Promise<string | null> {
+    this.files ??= this.read();
+    const all = await this.files.catch(() => {
+      this.files = null;
+      return new Map<string, Asset>();
+    });
+    return [...all.keys()].find((name) => name.startsWith(start) && name.endsWith(end)) ?? null;
+  }
+
   private async read(): Promise<ReadonlyMap<string, Asset>> {
     const text = await readFile(new URL('manifest.json', this.folder), 'utf8').catch(() => {
       throw missing('the dashboard has not been built: npm run build does it');
@@ -58,6 +68,10 @@ export class Assets {
     );
   }
 }
+
+/** Those of a folder, or of the one that the build writes. */
+export const dashboardAssets = (folder: URL | undefined): Assets =>
+  new Assets(folder ?? new URL('./dashboard/', import.meta.url));
 
 /** The best encoding that an Accept-Encoding header allows (RFC 9110, section 12.5.3; a weight of 0 forbids). */
 export function encodingFor(header: string | undefined): Encoding {

@@ -15,6 +15,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Failure, invalid, unavailable } from '../core/errors.js';
+import { temporaryPrefix } from '../core/leftovers.js';
 import { measured, MOST_DEPTH } from '../core/json-size.js';
 import { arriving } from './arriving.js';
 import type { RouteFacts } from './endpoint.js';
@@ -207,7 +208,7 @@ export interface UploadedFile {
 }
 
 /** Of this machine: the temporary folder may be shared with others, whose processes cannot be seen from here. */
-const UPLOADS = `bursar-upload-${hostname().replace(/[^\w.]/g, '_')}-`;
+const UPLOADS = temporaryPrefix(hostname());
 
 /** Removes what processes of this machine were taking as uploads when they were killed. Called before any is taken. */
 export async function clearUploads(): Promise<void> {

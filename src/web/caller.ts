@@ -136,6 +136,7 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
     throw denied(scopeRefusal(principal, facts.access));
   if (facts.allTeams && principal.teams !== null)
     throw denied('this concerns all teams; this key is restricted to some');
+  if (facts.writes && (facts.access === 'read' || facts.access === 'known')) gate.ownChange(principal);
 }
 
 /**

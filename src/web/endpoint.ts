@@ -42,7 +42,8 @@ export interface EndpointOptions {
   readonly isProbe?: boolean;
   /** Changes something: takes an Idempotency-Key. */
   readonly writes?: boolean;
-  readonly answer: ZodType | { readonly media: string };
+  /** Of a medium of its own: `example` where the medium alone tells too little. */
+  readonly answer: ZodType | { readonly media: string; readonly example?: string };
   /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later; 204: it says nothing. */
   readonly status?: 201 | 202 | 204;
   /**

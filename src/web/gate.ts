@@ -21,6 +21,8 @@ export interface GateLimits {
   readonly slowBodySeconds: number;
   /** Sessions that one key may open at once; after that one each ten seconds. */
   readonly signInsAtOnce: number;
+  /** Changes that whoever may read may make (saved questions, own sessions) at once; after that one each second. */
+  readonly ownChangesAtOnce: number;
 }
 
 export const DEFAULT_GATE: GateLimits = {
@@ -30,6 +32,7 @@ export const DEFAULT_GATE: GateLimits = {
   bodiesAtOnce: 256,
   slowBodySeconds: 10,
   signInsAtOnce: 60,
+  ownChangesAtOnce: 60,
 };
 
 /** How long a burst may be made up for, in seconds. */
@@ -89,6 +92,7 @@ export class Gate {
   /** Other secrets of a key, from addresses that have shown too many wrong keys. */
   private readonly guesses: Buckets;
   private readonly signIns: Buckets;
+  private readonly ownChanges: Buckets;
   private readonly bodies = new Map<string, number>();
   private allBodies = 0;
 
@@ -102,6 +106,7 @@ export class Gate {
     this.addresses = new Buckets(requestsPerAddress * BURST_SECONDS, requestsPerAddress, now);
     this.wrong = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
     this.signIns = new Buckets(limits.signInsAtOnce, 1 / SIGN_IN_SECONDS, now);
+    this.ownChanges = new Buckets(limits.ownChangesAtOnce, 1, now);
     this.guesses = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
   }
 
@@ -138,6 +143,12 @@ export class Gate {
   signIn(principal: Principal): void {
     const wait = this.signIns.take(nameOf(principal));
     if (wait > 0) throw tooMany('this key opens too many sessions', wait);
+  }
+
+  /** A change that whoever may read may make, which the audit keeps. @throws Refusal 429 */
+  ownChange(principal: Principal): void {
+    const wait = this.ownChanges.take(nameOf(principal));
+    if (wait > 0) throw tooMany('this key changes too much at once', wait);
   }
 
   /** A body begins; what is returned is called when it has ended. @throws Refusal 429 */

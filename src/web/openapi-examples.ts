@@ -148,3 +148,25 @@ export function withExample(content: JsonObject, schemas: Schemas): JsonObject {
     }),
   );
 }
+
+/** Of what is no JSON of the API's own: a few lines as they come. Pictures and other files have none. */
+const BY_MEDIA: Readonly<Record<string, Json>> = {
+  'text/html': '<!doctype html><html lang="en"><title>Bursar</title></html>',
+  'text/csv': 'BillingAccountId,BilledCost,BillingCurrency\n123456789012,12.50,USD\n',
+  'text/event-stream': 'event: load\ndata: {"waiting":3,"parked":0,"stages":[]}\n\nevent: done\ndata: {}\n\n',
+  'application/x-ndjson':
+    '{"seq":"1","at":"2026-10-01T00:00:00Z","actor":"key:0a1b2c3d4e5f (ada)","verb":"team.save"}\n',
+  'application/scim+json': {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
+    id: '123e4567-e89b-42d3-a456-426614174000',
+    userName: 'ada@example.com',
+    active: true,
+  },
+  'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="300"></svg>',
+};
+
+/** `example` for a medium, where there is one. @param own of this answer, before any other */
+export function mediaExample(media: string, own?: Json): JsonObject {
+  const example = own ?? BY_MEDIA[media];
+  return example === undefined ? {} : { example };
+}

@@ -1,10 +1,11 @@
 /**
  * The OpenAPI 3.1 document, made of the endpoints' own notes: the schemas in it are those that validate.
  */
+import { STATUS_CODES } from 'node:http';
 import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
-import { withExample, type Json, type JsonObject } from './openapi-examples.js';
+import { mediaExample, withExample, type Json, type JsonObject } from './openapi-examples.js';
 import { problemSchema } from './problem.js';
 
 export type { Json, JsonObject } from './openapi-examples.js';
@@ -28,6 +29,7 @@ export interface OpenApiDocument {
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
   readonly components: {
     readonly schemas: { readonly [name: string]: JsonObject };
+    readonly responses: { readonly [name: string]: JsonObject };
     readonly securitySchemes: JsonObject;
   };
 }
@@ -41,7 +43,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
 };
 
 /** What may go wrong, by status. */
-const PROBLEMS: Readonly<Record<number, string>> = {
+export const PROBLEMS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; every problem is named',
   401: 'No API key, or one that does not hold',
   403: 'The key may not do this',
@@ -51,8 +53,20 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   413: 'The body is too large',
   415: 'The media type is not taken',
   429: 'Too much was asked at once: try again after the seconds of Retry-After',
-  503: 'Try again later',
+  503: 'A part that is needed cannot be reached: try again later',
 };
+
+/** On the answer of a write. */
+const MONITOR: JsonObject = {
+  Link: {
+    description: 'Where it is told when what follows is done: a stream of events that ends then',
+    schema: { type: 'string' },
+    example: '</v1/work/progress>; rel="monitor"',
+  },
+};
+
+/** What has a form of its own, which no schema tells. */
+const BYTES: JsonObject = { type: 'string' };
 
 const DESCRIPTION =
   'Keeps GPU cloud spending inside its budgets. Amounts are decimal strings, times ISO 8601 in UTC, intervals half-open.';
@@ -85,9 +99,12 @@ export function openApiOf(
 ): OpenApiDocument {
   const components = new Components();
   const problem = components.schemaOf(problemSchema, 'output');
+  const responses = Object.fromEntries(
+    Object.keys(PROBLEMS).map((status) => [`Problem${status}`, problemResponse(Number(status), problem)]),
+  );
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of endpoints)
-    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, problem);
+    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components);
   for (const [name, schema] of Object.entries(fillings))
     components.schemas[name] = components.schemaOf(schema, 'input');
   return {
@@ -98,9 +115,26 @@ export function openApiOf(
     paths: exemplified(paths, components.schemas),
     components: {
       schemas: components.schemas,
+      responses,
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key' } },
     },
   };
+}
+
+/** What is answered with one status, whatever was asked. */
+function problemResponse(status: number, schema: JsonObject): JsonObject {
+  const description = PROBLEMS[status] ?? '';
+  const example = {
+    type: `/docs#status-${status}`,
+    title: STATUS_CODES[status] ?? '',
+    status,
+    detail:
+      status === 400 ? 'the request has 1 problem(s)' : `${description.charAt(0).toLowerCase()}${description.slice(1)}`,
+    instance: '/v1/teams/research',
+    requestId: '123e4567-e89b-42d3-a456-426614174000',
+    problems: status === 400 ? [{ path: 'zone', message: 'is not an IANA time zone' }] : [],
+  };
+  return { description, content: { 'application/problem+json': { schema, example } } };
 }
 
 /** With an example of every request and answer. */
@@ -125,11 +159,22 @@ function exemplified(
   );
 }
 
-function operationOf(endpoint: DescribedEndpoint, components: Components, problem: JsonObject): Operation {
+/** `TeamsController.save` as `teamsSave`. */
+const operationIdOf = (handler: string): string =>
+  handler
+    .replace(/Controller\.(\w)/, (_, letter: string) => letter.toUpperCase())
+    .replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+
+function operationOf(endpoint: DescribedEndpoint, components: Components): Operation {
   const { inputs, answer, access } = endpoint;
   const content: JsonObject =
     'media' in answer
-      ? { [answer.media]: {} }
+      ? {
+          [answer.media]: {
+            schema: answer.media.includes('json') ? {} : BYTES,
+            ...mediaExample(answer.media, answer.example),
+          },
+        }
       : { 'application/json': { schema: components.schemaOf(answer as ZodType, 'output') } };
   const needs =
     access === 'open'
@@ -151,7 +196,7 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
     ...(body === null ? [] : [408, 413, 415]),
   ];
   return {
-    operationId: endpoint.handler.replace(/Controller\./, '_'),
+    operationId: operationIdOf(endpoint.handler),
     summary: endpoint.summary,
     ...(description === '' ? {} : { description }),
     tags: [endpoint.path.split('/')[2] ?? 'process'],
@@ -160,15 +205,11 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
     responses: {
       [endpoint.status ?? 200]: {
         description: endpoint.status === 202 ? 'Taken: it is done later' : 'Done',
+        ...(endpoint.writes === true && endpoint.path.startsWith('/v1/') ? { headers: MONITOR } : {}),
         ...(endpoint.status === 204 ? {} : { content }),
       },
       ...Object.fromEntries(
-        statuses
-          .sort((a, b) => a - b)
-          .map((status) => [
-            status,
-            { description: PROBLEMS[status] ?? '', content: { 'application/problem+json': { schema: problem } } },
-          ]),
+        statuses.sort((a, b) => a - b).map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
       ),
     },
     // OpenAPI 3.1.0, "Security Requirement Object": for a key the list may name what it needs.
@@ -204,13 +245,13 @@ function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Compone
     return {
       required: true,
       description: 'The file as it is, plain or gzip',
-      content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+      content: { '*/*': { schema: { type: 'string', format: 'binary' }, ...mediaExample('text/csv') } },
     };
   if (takes === 'bytes')
     return {
       required: true,
       description: 'The bytes that the signature is over',
-      content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } },
+      content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' }, example: { payload: '{...}' } } },
     };
   if (inputs.body === undefined) return null;
   const schema = components.schemaOf(inputs.body, 'input');

@@ -17,6 +17,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, invalid, UnderWay, type FailureKind, type Problem } from '../core/errors.js';
 import { textProblems } from './json.js';
+import './plain-words.js';
 import { SCIM_BASE, SCIM_MEDIA, scimError, ScimProblem, type ScimType } from './scim/problem.js';
 
 const STATUS: Readonly<Record<FailureKind, number>> = {

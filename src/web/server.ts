@@ -79,6 +79,13 @@ function factsOf(request: FastifyRequest): RouteFacts | null {
   return config as unknown as RouteFacts;
 }
 
+/** Where it is told when what follows from a write is done (RFC 8288; `monitor`: RFC 5989). */
+const FOLLOW = '</v1/work/progress>; rel="monitor"';
+
+/** Whether a request may have set off work that goes on after its answer. */
+const followsLater = (request: FastifyRequest): boolean =>
+  request.url.startsWith('/v1/') && factsOf(request)?.writes === true;
+
 function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   const server = app.getHttpAdapter().getInstance();
   server.decorate('gate', new Gate(parts.gate));
@@ -101,6 +108,7 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   if (parts.administrator === undefined) server.addHook('onResponse', async (request) => letGo(request.raw));
   server.addHook('onSend', async (request, reply) => {
     if (request.repeated) reply.header('idempotency-replayed', 'true');
+    if (followsLater(request) && reply.statusCode < 300) reply.header('link', FOLLOW);
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {

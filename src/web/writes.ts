@@ -15,6 +15,8 @@ export interface Written<T> {
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Kept for a repeat instead of the body, where the body holds a secret. */
   readonly kept?: T;
+  /** Everything is as it was: the audit has nothing to say. */
+  readonly changedNothing?: boolean;
 }
 
 const KEY = /^[\u0020-\u007e]{1,200}$/;
@@ -38,7 +40,8 @@ export async function write<T>(
   const { organisation } = caller.principal;
   const all = async (tx: Transaction): Promise<Written<T>> => {
     const written = await work(tx);
-    await stores.audit.audit(tx, organisation, actorOf(caller), verb, written.target, written.detail);
+    if (written.changedNothing !== true)
+      await stores.audit.audit(tx, organisation, actorOf(caller), verb, written.target, written.detail);
     return written;
   };
   const once = onceRequest(caller);

@@ -28,7 +28,7 @@ const SLOW_MS = 30_000;
 const OLD_SPACE_MIB = 384;
 const MOST_RESIDENT_MIB = 1100;
 /** What a refused request may change: who was refused is written down, and when a key was used last. */
-const MAY_CHANGE = new Set(['audit', 'audit_head', 'api_key', 'idempotency', 'session', 'refusal']);
+const MAY_CHANGE = new Set(['audit', 'audit_head', 'audit_seal', 'api_key', 'idempotency', 'session', 'refusal']);
 
 const { values } = parseArgs({
   options: {

@@ -3,8 +3,9 @@
  * filter. Bursar's own answer beside that of DuckDB to the same question on the same rows, exported to Parquet; every
  * sum of the two is compared, to the nano.
  *
- * `table` names what Bursar reads: sums per day, or per hour where a day is another than UTC's. DuckDB reads hours. The
- * package @duckdb/node-api is looked for at its place among the packages; without it the case says how to get it.
+ * `table` names what Bursar reads: sums per day, and hours beside them where a day is another than UTC's. DuckDB reads
+ * hours. The package @duckdb/node-api is looked for at its place among the packages; without it the case says how to
+ * get it.
  *
  * Followed: DuckDB's documentation, "Node.js Client (Neo)", "Parquet Import".
  */
@@ -146,7 +147,7 @@ async function loadedIn(bursar, { rows = 5_000_000, keep, data, log }) {
   return loaded;
 }
 
-/** Two dimensions and a filter each. The last are of a day that is not UTC's, which sums per day do not tell. */
+/** Two dimensions and a filter each. The last are of days that are not UTC's: some hours are read beside the sums per day. */
 function questions({ hours }) {
   const days = Math.floor(hours / 24);
   const day = (n) => dayOf(START + n * 24 * HOUR);
@@ -163,6 +164,7 @@ function questions({ hours }) {
     { groupBy: ['sku', 'day'], filters: { region: ['us-west-2'] }, ...whole },
     { groupBy: ['team', 'sku'], filters: { region: ['eu-west-1'] }, ...whole, zone: 'Europe/Berlin' },
     { groupBy: ['region', 'term'], filters: {}, ...whole, zone: 'Europe/Berlin' },
+    { groupBy: ['sku', 'day'], filters: { region: ['us-west-2'] }, ...whole, zone: 'Europe/Berlin' },
   ].map((asked) => ({ teams: null, basis: 'accrued', currency: null, ...asked }));
 }
 
@@ -274,7 +276,7 @@ async function answered({ stores, organisation }, asked, fx, other) {
   const teams = asked.teams === null ? [] : [`team=${asked.teams}`];
   const result = {
     name: ['explore', asked.groupBy.join('-by-'), ...filters, ...teams, asked.zone].join('/'),
-    table: asked.zone === 'UTC' ? 'cost_day' : 'hours',
+    table: asked.zone === 'UTC' ? 'cost_day' : 'cost_day and hours',
     answerRows: rows.length,
     p50Ms: quantile(own, 0.5),
     p99Ms: quantile(own, 0.99),

@@ -33,7 +33,7 @@ const WINDOW_DAYS = 28;
 const DELIVERY_DAYS = 7;
 const READS = 500;
 const WARMING = 100;
-/** Of the same question in another zone than UTC: its days are summed from hours. */
+/** Of the same question in another zone than UTC: hours are read beside the sums per day. */
 const ZONE_READS = 40;
 /** Beside the data: what was loaded. */
 const NOTE = 'bench.json';

@@ -142,7 +142,7 @@ async function packed(stores, gpus, every, log) {
     next.push(await health(at));
   }
   const began = performance.now();
-  await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', end));
+  while (await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', end)));
   const packing = seconds(began);
   const each = (await bytes(stores.db, '^sample_hour_')) / (gpus * 60);
   const memoryMib = process.memoryUsage().rss / 2 ** 20;
@@ -209,7 +209,7 @@ async function view(stores, machines, log) {
       samples.map((one) => (hour % 24 < 12 ? one : { ...one, gpuUtilisationRatio: 0, powerWatts: 70 })),
     );
   }
-  await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', START + 10 * MINUTE));
+  while (await stores.db.transaction((tx) => stores.samples.pack(tx, 'default', 'bench', START + 10 * MINUTE)));
   const rows = await stores.db.query(`select hour, samples, payload, minutes from sample_hour where resource = $1`, [
     own,
   ]);

@@ -238,6 +238,144 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it('shows of a purchase from where on it pays, and the use that it rests on', async () => {
+    const purchase: Recommendation = recommendation({
+      id: 'rec-purchase',
+      team: 'lab',
+      policy: 'elsewhere',
+      document: 'elsewhere',
+      mode: 'recommend',
+      action: 'PurchaseReservedInstances',
+      target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none',
+      place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' },
+      change: { units: 3, term: 'reserved-1y' },
+      title: 'Reserve 3 x H100 at AWS',
+      estimatedMonthlySavings: '100.00',
+      estimatedMonthlySavingsLow: '-50.00',
+      estimatedMonthlySavingsHigh: '200.00',
+      estimatedMonthlySavingsNanos: '100000000000',
+      estimatedMonthlyCost: '1000.00',
+      computation: { breakEvenUseRatio: 0.6, expectedUseRatioOfLastGpu: 0.8, termHours: 8760 },
+      risk: { interruption: 'None', note: 'It is paid for whether it is used or not.' },
+      expiresAt: '2026-12-01T00:00:00Z',
+    });
+    await w.db.transaction((tx) =>
+      w.stores.recommendations.replaceOpen(tx, 'default', 'lab', ['elsewhere'], [purchase], NOW),
+    );
+    const { page, open, faults } = await admin();
+    await open('recommendations/rec-purchase');
+    const noteOf = async (name: string): Promise<string> =>
+      (await page.locator('.figure', { hasText: name }).allInnerTexts()).join(' ');
+    expect(await noteOf('Would cost')).toMatch(/\$900\.00\s+80% between \$800 and \$1,050/);
+    expect(await noteOf('Pays from')).toMatch(
+      /60%\s+It pays where more than 60% of its hours are used\. Of the least used of its GPUs 80% are expected\. At that use it is paid back after 274 days\./,
+    );
+    expect(await noteOf('Interruption')).toContain('Nothing that runs is interrupted. It is paid for whether');
+    // Eight GPUs for ten hours of each of 48 days, and of half of today none.
+    const picture = page.getByRole('img', { name: /GPUs in use on demand, by day\. On average of 49 days 3\.27 GPUs/ });
+    await picture.waitFor();
+    expect(await picture.getAttribute('aria-label')).toContain(
+      'The line is what would be bought, 3: as many or more were in use on 98% of the days.',
+    );
+    const figure = page.locator('figure', { hasText: 'GPUs in use on demand, by day' });
+    await figure.getByRole('button').click();
+    expect((await figure.getByRole('row').nth(1).innerText()).split('\t').at(-1)).toBe('3.33');
+    expect(await axe(page)).toEqual([]);
+    await expectNoOverflow(page, 'rec-purchase');
+    expect(faults).toEqual([]);
+  });
+
+  it('shows how busy a target was that is to be stopped, and gaps where nothing was measured', async () => {
+    const at = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
+    const sample = { resource: 'i-busy', gpu: 'gpu-0', labels: { team: 'vision' } };
+    await w.call('POST', '/v1/samples', {
+      samples: [
+        { ...sample, at: at(170), gpuUtilisationRatio: 0.5 },
+        { ...sample, at: at(165), gpuUtilisationRatio: 0.7 },
+        { ...sample, at: at(30), gpuUtilisationRatio: 0.1 },
+      ],
+    });
+    const stop = recommendation({
+      id: 'rec-busy',
+      team: 'vision',
+      policy: 'elsewhere',
+      document: 'elsewhere',
+      target: 'i-busy',
+      title: 'Stop i-busy',
+      expiresAt: '2026-12-01T00:00:00Z',
+    });
+    await w.db.transaction((tx) =>
+      w.stores.recommendations.replaceOpen(tx, 'default', 'vision', ['elsewhere'], [stop], NOW),
+    );
+    const { points, measure } = await w.call<{ points: { value: number | null }[]; measure: string }>(
+      'GET',
+      '/v1/recommendations/rec-busy/evidence',
+    );
+    expect([measure, points.slice(0, 3).map(({ value }) => value)]).toEqual(['utilisation', [0.6, null, 0.1]]);
+    const { page, open, faults } = await admin();
+    await open('recommendations/rec-busy');
+    await page.getByText('The busiest GPU of the target worked 35% of the time', { exact: false }).first().waitFor();
+    expect(await page.locator('.figure', { hasText: 'Pays from' }).innerText()).toContain('the first hour');
+    // Whoever may not see the team does not see what it rests on.
+    const other = await w.keyFor({ teams: ['vision'] });
+    for (const route of ['rec-purchase', 'rec-purchase/evidence']) {
+      const { status } = await fetch(`${w.address}/v1/recommendations/${route}`, {
+        headers: { authorization: `Bearer ${other}` },
+      });
+      expect({ route, status }).toEqual({ route, status: 403 });
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('shows of a budget one period, that of its state, also in a month that nobody has evaluated yet', async () => {
+    const periods = async (): Promise<string[]> =>
+      Promise.all(
+        ['state', 'burn-down'].map(
+          async (of) => (await w.call<{ periodStart: string }>('GET', `/v1/budgets/vision-month/${of}`)).periodStart,
+        ),
+      );
+    const now = w.clock.at;
+    w.clock.at = Date.UTC(2026, 11, 1, 0, 1);
+    try {
+      expect((await periods()).map((start) => start.slice(0, 10))).toEqual(['2026-11-01', '2026-11-01']);
+    } finally {
+      w.clock.at = now;
+    }
+  });
+
+  it('explains its terms where they stand, from the keyboard, and all of them on a page; in Chinese too', async () => {
+    const { page, open, faults } = await admin();
+    await open('costs');
+    const button = page.getByRole('button', { name: /^What does this mean: Actual cost, Accrued cost/ });
+    const meaning = page.getByText('Metered usage times its price, whatever a bill says.', { exact: false });
+    expect(await meaning.count()).toBe(0);
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await meaning.waitFor();
+    expect(await axe(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => meaning.count()).toBe(0);
+    expect(await button.evaluate((one) => one === document.activeElement)).toBe(true);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'All terms' }).click();
+    await page.getByRole('heading', { name: 'Terms', level: 1 }).waitFor();
+    await page.getByText('A number by which metered cost is multiplied', { exact: false }).waitFor();
+    expect(await axe(page)).toEqual([]);
+    await expectNoOverflow(page, 'help');
+    await open('settings/budgets');
+    await page.getByRole('row', { name: /vision-month/ }).waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/[{}[\]"]/);
+    const chinese = await visit({ key: w.admin, locale: 'zh-CN' });
+    await chinese.open('settings/peak');
+    await chinese.page.getByRole('button', { name: '这是什么意思：峰时系数？' }).click();
+    await chinese.page.getByText('在特定时段与计量成本相乘的系数', { exact: false }).waitFor();
+    await chinese.page.keyboard.press('Escape');
+    await chinese.open('settings/limits');
+    await chinese.page.getByLabel('每次操作的 GPU 数上限').first().waitFor();
+    await chinese.page.getByText('按名称；* 表示任意值', { exact: false }).first().waitFor();
+    expect([faults, chinese.faults]).toEqual([[], []]);
+  });
+
   it('explains a team and what is recommended of it, from the links that lead there', async () => {
     const { page, open, faults } = await admin();
     await open('teams/lab');

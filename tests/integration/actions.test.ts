@@ -352,7 +352,8 @@ describe('an answer that does not come', async () => {
     expect((await last()).id).not.toBe(id);
   });
 
-  it('because the provider refused changes nothing', async () => {
+  it('because the provider refused changes nothing, and counts for no cap of an hour', async () => {
+    await w.limits({ actionsPerHour: 1, gpusPerHour: 8 });
     w.cloud.faults.push('refused');
     await w.look();
     expect(await only()).toMatchObject({ state: 'refused', reasons: [{ code: 'Quota', message: 'no quota is left' }] });
@@ -361,6 +362,7 @@ describe('an answer that does not come', async () => {
     expect(await w.all()).toHaveLength(1);
     await w.look(30 * MINUTE_MS);
     expect((await w.all()).map(({ state }) => state)).toEqual(['refused', 'confirmed']);
+    await w.limits({});
   });
 });
 
@@ -600,6 +602,22 @@ describe('decisions of people', async () => {
       w.stores.keys.create(tx, 'default', { name: 'own', role: 'admin', teams: null, owner: 'user:9' }, w.clock.at),
     );
     await expect(w.approve(id, `key:${own.id} (own)`)).rejects.toMatchObject({ kind: 'denied' });
+    // However the owner is written: by the subject, by an address of the directory, or both as a name that nobody knows.
+    const keyOf = async (owner: string): Promise<string> => {
+      const settings = { name: owner, role: 'admin', teams: null, owner };
+      return `key:${(await w.db.transaction((tx) => w.stores.keys.create(tx, 'default', settings, w.clock.at))).id}`;
+    };
+    await w.db.query(
+      `insert into scim_user (organisation, id, user_name, external_id, active, subjects, attributes, created_at, updated_at)
+       values ('default', 'u-9', 'eve', null, true, '{9}', '{"emails": [{"value": "Eve@example.com"}]}', now(), now())`,
+    );
+    for (const owner of ['9', 'EVE', 'eve@example.com', 'user:eve'])
+      await expect(w.approve(id, `${await keyOf(owner)} (${owner})`), owner).rejects.toMatchObject({ kind: 'denied' });
+    const [first, second] = [await keyOf('Night desk'), await keyOf('night desk ')];
+    await w.db.transaction((tx) =>
+      w.stores.policies.save(tx, 'default', { ...changed, priority: held.priority + 2 }, first, w.clock.at),
+    );
+    await expect(w.approve(id, second)).rejects.toMatchObject({ kind: 'denied' });
     expect(await w.approve(id, 'user:7 (Bob)')).toMatchObject({ state: 'approved' });
     await w.pass(0);
   });

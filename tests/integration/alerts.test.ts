@@ -90,14 +90,18 @@ describe('a budget that crosses several thresholds at once', async () => {
     // Ten hours of October's first days, six of November's.
     await w.use('october', 10, Date.UTC(2026, 9, 4));
     await w.budget('b', '100', [HALF, FULL, { kind: 'forecast', ratio: '1' }]);
-    await w.use('november', 13, Date.UTC(2026, 10, 4));
+    await w.use('november', 8, Date.UTC(2026, 10, 4));
+    await w.use('of ada', 5, Date.UTC(2026, 10, 3), { tags: { owner: 'ada' } });
     await w.tell(HOUR_MS);
     const told = w.slack.posts.map(({ blocks }) => JSON.stringify(blocks)).filter((text) => text.includes('budget b'));
     expect(told).toHaveLength(1);
     expect(told[0]).toContain('lab: 100 % of the budget b is spent');
     expect(told[0]).toContain('Crossed with it: spent at 50 %, forecast at 100 %.');
     expect(told[0]).toMatch(/it spent 130\.00 USD, and 100\.00 USD by the same day of the period before, 30 % more/);
-    expect(told[0]).toContain('AWS p5.48xlarge: 30.00 USD more');
+    // Whose it is that grew, by what its records say of themselves.
+    expect(told[0]).toContain(
+      'AWS p5.48xlarge: 30.00 USD more; 50.00 USD more by ada; 30.00 USD more in the namespace lab',
+    );
     expect((await silences()).filter((one) => one === 'within-another')).toHaveLength(2);
     await w.tell(DAY_MS);
     expect(w.titles().filter((title) => title.includes('budget b'))).toHaveLength(1);

@@ -51,10 +51,11 @@ describe('a sum', async () => {
 
 describe('what has just come', async () => {
   const bursar = await testBursar({ now: NOVEMBER });
-  const asked = async (over = {}): Promise<readonly string[]> => {
+  const answer = async (over = {}) => {
     const query = parseSpendQuery(over);
-    return (await withWarnings(bursar.stores, 'default', await bursar.spend(over), query, NOVEMBER)).warnings;
+    return withWarnings(bursar.stores, 'default', await bursar.spend(over), query, NOVEMBER);
   };
+  const asked = async (over = {}): Promise<readonly string[]> => (await answer(over)).warnings;
 
   it('is said to be in work until the sums have it, and what hinders it', async () => {
     await bursar.runner.drain();
@@ -66,6 +67,9 @@ describe('what has just come', async () => {
     expect(await asked({ from: '2026-10-03' })).toEqual([]);
     expect(await asked({ to: '2026-10-01' })).toEqual(said);
     expect(await asked({ teams: ['nobody'] })).toEqual([]);
+    const pending = async (over = {}): Promise<unknown> => (await answer(over)).pending;
+    expect(await pending()).toEqual({ days: 1, allocations: 0, parked: 0 });
+    expect(await pending({ basis: 'list', from: '2026-10-03' })).toEqual({ days: 0, allocations: 0, parked: 0 });
     await bursar.db.query(`update work set parked_at = now() where stage = 'cost.price' and done < wanted`);
     expect(await asked()).toEqual([...said, '1 of that wait because of an error: bursar doctor says which']);
     await bursar.db.query(`update work set parked_at = null`);

@@ -7,6 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bothDoors } from '../support/doors.js';
 import {
@@ -70,7 +71,7 @@ const deepSchema = Array.from({ length: 5000 }, () => struct({ 4: text('a'), 5: 
 /** A footer with an integer of a million bytes. */
 const longInteger = Buffer.concat([Buffer.from([0x16]), Buffer.alloc(1_000_000, 0xff), Buffer.from([1, 0])]);
 
-const PARQUET: readonly (readonly [string, Buffer, string])[] = [
+const PARQUET: readonly (readonly [string, Uint8Array, string])[] = [
   ['a run of a thousand million nulls in every column', parquetOf({ rows: MANY }), `it states ${MANY} rows in`],
   [
     'thousands of row groups in the same bytes',
@@ -148,6 +149,17 @@ const PARQUET: readonly (readonly [string, Buffer, string])[] = [
     'it takes more than 1073741824 bytes in memory',
   ],
   [
+    'a long text that a dictionary shares between all rows',
+    new Uint8Array(
+      parquetWriteBuffer({
+        columnData: Object.entries({ ...CHARGE_OF, Tags: JSON.stringify({ x: 'y'.repeat(900_000) }) }).map(
+          ([name, value]) => ({ name, type: 'STRING', data: new Array<string>(ROWS).fill(value) }),
+        ),
+      }),
+    ),
+    'Tags: the texts of its rows come to',
+  ],
+  [
     'a page header without a size',
     parquetOf({ rows: ROWS, pages: struct({ 1: int(0), 2: int(0) })[1] }),
     'a page header lacks a number',
@@ -180,7 +192,7 @@ describe('a file that means to be enormous', async () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const upload = async (name: string, format: string, body: Buffer): Promise<unknown> => {
+  const upload = async (name: string, format: string, body: Uint8Array): Promise<unknown> => {
     const query = `filename=${name}&format=${format}&source=${format}`;
     const reply = await api.call('POST', `/v1/imports?${query}`, {
       body,
@@ -188,7 +200,7 @@ describe('a file that means to be enormous', async () => {
     });
     return { status: reply.status, ...reply.body };
   };
-  const refusedAtBoth = async (name: string, format: string, body: Buffer, detail: string): Promise<void> => {
+  const refusedAtBoth = async (name: string, format: string, body: Uint8Array, detail: string): Promise<void> => {
     expect(await upload(name, format, body)).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
     const file = path.join(folder, name);
     await writeFile(file, body);

@@ -8,6 +8,7 @@ import { DAY_MS, formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../src/cor
 import { NO_PEAK } from '../../src/core/price/peak.js';
 import { policy as idleStop } from '../../src/policies/idle-stop.js';
 import { Database } from '../../src/store/database.js';
+import { enqueue } from '../../src/store/work.js';
 import { asReal } from '../../src/store/fleet/sample-entries.js';
 import { minutesOfTeams, resourceMinutes } from '../../src/store/fleet/resource-minutes.js';
 import { SampleStore, type PlacedSample } from '../../src/store/fleet/samples.js';
@@ -206,6 +207,49 @@ describe('samples', () => {
     expect(stores.samples.nextPack(hourOf(NOW) + MINUTE_MS)).toBe(hourOf(NOW) + 5 * MINUTE_MS);
   });
 
+  it('of many days that come at once are packed a day at a time, oldest first, whoever is killed in between', async () => {
+    const DAYS = 31;
+    const sampled = Array.from({ length: DAYS }, (_, day) =>
+      [1, 5, 5.5, 23].map((hour) => placed('GPU-0', NOW - (DAYS - day) * DAY_MS + (hour - 20) * HOUR_MS)),
+    ).flat();
+    await save([...sampled, placed('GPU-1', NOW)]);
+    const before = await readSamplesOf(db);
+    const packedDays = async (): Promise<string[]> =>
+      (
+        await db.query<{ day: string }>(
+          `select distinct (hour at time zone 'UTC')::date::text as day from sample_hour order by 1`,
+        )
+      ).map(({ day }) => day);
+    const days = [...new Set(before.slice(0, -1).map(({ at }) => at.toISOString().slice(0, 10)))].sort();
+    expect(days.length).toBeGreaterThanOrEqual(DAYS);
+    const due = async (): Promise<number> =>
+      (await stores.work.duePartitions(clock.at)).filter(({ stage }) => stage === 'sample.pack').length;
+    const step = (): Promise<unknown> =>
+      runner.runPartition({ organisation: 'default', stage: 'sample.pack', partition: 'prometheus' }, async () => true);
+    await enqueue(db, 'default', [{ stage: 'sample.pack', partition: 'prometheus', key: 'prometheus' }]);
+    for (const n of [1, 2]) {
+      await step();
+      expect([await packedDays(), await due()]).toEqual([days.slice(0, n), 1]);
+      expect(await readSamplesOf(db)).toEqual(before);
+    }
+    const killed = db.transaction(async (tx) => {
+      expect(await stores.samples.pack(tx, 'default', 'prometheus', NOW)).toBe(true);
+      throw new Error('killed');
+    });
+    await expect(killed).rejects.toThrow('killed');
+    expect([await packedDays(), await due()]).toEqual([days.slice(0, 2), 1]);
+    expect(await readSamplesOf(db)).toEqual(before);
+    // What comes late to a day that is packed is packed with it.
+    const late = placed('GPU-2', NOW - DAYS * DAY_MS);
+    await save([late]);
+    const all = await readSamplesOf(db);
+    expect(all).toHaveLength(before.length + 1);
+    await runner.drain();
+    expect([await packedDays(), await due()]).toEqual([days, 0]);
+    expect(await readSamplesOf(db)).toEqual(all);
+    expect(await count('sample_recent')).toBe(1);
+  });
+
   it('get another place from an instant on, packed or not, and stay what they are before it', async () => {
     const since = NOW - 90 * MINUTE_MS;
     const ats = [since - MINUTE_MS, since, NOW - HOUR_MS, NOW - MINUTE_MS];
@@ -306,7 +350,7 @@ describe('samples', () => {
         ),
       ),
     );
-    await pack();
+    while (await pack());
     const book = await stores.prices.book(db, 'default');
     const judged = async (): Promise<unknown> => {
       const { views } = stores;
@@ -330,7 +374,7 @@ describe('samples', () => {
         )
       ).map(({ name }) => name);
     await save([0, 1, 20, 21, 22].map((days) => placed('GPU-0', NOW - HOUR_MS - days * DAY_MS)));
-    await pack();
+    while (await pack());
     expect(await parts()).toEqual(
       expect.arrayContaining(['sample_hour_20261031', 'sample_hour_20261101', 'sample_hour_20261122']),
     );

@@ -99,6 +99,25 @@ describeQueues('the queue', async (backend) => {
     ]);
   });
 
+  it('closes though a job does not end', async () => {
+    let begun = false;
+    let end = (): void => undefined;
+    const endless = {
+      runPartition: () => {
+        begun = true;
+        return new Promise<number>((resolve) => (end = () => resolve(0)));
+      },
+    } as unknown as Runner;
+    for (const worker of workers.splice(0)) await worker.close();
+    const settings = { databaseUrl: bursar.url, redisUrl, concurrency: 1, stallSeconds: 10 };
+    const working = await LineQueue.open(settings, endless, () => undefined);
+    await working.handOut([{ organisation: 'endless', stage: 'cost.price', partition: 'a' }]);
+    await until('the job has begun', async () => begun);
+    await working.close();
+    end();
+    workers.push(await open(2));
+  });
+
   it('loses nothing when the queue is lost: what is due stands in the work table', async () => {
     const handing = await open(0);
     await bursar.take([metered('lost', { start: MONDAY + 1000 * HOUR, end: MONDAY + 1001 * HOUR })]);

@@ -1,15 +1,20 @@
 /**
  * A read replica that streams from a real PostgreSQL: questions about costs are asked there, an answer of one that is
- * behind says of when it is, and what is relied on is never read from it then.
+ * behind says of when it is, and what is relied on is never read from it then. When it takes over, work goes on there.
  */
 import { describe, expect, it, vi } from 'vitest';
 import { Database, migrate, type Queryable } from '../../src/store/database.js';
 import { ReadSide } from '../../src/store/reading.js';
+import { settleRestore } from '../../src/application/action/after-restore.js';
+import { instancePrice, testBursar } from '../support/bursar.js';
 import { findPostgres, startPostgres } from '../support/postgres-server.js';
+import { HOUR, metered } from '../support/records.js';
+import { tcpProxy } from '../support/tcp-proxy.js';
 import { testApi } from '../support/web.js';
 
 const programs = findPostgres();
 const NAME = 'a read replica';
+const MONDAY = Date.UTC(2026, 9, 5);
 
 describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresql]` : NAME, async () => {
   if (programs === null) return;
@@ -91,8 +96,39 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     );
   });
 
+  it('takes over: what was committed is there, the line goes on there, and what acts knows of it', async () => {
+    await migrate(server.url('another'));
+    const proxy = await tcpProxy(server.url('another'));
+    const bursar = await testBursar({ url: proxy.url });
+    await settleRestore(bursar.stores, 'default', 0);
+    await bursar.setPrices([instancePrice('98.32')]);
+    await bursar.take([metered('before', { start: MONDAY, end: MONDAY + HOUR })]);
+    await bursar.runner.drain();
+    await bursar.take([metered('waits', { start: MONDAY + HOUR, end: MONDAY + 2 * HOUR })]);
+    const [at] = await bursar.db.query<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn');
+    const there = await Database.open(replica.url('another'), 1);
+    await vi.waitFor(async () =>
+      expect(await there.query('select pg_last_wal_replay_lsn() >= $1::pg_lsn as whole', [at?.lsn])).toEqual([
+        { whole: true },
+      ]),
+    );
+    await there.close();
+    await replica.sql('another', 'select pg_promote()');
+    proxy.leadTo(replica.url('another'));
+    proxy.cut('RST');
+    await vi.waitFor(() => bursar.runner.drain());
+    await bursar.take([metered('after', { start: MONDAY + 2 * HOUR, end: MONDAY + 3 * HOUR })]);
+    await bursar.runner.drain();
+    expect((await bursar.spend({})).total).toBe('294.960000000');
+    expect(await bursar.stores.work.parked('default')).toEqual([]);
+    expect(await bursar.stores.home.moved(bursar.db, 'default')).toContain('timeline');
+    const old = await Database.open(server.url('another'), 1);
+    const [{ raw } = { raw: -1 }] = await old.query<{ raw: number }>('select count(*)::int as raw from delivery');
+    expect(raw).toBe(2);
+    await old.close();
+  });
+
   it('that was promoted is asked no more', async () => {
-    await replica.sql('bursar', 'select pg_promote()');
     const { db, asOf } = await api.stores.reading.current();
     expect([db === api.stores.db, asOf]).toEqual([true, null]);
     expect(await api.stores.reading.whole()).toBe(api.stores.db);

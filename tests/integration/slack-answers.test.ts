@@ -231,6 +231,10 @@ describe('a request', async () => {
     expect((await w.fromSlack('/slack/commands', form, options)).status).toBe(status);
   });
 
+  it('with a NUL in a text is refused, and nothing of it is kept', async () => {
+    expect((await w.fromSlack('/slack/commands', { ...form, text: 'status\u0000' })).status).toBe(400);
+  });
+
   it('whose body was changed, or that carries no signature, is refused', async () => {
     const send = (headers: Record<string, string>): Promise<Response> =>
       fetch(`${w.url}/slack/interactions`, { method: 'POST', headers, body: 'payload=%7B%7D' });

@@ -280,6 +280,7 @@ describe('urgent work', async () => {
   it('does not wait for the pause of its partition, other work does', async () => {
     const handed: DuePartition[] = [];
     const queue = {
+      whenDone: () => undefined,
       handOut: async (partitions: readonly DuePartition[]) =>
         void handed.push(...partitions.filter(({ stage }) => stage === 'recommendation.make')),
     } as unknown as LineQueue;

@@ -9,6 +9,9 @@ import { LineQueue } from '../../src/pipeline/queue.js';
 import { Tick } from '../../src/pipeline/tick.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
+import { Runner } from '../../src/pipeline/runner.js';
+import type { StageCall } from '../../src/pipeline/stage.js';
+import { enqueue, type DuePartition } from '../../src/store/work.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 
@@ -78,5 +81,51 @@ it('hands out and enqueues by its other schedules where one fails, is not ready 
     await until(async () => (await ready())[0] === 200);
   } finally {
     await tick.onApplicationShutdown();
+  }
+});
+
+it('hands out what came to a partition while a job was at work on it, and that job leaves it', async () => {
+  const own = await testBursar();
+  const item = (key: string) => ({ stage: 'cost.price', partition: 'red', key });
+  const runs: (readonly string[])[] = [];
+  const gates = Array.from({ length: 2 }, () => {
+    let open = (): void => undefined;
+    return { isOpen: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
+  });
+  const run = async ({ keys }: StageCall) => {
+    await gates[runs.push(keys) - 1]?.isOpen;
+    return [];
+  };
+  let jobs = 0;
+  const runner = new Runner(own.db, own.stores.work, own.clock, [{ name: 'cost.price', most: 60, run }]);
+  const counting = {
+    runPartition: (partition: Omit<DuePartition, 'due'>) => {
+      if (partition.stage === 'cost.price') jobs++;
+      return runner.runPartition(partition);
+    },
+  };
+  const working = await LineQueue.open(
+    { databaseUrl: own.url, redisUrl: null, concurrency: 2, stallSeconds: 10 },
+    counting as unknown as Runner,
+    (error) => expect.unreachable(error.message),
+  );
+  const failed = (error: Error): never => expect.unreachable(error.message);
+  const tick = new Tick(own.stores, working, own.clock, 3600, new SchedulerRegistry(), failed);
+  await enqueue(own.db, 'default', [item('red/0')]);
+  await tick.onApplicationBootstrap();
+  try {
+    for (const [at, gate] of gates.entries()) {
+      await until(async () => runs.length === at + 1);
+      await enqueue(own.db, 'default', [item(`red/${at + 1}`)]);
+      gate.open();
+    }
+    const isDue = async (): Promise<boolean> =>
+      (await own.stores.work.duePartitions(own.clock.now())).some(({ stage }) => stage === 'cost.price');
+    await until(async () => !(await isDue()));
+    expect(runs).toEqual([['red/0'], ['red/1'], ['red/2']]);
+    expect(jobs).toBe(3);
+  } finally {
+    await tick.onApplicationShutdown();
+    await working.close();
   }
 });

@@ -47,6 +47,11 @@ describe('sessions', async () => {
     const { db, sessions } = api.stores;
     for (let n = 0; n < 105; n++)
       await sessions.start(db, 'default', { key: key.split('_')[1] ?? '' }, NOW + n, { address: String(n) });
+    const ada = { id: 'ada', name: 'Ada', role: 'viewer', teams: null };
+    for (let n = 0; n < 103; n++) await sessions.start(db, 'default', { user: ada }, NOW + n, { address: 'ada' });
+    const all = await listed('/v1/sessions?limit=1000');
+    expect(all.filter(({ principal }) => principal === 'user:ada')).toHaveLength(100);
+    await db.query(`delete from session where user_id = 'ada'`);
     const own = (await listed('/v1/sessions?limit=1000')).filter(({ address }) => address !== '127.0.0.1');
     expect([own.length, own.map(({ address }) => Number(address)).sort((a, b) => a - b)[0]]).toEqual([100, 5]);
     expect(await status(other)).toBe(200);
@@ -55,6 +60,28 @@ describe('sessions', async () => {
       replies.push(await api.call('POST', '/session', { key: null, headers: HEADER, body: { key } }));
     expect([replies[0]?.status, replies.at(-1)?.status]).toEqual([200, 429]);
     expect(await signIn(api.admin)).not.toBe('');
+  });
+
+  it("and questions of one's own stand in the audit where they change, and change a few at a time", async () => {
+    const entries = async (): Promise<number> =>
+      (
+        await api.stores.db.query<{ n: number }>(
+          `select count(*)::int as n from audit where verb like 'cost-view.%' or verb = 'session.end'`,
+        )
+      )[0]?.n ?? 0;
+    const key = await api.keyFor({ role: 'viewer' });
+    const view = { name: 'mine', shared: false, query: { 'group-by': 'sku' } };
+    const { id } = (await api.call<{ id: string }>('POST', '/v1/cost-views', { key, body: view })).body;
+    const before = await entries();
+    const statuses = new Set<number>();
+    for (let n = 0; n < 35; n++) {
+      statuses.add((await api.call('PUT', `/v1/cost-views/${id}`, { key, body: view })).status);
+      statuses.add((await api.call('POST', '/v1/me/sessions/end', { key })).status);
+    }
+    expect([...statuses]).toEqual([200, 429]);
+    expect(await entries()).toBe(before);
+    const other = await api.keyFor({ role: 'viewer' });
+    expect((await api.call('POST', '/v1/me/sessions/end', { key: other })).status).toBe(200);
   });
 
   it('are listed to an admin, and to others their own alone; none tells what opens it', async () => {

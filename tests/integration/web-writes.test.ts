@@ -44,6 +44,18 @@ describe('usage', async () => {
     expect(await kept()).toBe(2);
   });
 
+  it('names where it is told when what follows is done, and costs say what they wait for', async () => {
+    const monitor = '</v1/work/progress>; rel="monitor"';
+    const { headers } = await api.call('POST', '/v1/usage', { body: [record('w')] });
+    expect(headers.get('link')).toBe(monitor);
+    const costs = await api.call('GET', '/v1/costs');
+    expect(costs.headers.get('link')).toBeNull();
+    expect(costs.body).toMatchObject({ pending: { days: 1, allocations: 0, parked: 0 } });
+    // What was refused has set nothing off.
+    const refused = await api.call('PUT', '/v1/teams/x', { body: { zone: 'Mars' } });
+    expect([refused.status, refused.headers.get('link')]).toEqual([400, null]);
+  });
+
   it('is taken as an array, one record, CloudEvents and JSON lines, plain and gzip', async () => {
     const events = { 'content-type': 'application/cloudevents-batch+json' };
     const lines = ['1', '2'].map((id) => JSON.stringify(record(`l${id}`))).join('\n');

@@ -39,3 +39,18 @@ it('gives back what it took', () => {
     { numRuns: 300 },
   );
 });
+
+it('is full before its texts are too long for one JSON text', () => {
+  const builder = new BlockBuilder();
+  const long = 'y'.repeat(1 << 20);
+  const records = Array.from({ length: 64 }, (_, at) => metered(String(at), { tags: { long, at: String(at) } }));
+  records.slice(1).forEach((one, at) => builder.add(at, one));
+  expect(builder.full).toBe(false);
+  builder.add(0, metered('a', { tags: { long } }));
+  expect(builder.full).toBe(false);
+  builder.add(63, records[0]!);
+  expect(builder.full).toBe(true);
+  const same = new BlockBuilder();
+  for (let at = 0; at < 100; at++) same.add(0, metered(String(at), { tags: { long } }));
+  expect(same.full).toBe(false);
+});

@@ -108,7 +108,7 @@ describe('less evidence', () => {
           : readings.filter((_, n) => n !== gone);
         expectNoMore(of('idle-stop'), view(readings), view(left));
       }),
-      { numRuns: 500, seed: 5 },
+      { numRuns: 500 },
     );
   });
 
@@ -138,7 +138,7 @@ describe('less evidence', () => {
         expectNoMore(of('step-scaling'), full, less, { windowMinutes: 60 });
         expectNoMore(of('mix'), full, less, { windowMinutes: 60 });
       }),
-      { numRuns: 40, seed: 6 },
+      { numRuns: 40 },
     );
   });
 
@@ -170,7 +170,7 @@ describe('less evidence', () => {
         expectNoMore(of('spot-shift'), full, less, { historyDays: 1, stableMinutes: 20 });
         expectNoMore(of('budget-brake'), full, less, { historyDays: 1 });
       }),
-      { numRuns: 150, seed: 7 },
+      { numRuns: 150 },
     );
   });
 

@@ -121,7 +121,7 @@ describe('savings of actions that overlap', () => {
           whole.slice(1).forEach((one, at) => expect(one.counterfactual).toBe(whole[at]?.actual));
         }
       }),
-      { numRuns: 400, seed: 41 },
+      { numRuns: 400 },
     );
     expect(overlaps).toBeGreaterThan(200);
   });
@@ -134,7 +134,7 @@ describe('savings of actions that overlap', () => {
           expect(one.counterfactual <= BigInt(MOST) * 80n * 1_000_000_000n).toBe(true);
         }
       }),
-      { numRuns: 200, seed: 42 },
+      { numRuns: 200 },
     );
   });
 
@@ -153,7 +153,7 @@ describe('savings of actions that overlap', () => {
           plain(savingsOf({ actions, records })),
         );
       }),
-      { numRuns: 100, seed: 43 },
+      { numRuns: 100 },
     );
   });
 });
@@ -177,7 +177,7 @@ describe('a price that is removed', () => {
           }
         }
       }),
-      { numRuns: 200, seed: 44 },
+      { numRuns: 200 },
     );
     expect(lost).toBeGreaterThan(500);
   });
@@ -241,7 +241,7 @@ describe('the ledger', () => {
         for (const one of ledger.hours())
           if (one.state === 'withdrawn') expect([one.counterfactual, one.actual, one.claimedMs]).toEqual([0n, 0n, 0]);
       }),
-      { numRuns: 150, seed: 45 },
+      { numRuns: 150 },
     );
   });
 });
@@ -270,7 +270,7 @@ describe('a calibration', () => {
           expect(after.low <= after.mean && after.mean <= after.high && after.low >= 0n).toBe(true);
         },
       ),
-      { numRuns: 300, seed: 46 },
+      { numRuns: 300 },
     );
   });
 });

@@ -12,6 +12,7 @@ import { channel } from '../../src/notify/slack.js';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
 import { enqueue } from '../../src/store/work.js';
+import type { UsageRecord } from '../../src/core/usage.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { actingWorld } from './acting.js';
@@ -139,13 +140,14 @@ export async function alertWorld() {
       for (let n = 0; n < messages; n++) await pass(1100);
     },
     /** So many hours of eight GPUs at 10 USD, before an instant. */
-    async use(name: string, hours: number, before = world.clock.at): Promise<void> {
+    async use(name: string, hours: number, before = world.clock.at, over: Partial<UsageRecord> = {}): Promise<void> {
       await world.take(
         Array.from({ length: hours }, (_, n) =>
           metered(`${name}-${n}`, {
             namespace: 'lab',
             start: Math.floor(before / HOUR) * HOUR - (n + 1) * HOUR,
             end: Math.floor(before / HOUR) * HOUR - n * HOUR,
+            ...over,
           }),
         ),
       );

@@ -13,6 +13,18 @@ export interface PdfText {
   readonly y: number;
   readonly width: number;
   readonly size: number;
+  /** The marked content that it stands in; null: none. */
+  readonly mark: number | 'Artifact' | null;
+}
+
+/** An element of the structure tree (ISO 32000-1, section 14.7.2). */
+export interface PdfElement {
+  readonly type: string;
+  readonly alt: string | null;
+  readonly scope: string | null;
+  readonly elements: readonly PdfElement[];
+  /** Page and number of the marked contents that are its own. */
+  readonly marks: readonly { readonly page: number; readonly mark: number }[];
 }
 
 export interface PdfFont {
@@ -38,9 +50,10 @@ const times = ([a, b, c, d, e, f]: Matrix, [A, B, C, D, E, F]: Matrix): Matrix =
 ];
 
 export class Pdf {
-  private readonly objects = new Map<number, { readonly text: string; readonly stream: Buffer | null }>();
+  readonly objects = new Map<number, { readonly text: string; readonly stream: Buffer | null }>();
   readonly fonts: readonly PdfFont[];
   readonly pages: number;
+  private readonly pageIds: readonly number[];
   readonly texts: readonly PdfText[];
 
   constructor(bytes: Uint8Array) {
@@ -66,13 +79,46 @@ export class Pdf {
       /\/Kids \[([^\]]*)\]/.exec(
         [...this.objects.values()].find(({ text }) => text.includes('/Type /Pages'))?.text ?? '',
       )?.[1] ?? '';
-    const pages = [...kids.matchAll(/(\d+) 0 R/g)].map(([, id]) => this.text(Number(id)));
+    this.pageIds = [...kids.matchAll(/(\d+) 0 R/g)].map(([, id]) => Number(id));
+    const pages = this.pageIds.map((id) => this.text(id));
     this.pages = pages.length;
     this.texts = pages.flatMap((page, at) => this.textsOf(page, at + 1, fonts));
   }
 
   private text(id: number): string {
     return this.objects.get(id)?.text ?? '';
+  }
+
+  /** The structure tree; empty where the document has none. */
+  structure(): PdfElement[] {
+    const root = [...this.objects.values()].find(({ text }) => text.includes('/Type /StructTreeRoot'))?.text ?? '';
+    return this.kidsOf(root).map((id) => this.element(id));
+  }
+
+  private element(id: number): PdfElement {
+    const text = this.text(id);
+    const own = this.reference(text, 'Pg');
+    const list = /\/K \[([\s\S]*?)\]\n/.exec(`${text}\n`)?.[1] ?? '';
+    const further = [...list.matchAll(/\/Pg (\d+) 0 R\s*\/MCID (\d+)/g)].map(([, page, mark]) => ({
+      page: this.pageIds.indexOf(Number(page)) + 1,
+      mark: Number(mark),
+    }));
+    const plain = list.replace(/<<[\s\S]*?>>/g, '').replace(/\d+ 0 R/g, '');
+    return {
+      type: /\/S \/(\w+)/.exec(text)?.[1] ?? '',
+      alt: /\/Alt \(/.exec(text) === null ? null : 'there',
+      scope: /\/Scope \/(\w+)/.exec(text)?.[1] ?? null,
+      elements: this.kidsOf(text).map((kid) => this.element(kid)),
+      marks: [
+        ...[...plain.matchAll(/\d+/g)].map(([mark]) => ({ page: this.pageIds.indexOf(own) + 1, mark: Number(mark) })),
+        ...further,
+      ],
+    };
+  }
+
+  private kidsOf(text: string): number[] {
+    const list = /\/K \[([\s\S]*?)\]\n/.exec(`${text}\n`)?.[1] ?? '';
+    return [...list.replace(/<<[\s\S]*?>>/g, '').matchAll(/(\d+) 0 R/g)].map(([, id]) => Number(id));
   }
 
   private reference(text: string, name: string): number {
@@ -107,15 +153,23 @@ export class Pdf {
         ([, name = '', id]) => [name, fonts.get(Number(id))],
       ),
     );
-    const content = this.objects.get(this.reference(page, 'Contents'))?.stream?.toString('latin1') ?? '';
+    const content = (this.objects.get(this.reference(page, 'Contents'))?.stream?.toString('latin1') ?? '').replace(
+      /<<([^>]*)>> BDC/g,
+      (_, inner: string) => `<<${inner.replaceAll('\n', ' ')}>> BDC`,
+    );
+    const marks: PdfText['mark'][] = [];
     const found: PdfText[] = [];
     let [matrix, line, font, size]: [Matrix, Matrix, Font | undefined, number] = [IDENTITY, IDENTITY, undefined, 0];
     const stack: Matrix[] = [];
     for (const [, operands = '', operator] of content.matchAll(
-      /([^\n]*?)(?:^|\s|(?<=\]))(cm|q|Q|BT|Tm|Tf|TJ|Tj)(?=\s|$)/gm,
+      /([^\n]*?)(?:^|\s|(?<=\]))(cm|q|Q|BT|Tm|Tf|TJ|Tj|BDC|BMC|EMC)(?=\s|$)/gm,
     )) {
       const numbers = operands.trim().split(/\s+/).map(Number);
-      if (operator === 'q') stack.push(matrix);
+      if (operator === 'BDC' || operator === 'BMC') {
+        const id = /\/MCID (\d+)/.exec(operands)?.[1];
+        marks.unshift(id === undefined ? (operands.includes('/Artifact') ? 'Artifact' : null) : Number(id));
+      } else if (operator === 'EMC') marks.shift();
+      else if (operator === 'q') stack.push(matrix);
       else if (operator === 'Q') matrix = stack.pop() ?? IDENTITY;
       else if (operator === 'cm') matrix = times(numbers.slice(-6) as unknown as Matrix, matrix);
       else if (operator === 'BT') line = IDENTITY;
@@ -133,6 +187,7 @@ export class Pdf {
           y: height - at[5],
           width: (read.units / 1000) * size * Math.hypot(at[0], at[1]),
           size: size * Math.hypot(at[2], at[3]),
+          mark: marks[0] ?? null,
         });
       }
     }

@@ -14,6 +14,7 @@ const NAMES = {
   bash: ['bash'],
   zsh: ['zsh'],
   fish: ['fish'],
+  pgbouncer: ['pgbouncer'],
 } as const;
 
 export type Program = keyof typeof NAMES;
@@ -35,7 +36,7 @@ export function findProgram(program: Program): string | null {
 }
 
 /** `describe` for tests that need a program; skipped, and counted by name, where it is not found. */
-export function describeWith(program: Program, name: string, body: (file: string) => void): void {
+export function describeWith(program: Program, name: string, body: (file: string) => void | Promise<void>): void {
   const file = findProgram(program);
   if (file === null) describe.skip(`${name} [needs ${program}]`, () => body(program));
   else describe(name, () => body(file));

@@ -5,6 +5,7 @@
  * loaded, or whose hook failed, counts as a failed test; a run in which nothing ran fails.
  */
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,6 +24,8 @@ const args = [
   `--outputFile.json=${file}`,
   ...process.argv.slice(2),
 ];
+const seed = (process.env['BURSAR_PROPERTY_SEED'] ||= String(randomInt(2 ** 31)));
+console.log(`property tests: BURSAR_PROPERTY_SEED=${seed}`);
 const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
 
 let report = { testResults: [] };
@@ -63,5 +66,6 @@ for (const [need, names] of [...needs].sort()) {
   );
   for (const name of names) console.log(`  ${name}`);
 }
+if (failed > 0) console.log(`The property tests' cases were those of BURSAR_PROPERTY_SEED=${seed}.`);
 console.log(`${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ''}`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

@@ -10,6 +10,8 @@ export type Cut = 'FIN' | 'RST' | 'silence';
 export interface TcpProxy {
   /** The server's address, through the proxy. */
   readonly url: string;
+  /** Has new connections lead to another server. */
+  leadTo(url: string): void;
   /** Cuts every connection that is open. */
   cut(way: Cut): void;
   /** Ends every new connection at once, until it is set back. */
@@ -18,12 +20,12 @@ export interface TcpProxy {
 
 /** Closed after the file or block. @param url of a server that listens by TCP */
 export async function tcpProxy(url: string): Promise<TcpProxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const open = new Map<Socket, Socket>();
-  const server = createServer((near) => {
+  const server = createServer({ noDelay: true }, (near) => {
     near.on('error', () => undefined);
     if (proxy.isAway) return void near.destroy();
-    const far = connect(Number(target.port), target.hostname);
+    const far = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     far.on('error', () => undefined);
     near.pipe(far);
     far.pipe(near);
@@ -40,6 +42,9 @@ export async function tcpProxy(url: string): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     url: through.href,
     isAway: false,
+    leadTo(other) {
+      target = new URL(other);
+    },
     cut(way) {
       for (const [near, far] of open) {
         near.unpipe(far);

@@ -20,6 +20,7 @@ it('hands out at once what rests, then usage every second, what is told every te
     work: { duePartitions: async () => due },
   } as unknown as Stores;
   const queue = {
+    whenDone: () => undefined,
     handOut: async (partitions: readonly DuePartition[]) => {
       for (const { stage } of partitions) handed[stage] = (handed[stage] ?? 0) + 1;
     },

@@ -1,8 +1,8 @@
 /**
- * What follows when the identity provider says that an account is closed or gone: its sessions end, and the keys that
- * its owner answers for are revoked.
+ * Handles an account that the identity provider closes or removes: its sessions end, and its owner's keys are revoked.
  *
- * The last key that may make keys is kept, and said to be: nobody locks everybody out by closing an account.
+ * The last key that may create keys is kept, and the result says so, so that closing an account never locks everybody
+ * out.
  */
 import { principalText } from '../../core/actor.js';
 import { Failure } from '../../core/errors.js';

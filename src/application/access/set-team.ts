@@ -1,9 +1,9 @@
 /**
- * Setting a team or taking it away, with all that follows from it: in another place of the tree it counts in other
- * budgets, in another currency its usage is accrued anew. Every entry point (API, command line, Slack) does it here, so
- * that all do the same.
+ * Sets or removes a team, with all consequences: at another place in the tree it counts in other budgets, and in
+ * another currency its usage is priced again. Every entry point (API, command line, Slack) uses these functions, so all
+ * do the same.
  *
- * Never touches spend: what a removed team spent stays under its id.
+ * Never changes spend: the spend of a removed team stays under its id.
  */
 import { conflict, missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
@@ -14,7 +14,7 @@ import type { Stores } from '../../store/stores.js';
 type Needs = Parameters<typeof enqueuePricing>[0] & Pick<Stores, 'budgets' | 'organisations'>;
 
 /**
- * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
+ * Adds or changes a team. @throws Failure missing if the parent is unknown, conflict if the team would be its own
  * ancestor.
  */
 export async function setTeam(stores: Needs, tx: Transaction, organisation: string, team: Team): Promise<void> {
@@ -25,14 +25,14 @@ export async function setTeam(stores: Needs, tx: Transaction, organisation: stri
   if (team.parent !== (before?.parent ?? null)) await stores.budgets.enqueueEvaluated(tx, organisation);
 }
 
-/** A team with what is to change of it; the rest stays as it is. */
+/** A team with the fields to change; the others stay unchanged. */
 export type TeamChange = Pick<Team, 'id'> & {
   readonly [Field in 'name' | 'parent' | 'zone' | 'currency']?: Team[Field] | undefined;
 };
 
 /**
- * Adds a team, or changes what is named of it and nothing else. A new one has its id for a name, no parent, UTC and USD
- * where nothing else is said. Throws as `setTeam`.
+ * Adds a team, or changes only the named fields. The defaults of a new team are its id as the name, no parent, UTC and
+ * USD. Throws as `setTeam`.
  */
 export async function changeTeam(
   stores: Needs,
@@ -45,15 +45,15 @@ export async function changeTeam(
   const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   if (before !== null && Object.keys(named).length === 0) return before;
   const unset = { name: id, parent: null, zone: 'UTC', currency: 'USD' };
-  // Whatever a person has set is a person's from then on.
+  // A value that a person has set stays assigned by a person from then on.
   const team: Team = { ...unset, ...before, ...named, id, assignedBy: null };
   await setTeam(stores, tx, organisation, team);
   return team;
 }
 
 /**
- * Removes what is known of a team, not its spend.
- * @throws Failure missing where there is no such team, conflict while teams lie below it or budgets are set for it.
+ * Removes a team's data, but not its spend. @throws Failure missing if there is no such team, conflict while teams lie
+ * below it or budgets are set for it.
  */
 export async function removeTeam(
   { budgets, organisations }: Pick<Stores, 'budgets' | 'organisations'>,

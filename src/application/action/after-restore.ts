@@ -1,11 +1,11 @@
 /**
- * What follows when the database was made anew from a backup: the kill switch is on for everything until a person lifts
- * it, and nothing that was approved in the backup is carried out, since it may have been carried out after the backup
- * was taken. Sessions are ended: some were ended since.
+ * Handles a database that was restored from a backup. The kill switch is on for everything until a person lifts it. No
+ * action that was approved in the backup is carried out, because it may have been carried out after the backup was
+ * taken. All sessions end, because some may have ended since the backup.
  *
- * In one transaction with the note of where the database is now, so that of several processes one does it, once. What a
- * provider had been asked for already is only asked after, as ever (pipeline/execute.ts). What is approved after this
- * is a new decision, made on what is read anew.
+ * This is one transaction, together with the record of the database's present location, so that only one of several
+ * processes does it, once. Requests that had already been sent to a provider are only queried, as after every crash
+ * (pipeline/execute.ts). An approval after this is a new decision on new readings.
  */
 import { undone } from '../../core/action/action.js';
 import { movedWords } from '../../store/operation/home.js';
@@ -16,7 +16,7 @@ import type { Transaction } from '../../store/database.js';
 type Needs = Pick<Stores, 'db' | 'home' | 'safety' | 'actions' | 'audit' | 'sessionList'>;
 
 export interface Restored {
-  /** By what it is known, for people. */
+  /** The sign of the restore, in words for people. */
   readonly because: string;
   /** Actions that are not carried out. */
   readonly refused: readonly string[];
@@ -24,9 +24,8 @@ export interface Restored {
 }
 
 /**
- * Looks whether the database was restored, and settles it.
- * @param saidBy who says that it was, for what nothing inside shows; absent: it is looked for
- * @returns null where it was not
+ * Checks whether the database was restored, and handles it. @param saidBy who reports the restore, if nothing inside
+ * shows it; absent: it is detected @returns null if it was not restored
  */
 export async function settleRestore(
   stores: Needs,

@@ -1,9 +1,9 @@
 /**
- * Making actions of recommendations: which connection, which effect, or why nothing carries it out. Used by the line
- * and by every entry point, so that all do the same.
+ * Turns recommendations into actions: chooses the connection and the effect, or says why nothing can carry a
+ * recommendation out. The line and every entry point use it, so all do the same.
  *
- * It never approves and never asks a provider. The invariant: one open action per recommendation, whatever is asked for
- * how often.
+ * It never approves and never calls a provider. The invariant: one open action per recommendation, however often it is
+ * requested.
  */
 import {
   effectOf,
@@ -30,14 +30,14 @@ export interface Obstructed {
   readonly obstacles?: readonly Reason[];
 }
 
-/** Whoever is stopped to be started again rests for so long at least: a restart costs. */
+/** The shortest pause of a target that is stopped to be started again, because a restart has a cost. */
 const LEAST_REST_MS = 30 * MINUTE_MS;
 
 const obstacle = (code: string, message: string): Obstructed => ({ obstacle: { code, message } });
 
 /**
- * What would carry a recommendation out, as the fleet was last seen; an obstacle where nothing does, or where the guard
- * would surely refuse it.
+ * The plan that would carry out a recommendation on the last known fleet; an obstacle if nothing can, or if the guard
+ * would certainly refuse it.
  */
 export async function planOf(
   { targets, safety }: Pick<Stores, 'targets' | 'safety'>,
@@ -82,8 +82,8 @@ export async function planOf(
 }
 
 /**
- * Notes on recommendations that ask for nothing yet what would stand against them. What no connection knows, and what
- * is bought, is told when somebody decides.
+ * Records the obstacles of recommendations that have no action yet. Obstacles of targets without a connection, and of
+ * purchases, are reported only at the decision.
  */
 export async function alertObstacles(
   stores: Pick<Stores, 'targets' | 'safety' | 'recommendations'>,
@@ -106,7 +106,7 @@ export async function alertObstacles(
 export const obstaclesIn = (plan: Plan): readonly Reason[] =>
   'obstacle' in plan ? (plan.obstacles ?? [plan.obstacle]) : [];
 
-/** A recommendation with what else would happen told beside its own risk, as the target was last seen. */
+/** A recommendation with further consequences added to its own risk, for the last known state of the target. */
 export async function withRisks(
   { targets }: Pick<Stores, 'targets'>,
   tx: Transaction,
@@ -128,7 +128,7 @@ export async function withRisks(
 export interface ProposeRequest {
   readonly recommendation: Recommendation;
   readonly plan: Extract<Plan, { readonly effect: Effect }>;
-  /** What the policy knew of the target; null: nobody looked. */
+  /** The policy's knowledge of the target; null: no policy evaluated it. */
   readonly subject: Subject | null;
   readonly mode: PolicyMode;
   readonly now: number;

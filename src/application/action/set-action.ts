@@ -1,12 +1,11 @@
 /**
- * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Every entry point does it
- * here, so that all do the same; whoever calls has checked the right for the team and writes the audit.
+ * People's decisions about actions: approving, rejecting, rolling back, the kill switch and the limits. Every entry
+ * point uses these functions, so all do the same; the caller has checked the right for the team and writes the audit.
  *
- * Nothing here asks a provider: an approval enqueues the action, and the guard has the last word.
+ * Nothing here calls a provider: an approval enqueues the action, and the guard decides last.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, undone, type Action } from '../../core/action/action.js';
-import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
@@ -35,9 +34,8 @@ async function enqueued(tx: Transaction, organisation: string, { action, workIte
 }
 
 /**
- * Approves an action that was proposed.
- * @throws Failure missing, conflict where it cannot be approved any more or now, denied where whoever proposed it may
- * not.
+ * Approves an action that was proposed. @throws Failure missing, conflict if it cannot be approved any more or not now,
+ * denied if its proposer may not approve.
  */
 export async function approveAction(
   stores: Needs,
@@ -74,8 +72,8 @@ async function approve(
 }
 
 /**
- * Where the limits ask for it, neither who proposed nor who wrote anything of the document that proposes may approve:
- * the same key or user, whatever it is called by now, and keys of one user like that user.
+ * If the limits require it, the proposer and every author of the proposing document may not approve. Identity means the
+ * same key or user, whatever its present name, and a user's keys count as the user.
  */
 async function checkApprover(
   { safety, policies, keys }: Needs,
@@ -87,14 +85,15 @@ async function checkApprover(
   const { team } = await safety.limits(tx, organisation, action.team);
   if (!team.separateApprover && !(team.separatePurchaseApprover && action.effect.kind === 'purchase')) return;
   const authors = action.document === null ? [] : await policies.authors(tx, organisation, action.document);
-  const [approver, ...others] = await keys.peopleOf(tx, organisation, [by, ...authors, action.proposedBy ?? '']);
-  if (others.some((one) => one !== '' && isSameActor(approver ?? by, one)))
+  const proposers = action.proposedBy === null ? authors : [...authors, action.proposedBy];
+  const [approver = [], ...others] = await keys.peopleOf(tx, organisation, [by, ...proposers]);
+  if (others.flat().some((one) => approver.includes(one)))
     throw denied(
       `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`,
     );
 }
 
-/** @throws Failure conflict where a kill switch covers the action, or another one is live on its target. */
+/** @throws Failure conflict if a kill switch covers the action, or another one is live on its target. */
 async function checkFree(
   { safety }: Needs,
   tx: Transaction,
@@ -116,8 +115,8 @@ async function checkFree(
 }
 
 /**
- * Rejects an action that no provider was asked for yet. Its recommendation counts as rejected.
- * @throws Failure missing, conflict where it is too late.
+ * Rejects an action that no provider was asked for yet. Its recommendation counts as rejected. @throws Failure missing,
+ * conflict if it is too late.
  */
 export async function rejectAction(
   stores: Needs,
@@ -165,9 +164,9 @@ async function reject(
 }
 
 /**
- * Approves a recommendation: its action, where one is proposed; else one is made, where something can carry it out.
- * Where nothing can, the approval stands, and the recommendation says why.
- * @throws Failure missing, conflict (also where the owner of its target forbids it), denied.
+ * Approves a recommendation: its proposed action, or otherwise a new one if something can carry it out. If nothing can,
+ * the approval stands, and the recommendation says why. @throws Failure missing, conflict (also if the owner of its
+ * target forbids it), denied.
  */
 export async function approveRecommendation(
   stores: Needs,
@@ -225,7 +224,7 @@ export async function rejectRecommendation(
   return { recommendation, action: open === null ? null : await reject(stores, tx, organisation, open, '', by, now) };
 }
 
-/** @throws Failure conflict where the action is not, or not any more, one that can be taken back. */
+/** @throws Failure conflict if the action is not, or not any more, one that can be taken back. */
 async function checkTakesBack(
   { actions }: Needs,
   tx: Transaction,
@@ -248,10 +247,9 @@ async function checkTakesBack(
 }
 
 /**
- * Makes the action that takes another one back. Asking for it is approving it; its own guard follows. While the kill
- * switch is on it is refused, unless whoever asks says that it shall be done all the same.
- * @param by who asks; a policy document whose brake is over signs as `policy:<document>`
- * @throws Failure missing, conflict where nothing takes it back, or not now.
+ * Makes the action that rolls another one back. Requesting it approves it; its own guard follows. While the kill switch
+ * is on it is refused, unless the caller overrides the switch. @param by the caller; a policy document whose brake is
+ * over signs as `policy:<document>` @throws Failure missing, conflict if it cannot be rolled back, or not now.
  */
 export async function rollBack(
   stores: Needs,

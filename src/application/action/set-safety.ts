@@ -1,9 +1,8 @@
 /**
- * Setting and lifting the kill switch, for every entry point. What it holds back is the guard's and the statement's
- * that asks a provider (safety.ts).
- *
- * What was approved before a stop is refused by it, there and then, and does not come back when it is lifted: nobody
- * needs to have looked in between. What a worker has in hand meanwhile meets the guard and the asking statement.
+ * Setting and lifting the kill switch, for every entry point. The guard, and the statement that records a request to a
+ * provider, enforce the switch (safety.ts). A stop refuses earlier approvals at once, and they do not come back when it
+ * is lifted, even if no worker checked them in between. Work that is already with a worker meets the guard and that
+ * statement.
  */
 import { undone } from '../../core/action/action.js';
 import type { Stop } from '../../core/action/guard.js';
@@ -22,10 +21,8 @@ export interface StopWish {
 }
 
 /**
- * @param where nothing: everything
- * @throws Failure invalid for a team and a provider at once, missing for a team that nobody knows (a switch that holds
- * nothing back is worse than
- *   none) and for a lift of what is not off
+ * @param where absent: everything @throws Failure invalid for a team and a provider at once, missing for an unknown
+ * team (a switch that stops nothing is worse than none) and for lifting a switch that is not on
  */
 export async function setStop(
   { safety, policies, actions }: Needs,

@@ -1,4 +1,6 @@
-/** An alert as every entry point shows it, and where it went. Nothing in it is a secret. */
+/**
+ * An alert and its deliveries in the form that every entry point shows. Contains no secret.
+ */
 import type { Alert, News } from '../../core/alert/alert.js';
 import { ENGLISH } from '../../core/alert/texts.js';
 import { formatInstant } from '../../core/time.js';

@@ -1,6 +1,6 @@
 /**
- * What people decide about alerts apart from where they go: taking one on, muting some for a while. for every entry
- * point, so that they do the same.
+ * People's decisions about alerts other than routes: acknowledging one, and muting some for a while. Every entry point
+ * uses these functions, so all do the same.
  */
 import type { Alert } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
@@ -14,8 +14,8 @@ import { enqueue } from '../../store/work.js';
 type Needs = Pick<Stores, 'alertSettings' | 'alerts'>;
 
 /**
- * Somebody takes an alert on: it goes no further. @throws Failure conflict where it asks for a decision or waits for no
- * answer.
+ * Acknowledges an alert, so that it is not escalated. @throws Failure conflict if it asks for a decision or waits for
+ * no answer.
  */
 export async function acknowledgeAlert(
   { alerts }: Needs,
@@ -40,8 +40,8 @@ export async function acknowledgeAlert(
 }
 
 /**
- * What is made meanwhile is kept and not told, also not later. @throws Failure invalid where `until` is no instant to
- * come.
+ * Alerts during that time are kept but not sent, not even later. @throws Failure invalid if `until` is not in the
+ * future.
  */
 export async function muteAlerts(
   { alertSettings }: Needs,

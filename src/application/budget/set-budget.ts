@@ -1,6 +1,6 @@
 /**
- * Setting a budget, with all that follows from it: the tags that it filters by are kept apart from now on, and the line
- * evaluates it. Every entry point (API, command line, Slack) does it here, so that all do the same.
+ * Sets a budget, with all consequences: sums keep the tags of its filters separately from now on, and the line
+ * evaluates it. Every entry point (API, command line, Slack) uses this function, so all do the same.
  */
 import type { Budget } from '../../core/budget/budget.js';
 import { periodLabel } from '../../store/budget/budgets.js';
@@ -8,7 +8,7 @@ import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
 import { enqueueUrgent } from '../../store/work.js';
 
-/** Adds or changes a checked budget; returns what was there before. `now` in epoch milliseconds. */
+/** Adds or changes a validated budget; returns the previous one. `now` in epoch milliseconds. */
 export async function setBudget(
   stores: Pick<Stores, 'budgets' | 'organisations'>,
   tx: Transaction,

@@ -1,9 +1,9 @@
 /**
- * The configuration of an organisation as one document: teams, rules, peak, limits, budgets, policies and alert routes;
- * and how another one is made to hold: all of it or nothing, in one transaction, each change with its own entry in the
- * audit, by the same decisions as the single routes.
+ * The configuration of an organisation as one document: teams, rules, peak, limits, budgets, policies and alert routes.
+ * Applies another configuration in one transaction, all or nothing. Each change has its own entry in the audit and uses
+ * the same decisions as the single routes.
  *
- * A policy document cannot be taken away, since actions refer to it: where one is to be removed it is paused.
+ * A policy document cannot be removed, because actions refer to it; instead of removing it, this pauses it.
  */
 import { createHash } from 'node:crypto';
 import type { Budget } from '../../core/budget/budget.js';
@@ -29,7 +29,7 @@ type Needs = Parameters<typeof changeTeam>[0] &
 /** The limits of the organisation, beside those of the teams by their ids. */
 const EVERY_TEAM = '*';
 
-/** What is there, in the shape in which it is set. Alert routes that nobody has written are not in it. */
+/** The present configuration in the form in which it is set, without the default alert routes. */
 export async function readConfiguration(
   stores: Needs,
   db: Queryable,
@@ -71,7 +71,7 @@ const named = <T extends { readonly id: string }>(
   settings: (thing: T) => unknown,
 ): Readonly<Record<string, unknown>> => Object.fromEntries(things.map((thing) => [thing.id, settings(thing)]));
 
-/** What would be done. A policy that is to be removed and is paused is as it would be. */
+/** The planned changes. A policy that should be removed and is already paused needs no change. */
 export const plannedChanges = (now: Sections, wanted: Sections, prune: boolean): Change[] =>
   changesBetween(now, wanted, prune).filter(
     ({ section, kind, before }) =>
@@ -93,8 +93,8 @@ export interface ConfigurationRequest {
 }
 
 /**
- * Makes a configuration hold.
- * @throws Failure conflict where what is there is not what the plan was made of, or where a change contradicts it
+ * Applies a configuration. @throws Failure conflict if the present state is not the one from which the plan was made,
+ * or if a change contradicts it
  */
 export async function setConfiguration(
   stores: Needs,
@@ -119,7 +119,7 @@ export async function setConfiguration(
   return changes;
 }
 
-/** Parents before those below them; what is removed goes last, budgets before teams and children before parents. */
+/** Parents come before the teams below them; removals come last, budgets before teams and children before parents. */
 function inOrder(changes: readonly Change[]): Change[] {
   const depth = (id: string | null, seen = 0): number => {
     const team = changes.find((one) => one.section === 'teams' && one.id === id);

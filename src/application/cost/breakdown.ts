@@ -1,8 +1,8 @@
 /**
- * What the costs of a time are made of, held against the time before, and why they changed: loaded through the stores
- * of spend and of anomalies, put together by core.
+ * The breakdown of the costs of a period, compared with the previous period, and the reasons for the change. Loads from
+ * the stores of spend and of anomalies; core combines the data.
  *
- * Reads only. The sums are those of /v1/costs, with the same gaps; what is not listed one by one is summed, so that an
+ * Reads only. The sums equal those of /v1/costs, with the same gaps. Groups that are not listed are summed, so that an
  * answer stays small with a thousand teams.
  */
 import type { AnomalyNews } from '../../core/alert/alert.js';
@@ -40,7 +40,7 @@ type Needed = Pick<Stores, 'spend' | 'anomalies' | 'organisations' | 'prices'> &
 /** Keys that costs are broken down by: days have series of their own. */
 export const BREAKDOWN_KEYS: readonly GroupKey[] = GROUP_KEYS.filter((key) => key !== 'day' && key !== 'month');
 
-/** A time with its sums, and with what is in none of them. */
+/** A period with its sums, and with the amounts that no sum contains. */
 export interface CostSpan extends DaySpan {
   readonly totals: Spend['totals'];
   readonly unpricedGpuHours: string;
@@ -62,7 +62,7 @@ export interface CostBreakdown {
   readonly series: readonly BreakdownSeries[];
   /** The total of each day of the time before, from its first. */
   readonly daysBefore: readonly Pick<BreakdownSeries, 'currency' | 'values'>[];
-  /** Of the teams that were asked for, whatever the filters. */
+  /** Anomalies of the requested teams, whatever the filters. */
   readonly anomalies: readonly Pick<AnomalyNews, 'team' | 'day' | 'what' | 'currency' | 'observed' | 'expected'>[];
 }
 
@@ -92,8 +92,8 @@ const problem = (path: string, message: string): Error =>
   invalid('the question about costs has problems', [{ path, message }]);
 
 /**
- * @param limit rows of each currency; the others are summed
- * @throws Failure invalid where the keys are not one or two, or the time is too long
+ * @param limit rows of each currency; the others are summed @throws Failure invalid if the keys are not one or two, or
+ * the period is too long
  */
 export async function costBreakdown(
   stores: Needed,
@@ -148,7 +148,7 @@ export async function costBreakdown(
   };
 }
 
-/** A bridge for each currency. @throws Failure invalid where the time is too long */
+/** A bridge for each currency. @throws Failure invalid if the time is too long */
 export async function costBridge(
   stores: Needed,
   organisation: string,
@@ -177,7 +177,7 @@ export async function costBridge(
   };
 }
 
-/** The time of a question; where it names no day, one that ends with the data. @throws Failure invalid if too long */
+/** The period of a query; without days, one that ends with the data. @throws Failure invalid if too long */
 export async function spanAsked(
   stores: Pick<Needed, 'db' | 'organisations'>,
   organisation: string,

@@ -1,9 +1,8 @@
 /**
- * Details of the fleet: each machine and group with what it costs, how its GPUs fare, what that wastes, what is
- * recommended for it and what was done last. Loaded through the stores of the fleet, of samples, prices,
- * recommendations and actions.
+ * Details of the fleet: each machine and group with its cost, the state of its GPUs, its waste, its recommendations and
+ * its last action. Loads from the stores of the fleet, samples, prices, recommendations and actions.
  *
- * Reads only. What is not known is null, with the reason where there is one to tell, and never zero.
+ * Reads only. An unknown value is null, with its reason if one is known, and never zero.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { unusedCost } from '../../core/fleet/unused.js';
@@ -23,12 +22,12 @@ const WINDOW_HOURS = 6;
 const MOST_TARGETS = 5000;
 const MOST_OTHERS = 5000;
 
-/** Why something of a target is not known. */
+/** Why something of a target is unknown. */
 export type NotKnown = 'no-price' | 'no-gpus' | 'not-measured' | 'not-billed';
 
 export interface FleetDetail {
   readonly target: FleetTargetJson;
-  /** GPUs of all replicas; null: not known. */
+  /** GPUs of all replicas; null: unknown. */
   readonly gpus: number | null;
   readonly utilisationRatio: number | null;
   readonly memoryUsedRatio: number | null;
@@ -37,7 +36,7 @@ export interface FleetDetail {
   readonly hourlyCost: string | null;
   readonly unused: { readonly low: string; readonly high: string } | null;
   readonly currency: string;
-  /** Why the cost, or what is unused, is null; null: both are known. */
+  /** The reason why the cost or the waste is null; null: both are known. */
   readonly because: NotKnown | null;
   readonly recommendation: {
     readonly id: string;
@@ -165,7 +164,7 @@ function faring(
   };
 }
 
-/** Of an instance its own; of a group those of the replicas that are ready, or asked for. */
+/** The GPUs of an instance; for a group, those of the ready or desired replicas. */
 function gpusOf({ gpus, replicas }: FleetTarget): number | null {
   if (gpus === null || replicas === null) return gpus;
   return gpus * (replicas.ready ?? replicas.desired);

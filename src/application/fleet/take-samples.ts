@@ -1,7 +1,7 @@
 /**
- * Taking samples in, whoever brings them: the target of the fleet that each is of with its team, provider, price key and
- * workload, the rows, what was measured, and the workloads' metrics.
- * The line and the API do it here, so that they do the same. Labels of the series say only what the fleet does not.
+ * Accepts samples from any sender: finds the fleet's target of each sample with its team, provider, price key and
+ * workload, and saves the rows, the measured resources and the metrics of the workloads. The line and the API use these
+ * functions, so both do the same. Labels of the series only fill in data that the fleet lacks.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
@@ -23,8 +23,8 @@ import type { Stores } from '../../store/stores.js';
 const POD_SUFFIX = /^-(?:[bcdfghjklmnpqrstvwxz2456789]{1,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}$|^-\d+$/;
 
 /**
- * The known workload that a sample belongs to: by its label, else by its pod's name under a workload's
- * (`deployment/ml/trainer`). Null where none fits.
+ * The known workload that a sample belongs to: by its label, otherwise by its pod's name under a workload's
+ * (`deployment/ml/trainer`). Null if none fits.
  * @param workloads ids of those that are known
  */
 export function workloadOf(
@@ -124,8 +124,8 @@ function measuredIn(samples: readonly PlacedSample[], placing: Placing): Measure
 }
 
 /**
- * After the fleet or its teams have changed: gives what was measured lately its place anew, and what was sampled since
- * its machine was started. What the fleet no longer knows stays as it was. Returns the teams that have got something.
+ * After a change of the fleet or its teams: matches recent measurements again, and the samples since the start of their
+ * machine. Resources that the fleet no longer knows stay unchanged. Returns the teams that received samples.
  */
 export async function rejoin(
   stores: Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'measured'>,
@@ -144,7 +144,7 @@ export async function rejoin(
   const teams = new Set<string>();
   for (const { source, measured } of all) {
     const { place, joined, from } = placing.placeOf(measured.called, measured.seenAt);
-    // What was known stays as it was; of what was not the reason may be another now.
+    // A known target stays unchanged; for an unknown one the reason may have changed.
     if (joined.found === null ? measured.place.target !== null : isDeepStrictEqual(place, measured.place)) continue;
     await stores.measured.save(tx, organisation, source, [{ ...measured, place, joined }]);
     if (joined.found === null) continue;
@@ -155,11 +155,11 @@ export async function rejoin(
   return [...teams].sort();
 }
 
-/** What a resource is of, and from when on its readings are of that. */
+/** The target of a resource, and the time from which its readings belong to that target. */
 interface Placed {
   readonly place: Place;
   readonly joined: Joined;
-  /** Epoch milliseconds; -Infinity where it is of nothing, or of a workload. */
+  /** Epoch milliseconds; -Infinity if the resource belongs to nothing, or to a workload. */
   readonly from: number;
 }
 
@@ -171,7 +171,7 @@ const BEFORE_ITS_START: Joined = {
   detail: 'it was measured before the machine that has its name now was started, or first seen',
 };
 
-/** What samples are of, by the fleet first, and by the labels of their series where the fleet has no word. */
+/** The targets of samples: by the fleet first, and by the labels of their series if the fleet does not know them. */
 class Placing {
   private readonly known = new Map<string, { readonly now: Placed; readonly before: Placed }>();
 
@@ -182,8 +182,8 @@ class Placing {
   ) {}
 
   /**
-   * What was measured before its machine was started is of another that had its name or address; where nobody says when
-   * it was started, what was measured before it was first seen may be.
+   * A measurement before the start of its machine belongs to another machine with the same name or address. If the
+   * start is unknown, a measurement before the first reading may belong to another.
    */
   placeOf(called: Called, at: number): Placed {
     const { resource, namespace, pod, labels, gpuModel } = called;
@@ -218,7 +218,7 @@ class Placing {
       tags: labels,
     });
     const owned = [found, machine].map((one) => one?.team).find((one) => one !== undefined && one !== UNALLOCATED);
-    // Of a pod that no cluster owns its own namespace and labels say more than the machine that others share.
+    // For a pod that no known cluster owns, its namespace and labels say more than the machine that it shares.
     const isOwn = found !== null && found.team !== UNALLOCATED;
     return {
       joined,
@@ -236,9 +236,12 @@ class Placing {
     };
   }
 
-  /** A joined target that is a workload, or the group that it is one of; else as the labels and the pod's name say. */
+  /**
+   * A joined target that is a workload, or the group that it is one of; otherwise as the labels and the pod's name say.
+   */
   private workloadFor(called: Called, found: Candidate | null): string | null {
-    // What boots, leaves or stands by does none of its group's work: as Kubernetes leaves out pods that are deleted.
+    // A machine that boots, leaves or stands by does no work of its group; Kubernetes also leaves out pods that are
+    // being deleted.
     if (found?.seen.outOfService !== undefined) return null;
     const owner = found === null ? null : (groupOf(found.seen) ?? found.seen.target);
     const own = owner === null ? [] : [`${found?.connection ?? ''}/${owner}`, owner];

@@ -1,11 +1,12 @@
 /**
- * Why something is proposed or left alone: for one machine, workload, group, team or budget every policy document that
- * looks at it, what it saw, what was missing, what would make it act, and what has become of what it proposed. Both
- * entry points answer with it. It reads only.
+ * Explains why something is proposed or left alone: for one machine, workload, group, team or budget it lists every
+ * policy document that evaluates it, the evidence it saw, the missing evidence, the conditions under which it would
+ * act, and the outcome of its proposals. Both entry points use it. Reads only.
  *
- * The policies are asked with the same view that recommendations are made of, so that it says what they do. The
- * invariant: it never answers without a reason; where no document holds, that is the reason.
+ * The policies are evaluated on the same view as for recommendations, so the explanation matches their behaviour. The
+ * invariant: every answer has a reason; if no document applies, that is the reason.
  */
+import { own } from '../../core/own.js';
 import { opensAgainFrom, type Decided } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
 import { candidatesOf, endOf, heldSizes, holdersOf, type Candidate } from '../../core/policy/decision.js';
@@ -19,14 +20,14 @@ import type { Stores } from '../../store/stores.js';
 import { knownBy, type Known } from './known-by.js';
 
 export interface Explained {
-  /** As it was asked for, and what it was found to be. */
+  /** The requested name, and what it was found to be. */
   readonly asked: string;
   readonly kind: Known['kind'];
   readonly target: string;
   readonly team: string;
   /** ISO 8601: as of when the policies look. */
   readonly asOf: string;
-  /** What is known of it, as sentences. */
+  /** The known facts, as sentences. */
   readonly known: string[];
   /** When recommendations of the team were last made, ISO 8601, null: never; and when they are made again. */
   readonly recommended: { readonly at: string | null; readonly next: TeamEvaluation['next']; readonly message: string };
@@ -53,19 +54,19 @@ export interface ExplainedRecommendation {
   readonly madeAt: string;
   readonly decidedBy: string | null;
   readonly action: string | null;
-  /** What stands against it, or why it was refused, as a sentence; null: nothing. */
+  /** The obstacle, or the reason of the refusal, as a sentence; null: nothing. */
   readonly because: string | null;
 }
 
 const MOST_RECOMMENDATIONS = 10_000;
-/** What acts for a budget. */
+/** The policy that acts for a budget. */
 const BRAKE = 'budget-brake';
 
 /**
  * @param asked a team, a budget, a target of the fleet, or what readings call it
  * @param mayAsk throws where the caller does not see a team
  * @param sees whether the caller sees a team: documents that hold only for others are not named
- * @throws Failure missing where nothing of that name is known
+ * @throws Failure missing if nothing of that name is known
  */
 export async function explain(
   stores: Stores,
@@ -123,7 +124,7 @@ function evaluationMessage(team: string, { evaluatedAt, next, problem }: TeamEva
   return `${last}, ${again}`;
 }
 
-/** Policies of which no document holds for a team, and which do elsewhere or by default. */
+/** Policies without a document for the team that have one elsewhere or apply by default. */
 function notRun(
   documents: readonly PolicyDocument[],
   policies: readonly Policy[],
@@ -222,7 +223,9 @@ const stateOf = (
         : null,
 });
 
-/** When what was done, or refused, is a new question; what is not proposed now may be by then. */
+/**
+ * The time from which a finished or refused action is a new question; a proposal that is absent now may exist by then.
+ */
 function restsUntil({ endedAt }: Action, decided: Decided | null, isProposed: boolean): string | null {
   const from = decided === null || endedAt === null ? null : opensAgainFrom(decided);
   if (from === null || endedAt === null) return null;
@@ -267,8 +270,9 @@ function explanationsOf(
     isOurs(one.target),
   );
   const titles = (of: string): string[] => proposals.filter((one) => one.target === of).map(({ title }) => title);
-  /** What is under way says more than any bound: also of the policy's own action, which it does not propose meanwhile. */
-  const acting = (of: string): LeftAlone | null => (titles(of).length > 0 ? null : endedBy(view.ownEnds?.[of] ?? null));
+  // An action in progress explains more than any bound, including the policy's own, which it does not propose meanwhile.
+  const acting = (of: string): LeftAlone | null =>
+    titles(of).length > 0 ? null : endedBy(own(view.ownEnds, of) ?? null);
   const looks = explanations.map(({ saw, leftAlone, target: of }: TargetExplanation) =>
     explained({
       target: of,

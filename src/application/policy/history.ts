@@ -1,6 +1,6 @@
 /**
- * Reads what is recorded of a team for a replay: hours, readings, spend and the prices that held at each hour. It
- * writes and decides nothing.
+ * Reads the recorded history of a team for a replay: hours, readings, spend and the prices of each hour. It writes and
+ * decides nothing.
  */
 import type { RecordedHistory, SeriesPrices } from '../../core/policy/history.js';
 import type { DemandSeries, GpuOffer } from '../../core/policy/policy.js';
@@ -39,7 +39,7 @@ export async function readHistory(
   const request = { organisation, team, currency, asOf: to };
   // The instant before the end: a reading of the end itself is after the window.
   const measured = await views.resources(db, { ...request, asOf: to - 1 }, asked - READINGS_DAYS * DAY_MS, prices);
-  // Copied: they are looked at at every step.
+  // Copied, because every step reads them.
   const readings = measured.map((one) => ({ ...one }));
   const demand = await views.demand(db, request, asked - PAST_DAYS * DAY_MS, prices);
   const days = Math.ceil((to - asked) / DAY_MS);
@@ -61,7 +61,7 @@ export async function readHistory(
     demand,
     resources: readings,
     ...running,
-    // Jobs are recorded by themselves; of a fleet nothing is but what was metered or measured.
+    // Jobs have their own records; of a fleet only metered usage and measurements are recorded.
     workloads: since === null && running.jobs.length === 0 ? [] : running.workloads,
     budgets: await spentOf(stores, { organisation, team, from, to }, prices.fx),
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
@@ -75,7 +75,7 @@ export async function readHistory(
   };
 }
 
-/** What counted in the team's budgets, from the period of each that the window begins in. */
+/** The spend that counted in the team's budgets, from the period of each budget in which the window begins. */
 async function spentOf(
   { db, budgets }: Needs,
   { organisation, team, from, to }: Pick<RecordedHistory, 'organisation' | 'team' | 'from' | 'to'>,
@@ -91,7 +91,7 @@ async function spentOf(
   );
 }
 
-/** The first instant of which anything was metered or measured, epoch milliseconds; null: nothing was. */
+/** The time of the first metered usage or measurement, epoch milliseconds; null: there is none. */
 function recordedSince({
   demand,
   resources,

@@ -1,7 +1,8 @@
 /**
- * What a name stands for: a target of the fleet, what readings call it, a team or a budget; and what is known of it.
+ * Resolves a name to a target of the fleet, a name used by readings, a team or a budget, and collects the known facts
+ * about it.
  *
- * Reads only. What could be several is said to be, with each of them: it is never taken for one, and never for nothing.
+ * Reads only. An ambiguous name returns every candidate: it is never treated as one of them, and never as unknown.
  */
 import { missing } from '../../core/errors.js';
 import { groupOf, isMember } from '../../core/fleet/membership.js';
@@ -21,9 +22,9 @@ export interface Known {
   readonly kind: 'team' | 'budget' | 'target' | 'measured' | 'ambiguous';
   readonly target: string;
   readonly team: string;
-  /** Teams of everything that is told of. */
+  /** The teams of everything in the answer. */
   readonly teams: readonly string[];
-  /** What is known, as sentences. */
+  /** The known facts, as sentences. */
   readonly known: string[];
   /** Names that policies may call it by; null: everything of the team. */
   readonly names: readonly string[] | null;
@@ -43,7 +44,7 @@ const unique = <Value>(all: readonly Value[]): Value[] => [...new Set(all)];
 const isOne = (one: Pick<Candidate, 'connection' | 'seen'> | null, { connection, seen }: SeenTarget): boolean =>
   one !== null && one.connection === connection && one.seen.target === seen.target;
 
-/** What two sources tell of one resource is told once. */
+/** Facts that two sources report about one resource are listed once. */
 function byResource(all: readonly JoinedResource[]): Map<string, [JoinedResource, ...JoinedResource[]]> {
   const found = new Map<string, [JoinedResource, ...JoinedResource[]]>();
   for (const one of all) {
@@ -54,7 +55,7 @@ function byResource(all: readonly JoinedResource[]): Map<string, [JoinedResource
   return found;
 }
 
-/** @throws Failure missing where nothing of that name is known. */
+/** @throws Failure missing if nothing of that name is known. */
 export async function knownBy(
   { fleet, measured, budgets, organisations, recommendations }: Stores,
   db: Queryable,
@@ -110,7 +111,7 @@ export async function knownBy(
   };
 }
 
-/** What has left the fleet lately: by whom, and what follows. */
+/** Targets that have left the fleet recently: who removed them, and what follows. */
 function ofGone(
   { seen, connection, team, goneAt }: SeenTarget,
   own: { readonly id: string; readonly kind: string } | null,
@@ -144,7 +145,7 @@ function isCalled({ resource, called }: MeasuredResource, asked: string): boolea
 /** A decimal without the zeros at its end. */
 const short = (amount: string): string => (amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount);
 
-/** What a budget has come to in its present period. */
+/** The state of a budget in its current period, as a sentence. */
 function sayState([found]: readonly StoredState[]): string {
   if (found === undefined) return 'its spend has not been compared with its plan yet';
   const { planned, spent, currency, forecast, unpricedGpuHours } = found.state;

@@ -1,6 +1,6 @@
 /**
- * Applying, pausing and resuming a policy document, with all that follows from it: the line looks at the teams again.
- * Every entry point (API, command line, Slack) does it here, so that all do the same.
+ * Applies, pauses and resumes a policy document, with all consequences: the line evaluates the teams again. Every entry
+ * point (API, command line, Slack) uses these functions, so all do the same.
  */
 import { conflict } from '../../core/errors.js';
 import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';
@@ -24,8 +24,8 @@ export interface Applied {
 }
 
 /**
- * Applies a checked document. The first one ends the defaults, so every team is looked at again.
- * @throws Failure conflict where it would enforce what nobody has backtested on a team's history.
+ * Applies a validated document. The first document ends the defaults, so every team is evaluated again. @throws Failure
+ * conflict if it would enforce without a backtest on a team's history.
  */
 export async function applyPolicy(
   { policies: store }: Needs,
@@ -60,7 +60,7 @@ export async function applyPolicy(
   };
 }
 
-/** Pauses or resumes a document. @throws Failure missing where nobody has applied it. */
+/** Pauses or resumes a document. @throws Failure missing if nobody has applied it. */
 export async function pausePolicy(
   { policies: store }: Needs,
   tx: Transaction,

@@ -1,6 +1,5 @@
 /**
- * What a finished backtest leaves behind: the rows that vouch for a policy (policy_backtest). Enforcing asks for
- * them.
+ * Saves the rows of a finished backtest that vouch for a policy (policy_backtest). Enforcing requires them.
  */
 import type { BacktestCell } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
@@ -9,7 +8,7 @@ import { formatInstant } from '../../core/time.js';
 import type { Transaction } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
 
-/** What vouches for a policy on the history of one team. */
+/** The result that vouches for a policy on the history of one team. */
 export interface TestedTeam {
   readonly team: string;
   readonly cells: readonly BacktestCell[];
@@ -17,7 +16,7 @@ export interface TestedTeam {
   readonly from: number;
 }
 
-/** Writes down what was tested: a row per team, and the audit. Enforcing asks for these rows. */
+/** Saves the tested teams: a row per team, and the audit. Enforcing requires these rows. */
 export async function vouch(
   { policies, audit }: Pick<Stores, 'policies' | 'audit'>,
   tx: Transaction,

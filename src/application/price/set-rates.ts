@@ -1,7 +1,7 @@
 /**
- * Setting what metered usage is priced with: exchange rates, the peak schedule, and which statements of prices are
- * taken back. The line then prices anew what they may change. Every entry point (API, command line, Slack) does it
- * here, so that all do the same. A bill's own amounts stay as they are.
+ * Sets the data that metered usage is priced with: exchange rates, the peak schedule, and withdrawn statements of
+ * prices. The line then prices the affected usage again. Every entry point (API, command line, Slack) uses these
+ * functions, so all do the same. The amounts of a bill stay unchanged.
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
@@ -18,14 +18,11 @@ export interface FxChange {
   readonly rows: number;
   /** Rates that are new or have another value now. */
   readonly changed: number;
-  /** The earliest day of those; null where nothing changed. */
+  /** The earliest day of those; null if nothing changed. */
   readonly from: string | null;
 }
 
-/**
- * Adds or corrects rates for one USD; none is taken away. What lies before the earliest day that changed stays as it
- * is.
- */
+/** Adds or corrects rates for one USD; removes none. Costs before the earliest changed day stay unchanged. */
 export async function setFx(
   stores: Needs,
   tx: Transaction,
@@ -42,13 +39,13 @@ export async function setFx(
       ...(await stores.shares.itemsFrom(tx, organisation, from)),
       ...((await stores.credits.some(tx, organisation)) ? [CREDIT_ITEM] : []),
     ]);
-    // What a bill states in another currency is converted where a budget is evaluated.
+    // A bill's amounts in another currency are converted when a budget is evaluated.
     await stores.budgets.enqueueEvaluated(tx, organisation, Date.parse(from));
   }
   return { rows: quotes.length, changed: days.length, from };
 }
 
-/** Replaces the schedule; returns the one before. @throws Failure invalid naming every problem. */
+/** Replaces the schedule; returns the previous one. @throws Failure invalid naming every problem. */
 export async function setPeak(
   stores: Needs,
   tx: Transaction,
@@ -63,8 +60,8 @@ export async function setPeak(
 }
 
 /**
- * Takes the statement of a price back, or (null) restores it; what it priced is priced anew.
- * @throws Failure missing
+ * Withdraws the statement of a price, or (null) restores it; the usage that it priced is priced again. @throws Failure
+ * missing
  */
 export async function setPriceWithdrawn(
   stores: Needs,

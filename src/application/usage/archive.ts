@@ -1,9 +1,7 @@
 /**
- * Raw records of old months to an archive, and back.
- *
- * A file is written, read back by the same reader, and held against the blocks record by record and in its sums before
- * the database lets go of anything; one file at a time, so that a run that ends early has done what it has done. What a
- * later run writes to the same path is the same.
+ * Moves raw records of old months to an archive, and back. A file is written, read back with the same reader, and
+ * compared with the blocks record by record and by its sums before the database deletes anything. It works on one file
+ * at a time, so a run that ends early keeps its progress. A later run writes the same content to the same path.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -21,7 +19,7 @@ export interface Archive {
   readonly format: ArchiveFormat;
 }
 
-/** What was read back stays for so long, whatever a later run is asked. */
+/** How long restored records stay, whatever a later run requests. */
 const KEPT_DAYS = 30;
 const MOST_FOLDER_BYTES = 200;
 
@@ -40,9 +38,8 @@ export function monthsBefore(now: number, months: number): number {
 }
 
 /**
- * Archives what ended before an instant.
- * @param told told of each file
- * @throws Failure conflict where what is read back is not what was written; the database has everything then
+ * Archives deliveries that ended before a given time. @param told called for each file @throws Failure conflict if a
+ * file reads back differently; the database then still has everything
  */
 export async function archiveBefore(
   { db, archives, audit }: Needs,
@@ -84,7 +81,7 @@ function pathOf({ month, source, blocks: [first] }: Portion): string {
   return `month=${month}/source=${folderOf(source)}/${first?.delivery}-${first?.no}.parquet`;
 }
 
-/** Of one name, which file systems limit to 255 bytes: what is longer is cut, and told apart by its digest. */
+/** File systems limit a name to 255 bytes: a longer one is cut, and distinguished by its digest. */
 function folderOf(source: string): string {
   const name = encodeURIComponent(source);
   if (name.length <= MOST_FOLDER_BYTES) return name;
@@ -115,8 +112,8 @@ function sumsOf(blocks: readonly RawBlock[]): unknown {
 }
 
 /**
- * Reads months back. @param where which: everything that a month, or a source, has in the archive
- * @throws Failure missing where there is nothing such, conflict where a file is not as it was written, or lies elsewhere
+ * Restores months. @param where everything of a month, or of a source, in the archive @throws Failure missing if there
+ * is nothing, conflict if a file has changed, or lies elsewhere
  */
 export async function restoreArchived(
   { db, archives, audit }: Needs,

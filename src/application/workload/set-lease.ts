@@ -1,8 +1,6 @@
 /**
- * Giving, renewing and ending leases, for every entry point.
- *
- * Ending a lease says that it holds nothing any more; it stops no machine. What a lease holds is looked up in the fleet
- * where its giver does not say.
+ * Giving, renewing and ending leases, for every entry point. Ending a lease only ends the right; it stops no machine.
+ * Machines that the lease's giver does not name are looked up in the fleet.
  */
 import { missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
@@ -14,8 +12,7 @@ import type { LeaseFacts } from '../../store/workload/workloads.js';
 type Needs = Pick<Stores, 'leases' | 'fleet' | 'workloads'>;
 
 /**
- * Gives a lease, or replaces its terms; its start stays. What the terms leave open is taken from the fleet's target,
- * where there is one.
+ * Gives a lease, or replaces its terms; its start stays. Missing terms come from the fleet's target, if there is one.
  */
 export async function giveLease(
   stores: Needs,
@@ -43,7 +40,7 @@ export async function giveLease(
   return save(stores, tx, organisation, id, team, facts);
 }
 
-/** Moves a lease's end. @throws Failure missing where there is no such lease. */
+/** Moves a lease's end. @throws Failure missing if there is no such lease. */
 export async function renewLease(
   stores: Needs,
   tx: Transaction,
@@ -55,7 +52,7 @@ export async function renewLease(
   return save(stores, tx, organisation, id, team, { ...terms, lease, expiresAt, active: true });
 }
 
-/** Says that a lease holds nothing any more. @throws Failure missing where there is no such lease. */
+/** Ends a lease. @throws Failure missing if there is no such lease. */
 export async function endLease(stores: Needs, tx: Transaction, organisation: string, id: string): Promise<StoredLease> {
   const { team, id: lease, ...terms } = await known(stores, tx, organisation, id);
   return save(stores, tx, organisation, id, team, { ...terms, lease, active: false });

@@ -1,4 +1,6 @@
-/** What the verbs about access ask: keys, roles, sessions, and the chain of the audit. */
+/**
+ * The API requests of the verbs for access: keys, roles, sessions, and the chain of the audit.
+ */
 import { formatInstant } from '../../core/time.js';
 import type { KeyRequest, StoredKey, KeyWithText } from '../../store/access/keys.js';
 import type { RoleRequest, StoredRole } from '../../store/access/roles.js';
@@ -38,7 +40,7 @@ export class AccessClient {
     return this.api.call('DELETE', at('roles', name));
   }
 
-  /** Who is signed in: everybody, one of them, or (`mine`) whoever asks. */
+  /** The signed-in users: all, one of them, or (`mine`) the caller. */
   sessions(whose: { readonly of?: string; readonly mine?: true }): Promise<readonly StoredSession[]> {
     const query = whose.of === undefined ? {} : { of: whose.of };
     return this.api.list(whose.mine ? '/v1/me/sessions' : '/v1/sessions', Infinity, query);

@@ -1,6 +1,6 @@
 /**
- * What the verbs about actions ask. Nothing here asks a provider: `serve` does, and is waited for where one runs; else
- * the caller is told that the action waits.
+ * The API requests of the verbs for actions. Nothing here calls a provider: `serve` does. The verb waits for a running
+ * `serve`; without one it says that the action waits.
  */
 import { ACTION_STATES, type ActionState } from '../../core/action/action.js';
 import type { Limits, LimitsDocument } from '../../core/action/limits.js';
@@ -12,7 +12,7 @@ import type { Line } from './line.js';
 
 export const STATES: readonly ActionState[] = ACTION_STATES;
 
-/** What was decided: of a recommendation its action too, where there is one. */
+/** A decision; for a recommendation with its action, if there is one. */
 export interface Decision {
   readonly recommendation: StoredRecommendation | null;
   readonly action: ActionJson | null;
@@ -27,7 +27,7 @@ export interface LimitsView {
   /** Null: the organisation's. */
   readonly team: string | null;
   readonly document: LimitsDocument;
-  /** What holds. */
+  /** The limits in force. */
   readonly limits: Limits;
 }
 

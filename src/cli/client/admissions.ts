@@ -1,4 +1,6 @@
-/** What the verb about refused launches asks. */
+/**
+ * The API requests of the verb for refused launches.
+ */
 import type { StoredAdmission } from '../../store/budget/admissions.js';
 import type { Api } from './api.js';
 

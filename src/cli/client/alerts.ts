@@ -1,4 +1,7 @@
-/** What the verbs about alerts ask. It sends nothing itself: a test is raised like any alert, and the line sends it. */
+/**
+ * The API requests of the verbs for alerts. It sends no alert itself: a test is raised like any alert, and the line
+ * sends it.
+ */
 import type { AlertKind, AlertState } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { missing } from '../../core/errors.js';
@@ -14,7 +17,7 @@ export interface AlertListFilter {
 /** Null: whatever it is. `until` is an ISO 8601 instant. */
 export type MuteWish = Omit<Mute, 'id' | 'by'>;
 
-/** Among the newest so many the test that was just made is looked for. */
+/** Among the newest so many the test that was just made is searched. */
 const NEWEST = 500;
 
 export class AlertClient {
@@ -55,7 +58,7 @@ export class AlertClient {
     return this.api.list('/v1/alert-mutes');
   }
 
-  /** What is made until then is kept and not told, also not later. */
+  /** Alerts until then are kept but not sent, not even later. */
   mute(wish: MuteWish): Promise<Mute> {
     return this.api.call('POST', '/v1/alert-mutes', { json: wish });
   }

@@ -9,7 +9,7 @@ import type { Method, Transport } from './transport.js';
 export type QueryValue = string | number | boolean | null | undefined;
 export type QueryParameters = Readonly<Record<string, QueryValue | readonly string[]>>;
 
-/** What is sent apart from the query: a JSON value, or the bytes of a file. */
+/** The body of a request: a JSON value, or the bytes of a file. */
 export interface Sent {
   readonly query?: QueryParameters;
   readonly json?: unknown;
@@ -33,7 +33,7 @@ class Cursors {
 
   constructor(private readonly whom: string) {}
 
-  /** What to ask for next; null: nothing. @throws Failure unavailable where the answer does not lead on. */
+  /** The cursor of the next page; null: none. @throws Failure unavailable if the answer has no valid cursor. */
   after(nextCursor: unknown): string | null {
     if (nextCursor === null) return null;
     if (typeof nextCursor !== 'string' || nextCursor === '')
@@ -76,7 +76,7 @@ export const at = (list: string, id: string): string => `/v1/${list}/${encodeURI
 export class Api {
   constructor(private readonly transport: Transport) {}
 
-  /** @throws Failure of the kind that the answer's status has; unavailable where there is no answer. */
+  /** @throws Failure of the kind that the answer's status has; unavailable if there is no answer. */
   async call<T>(method: Method, path: string, sent: Sent = {}): Promise<T> {
     const body = await this.text(method, path, sent);
     try {
@@ -97,7 +97,7 @@ export class Api {
     return text;
   }
 
-  /** Items of a list, page by page, at most `most`. @throws Failure also where an answer is no page of a list. */
+  /** Items of a list, page by page, at most `most`. @throws Failure also if an answer is no page of a list. */
   async list<T>(path: string, most = Infinity, query: QueryParameters = {}): Promise<T[]> {
     const items: T[] = [];
     if (most < 1) return items;

@@ -1,4 +1,6 @@
-/** What the verbs about bills in several files and about commitments ask. */
+/**
+ * The API requests of the verbs for bills in several files and for commitments.
+ */
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { CommitmentReport } from '../../core/bill/commitments.js';
@@ -18,7 +20,7 @@ export interface DeliveryRequest {
 export interface CommitRequest {
   readonly strict: boolean;
   readonly dryRun: boolean;
-  /** Whether the same bill of another source is replaced; else it is a conflict. */
+  /** Whether the same bill of another source is replaced; otherwise it is a conflict. */
   readonly replace?: boolean;
   readonly wait: boolean;
 }
@@ -71,7 +73,7 @@ export class BillClient {
     return this.api.call('DELETE', at('deliveries', name));
   }
 
-  /** Of charges that start on a day in [from, to); null: no bound. */
+  /** Uses from charges that start on a day in [from, to); null: no bound. */
   commitments(from: string | null, to: string | null): Promise<CommitmentReport> {
     return this.api.call('GET', '/v1/commitments', { query: { from, to } });
   }

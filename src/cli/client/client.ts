@@ -1,6 +1,6 @@
 /**
- * What the verbs ask Bursar to do, as requests of its API, wherever that is: behind an address, or in this process on
- * this machine's database. It decides nothing itself. Every method throws Failure for what it cannot do.
+ * The API requests of the verbs, over HTTP or in this process on this machine's database. It decides nothing itself.
+ * Every method throws Failure if it cannot do its work.
  */
 import type { AllocationRule } from '../../core/cost/allocation.js';
 import type { Budget } from '../../core/budget/budget.js';
@@ -46,7 +46,7 @@ export type BudgetView = Budget & {
   readonly periodEnd: string | null;
   readonly weighedAt: string | null;
   readonly state: BudgetStateJson | null;
-  /** What that period crossed. */
+  /** The crossings of that period. */
   readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
 };
 
@@ -107,7 +107,7 @@ export class Client {
     return this.api.call('GET', '/v1/costs', { query: wordsOf(query) });
   }
 
-  /** What costs are made of, and how they changed. */
+  /** The breakdown of costs, and their changes. */
   costBreakdown(query: SpendQuery): Promise<CostBreakdown> {
     return this.api.call('GET', '/v1/costs/breakdown', { query: { ...wordsOf(query), limit: '5000' } });
   }
@@ -162,7 +162,7 @@ export class Client {
     return this.write('PUT', '/v1/rules', { rules });
   }
 
-  /** What each team's costs are and would be. */
+  /** Each team's present costs, and the costs under other rules. */
   previewRules(rules: readonly AllocationRule[]): Promise<RulePreview> {
     return this.api.call('POST', '/v1/rules/preview', { json: { rules } });
   }

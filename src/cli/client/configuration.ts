@@ -1,9 +1,11 @@
-/** What the verbs about budgets as code ask: what is set, what another document would change, and making it hold. */
+/**
+ * The API requests of the verbs for budgets as code: reading the configuration, planning a change, and applying it.
+ */
 import type { Change, Sections } from '../../core/changes.js';
 import type { Api } from './api.js';
 
 export interface Plan {
-  /** Of the state that the changes are to. */
+  /** The revision of the state to which the changes apply. */
   readonly revision: string;
   readonly changes: readonly Change[];
 }

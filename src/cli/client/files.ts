@@ -1,4 +1,6 @@
-/** Files that are sent, looked at before anything is. */
+/**
+ * Checks files before they are sent.
+ */
 import { access } from 'node:fs/promises';
 import { Failure, type Problem } from '../../core/errors.js';
 

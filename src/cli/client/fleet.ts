@@ -1,4 +1,7 @@
-/** What the verbs about the fleet ask: what runs, how well that is known, and how it fares. */
+/**
+ * The API requests of the verbs for the fleet: the running targets, the age and completeness of their readings, and
+ * their health.
+ */
 import { Failure } from '../../core/errors.js';
 import type { TargetKind } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';
@@ -24,7 +27,7 @@ export interface EvidenceSource {
   readonly name: string;
   /** ISO 8601: the newest evidence. */
   readonly readTo: string;
-  /** Share of the expected exporters that answered; null: not known. */
+  /** Share of the expected exporters that answered; null: unknown. */
   readonly coverage: number | null;
   readonly problems: readonly string[];
 }
@@ -46,7 +49,7 @@ export class FleetClient {
     }
   }
 
-  /** What every policy makes of a target, a team or a budget, and why. */
+  /** The evaluation of a target, a team or a budget by every policy, with the reasons. */
   explain(target: string): Promise<Explained> {
     return this.api.call<Explained>('GET', '/v1/explain', { query: { target } });
   }

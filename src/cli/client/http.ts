@@ -1,7 +1,6 @@
 /**
- * Requests by HTTP. It never shows the key, and never follows a redirect: the key goes to the address that the
- * environment names and to no other. No wait is without a bound; that of a file which is sent is long, since a large
- * import takes long.
+ * Requests by HTTP. It never shows the key, and never follows a redirect: the key goes only to the address that the
+ * environment names. Every wait has a bound; the bound for sending a file is long, because a large import takes long.
  */
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * What the verbs about files ask: bills, metered usage and price lists that come in, and what became of them. A file of
- * this machine is read where it lies where Bursar is asked in process, and sent as a stream where it is not.
+ * The API requests of the verbs for files: importing bills, metered usage and price lists, and listing the results. In
+ * process, a file of this machine is read in place; otherwise it is sent as a stream.
  */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -104,7 +104,7 @@ export class ImportClient {
     return undone;
   }
 
-  /** Of one import, or of all, newest import first. */
+  /** The rejects of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]> {
     return this.parts.api.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
   }
@@ -113,7 +113,7 @@ export class ImportClient {
     const { progress } = this.parts;
     const files = await take()
       .catch((error: unknown) => {
-        // What is wrong is the flag.
+        // The flag is the problem.
         if (
           error instanceof Failure &&
           error.kind === 'invalid' &&

@@ -1,10 +1,10 @@
 /**
- * How a verb waits for the line: with a bound, and saying what it waits for.
+ * How a verb waits for the line: with a bound, and with a message about what it waits for.
  *
- * A server that lives is never idle, since its sources go on. So what is waited for is what the verb itself has
- * enqueued: work that somebody waits for is marked as urgent, and so is all that follows from it (store/work.ts). In
- * process the verb does the work itself; where no server lives it does all that waits. The invariant: no wait is longer
- * than its bound, whatever the line does; what is not done by then goes on without the verb.
+ * A running server is never idle, because its sources continue. So a verb waits only for the work that it has enqueued
+ * itself: this work is marked as urgent, and so is all work that follows from it (store/work.ts). In process the verb
+ * does the work itself; if no server runs it does all waiting work. The invariant: no wait is longer than its bound,
+ * whatever the line does; unfinished work continues without the verb.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../core/time.js';
@@ -13,7 +13,7 @@ import type { Progress } from '../progress.js';
 import { grouped } from '../table.js';
 import type { Api } from './api.js';
 
-/** What is left of a stage. */
+/** The waiting work of a stage. */
 export interface Left {
   readonly stage: string;
   readonly keys: number;
@@ -23,12 +23,12 @@ export interface WaitingParts {
   readonly clock: Clock;
   readonly progress: Progress;
   readonly note: (text: string) => void;
-  /** What is waited for, as it is now. */
+  /** The present state of the awaited work. */
   readonly left: () => Promise<readonly Left[]>;
   /** Does some of it in this process, until told that it is enough; absent: others do it. */
   readonly work?: ((isEnough: () => Promise<boolean>) => Promise<void>) | undefined;
   readonly pollMilliseconds: number;
-  /** Who does the work, as the end of a sentence to a person who gives up. */
+  /** The process that does the work, as the end of a sentence for a person who stops waiting. */
   readonly otherwise: string;
 }
 

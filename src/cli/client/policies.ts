@@ -1,4 +1,7 @@
-/** What the verbs about policies ask. A document is checked where it is applied, by the policies that are there. */
+/**
+ * The API requests of the verbs for policies. The server that applies a document validates it, against its own
+ * policies.
+ */
 import type { Problem } from '../../core/errors.js';
 import type { PolicyDocument } from '../../core/policy/document.js';
 import type { PolicyDescription } from '../../core/policy/description.js';
@@ -8,14 +11,14 @@ import { at, type Api } from './api.js';
 export interface PolicyList {
   /** Every policy that there is. */
   readonly policies: readonly PolicyDescription[];
-  /** What holds. */
+  /** The documents in force. */
   readonly documents: readonly StoredPolicy[];
 }
 
 export interface PolicyCheck {
   readonly valid: boolean;
   readonly problems: readonly Problem[];
-  /** With defaults filled in; null where it is not valid. */
+  /** With defaults filled in; null if it is not valid. */
   readonly document: PolicyDocument | null;
 }
 
@@ -44,7 +47,7 @@ export class PolicyClient {
   async apply(value: unknown, override: string | null): Promise<StoredPolicy> {
     const { name, ...settings } =
       typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-    // What has no name of its own has no address: it is refused with all its problems.
+    // A document without a name has no address: it is refused with all its problems.
     const address = typeof name === 'string' && name !== '' ? at('policies', name) : at('policies', '-');
     const applied = await this.api.call<StoredPolicy>('PUT', address, {
       json: override === null ? settings : { ...settings, override },

@@ -1,4 +1,6 @@
-/** What the verbs about quotes and reservations ask. */
+/**
+ * The API requests of the verbs for quotes and reservations.
+ */
 import type { NoQuote } from '../../core/quote/close.js';
 import type { QuoteAnswer, WholeQuestion } from '../../planning/quoting.js';
 import type { StoredReservation } from '../../store/budget/reservations.js';
@@ -17,7 +19,7 @@ export class QuoteClient {
     private readonly wait: () => Promise<void>,
   ) {}
 
-  /** What has no price is an answer too. */
+  /** A quote without a price is an answer too. */
   async quote({ request, team, tags, placement }: WholeQuestion): Promise<QuoteAnswer | NoQuote> {
     try {
       return await this.api.call('POST', '/v1/quotes', { json: { ...request, team, tags, placement } });

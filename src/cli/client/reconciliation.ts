@@ -1,4 +1,6 @@
-/** What the verb about bills and accruals asks. */
+/**
+ * The API requests of the verb for bills and accruals.
+ */
 import { changeSettling, type Settling } from '../../core/bill/settling.js';
 import type { StoredRate } from '../../store/price/learned-rates.js';
 import type { StoredVariance, VarianceTotal } from '../../store/bill/variances.js';

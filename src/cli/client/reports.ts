@@ -1,4 +1,6 @@
-/** What the verb about reports asks: the model, which is written here. */
+/**
+ * The API requests of the verb for reports: fetches the model; the verb writes the file.
+ */
 import { Failure } from '../../core/errors.js';
 import type { Report } from '../../core/report/report.js';
 import type { Api } from './api.js';
@@ -11,7 +13,7 @@ export class ReportClient {
   ) {}
 
   /**
-   * Makes the report anew where that is allowed, and waits for it. @throws Failure missing where there is no such team,
+   * Makes the report again where that is allowed, and waits for it. @throws Failure missing if there is no such team,
    * or nobody has made the report.
    */
   async make(team: string, month: string): Promise<Report> {

@@ -1,4 +1,6 @@
-/** What the verb about savings asks. */
+/**
+ * The API requests of the verb for savings.
+ */
 import type { SavingDetail, SavingTotals, StoredHour, StoredSaving } from '../../store/saving/ledger.js';
 import { at, type Api } from './api.js';
 

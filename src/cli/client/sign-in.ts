@@ -1,4 +1,6 @@
-/** Who asks, as the server knows them. */
+/**
+ * The caller's identity as the server knows it.
+ */
 import type { Api } from './api.js';
 
 /** As GET /session tells it. */

@@ -1,4 +1,6 @@
-/** What the verb about throughputs asks. */
+/**
+ * The API requests of the verb for throughputs.
+ */
 import { formatInstant } from '../../core/time.js';
 import type { ThroughputAnswer, ThroughputQuestion } from '../../planning/throughput/question.js';
 import type { MeasurementJson, NewMeasurement } from '../../store/workload/measurements.js';

@@ -1,5 +1,6 @@
 /**
- * How a request reaches Bursar: by HTTP, or in process. What is asked and what an answer means is the same (api.ts).
+ * The transport of a request to Bursar: by HTTP, or in process. Requests and the meaning of answers are the same for
+ * both (api.ts).
  */
 import type { Readable } from 'node:stream';
 
@@ -9,7 +10,7 @@ export interface Asked {
   readonly method: Method;
   /** With its query: `/v1/costs?team=red`. */
   readonly path: string;
-  /** What is sent: a JSON value, or the bytes of a file. */
+  /** The body: a JSON value, or the bytes of a file. */
   readonly json?: unknown;
   readonly stream?: Readable;
   /** Sent without a key: the route is open, and tells no more than everybody may know. */
@@ -22,10 +23,10 @@ export interface Answered {
 }
 
 export interface Transport {
-  /** What a sentence calls the other side. */
+  /** The name of the other side in sentences. */
   readonly name: string;
   /** Whether it keeps a log in which a request is found by its id. */
   readonly hasLog: boolean;
-  /** @throws Failure unavailable where there is no answer */
+  /** @throws Failure unavailable if there is no answer */
   ask(asked: Asked): Promise<Answered>;
 }

@@ -1,8 +1,8 @@
 /**
- * Whether each cloud, each source of GPU evidence and each channel can be asked now, and what each may do.
+ * Checks whether each cloud, each source of GPU evidence and each channel answers now, and which permissions each has.
  *
- * Only ever reads, and tells nobody anything. A permission is `granted` or `refused` where the provider itself said so
- * (or was seen to allow it); otherwise it is `not-checked`, never taken for granted.
+ * Only reads, and notifies nobody. A permission is `granted` or `refused` if the provider itself said so (or was seen
+ * to allow it); otherwise it is `not-checked`, never assumed.
  */
 import type { EffectKind } from '../../core/fleet/fleet.js';
 import type { Clock } from '../../core/time.js';
@@ -13,7 +13,7 @@ import type { ProviderAbilities, ProviderConnection, TelemetryReading } from '..
 import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
 import { titleOf, wrongSettings } from './settings.js';
 
-/** What is known of a permission: the cloud said yes or no, or it cannot be asked without acting. */
+/** The state of a permission: granted or refused by the cloud, or it cannot be checked without acting. */
 export type Checked = 'granted' | 'refused' | 'not-checked';
 
 /** One thing that a connection may do, and by which of the cloud's permissions. */
@@ -22,7 +22,7 @@ export interface Permission {
   readonly use: ProviderSetting['use'];
   readonly ability: string;
   readonly permissions: readonly string[];
-  /** Of all its permissions: one that is refused refuses it, and all have to be granted. */
+  /** The state over all its permissions: one refused permission refuses it, and all must be granted. */
   readonly checked: Checked;
   readonly each: readonly { readonly permission: string; readonly checked: Checked }[];
 }

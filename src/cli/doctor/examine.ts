@@ -1,7 +1,6 @@
 /**
- * What doctor looks at, one thing beside the other: the configuration, the parts with their clouds, and the database.
- *
- * Loaded by the verb alone: no other verb needs what knows the database's tables.
+ * The checks of doctor, in parallel: the configuration, the parts with their clouds, and the database. Only the verb
+ * doctor loads it, because no other verb needs code that knows the database's tables.
  */
 import { Failure, type Problem } from '../../core/errors.js';
 import type { InstalledPart } from '../../core/installed.js';
@@ -22,7 +21,7 @@ export interface Report {
   readonly permissions: readonly Permission[];
 }
 
-/** What can be told of a server from outside; this machine's database is not touched. */
+/** The checks of a server from outside; this machine's database is not touched. */
 export async function examineRemote({ context }: Session, seconds: number): Promise<Report> {
   const { remote, environment, examination } = context;
   if (remote === null) throw new Error('broken invariant: no server is named');

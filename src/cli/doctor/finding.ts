@@ -1,5 +1,5 @@
 /**
- * What doctor found, and the little that its checks share. A finding never holds a setting's value.
+ * The findings of doctor, and the helpers that its checks share. A finding never contains a setting's value.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure, unavailable } from '../../core/errors.js';
@@ -12,7 +12,7 @@ export interface Finding {
   /** `wrong` makes the exit code 1; `attend` does not. */
   readonly status: Status;
   readonly detail: string;
-  /** Null where nothing is to be done. */
+  /** Null if nothing is to be done. */
   readonly remedy: string | null;
 }
 
@@ -31,8 +31,7 @@ export const wrong = (check: string, detail: string, remedy: string): Finding =>
 });
 
 /**
- * What a check gives, or that it took too long: a call that hangs hides nothing else. @throws Failure unavailable after
- * `seconds`
+ * The result of a check, or a time-out: a hanging call hides nothing else. @throws Failure unavailable after `seconds`
  */
 export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
   const done = new AbortController();

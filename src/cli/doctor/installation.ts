@@ -1,7 +1,6 @@
 /**
- * What doctor asks of the database: the server and its clock, the queue, the line's lag, what is parked, how old the
- * fleets are, what has no price.
- * Reads only.
+ * Doctor's checks of the database: the server and its clock, the queue, the line's lag, parked work, the age of the
+ * fleets, and usage without a price. Reads only.
  */
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
@@ -214,7 +213,9 @@ async function fleets(
   );
 }
 
-/** What of a connection's usage, bill, prices or spot could not be read last time: the rest of it is kept. */
+/**
+ * The parts of a connection's usage, bill, prices or spot that could not be read last time: the other parts are kept.
+ */
 async function collected({ stores, organisation }: LocalBursar): Promise<Finding[]> {
   return (await stores.collections.list(stores.db, organisation)).flatMap(({ connection, what, lacking }) =>
     lacking.length === 0
@@ -232,7 +233,7 @@ async function collected({ stores, organisation }: LocalBursar): Promise<Finding
   );
 }
 
-/** GPUs that are measured and of which no machine or no team is known: nothing can be proposed for them. */
+/** Measured GPUs without a known machine or team: nothing can be proposed for them. */
 async function evidence({ stores, organisation, policies }: LocalBursar, { clock }: CliContext): Promise<Finding> {
   const all = await stores.measured.list(stores.db, organisation, clock.now() - MEASURED_MS, null);
   const sum = (some: typeof all): string => sayGpus(countGpus(some), '', grouped);

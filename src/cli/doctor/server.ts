@@ -1,7 +1,7 @@
 /**
- * What doctor asks of a server that the verbs go to: whether it lives and is ready, who we are to it, how its line
- * stands, and how well it knows its fleets and their evidence. By its open routes and the key; nothing of this
- * machine's database is touched, and no provider is asked: `bursar doctor --local`, on the server, does.
+ * Doctor's checks of a remote server: whether it runs and is ready, the caller's identity, the state of its line, and
+ * the age of its fleets and their evidence. Uses the server's open routes and the key; touches nothing of this
+ * machine's database, and calls no provider: `bursar doctor --local`, on the server, does.
  */
 import type { Clock } from '../../core/time.js';
 import type { Api } from '../client/api.js';

@@ -1,8 +1,9 @@
 /**
- * Which settings there are: set, absent, missing or wrong, by name. Never a value, not even of one that is no secret.
+ * The state of the settings by name: set, absent, missing or wrong. Never a value, not even of a setting that is not
+ * secret.
  *
- * A variable that looks like ours and is none is named with the setting that it was probably meant to be: a misspelt
- * setting is otherwise as none.
+ * A variable that looks like ours but is unknown is reported with the setting that was probably meant: a misspelt
+ * setting would otherwise have no effect.
  */
 import type { Problem } from '../../core/errors.js';
 import type { InstalledPart } from '../../core/installed.js';
@@ -40,7 +41,7 @@ export function settingStates(
   ];
 }
 
-/** What is wrong with the settings of a part, each with what it is for. */
+/** The problems of a part's settings, each with the setting's purpose. */
 export function wrongSettings(one: InstalledPart): Finding[] {
   return one.problems.map(({ path, message }) => {
     const setting = one.part.settings.find(({ name }) => name === path);
@@ -70,7 +71,7 @@ export function unknownSettings(environment: Environment, known: readonly Settin
     });
 }
 
-/** The name that a misspelt one is nearest to; null where none is near: at most a third of its letters differ. */
+/** The name that a misspelt one is nearest to; null if none is near: at most a third of its letters differ. */
 export function closest(name: string, names: readonly string[]): string | null {
   const bare = (text: string): string => text.replace(/^BURSAR_/, '');
   let best: { readonly name: string; readonly distance: number } | null = null;

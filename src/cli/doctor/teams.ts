@@ -1,6 +1,6 @@
 /**
- * What doctor says of machines whose tag `team` names one while no rule gives them to it: a tag says nothing by itself.
- * Reads only.
+ * Doctor's check of machines whose tag `team` names a team while no rule assigns them to it: a tag alone assigns
+ * nothing. Reads only.
  */
 import type { AllocationRule } from '../../core/cost/allocation.js';
 import { unallocatedByTeamTag, type TaggedTargets } from '../../store/fleet/tagged.js';

@@ -3,21 +3,22 @@
  * specification 2025-06-18: Base Protocol, Lifecycle, Transports/stdio, Server Features/Tools): JSON-RPC 2.0, one
  * message a line.
  *
- * It knows no tool. Whatever a message holds is answered or passed over; nothing ends the server but the end of its input.
+ * It knows no tool. Every message is answered or ignored, whatever it contains; only the end of its input ends the
+ * server.
  */
 export interface Tool {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of its arguments: an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** What it found, as JSON; throws what it could not do, as a sentence for whoever asked. */
+  /** The result as JSON; throws an error with a sentence for the caller. */
   run(given: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
 export interface ServerParts {
   readonly tools: readonly Tool[];
   readonly version: string;
-  /** What the model is told of the server. */
+  /** The instructions for the model about the server. */
   readonly instructions: string;
   /** A failure as what the model reads of it. */
   readonly explain: (error: unknown) => string;

@@ -1,5 +1,5 @@
 /**
- * What a model may ask of Bursar: to read, to explain, and to plan. Every tool is a request of the API that writes
+ * The tools of a model in Bursar: reading, explaining and planning. Every tool is a request of the API that writes
  * nothing, under the caller's own key; none approves, applies, stops or starts anything.
  */
 import { invalid } from '../../core/errors.js';

@@ -1,6 +1,6 @@
 /**
- * bursar actions, approve, reject, rollback, stop-all, limits: what was done about recommendations, by whom, and how
- * far it may go.
+ * bursar actions, approve, reject, rollback, stop-all, limits: actions on recommendations, their approvers, and the
+ * limits.
  */
 import { Option, type Command } from 'commander';
 import type { ActionJson, ActionStory } from '../../store/action/action-json.js';

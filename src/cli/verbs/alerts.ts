@@ -1,6 +1,6 @@
 /**
- * bursar alerts, mutes: what people were told and where; taking one on, a test of the channels; muting some for a
- * while.
+ * bursar alerts, mutes: the alerts and their destinations; acknowledging one, testing the channels, and muting some for
+ * a while.
  */
 import { Option, type Command } from 'commander';
 import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert/alert.js';

@@ -1,4 +1,6 @@
-/** bursar audit: who did what, whether that is still as it was written, and the entries for a collector. */
+/**
+ * bursar audit: the entries, their verification, and the stream to a collector.
+ */
 import { InvalidArgumentError, type Command } from 'commander';
 import type { AuditCheck, AuditFilter } from '../../store/audit.js';
 import { count, instant } from '../flags.js';

@@ -1,8 +1,8 @@
 /**
- * bursar backtest: policies side by side on recorded data, with the optimum that sees the future. Local only: it reads
+ * bursar backtest: policies side by side on recorded data, with the optimum that knows the future. Local only: it reads
  * files, and for `policy` this machine's database.
  *
- * A problem is loaded when it is asked for: the lab is large, and no other verb needs it.
+ * A problem is loaded on demand, because the lab is large and no other verb needs it.
  */
 import type { Command } from 'commander';
 import type { BacktestProblem, BacktestReport } from '../../core/policy/backtest.js';

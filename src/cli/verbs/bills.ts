@@ -1,4 +1,6 @@
-/** bursar deliveries, commitments: bills in several files, and what they say of commitments. */
+/**
+ * bursar deliveries, commitments: bills in several files, and the use of commitments.
+ */
 import type { Command } from 'commander';
 import type { CommitmentReport } from '../../core/bill/commitments.js';
 import { parseDay } from '../../core/time.js';

@@ -1,4 +1,6 @@
-/** bursar budgets: what each team planned, spent and will probably spend; set or remove a plan. */
+/**
+ * bursar budgets: the plan, the spend and the forecast of each team; setting or removing a plan.
+ */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import {
@@ -217,7 +219,7 @@ const BUDGET_TITLES: readonly Title[] = [
   { title: 'crossed', rest: true },
 ];
 
-/** What is in none of a state's amounts. */
+/** The amounts that a state lacks. */
 function notesOf(name: string, state: BudgetStateJson | null): string[] {
   const note = (text: string): string => `${printable(name)}: ${text}, and is not counted\n`;
   return [

@@ -1,7 +1,6 @@
 /**
- * bursar completion: what a shell asks while somebody types. The shells' scripts are a few lines each and ask the
- * program itself (`bursar __complete`), so that they never lag behind the verbs; where it has no word the shell
- * completes names of files.
+ * bursar completion: completion for shells. The shells' scripts are a few lines each and call the program itself
+ * (`bursar __complete`), so that they are never behind the verbs; if it has no word the shell completes names of files.
  *
  * Bash: "Programmable Completion" of its manual. Zsh: zshcompsys(1), `compadd`. Fish: its `complete` and `commandline`.
  */
@@ -61,7 +60,7 @@ Examples:
     });
 }
 
-/** What may stand in place of the last word. Empty: only who types knows. */
+/** The possible completions of the last word. Empty: only the person who types knows. */
 export function completionsOf(program: Command, words: readonly string[]): string[] {
   const typed = words.at(-1) ?? '';
   let command = program;

@@ -1,6 +1,6 @@
 /**
- * bursar diff, apply and export: budgets as code. A folder of YAML says what is to hold; the plan is shown first, and
- * what is applied is what was shown, all of it or nothing.
+ * bursar diff, apply and export: budgets as code. A folder of YAML states the wanted configuration; the plan is shown
+ * first, and exactly the shown plan is applied, all or nothing.
  */
 import type { Command } from 'commander';
 import { canonical, type Change, type Section } from '../../core/changes.js';

@@ -94,7 +94,7 @@ function queryOf(
 
 const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => `${from} to before ${to}`;
 
-/** What is in none of the sums of a time. */
+/** The amounts that the sums of a period lack. */
 function gapsText({ unpricedGpuHours, lacking }: CostBreakdown['now'], basis: string, name: string): string {
   const unpriced = /[1-9]/.test(unpricedGpuHours) ? [`${shortAmount(unpricedGpuHours)} GPU-hours without a price`] : [];
   return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not in it (${name}): ${text}\n`).join('');
@@ -158,14 +158,14 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }
 
-/** What has no exchange rate to the currency that was asked for is not in it, and named below it. */
+/** Amounts without an exchange rate to the requested currency are not in it, and are listed below it. */
 function totalText({ totals, lacking: { unconverted } }: Pick<CostBreakdown['now'], 'totals' | 'lacking'>): string {
   const counted = totals.filter(({ currency }) => !unconverted.some((one) => one.currency === currency));
   if (counted.length > 0) return counted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
   return totals.length > 0 ? 'nothing that has an exchange rate' : 'nothing that has a price';
 }
 
-/** What is in no total, apart from GPU-hours without a price. */
+/** The amounts that no total contains, other than GPU-hours without a price. */
 function lackingTexts(
   { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice }: CostsAnswer['lacking'],
   basis: string,
@@ -185,7 +185,7 @@ function lackingTexts(
   ];
 }
 
-/** Of the total in its currency; null where there is none to be a share of. */
+/** Of the total in its currency; null if there is none to be a share of. */
 function shareOf({ cost, currency }: CostsAnswer['rows'][number], { totals, rows }: CostsAnswer): number | null {
   const total = Number(totals.find((one) => one.currency === currency)?.cost ?? 0);
   return rows.length < 2 || cost === null || total <= 0 ? null : Number(cost) / total;

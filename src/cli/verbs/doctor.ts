@@ -1,9 +1,9 @@
 /**
- * bursar doctor: whether this installation is well; each finding with its remedy. Reads only. Where the verbs go to a
- * server it looks at that one from outside; this machine's database is then looked at with --local only.
+ * bursar doctor: the health of this installation; each finding with its remedy. Reads only. If the verbs use a server,
+ * doctor checks that server from outside, and this machine's database only with --local.
  *
- * Settings are named, never shown. A finding that is wrong makes the exit code 1; one to attend to does not. What is
- * wrong in one place keeps nothing else from being looked at.
+ * Settings are named, never shown. A finding that is wrong makes the exit code 1; one that needs attention does not. A
+ * fault in one place does not prevent the other checks.
  */
 import { Option, type Command } from 'commander';
 import type { Report } from '../doctor/examine.js';

@@ -1,4 +1,6 @@
-/** bursar explain: what every policy makes of one target, team or budget, and why. */
+/**
+ * bursar explain: the evaluation of one target, team or budget by every policy, with the reasons.
+ */
 import type { Command } from 'commander';
 import type { Explained, ExplainedPolicy, ExplainedRecommendation } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';

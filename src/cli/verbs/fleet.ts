@@ -1,5 +1,6 @@
 /**
- * bursar fleet, health, anomalies: what runs, how well that is known, how the GPUs fare, and what is out of the usual.
+ * bursar fleet, health, anomalies: the running targets, the quality of their readings, the health of the GPUs, and
+ * unusual values.
  */
 import { Option, type Command } from 'commander';
 import { TARGET_KINDS, type TargetKind } from '../../core/fleet/fleet.js';

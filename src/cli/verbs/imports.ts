@@ -1,4 +1,6 @@
-/** bursar import, prices, imports, rejects: files that come in, and what became of their rows. */
+/**
+ * bursar import, prices, imports, rejects: imported files, and the results of their rows.
+ */
 import type { Command } from 'commander';
 import type { BillOfPeriod, ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { PriceVersion } from '../../store/price/price-version.js';

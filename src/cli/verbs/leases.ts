@@ -1,4 +1,6 @@
-/** bursar leases: GPUs that somebody holds until a date. */
+/**
+ * bursar leases: the right of a holder to GPUs until a date.
+ */
 import type { Command } from 'commander';
 import { parseInstant } from '../../core/time.js';
 import type { LeaseJson } from '../../store/workload/leases.js';

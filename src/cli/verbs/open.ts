@@ -1,4 +1,6 @@
-/** bursar open: the dashboard's page of a thing, in the browser. */
+/**
+ * bursar open: opens the dashboard's page of an object in the browser.
+ */
 import { spawn } from 'node:child_process';
 import { Option, type Command } from 'commander';
 import type { CliContext } from '../context.js';

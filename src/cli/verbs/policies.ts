@@ -1,5 +1,5 @@
 /**
- * bursar policies: what the policies are, which documents hold, and how one is checked, applied, paused and resumed.
+ * bursar policies: the policies, the documents in force, and checking, applying, pausing and resuming a document.
  */
 import type { Command } from 'commander';
 import type { Problem } from '../../core/errors.js';

@@ -1,6 +1,6 @@
 /**
- * bursar quote: what a run would cost, whether the team's budgets hold it, where it would be cheapest. A quote without a
- * price says why and exits 1; it never makes one up.
+ * bursar quote: the cost of a run, whether the team's budgets can hold it, and where it would be cheapest. A quote
+ * without a price says why and exits 1; it never makes one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { BudgetVerdict } from '../../core/quote/budget.js';
@@ -163,7 +163,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
   );
 }
 
-/** Null where no memory was given: nothing is to be placed. */
+/** Null if no memory was given: nothing is to be placed. */
 function placementOf({
   kind,
   memory,

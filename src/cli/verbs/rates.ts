@@ -1,4 +1,6 @@
-/** bursar fx, bursar peak, bursar credits: what metered usage is priced with apart from the price lists. */
+/**
+ * bursar fx, bursar peak, bursar credits: the data, other than price lists, that metered usage is priced with.
+ */
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { PeakRule } from '../../core/price/peak.js';

@@ -1,4 +1,6 @@
-/** bursar reconcile: bills beside accruals, and the rates that bills taught. */
+/**
+ * bursar reconcile: bills compared with accruals, and the rates learned from bills.
+ */
 import type { Command } from 'commander';
 import type { StoredVariance } from '../../store/bill/variances.js';
 import type { LearnedRateList, VarianceList } from '../client/reconciliation.js';

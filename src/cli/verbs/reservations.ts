@@ -1,4 +1,6 @@
-/** bursar reservations: the budget that is held for runs to come. */
+/**
+ * bursar reservations: the budget that is held for future runs.
+ */
 import type { Command } from 'commander';
 import type { StoredReservation } from '../../store/budget/reservations.js';
 import type { Session } from '../session.js';

@@ -1,4 +1,6 @@
-/** bursar rules: which team a line belongs to. A change is shown before it is made. */
+/**
+ * bursar rules: the rules that assign lines to teams. A change is shown before it is made.
+ */
 import type { Command } from 'commander';
 import type { AllocationRule } from '../../core/cost/allocation.js';
 import type { RulePreview, TeamPreview } from '../../store/cost/preview.js';

@@ -1,4 +1,6 @@
-/** bursar savings: the ledger of what actions saved, and one action's hours. */
+/**
+ * bursar savings: the ledger of the actions' savings, and one action's hours.
+ */
 import type { Command } from 'commander';
 import type { SavingList, SavingStory } from '../client/savings.js';
 import type { Session } from '../session.js';

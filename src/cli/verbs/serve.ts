@@ -1,6 +1,6 @@
 /**
- * bursar serve, migrate, restored: the processes that run, the schema that they run on, and what a person says of the
- * database. Local only.
+ * bursar serve, migrate, restored: the running processes, their schema, and a person's report of a restored database.
+ * Local only.
  */
 import { Option, type Command } from 'commander';
 import { ROLES_OF_SERVE, WHOLE, type Role } from '../context.js';

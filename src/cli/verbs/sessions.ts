@@ -1,4 +1,6 @@
-/** bursar sessions: who is signed in to the dashboard, and ending it. */
+/**
+ * bursar sessions: the signed-in users of the dashboard, and ending their sessions.
+ */
 import type { Command } from 'commander';
 import type { Session } from '../session.js';
 import { table } from '../table.js';

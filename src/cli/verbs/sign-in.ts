@@ -1,6 +1,6 @@
 /**
- * bursar login, logout and whoami: the server that the verbs go to, without a key in the environment. A key is checked
- * before it is kept, is kept in a file of its own that nobody else may read, and is never printed.
+ * bursar login, logout and whoami: the server that the verbs use, without a key in the environment. A key is checked
+ * before it is stored, is stored in a separate file that nobody else may read, and is never printed.
  */
 import { InvalidArgumentError, type Command } from 'commander';
 import { denied } from '../../core/errors.js';

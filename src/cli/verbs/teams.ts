@@ -1,4 +1,6 @@
-/** bursar teams: who spends. A team may lie below another; its budgets and costs then count there too. */
+/**
+ * bursar teams: the teams that spend. A team may lie below another; its budgets and costs then count there too.
+ */
 import type { Command } from 'commander';
 import { isZone } from '../../core/time.js';
 import type { Session } from '../session.js';

@@ -1,4 +1,6 @@
-/** bursar throughput: what was measured of trainings and services on which GPUs, and what that says of others. */
+/**
+ * bursar throughput: measured throughputs of trainings and services on different GPUs, and predictions from them.
+ */
 import { Option, type Command } from 'commander';
 import { parseInstant } from '../../core/time.js';
 import type { ThroughputAnswer } from '../../planning/throughput/question.js';

@@ -1,8 +1,8 @@
 /**
- * From a recommendation to the effect that carries it out, or why nothing does; how far an effect reaches; and what a
- * policy would see had its own actions not been done.
+ * From a recommendation to the effect that carries it out, or the reason why none does; the reach of an effect; and the
+ * view that a policy would have without its own actions.
  *
- * Pure: it asks nobody. It never stretches a recommendation: what fits no effect of the target exactly stays a
+ * Pure: it calls nobody. It never stretches a recommendation: if no effect of the target fits exactly, it stays a
  * recommendation with its reason.
  */
 import type { Action, Next, Reason } from './action.js';
@@ -24,7 +24,7 @@ import { HOUR_MS, MINUTE_MS, parseInstant } from '../time.js';
 
 export type Carrying = { readonly effect: Effect; readonly next?: Next } | { readonly obstacle: Reason };
 
-/** What is asked for; the rest of a recommendation does not matter here. */
+/** The requested change; the rest of a recommendation does not matter here. */
 export type Wanted = Pick<Recommendation, 'action' | 'change'>;
 
 const none = (code: string, message: string): Carrying => ({ obstacle: { code, message } });
@@ -41,7 +41,7 @@ const NOT_ACTED_ON: Readonly<Partial<Record<RecommendedAction, string>>> = {
   RefuseLaunches: 'launches are refused where they are asked for, not at a provider',
 };
 
-/** What nobody but a person can do with what providers take, and why. */
+/** An action that only a person can carry out, with the reason. */
 const byHand = (why: string): Carrying => none('by-hand', `a person has to carry it out: ${why}`);
 
 /**
@@ -51,8 +51,8 @@ const byHand = (why: string): Carrying => none('by-hand', `a person has to carry
 const LATE_START_MS = 6 * HOUR_MS;
 
 /**
- * What stands against an effect for as long as the target is as it was read: said of a recommendation before anybody is
- * asked to approve it, and by the guard.
+ * The obstacles to an effect on the target's last known state: shown with a recommendation before anybody is asked to
+ * approve it, and reported by the guard.
  */
 export function obstaclesOf(effect: Effect, seen: FleetTarget): Reason[] {
   const group = undoingGroup(effect, seen);
@@ -97,7 +97,7 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
           'group-replaces',
           `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
         );
-      // What its cloud has stopped is made anew by starting it: the cloud looks for another host.
+      // A machine that its cloud has stopped is replaced by starting it: the cloud finds another host.
       if (group === null && isStoppedByCloud(seen)) return onInstance(seen, { kind: 'start', target: seen.target });
       return onInstance(seen, { kind: 'replace', target: seen.target, group });
     }
@@ -143,10 +143,10 @@ function resized({ action, change }: Wanted, seen: FleetTarget): Carrying {
 }
 
 /**
- * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance
- * type"; ECS API Reference, "ModifyInstanceSpec"); Azure changes a running one's size only where its host has the
- * other size, and restarts it (learn.microsoft.com, "Change the size of a virtual machine"). Tencent Cloud shuts it
- * down itself (CVM API Reference, "ResetInstancesType").
+ * Clouds in which an instance can change its type only while it is stopped (Amazon EC2 User Guide, "Change the instance
+ * type"; ECS API Reference, "ModifyInstanceSpec"); Azure changes a running one's size only where its host has the other
+ * size, and restarts it (learn.microsoft.com, "Change the size of a virtual machine"). Tencent Cloud shuts it down
+ * itself (CVM API Reference, "ResetInstancesType").
  */
 const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud', 'Microsoft']);
 
@@ -176,8 +176,9 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
 }
 
 /**
- * A job that waits for its cheap hours: stopped now, and started when they begin; a group goes to nothing, and back to
- * the size that it had. What runs in cheap hours runs on; what stands still is its scheduler's to start.
+ * A job that waits for its cheap hours: it is stopped now and started when they begin; a group is scaled to zero, and
+ * later back to its previous size. A job that already runs in cheap hours continues; a job that does not run is left to
+ * its scheduler.
  */
 function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
   const [startsAt, startsBy] = ['startsAt', 'startsBy'].map((name) =>
@@ -223,8 +224,8 @@ function pausedGroup(
 }
 
 /**
- * What follows an action that was done: a group goes back to the size that it had when it was paused, which may be
- * another than when that was proposed.
+ * The follow-up of a finished action: a group returns to its size at the pause, which may differ from the size at the
+ * proposal.
  */
 export function followingEffect({
   effect,
@@ -249,15 +250,15 @@ export interface OfferOnSale extends CommitmentOffer {
   /** The one account that the connection sees; null or absent: it sees several, or nobody says. */
   readonly account?: string | null;
   readonly provider: string;
-  /** GPUs that one unit covers; null: not known, and then it is not bought. */
+  /** GPUs that one unit covers; null: unknown, and then it is not bought. */
   readonly gpusPerUnit: number | null;
 }
 
 /**
- * The purchase that carries a recommendation out: of the fitting offers the cheapest, never more GPUs than recommended,
- * never dearer than what was compared, by a connection of the account whose machines it is to serve: what another one
- * buys may serve them not at all. The amount is all that is committed to over the term. A savings plan is bought
- * by the spend per hour that so many GPUs come to at its rate.
+ * The purchase that carries out a recommendation: the cheapest fitting offer, never more GPUs than recommended, never
+ * at a higher price than compared, by a connection of the account whose machines it should cover, because a purchase by
+ * another account may not cover them. The amount is the whole commitment over the term. A savings plan is bought as the
+ * spend per hour of that many GPUs at its rate.
  */
 export function purchaseOf(
   { action, change, target, place }: Wanted & Pick<Recommendation, 'target' | 'place'>,
@@ -316,13 +317,16 @@ export function purchaseOf(
   };
 }
 
-/** The offers of an account's own connections; where there is none, those of connections whose account nobody says. */
+/** The offers of an account's own connections; if there are none, those of connections without a stated account. */
 function ofAccount(offers: readonly OfferOnSale[], account: string): readonly OfferOnSale[] {
   const own = offers.filter((one) => one.account === account);
   return own.length > 0 ? own : offers.filter((one) => (one.account ?? null) === null);
 }
 
-/** Whole units of an offer that hold at most so many GPUs; null: not one does, or nobody knows how many one holds. */
+/**
+ * The largest number of whole units of an offer with at most this many GPUs; null: not even one fits, or the size of a
+ * unit is unknown.
+ */
 function wholeUnits(
   { gpusPerUnit, upfrontNanos, hourlyNanos, termHours }: OfferOnSale,
   gpus: number,
@@ -337,11 +341,11 @@ function wholeUnits(
       };
 }
 
-/** Whether an obstacle says only that nothing carries it out: a person may do it by hand, and nobody refuses that. */
+/** Whether the only obstacle is that nothing can carry the action out: a person may still do it by hand. */
 export const isLeftToPeople = ({ code }: { readonly code: string }): boolean =>
   code === 'no-target' || code === 'no-offer' || code === 'not-an-effect';
 
-/** Whether the owner of a target forbids it: then nobody can approve it, to do it by hand either. */
+/** Whether the owner of the target forbids the action: then nobody can approve it, not even to do it by hand. */
 export const isForbidden = ({ code }: { readonly code: string }): boolean =>
   code === 'protected' || code === 'protected-label' || code === 'floor';
 
@@ -351,14 +355,13 @@ export const isPurchase = (action: RecommendedAction): boolean =>
 /** How much an effect changes. */
 export interface Reach {
   readonly replicas: number;
-  /** Null: nobody knows, which is never zero. */
+  /** Null: unknown, which is never zero. */
   readonly gpus: number | null;
 }
 
 /**
- * The graded blast radius of an effect: what it changes of the target as it is, in replicas and GPUs. Growth counts as
- * well as shrinking.
- * Null: it cannot be told. A purchase changes nothing that runs; money bounds it.
+ * The blast radius of an effect: how much of the target's present state it changes, in replicas and GPUs. Growth counts
+ * as well as shrinking. Null: unknown. A purchase changes no running machine; limits on money apply to it.
  */
 export function reachOf(effect: Effect, seen: FleetTarget | null): Reach | null {
   if (effect.kind === 'purchase') return { replicas: 0, gpus: 0 };
@@ -378,7 +381,7 @@ function replicasChanged(
     case 'set-bounds':
       return all === null ? null : Math.max(0, all - effect.max) + Math.max(0, effect.min - all);
     case 'set-spot-ratio':
-      // Where the share is not known all may move. What is left of a replica moves as a whole.
+      // With an unknown share all replicas may move. A fraction of a replica counts as a whole one.
       return all === null
         ? null
         : spotRatio === null
@@ -405,10 +408,10 @@ export function newestEvidence({ evidence }: Pick<Recommendation, 'evidence'>): 
   return ends.length === 0 ? null : Math.max(...ends);
 }
 
-/** What somebody decided about a recommendation, and what has happened since. */
+/** A person's decision about a recommendation, and the events since. */
 export interface Decided {
   readonly status: 'approved' | 'rejected';
-  /** Whether an evaluation did not propose it any more. */
+  /** Whether a later evaluation no longer proposed it. */
   readonly hasLapsed: boolean;
   /** Its newest action: whether it is over, and since when; null: there was none. */
   readonly action: { readonly endedAt: number | null } | null;
@@ -421,11 +424,11 @@ export interface Decided {
    * which was over then, in epoch milliseconds; absent or null: it has not.
    */
   readonly overtakenAt?: number | null;
-  /** Nothing was sent: what was read or known just before spoke against it (`wasRefusedByReading`). */
+  /** Nothing was sent, because the last reading before was an obstacle (`wasRefusedByReading`). */
   readonly refusedByReading?: boolean;
 }
 
-/** Reasons of the guard that speak of one moment: what is read and known a moment later may say otherwise. */
+/** Reasons of the guard that hold for one moment only: the next reading may differ. */
 const OF_THE_MOMENT: ReadonlySet<string> = new Set([
   'runs',
   'already-so',
@@ -435,7 +438,7 @@ const OF_THE_MOMENT: ReadonlySet<string> = new Set([
   'intent-stale',
 ]);
 
-/** Whether an action was refused before anything was sent, for what was read or known at that moment alone. */
+/** Whether an action was refused before anything was sent, only for reasons of that moment. */
 export const wasRefusedByReading = ({
   state,
   askedAt,
@@ -443,7 +446,7 @@ export const wasRefusedByReading = ({
 }: Pick<Action, 'state' | 'askedAt' | 'reasons'>): boolean =>
   state === 'refused' && askedAt === null && reasons.length > 0 && reasons.every(({ code }) => OF_THE_MOMENT.has(code));
 
-/** Whether a recommendation asks for another number of replicas than the action that was done last has set. */
+/** Whether a recommendation asks for another number of replicas than the last finished action has set. */
 export const asksForOther = (
   { state, effect }: Pick<Action, 'state' | 'effect'>,
   { change }: Pick<Recommendation, 'change'>,
@@ -455,12 +458,12 @@ export const asksForOther = (
 
 /** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
 const REOPEN_AFTER_MS = 30 * MINUTE_MS;
-/** What was refused for what one reading said may be asked for by the next. */
+/** After a refusal because of one reading, the next reading may propose the action again. */
 const READ_AGAIN_AFTER_MS = MINUTE_MS;
 
 /**
- * From which evidence on, epoch milliseconds, what was approved and carried out, or refused, is a new question; null:
- * its action goes on, or none was made of it, or somebody has rejected it.
+ * The time of evidence, in epoch milliseconds, from which a finished or refused action is a new question; null: its
+ * action is in progress, or there was no action, or a person has rejected it.
  */
 export function opensAgainFrom({
   status,
@@ -480,14 +483,14 @@ export function opensAgainFrom({
 }
 
 /**
- * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
- * not. After the action it is one when evidence from half an hour after the action's end proposes it; another number of
- * replicas is one with the first evidence after the action, and the cooldown paces it; so is what its own document has
- * changed back since (stopped, started by the calendar or by a brake that has lifted, and to be stopped again); and what
- * was refused for what was read just before is one a minute later. A decision that led to no action (rejected, or
- * nothing could carry it out) stands until the situation has passed: an evaluation did not propose it, and a later one
- * does; after a rejection half an hour later at the earliest. An evaluation that saw nothing, as readings were missing,
- * lets nothing pass.
+ * Whether a decided recommendation that is proposed again is a new question. The rule: while its action is in progress,
+ * it is not. After the action it is one when evidence from half an hour after the action's end proposes it. Another
+ * number of replicas is one with the first evidence after the action, limited by the cooldown; so is a target that its
+ * own document has changed back since (stopped, started by the calendar or by a lifted brake, and to be stopped again).
+ * An action that was refused because of the last reading is one a minute later. A decision that led to no action
+ * (rejected, or nothing could carry it out) stands until the situation has passed: one evaluation did not propose it,
+ * and a later one does; after a rejection at least half an hour later. An evaluation without readings does not count as
+ * passing.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
   const { status, hasLapsed, action, decidedAt } = decided;
@@ -498,7 +501,7 @@ export function opensAgain(decided: Decided, evidenceAt: number | null): boolean
   return hasLapsed && (evidenceAt ?? Infinity) >= rests;
 }
 
-/** What a policy knew of a target when it proposed: kept with the action, as JSON can hold it. */
+/** A policy's knowledge of a target at its proposal: stored with the action, in a form that JSON can represent. */
 export interface Subject {
   readonly action: RecommendedAction;
   /** As the recommendation names it. */
@@ -536,13 +539,13 @@ export function subjectOf({ action, target }: Pick<Recommendation, 'action' | 't
 }
 
 /**
- * The view as it would be had the actions on these subjects not been done: fleets and terms as they were, resources
- * read a moment ago. A policy that holds only while it proposes is asked with it, since what it has stopped it would
- * not propose to stop again.
+ * The view without the effects of the actions on these subjects: previous fleets and terms, and resources with a recent
+ * reading. A policy that holds only while it proposes is evaluated on it, because it would not propose to stop a target
+ * that it has already stopped.
  * @param subjects newest first
  */
 export function asUntouched(view: PolicyView, subjects: readonly Subject[]): PolicyView {
-  // Of several on one target the last tells: whoever asks lists the newest first.
+  // Of several on one target the last entry wins, because the caller lists the newest first.
   const byTarget = new Map(subjects.map((one) => [one.target, one]));
   const untouched = [...byTarget.values()].flatMap(({ resource }): ResourceView[] => {
     if (resource === null) return [];

@@ -1,10 +1,9 @@
 /**
- * An action: one effect on one target, from the proposal to the measured saving, as a table of states and what may
- * follow each.
+ * An action: one effect on one target, from the proposal to the measured saving, as a table of states and their
+ * successors. Pure: it says what may happen and never does it.
  *
- * Pure: it says what may happen, never does it. The invariants: a target has at most one live action; nothing reaches a
- * provider before `intended` is committed with its token; an unknown outcome is asked for, never repeated blindly; a
- * final state is left by nothing.
+ * The invariants: a target has at most one live action; nothing reaches a provider before `intended` is committed with
+ * its token; an unknown outcome is queried, never repeated blindly; no action leaves a final state.
  */
 import { assert } from '../errors.js';
 import { holds, type Effect, type FleetTarget } from '../fleet/fleet.js';
@@ -27,8 +26,8 @@ export const ACTION_STATES = [
 export type ActionState = (typeof ACTION_STATES)[number];
 
 /**
- * What may follow each state. `applied`: the provider has taken the effect; `confirmed`: its own state shows it (and,
- * after a stop, billing has ended); `measured`: its saving is in the ledger. A rollback is an action of its own, and
+ * The successors of each state. `applied`: the provider has accepted the effect; `confirmed`: its own state shows it
+ * (and, after a stop, billing has ended); `measured`: its saving is in the ledger. A rollback is a separate action, and
  * ends this one when it is confirmed.
  */
 export const NEXT: Readonly<Record<ActionState, readonly ActionState[]>> = {
@@ -44,9 +43,7 @@ export const NEXT: Readonly<Record<ActionState, readonly ActionState[]>> = {
   expired: [],
 };
 
-/**
- * States in which an action keeps others off its target, unless a rollback of it stands in its place (`takenBackBy`).
- */
+/** States in which an action blocks others on its target, unless its rollback has taken its place (`takenBackBy`). */
 export const LIVE_STATES: readonly ActionState[] = ['approved', 'intended', 'applied'];
 
 /** States in which an action still answers its recommendation: there is no second one beside it. */
@@ -54,13 +51,13 @@ export const OPEN_STATES: readonly ActionState[] = ['proposed', ...LIVE_STATES];
 
 export const mayFollow = (from: ActionState, to: ActionState): boolean => NEXT[from].includes(to);
 
-/** Whether nothing follows. */
+/** Whether the state has no successor. */
 export const isFinal = (state: ActionState): boolean => NEXT[state].length === 0;
 
 /**
- * What follows an action on the same target at an instant, once it is done: approved with it, guarded by itself when
- * its time has come, and not begun where the first was not done or was taken back. A job that is stopped for the cheap
- * hours is started in them.
+ * The follow-up of a finished action on the same target at a given time: approved with the first, guarded separately
+ * when its time has come, and not begun if the first was not done or was rolled back. A job that waits for cheap hours
+ * is started in them.
  */
 export interface Next {
   readonly effect: Effect;
@@ -75,7 +72,7 @@ export interface Reason {
   readonly message: string;
 }
 
-/** What is to stand in the place of a target runs already, and costs, and the target was not ended. */
+/** The replacement of a target already runs, and costs, and the target was not ended. */
 const HALF_DONE = 'half-done';
 
 export const halfDoneReason = (message: string): Reason => ({ code: HALF_DONE, message });
@@ -85,8 +82,8 @@ export const doneAlready = ({ reasons }: Pick<Action, 'reasons'>): readonly Reas
   reasons.filter(({ code }) => code === HALF_DONE || code === LACKING);
 
 /**
- * How an action ends that is not carried out, or no further: as refused, nothing has changed; where half of it was done
- * it has failed, and says what there is now.
+ * The end of an action that is not carried out, or only in part: refused if nothing has changed; failed if half of it
+ * was done, with the present state.
  */
 export function undone(
   action: Pick<Action, 'reasons'>,
@@ -96,7 +93,7 @@ export function undone(
   return { to: done.length > 0 ? 'failed' : 'refused', reasons: [...done, ...reasons] };
 }
 
-/** What of the old machine the one in its place is without. */
+/** The attributes of the old machine that its replacement lacks. */
 const LACKING = 'lacking';
 
 export const lackingReasons = (lacks: readonly string[] = []): readonly Reason[] =>
@@ -110,10 +107,10 @@ export const lackingOf = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason
 export const NO_CAPACITY = 'no-capacity';
 /** That wait has ended: the cloud has taken it. */
 export const CAPACITY_FOUND = 'capacity-found';
-/** Of what was to leave some is still there and paid for. */
+/** Some machines that should leave still exist and are billed. */
 const DRAINING = 'draining';
 
-/** What an action that goes on waits for, as a code; null: nothing that is known. */
+/** What an action in progress waits for, as a code; null: unknown or nothing. */
 export function waitOf({ state, reasons }: Pick<Action, 'state' | 'reasons'>): string | null {
   return state === 'intended' && reasons.some(({ code }) => code === NO_CAPACITY) ? NO_CAPACITY : null;
 }
@@ -133,7 +130,7 @@ export interface Action {
   readonly document: string | null;
   /** The action that this one takes back; null: it is not a rollback. */
   readonly rollbackOf: string | null;
-  /** The rollback that stands for this action on its target; null: there is none, or it came to nothing. */
+  /** The rollback that has taken this action's place on its target; null: there is none, or it failed. */
   readonly takenBackBy: string | null;
   /** Idempotency token that goes to the provider; made when it is intended. */
   readonly token: string | null;
@@ -164,9 +161,9 @@ export interface Action {
   /** The proof: the target as the provider reported it when the effect was confirmed. */
   readonly after: FleetTarget | null;
   readonly afterAt: number | null;
-  /** Why it ended without an effect, what it waits for, or what came of it; empty: nothing to say. */
+  /** Why it ended without an effect, what it waits for, or its result; empty: none of these. */
   readonly reasons: readonly Reason[];
-  /** What follows it; null or absent: nothing. */
+  /** Its follow-up; null or absent: none. */
   readonly next?: Next | null;
   /** The action that it follows; null or absent: it follows none. */
   readonly follows?: string | null;
@@ -174,10 +171,10 @@ export interface Action {
 
 const POLICY = 'policy:';
 
-/** How a policy document signs what it proposes and approves. */
+/** The actor name of a policy document for its proposals and approvals. */
 export const policyActor = (document: string): string => POLICY + document;
 
-/** How the second of two signs for the approval that the first was given: both were approved as one. */
+/** The actor name of a follow-up's approval, which was given together with the first action's. */
 export const pairActor = (first: string): string => `pair:${first}`;
 
 export const isApprovedByPolicy = ({ approvedBy }: Pick<Action, 'approvedBy'>): boolean =>
@@ -200,7 +197,7 @@ export const nextToJson = ({ effect, ...times }: Next): NextJson => ({ ...times,
 
 export const nextFromJson = ({ effect, ...times }: NextJson): Next => ({ ...times, effect: effectFromJson(effect) });
 
-/** Whether two effects ask for the same. */
+/** Whether two effects request the same change. */
 export function isSameEffect(one: Effect, other: Effect): boolean {
   const text = (effect: Effect): string =>
     JSON.stringify(Object.entries(effectToJson(effect)).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -208,16 +205,16 @@ export function isSameEffect(one: Effect, other: Effect): boolean {
 }
 
 /**
- * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for;
- * `leaving`: it has its size, and machines that were to go are still there and paid for, which is told with the proof and
- * keeps nothing else of the group waiting; `waiting`; `not-observable`:
- * no reading ever shows such an effect, and the provider's word on the token is the proof.
+ * The visible progress of an effect on its target: `done`; `billing`: it is stopped and still billed; `leaving`: the
+ * group has its size, and machines that should leave still exist and are billed, which the proof lists and which delays
+ * nothing else in the group; `waiting`; `not-observable`: no reading shows such an effect, and the provider's answer
+ * about the token is the proof.
  */
 export type Progress = 'done' | 'billing' | 'leaving' | 'waiting' | 'not-observable';
 
 /**
- * @param seen the target as it was read now; null: the provider says that it is not there
- * @param before as it was read before the effect: what leaves a group that was not made smaller is others' matter
+ * @param seen the target's present reading; null: the provider says that it does not exist @param before the reading
+ * before the effect: machines that leave a group without a scale-in do not belong to this effect
  */
 export function progressOf(effect: Effect, seen: FleetTarget | null, before: FleetTarget | null = seen): Progress {
   if (effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'purchase') return 'not-observable';
@@ -226,24 +223,24 @@ export function progressOf(effect: Effect, seen: FleetTarget | null, before: Fle
   if (effect.kind === 'scale' && (seen?.replicas?.ready ?? 0) > effect.replicas) return 'waiting';
   if (before !== null && (sizeChange(effect, before) ?? 0) < 0 && (seen?.leaving ?? 0) > 0) return 'leaving';
   if (effect.kind !== 'stop' && effect.kind !== 'terminate') return 'done';
-  // Of what is gone nothing is left to bill; what is stopped may still cost its disks, and says so.
+  // Nothing of a gone target is billed; a stopped target may still have billed disks, and says so.
   if (seen === null || seen.billing === 'ended' || seen.billing === 'partly') return 'done';
   return 'billing';
 }
 
 /** Written limits of waiting, in milliseconds. */
 export const PATIENCE = {
-  /** An intent that was not sent for so long is not sent any more: what was read before it is too old. */
+  /** An intent that was not sent within this time is not sent any more, because its reading is too old. */
   intentMs: 10 * MINUTE_MS,
   /** A request that may still be under way is not sent again sooner: no provider's part waits longer for an answer. */
   requestMs: MINUTE_MS,
   /** An outcome that nobody can tell for so long is a failure that a person has to look at. */
   outcomeMs: 6 * HOUR_MS,
-  /** An effect that does not show for so long is noted, and looked for every hour from then on. */
+  /** An effect that is not visible within this time is recorded, and checked every hour from then on. */
   confirmMs: 30 * MINUTE_MS,
 } as const;
 
-/** What is told with the proof of machines that are still leaving; none where none is. */
+/** The reasons in the proof for machines that are still leaving; none if there are none. */
 export function drainingReasons(seen: FleetTarget | null): readonly Reason[] {
   const { leaving = 0, group } = seen ?? {};
   if (leaving === 0) return [];

@@ -1,14 +1,14 @@
 /**
- * The guard: the last check before an action is intended. All facts in, and out comes either leave to act or every
- * reason against it.
+ * The guard: the last check before an action is intended. It takes all facts and returns either permission to act or
+ * every reason against it. Pure, and it forbids what it cannot know: a target that cannot be read, GPUs that were not
+ * counted, and evidence without an age are reasons against acting.
  *
- * Pure, and it forbids where it does not know: a target that cannot be read, GPUs that nobody has counted or evidence
- * without an age are reasons against acting. A reason either may pass by itself (then the action waits, until it
- * expires) or it does not (then it is refused for good).
+ * A reason either may pass by itself (then the action waits, until it expires) or it does not (then the action is
+ * refused permanently).
  *
- * A rollback has a guard of its own: it restores what an action has changed, so that cooldown, quiet hours, evidence,
- * labels, the floor and the caps of an hour do not hold it back (nor does it count among them); the kill switch does,
- * unless whoever asks for it says otherwise.
+ * A rollback has its own guard. It restores what an action has changed, so cooldown, quiet hours, evidence, labels, the
+ * floor and the hourly caps do not block it, and it does not count towards the caps. The kill switch blocks it, unless
+ * the caller overrides the switch.
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
@@ -26,7 +26,7 @@ export interface Stop {
   readonly name: string;
 }
 
-/** What was done within the hour before, without rollbacks and without what the provider refused. */
+/** The actions of the last hour, without rollbacks and without those that the provider refused. */
 export interface RecentActions {
   readonly actions: number;
   readonly gpus: number;
@@ -34,7 +34,7 @@ export interface RecentActions {
   readonly purchasedNanos: bigint;
 }
 
-/** What vouches for enforcing. */
+/** The evidence that allows enforcing. */
 export type Gate =
   | { readonly kind: 'backtested' }
   /** An entry of the audit says why it may enforce without. */
@@ -49,26 +49,28 @@ export interface GuardFacts {
   /** The target as it was read just now; null: the provider says that it is not there. */
   readonly seen: FleetTarget | null;
   readonly seenAt: number;
-  /** Whose it is by the rules, as it was read just now; null: nothing that could tell it is left of it. */
+  /**
+   * The target's team by the rules, at the present reading; null: the target has no attributes left that could show it.
+   */
   readonly owner: string | null;
   /** Whether its owner forbids stops, moves and resizes; null: nobody said. */
   readonly isProtected: boolean | null;
   readonly limits: BindingLimits;
-  /** What its team runs; null where no limit asks for it. */
+  /** The fleet of its team; null if no limit needs it. */
   readonly teamFleet: TeamFleet | null;
   readonly recent: { readonly team: RecentActions; readonly organisation: RecentActions };
   /** When another action on the target was last applied; null: never. */
   readonly lastOnTargetAt: number | null;
   /** Another live action on the target; null: there is none. */
   readonly liveOnTarget: string | null;
-  /** Whether the document still enforces for the team; null: no policy approved it. */
+  /** Whether the document still enforces for the team; null: not approved by a policy. */
   readonly stillEnforces: boolean | null;
   readonly gate: Gate;
   /** The kill switches that cover the action. */
   readonly stops: readonly Stop[];
-  /** Of a rollback: the effect that it takes back, and whether that was confirmed. */
-  /** Of a replacement: whether it is for a machine that was lost as a whole, not for a card of it. */
+  /** For a replacement: whether the whole machine was lost, not only a card. */
   readonly lostMachine?: boolean;
+  /** For a rollback: the effect that it reverses, and whether that was confirmed. */
   readonly takesBack: { readonly effect: Effect; readonly wasConfirmed: boolean } | null;
 }
 
@@ -81,7 +83,7 @@ export type Verdict =
   | { readonly allowed: true; readonly reach: Reach }
   | { readonly allowed: false; readonly reasons: readonly GuardReason[] };
 
-/** What forbids for good, and what forbids for now. */
+/** A permanent refusal, and a temporary one. */
 const refusal = (code: string, message: string): GuardReason => ({ code, message, passing: false });
 const wait = (code: string, message: string): GuardReason => ({ code, message, passing: true });
 
@@ -159,7 +161,10 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
   return found;
 }
 
-/** What was approved for a team is done to nothing that belongs to another by then, whose limits nobody has asked. */
+/**
+ * An action approved for one team is not carried out on a target that belongs to another team by now, whose limits were
+ * not checked.
+ */
 function aboutOwner({ action, owner }: GuardFacts): GuardReason[] {
   if (owner === null || owner === action.team) return [];
   const whose = owner === UNALLOCATED ? 'to no one team' : `to ${owner}`;
@@ -167,11 +172,11 @@ function aboutOwner({ action, owner }: GuardFacts): GuardReason[] {
 }
 
 function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
-  // What the cloud has taken away is replaced by another like it: nothing of it is left to harm.
+  // A machine that the cloud has reclaimed is replaced by a similar one: nothing of it is left to harm.
   if (seen !== null && action.effect.kind === 'replace' && isTakenByCloud(seen)) return [];
   if (seen === null || seen.state === 'gone')
     return [refusal('target-gone', `${action.connection} says that ${action.target} is not there`)];
-  // Asked by its id it may say more than the list in which it was missed; whoever calls it not ready says so again.
+  // A reading by id may show more than the list that lacked it; a provider that calls it not ready says so again.
   if (lostMachine === true && seen.state === 'running' && seen.unwell === undefined)
     return [refusal('runs', `${action.connection}, asked just now, calls ${action.target} running and well`)];
   if (seen.state === 'unknown' && lostMachine !== true)
@@ -181,7 +186,7 @@ function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
   return obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
 }
 
-/** What holds every action but a rollback to its pace and off what is not to be touched. */
+/** The reasons that limit the pace of all actions except rollbacks, and protect certain targets. */
 function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
   const { now, action, lastOnTargetAt, liveOnTarget, limits } = facts;
   const found: GuardReason[] = [];
@@ -202,11 +207,11 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
   return found;
 }
 
-/** What stands against an effect, whoever approves it and whenever. */
+/** The lasting obstacles to an effect, for any approver at any time. */
 export interface StandingFacts {
   readonly effect: Exclude<Effect, { readonly kind: 'purchase' }>;
   readonly connection: string;
-  /** Effects that the connection carries out, none where it may only read; null: not known. */
+  /** Effects that the connection carries out, none if it may only read; null: unknown. */
   readonly carriesOut: readonly EffectKind[] | null;
   /** As it was last seen. */
   readonly seen: FleetTarget;
@@ -216,8 +221,8 @@ export interface StandingFacts {
 }
 
 /**
- * What the guard will surely refuse, as long as the target and the limits are as they are: told with a recommendation,
- * so that nobody is asked to approve it.
+ * The reasons for which the guard will certainly refuse, as long as the target and the limits stay unchanged: shown
+ * with a recommendation, so that nobody is asked to approve it.
  */
 export function standingReasons(facts: StandingFacts): Reason[] {
   const { effect, connection, carriesOut, seen, isProtected, limits, teamFleet } = facts;
@@ -240,7 +245,7 @@ export function standingReasons(facts: StandingFacts): Reason[] {
   ].map(({ code, message }) => ({ code, message }));
 }
 
-/** What is protected, and how much of it has to stay, is told by these. */
+/** The facts about protection and minimum sizes. */
 type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits' | 'teamFleet'> & Pick<Action, 'target' | 'effect'>;
 
 function aboutProtection({ target, seen, isProtected, limits }: Sheltered): GuardReason[] {
@@ -277,7 +282,7 @@ function aboutFloor({ target, effect, seen, limits: { team } }: Sheltered): Guar
     : found;
 }
 
-/** What a team keeps over everything that it runs. What another action takes meanwhile may come back. */
+/** The minimum of a team over its whole fleet. Capacity that another action removes in the meantime may come back. */
 function aboutTeamFloor({ effect, seen, limits: { team }, teamFleet }: Sheltered): GuardReason[] {
   const left = team.minTeamGpus === 0 || seen === null || teamFleet === null ? null : gpusKept(effect, seen, teamFleet);
   if (left === null || left.kept >= team.minTeamGpus) return [];
@@ -286,7 +291,7 @@ function aboutTeamFloor({ effect, seen, limits: { team }, teamFleet }: Sheltered
   return [left.alone < team.minTeamGpus ? refusal('floor', why(left.alone)) : wait('team-floor', why(left.kept))];
 }
 
-/** The caps of an hour. What alone is more than the cap never passes. */
+/** The hourly caps. An action that alone exceeds a cap never passes. */
 function aboutHour(
   { action, recent, limits }: GuardFacts,
   reach: Reach,
@@ -346,7 +351,7 @@ function aboutChanges({ action, seen, takesBack, liveOnTarget }: GuardFacts): Gu
 }
 
 /**
- * What a policy buys by itself stays within what the month allows; what a person approved is that person's decision.
+ * A purchase by a policy stays within the monthly limit; a purchase that a person approved is that person's decision.
  */
 function aboutPurchase({ action, limits, recent }: GuardFacts): GuardReason[] {
   const { effect } = action;

@@ -1,9 +1,7 @@
 /**
- * What actions may at most do: a document per organisation and one per team, and how the two bind together.
- *
- * 0 means none allowed, absent the default cap, and nothing is unlimited. Both documents bind: of two limits the
- * stricter holds, so that a team's document never allows what the organisation's forbids. It decides about no action
- * (guard.ts).
+ * The limits of actions: a document per organisation and one per team, and their combination. A limit of 0 allows
+ * nothing, an absent limit is the default cap, and nothing is unlimited. Both documents apply and the stricter limit
+ * holds, so that a team's document never allows what the organisation's forbids. It decides about no action (guard.ts).
  */
 import { parseDecimal } from '../decimal.js';
 import { Failure, invalid, type Problem } from '../errors.js';
@@ -24,8 +22,8 @@ export interface Limits {
   readonly actionsPerHour: number;
   readonly gpusPerHour: number;
   /**
-   * What each group, workload or pool keeps, apart from the smallest size that it has itself. A single instance has no
-   * size: `minTeamGpus` holds for it.
+   * The minimum size of each group, workload or pool, in addition to its own minimum. A single instance has no size:
+   * `minTeamGpus` applies to it.
    */
   readonly minReplicas: number;
   readonly minGpus: number;
@@ -42,15 +40,15 @@ export interface Limits {
   /** Tags or labels of targets that are left alone, by name; the value `*`: any. */
   readonly protectedLabels: Readonly<Record<string, string>>;
   readonly quietHours: readonly QuietWindow[];
-  /** Whoever wrote the policy document, or proposed, may not approve. */
+  /** The author of the policy document, and the proposer, may not approve. */
   readonly separateApprover: boolean;
   /** The same for purchases alone: money that is spent for months. */
   readonly separatePurchaseApprover: boolean;
-  /** What may be committed to per calendar month (UTC) without a person's approval; null: nothing. */
+  /** The amount that may be committed per calendar month (UTC) without a person's approval; null: nothing. */
   readonly purchasesPerMonth: { readonly amount: string; readonly currency: string } | null;
 }
 
-/** As somebody set it: what is absent has its default. */
+/** The limits as set: an absent limit has its default. */
 export type LimitsDocument = Partial<Limits>;
 
 /** The limits of an action: those of its team with the organisation's, and the organisation's over all teams. */
@@ -179,7 +177,7 @@ function purchaseProblems(limit: unknown): Problem[] {
   ];
 }
 
-/** Nanos of a decimal text; null: it is none. */
+/** Nanos of a decimal text; null: not a decimal. */
 export function amountNanos(text: string): bigint | null {
   const decimal = parseDecimal(text);
   return decimal === null ? null : nanosOf(decimal);
@@ -196,8 +194,8 @@ export function isQuiet(windows: readonly QuietWindow[], instant: number): boole
 }
 
 /**
- * The limits that hold. What the organisation does not say has its default; what the team does not say is the
- * organisation's; where both say something the stricter holds.
+ * The effective limits. A limit that the organisation does not set has its default; one that the team does not set is
+ * the organisation's; if both set it, the stricter holds.
  */
 export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument): BindingLimits {
   const over: Limits = { ...DEFAULT_LIMITS, ...organisation };
@@ -225,7 +223,7 @@ export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument
       minGpus: most('minGpus'),
       minTeamGpus: most('minTeamGpus'),
       cooldownMinutes: most('cooldownMinutes'),
-      // What either document protects is protected: whoever asks looks at both.
+      // Labels protected by either document are protected: the caller checks both.
       protectedLabels: team.protectedLabels ?? over.protectedLabels,
       quietHours: [...over.quietHours, ...(team.quietHours ?? [])],
       separateApprover: over.separateApprover || (team.separateApprover ?? false),

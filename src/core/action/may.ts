@@ -1,9 +1,9 @@
 /**
- * What somebody may decide about an action or a recommendation now, and if not, why: said by the server, so that no
- * other place has the rules again. A decision looks once more, in its transaction: the kill switch, the limits and the
- * target have the last word there (application/action/set-action.ts).
+ * The decisions that a caller may make about an action or a recommendation now, and the reasons if not. The server
+ * states them, so that no other place repeats the rules. A decision checks again in its transaction, where the kill
+ * switch, the limits and the target decide last (application/action/set-action.ts).
  *
- * A reason has a code, for words in the reader's language, and a sentence.
+ * A reason has a code, for texts in the reader's language, and a sentence.
  */
 import { inverseOf } from '../fleet/fleet.js';
 import { parseInstant } from '../time.js';
@@ -30,7 +30,7 @@ function ofScope(scopes: readonly Scope[]): May {
     : no('scope', `needs the scope approve, which the role ${rolesWith('approve')} has: it ${SCOPE_TEXTS.approve}`);
 }
 
-/** What of these facts of an action decides. */
+/** The facts of an action that decide. */
 type Decided = Pick<
   Action,
   'state' | 'expiresAt' | 'askedAt' | 'rollbackOf' | 'takenBackBy' | 'effect' | 'before' | 'connection'
@@ -64,7 +64,7 @@ function takingBack({ state, rollbackOf, takenBackBy, effect, before }: Decided)
   return before === null || inverseOf(effect, before) === null ? no('no-inverse', 'nothing takes it back') : null;
 }
 
-/** Of a recommendation: by its status, its end, and what surely stands against it. */
+/** For a recommendation: by its status, its end, and its lasting obstacles. */
 export function mayDecideRecommendation(
   { status, expiresAt }: { readonly status: string; readonly expiresAt: string },
   scopes: readonly Scope[],

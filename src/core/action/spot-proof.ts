@@ -1,16 +1,14 @@
 /**
- * What a group's new share of spot comes to: which machines it is about, and what runs meanwhile. The setting alone
- * moves no machine: those that run stay as they are until the group launches others.
+ * The result of a group's new share of spot: the affected machines, and the machines that run meanwhile. The setting
+ * alone moves no machine: running machines stay until the group launches others.
  *
- * Pure. The invariant: a machine whose term nobody tells is counted as neither.
+ * Pure. The invariant: a machine with an unknown term counts as neither spot nor on demand.
  */
 import type { FleetTarget } from '../fleet/fleet.js';
 
 /**
- * A sentence for people.
- * @param spotRatio the share that was asked for, 0 to 1
- * @param group as it was read after the effect
- * @param members its machines that run or start, as they were read last
+ * A sentence for people. @param spotRatio the requested share, 0 to 1 @param group its reading after the effect @param
+ * members its running or starting machines, at their last reading
  */
 export function spotProof(
   spotRatio: number,

@@ -1,14 +1,13 @@
 /**
- * The GPUs that a team keeps over everything that it runs: what is certain to serve after an effect.
+ * The GPUs that a team keeps over its whole fleet: those that certainly serve after an effect.
  *
- * Pure. Only what is certain counts: a target of which nobody knows how many GPUs it has keeps none, and where two
- * readings may tell of the same cards (a group and its machines; machines and the pods on them) the larger counts, not
- * both.
+ * Pure. Only certain GPUs count: a target with an unknown number of GPUs counts none, and if two readings may describe
+ * the same cards (a group and its machines; machines and the pods on them) the larger counts, not both.
  */
 import { isMember } from '../fleet/membership.js';
 import type { Effect, FleetTarget } from '../fleet/fleet.js';
 
-/** What a team runs, as the fleet was last seen. */
+/** The fleet of a team in its last known state. */
 export interface TeamFleet {
   readonly targets: readonly FleetTarget[];
   /** GPUs that actions under way take out of service, by target. */
@@ -31,7 +30,7 @@ function shareLost(effect: Effect, target: FleetTarget): number {
   switch (effect.kind) {
     case 'stop':
     case 'terminate':
-    // How many GPUs the other type has is not known here.
+    // The number of GPUs of the other type is unknown here.
     case 'resize':
       return 1;
     case 'scale':
@@ -44,8 +43,8 @@ function shareLost(effect: Effect, target: FleetTarget): number {
 }
 
 /**
- * GPUs that are certain to serve after an effect: with what is under way, and without. Null: it takes none out of
- * service.
+ * GPUs that certainly serve after an effect: with the actions in progress, and without. Null: the effect takes none out
+ * of service.
  */
 export function gpusKept(
   effect: Effect,

@@ -1,14 +1,16 @@
 /**
- * Alerts: what is worth telling people, how grave it is, and which news are one and the same.
+ * Alerts: which events are worth an alert, how severe they are, and which news are the same. Pure: it reads nothing and
+ * sends nothing.
  *
- * Pure: it reads nothing and sends nothing. The invariant: the same fact has the same identity, whoever finds it, when
- * and how often; an alert is kept once per identity, so late data, restarts and replicas repeat none. What is told is a
- * snapshot: amounts are decimal strings, unknown is null.
+ * The invariant: the same fact has the same identity, whoever finds it, when and how often. An alert is kept once per
+ * identity, so late data, restarts and replicas repeat none. The content is a snapshot: amounts are decimal strings,
+ * unknown is null.
  */
 import type { UnpricedUsage } from '../cost/unpriced.js';
 import { CAPACITY_FOUND, NO_CAPACITY, type ActionState, type EffectJson, type Reason } from '../action/action.js';
 import type { HealthRule, HealthSeverity } from '../fleet/health.js';
 import type { Evidence } from '../evidence.js';
+import type { GrownPart } from './whose.js';
 import { DAY_MS, monthOfLabel, parseInstant } from '../time.js';
 
 export const ALERT_KINDS = [
@@ -27,12 +29,12 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 export const SEVERITIES = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-/** What the spend of a period is made of: the largest parts, largest first. */
+/** The largest parts of a period's spend, largest first. */
 export interface Driver {
   readonly name: string;
   /** Decimal string in the alert's currency. */
   readonly cost: string;
-  /** Of all that was spent, 0 to 1; null: nothing was, or it has no one currency. */
+  /** Share of the whole spend, 0 to 1; null: there was none, or it has several currencies. */
   readonly share: number | null;
 }
 
@@ -42,8 +44,13 @@ export interface SpendSoFar {
   readonly through: string;
   readonly spent: string;
   readonly before: string;
-  /** What grew most between the two, largest first. */
-  readonly grown: readonly { readonly name: string; readonly more: string }[];
+  /** The largest increases between the two, largest first. */
+  readonly grown: readonly {
+    readonly name: string;
+    readonly more: string;
+    /** Whose usage it is that grew, of the first one where that is known. */
+    readonly by?: readonly GrownPart[];
+  }[];
 }
 
 export interface ThresholdNews {
@@ -56,27 +63,27 @@ export interface NextStep {
   readonly recommendation: string;
   readonly title: string;
   readonly monthlySavings: string;
-  /** Ends of its 80 % interval; absent in what was told before they were kept. */
+  /** Ends of its 80 % interval; absent in alerts from before they were stored. */
   readonly monthlySavingsLow?: string | null;
   readonly monthlySavingsHigh?: string | null;
   readonly currency: string;
 }
 
-/** Null amount: how much it is is not known. */
+/** Null amount: how much it is is unknown. */
 export interface LackingAmount {
   readonly currency: string;
   readonly amount: string | null;
 }
 
-/** What is in none of the amounts that news state. Each is absent in news of before it was told. */
+/** Amounts that the amounts of the news lack. Each is absent in news from before it was reported. */
 export interface LackingNews {
-  /** Of bills that are not final, what meters stand for. */
+  /** The lines of bills that are not final that meters stand for. */
   readonly setAside?: readonly LackingAmount[];
   /** Storage, traffic and what has no quantity, without a price. */
   readonly unpriced?: readonly UnpricedUsage[];
   /** Without an exchange rate. */
   readonly unconverted?: readonly LackingAmount[];
-  /** Billed without an amortised cost, which the budget goes by. */
+  /** Billed without an amortised cost, which the budget counts. */
   readonly unstated?: readonly LackingAmount[];
   /** Metered usage that does not say what the budget's filter asks for. */
   readonly unnamed?: readonly LackingAmount[];
@@ -90,7 +97,7 @@ export interface BudgetNews extends LackingNews {
   /** ISO 8601. */
   readonly periodStart: string;
   readonly periodEnd: string;
-  /** Where the budget's zone was changed: how its period began when the threshold was reached. */
+  /** If the budget's zone was changed: the beginning of its period when the threshold was reached. */
   readonly reachedIn?: string;
   /** The period by its name in the budget's zone, `2026-11`; absent in alerts of before it was kept. */
   readonly period?: string;
@@ -99,7 +106,7 @@ export interface BudgetNews extends LackingNews {
   readonly also?: readonly ThresholdNews[];
   /** The identity of the news that tells this too. */
   readonly within?: string;
-  /** 2 and on: it was told in this period before its budget was raised. Absent: 1. */
+  /** 2 or more: it was already notified in this period before its budget was raised. Absent: 1. */
   readonly round?: number;
   readonly currency: string;
   readonly planned: string;
@@ -119,7 +126,7 @@ export interface AnomalyNews {
   readonly kind: 'anomaly';
   readonly team: string;
   readonly what: 'spike' | 'drop' | 'level-shift';
-  /** The first unusual day, `2026-11-18`, and the day on which it could be told. */
+  /** The first unusual day, `2026-11-18`, and the day on which it could be detected. */
   readonly day: string;
   readonly decidedDay: string;
   readonly currency: string;
@@ -137,7 +144,7 @@ export interface PriceNews {
   readonly sku: string;
   readonly region: string | null;
   readonly term: string;
-  /** ISO 8601: since when it is stated, and when that could be told. */
+  /** ISO 8601: the time since which it is stated, and the time at which this could be detected. */
   readonly effectiveFrom: string;
   readonly decidedAt: string;
   readonly currency: string;
@@ -156,7 +163,7 @@ export interface ApprovalNews {
   readonly connection: string;
   readonly proposedBy: string;
   readonly expiresAt: string;
-  /** What the recommendation behind it says; null: a person asked for it. */
+  /** The reason from the recommendation; null: a person requested it. */
   readonly because: ApprovalReason | null;
 }
 
@@ -165,7 +172,7 @@ export interface ApprovalReason {
   readonly monthlySavings: string | null;
   readonly monthlySavingsLow: string | null;
   readonly monthlySavingsHigh: string | null;
-  /** What the target costs a month untouched; null: unknown. Absent from alerts that were kept before it was said. */
+  /** The target's monthly cost without the change; null: unknown. Absent from alerts from before it was stored. */
   readonly monthlyCost?: string | null;
   readonly currency: string;
   readonly risk: string;
@@ -186,7 +193,7 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What became of an action, with the proof where there is one. */
+/** The result of an action, with its proof if there is one. */
 export interface ResultNews {
   readonly kind: 'result';
   readonly team: string;
@@ -227,11 +234,11 @@ export interface HealthNews {
 export interface VarianceNews {
   readonly kind: 'variance';
   readonly team: string;
-  /** Where the bill comes from, and its month, `2026-10`. */
+  /** The source of the bill, and its month, `2026-10`. */
   readonly source: string;
   readonly month: string;
   readonly currency: string;
-  /** Of what differs; null: a part of it is not known. */
+  /** The differing part; null: a part of it is unknown. */
   readonly billed: string | null;
   readonly expected: string | null;
   readonly difference: string;
@@ -249,7 +256,7 @@ export interface DigestNews extends LackingNews {
   readonly currency: string;
   /** Null: nothing has a price. */
   readonly total: string | null;
-  /** Of the month before; null: nothing is recorded of it. */
+  /** The previous month's; null: nothing is recorded. */
   readonly before: string | null;
   readonly unpricedGpuHours: string;
   readonly budgets: readonly {
@@ -258,7 +265,7 @@ export interface DigestNews extends LackingNews {
     readonly planned: string | null;
     readonly currency: string;
     readonly ratio: number | null;
-    /** Of whatever of LackingNews is no usage. Absent likewise. */
+    /** The parts of LackingNews that are not usage. Absent in the same cases. */
     readonly lacking?: readonly LackingAmount[];
   }[];
   readonly verified: readonly { readonly currency: string; readonly amount: string }[];
@@ -310,7 +317,7 @@ export function identityOf(news: News): string {
       return approvalIdentity(news.action);
     case 'result':
       return joined('result', news.action, news.outcome);
-    // A card that is found, well and found again within a day is told once.
+    // A card whose finding is opened, cleared and opened again within a day is reported once.
     case 'health':
       return joined(
         'health',
@@ -330,7 +337,7 @@ export function identityOf(news: News): string {
   }
 }
 
-/** Of the news that a threshold was crossed. */
+/** The identity of the news that a threshold was crossed. */
 export const crossingIdentity = ({
   team,
   budget,
@@ -341,7 +348,7 @@ export const crossingIdentity = ({
 }: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'reachedIn' | 'threshold' | 'round'>): string =>
   joined('budget', team, budget, reachedIn, threshold.kind, threshold.ratio, ...(round === 1 ? [] : [String(round)]));
 
-/** By gravity: what is spent before what is forecast, and of each the higher threshold. */
+/** By severity: actual before forecast, and the higher threshold first. */
 const graver = (a: BudgetNews, b: BudgetNews): number =>
   a.threshold.kind === b.threshold.kind
     ? Number(b.threshold.ratio) - Number(a.threshold.ratio)
@@ -350,8 +357,8 @@ const graver = (a: BudgetNews, b: BudgetNews): number =>
       : 1;
 
 /**
- * Thresholds of one budget and period that were found crossed together are told as one: the gravest names the others,
- * and the others point at it. Each stays an alert of its own, which is told no second time.
+ * Thresholds of one budget and period that were crossed at the same time become one message: the most severe names the
+ * others, and the others refer to it. Each stays a separate alert, which is not sent a second time.
  */
 export function together(news: readonly News[]): News[] {
   const groups = new Map<string, BudgetNews[]>();
@@ -366,14 +373,14 @@ export function together(news: readonly News[]): News[] {
   });
 }
 
-/** Of the news that a month's report is there. */
+/** The identity of the news that a month's report is available. */
 export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string =>
   joined('digest', team, month);
 
-/** Of the request to approve an action. */
+/** The identity of the request to approve an action. */
 export const approvalIdentity = (action: string): string => joined('approval', action);
 
-/** What belongs together in one conversation: a budget's period, an action from its approval to its proof, a bill. */
+/** The conversation of news: a budget's period, an action from its approval to its proof, or a bill. */
 export function threadOf(news: News): string {
   switch (news.kind) {
     case 'budget':
@@ -416,7 +423,7 @@ export function severityOf(news: News): Severity {
   }
 }
 
-/** Whether somebody has to answer: nobody doing so escalates it. */
+/** Whether the news needs an answer: without one it is escalated. */
 export function needsAnswer(news: News): boolean {
   return (
     news.kind === 'approval' ||
@@ -425,7 +432,7 @@ export function needsAnswer(news: News): boolean {
   );
 }
 
-/** What comes again, so that muting it for a while keeps something away. */
+/** Whether this kind of news recurs, so that muting it has an effect. */
 export const canBeMuted = ({ kind }: News): boolean =>
   kind === 'budget' || kind === 'anomaly' || kind === 'price' || kind === 'health' || kind === 'variance';
 
@@ -444,7 +451,7 @@ export function endOf(news: News): number | null {
 
 /** Late data about a period that ended so long ago changes its books and alarms nobody. */
 const PERIOD_SETTLED_MS = 7 * DAY_MS;
-/** What could have been told so long ago is history: a price list of years. */
+/** News that could have been reported this long ago is history, as in a price list of years. */
 const OLD_MS = 7 * DAY_MS;
 /** A bill of a month that began so long ago is history too. */
 const OLD_BILL_MS = 100 * DAY_MS;
@@ -457,15 +464,14 @@ export const SILENCES = [
   'within-another',
   'muted',
   'no-route',
-  // A threshold that was reached no more when it was to be told.
+  // A threshold that was no longer reached when its alert was to be sent.
   'passed',
 ] as const;
 export type Silence = (typeof SILENCES)[number];
 
 /**
- * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never
- * told later.
- * @param asOf as of when the organisation is looked at, epoch milliseconds
+ * Why news are kept but not sent; null: they are sent. A silent fact stays silent: the same identity is never sent
+ * later. @param asOf the time as of which the organisation is evaluated, epoch milliseconds
  */
 export function silenceOf(news: News, asOf: number): Silence | null {
   const before = (text: string, milliseconds: number): boolean => (parseInstant(text) ?? asOf) < asOf - milliseconds;
@@ -496,14 +502,14 @@ export interface ActionStep {
   readonly code: string;
 }
 
-/** Codes of refusals that somebody chose: whoever did so knows. */
+/** Codes of refusals by a person's choice: that person already knows. */
 const CHOSEN: ReadonlySet<string> = new Set(['rejected', 'withdrawn']);
 
-/** What a step means for who waits for the action's result; null: nothing that is told. */
+/** The outcome that a step reports to those who wait for the action's result; null: nothing to report. */
 export function outcomeOf({ from, to, code }: ActionStep): Outcome | null {
   if (from === to)
     return code === 'billing-not-ended' || code === 'not-confirmed' || code === NO_CAPACITY ? code : null;
-  // What ends otherwise is told by its end.
+  // Any other ending is reported at the end.
   if (to === 'applied') return code === CAPACITY_FOUND ? code : null;
   if (to === 'confirmed') return 'confirmed';
   if (to === 'failed') return code === 'outcome-unknown' ? 'outcome-unknown' : 'failed';
@@ -522,7 +528,7 @@ export interface Answer {
   readonly at: string;
 }
 
-/** How a step of a proposed action answers the request to approve it; null: it does not. */
+/** The answer that a step of a proposed action gives to the request to approve it; null: none. */
 export function answerOf({ from, to, code }: ActionStep): AnswerKind | null {
   if (from !== 'proposed' || to === 'proposed') return null;
   if (to === 'approved') return 'approved';
@@ -544,8 +550,8 @@ export interface Alert {
   readonly thread: string;
   readonly news: News;
   /**
-   * `new`: where it goes is not decided yet; `open`: it waits for an answer; `told`: it needs none; `silent`: it is
-   * kept, and nobody is told.
+   * `new`: its destination is not decided yet; `open`: it waits for an answer; `told`: it needs none; `silent`: it is
+   * kept and sent to nobody.
    */
   readonly state: AlertState;
   readonly silence: Silence | null;
@@ -554,6 +560,6 @@ export interface Alert {
   readonly level: number;
   /** ISO 8601. */
   readonly madeAt: string;
-  /** Goes up when what is shown changes. */
+  /** Increases when the shown content changes. */
   readonly revision: number;
 }

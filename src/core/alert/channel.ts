@@ -1,9 +1,10 @@
 /**
- * The shape of a channel, by which people are told: what it is sent, what it says became of it, and what else it
- * can do.
+ * The interface of a channel that notifies people: its messages, the outcomes that it reports, and its further
+ * abilities.
  *
- * As with the other parts (ports.ts), the line knows channels by these types alone. The invariant: a message that was
- * told is never told again, and one of which nobody knows is asked for or left, as the channel says of itself.
+ * As with the other parts (ports.ts), the line knows channels only by these types. The invariant: a message that was
+ * sent is never sent again; after an unknown outcome the channel's own rule says whether the message is queried or left
+ * alone.
  */
 import type { News } from './alert.js';
 import type { Message } from './message.js';
@@ -16,7 +17,7 @@ export type ChannelSetting = Omit<ProviderSetting, 'use'>;
 /** A picture beside a message. */
 export interface Picture {
   readonly png: Uint8Array;
-  /** What it shows, for who cannot see it. */
+  /** A description of the picture, for readers who cannot see it. */
   readonly text: string;
 }
 
@@ -31,12 +32,12 @@ export interface Notification {
   readonly address: string | null;
   /** Names the conversation that it belongs to. */
   readonly thread: string;
-  /** What the channel calls the message that began the conversation; null: this one begins it. */
+  /** The channel's reference of the message that began the conversation; null: this one begins it. */
   readonly threadReference: string | null;
   readonly picture: Picture | null;
   /** Whom it concerns, by the channel's own ids: they are mentioned where the channel can. */
   readonly people: readonly string[];
-  /** Of a channel whose pictures are `apart`: this sends the picture alone, into the conversation. */
+  /** For a channel whose pictures are `apart`: `picture` sends only the picture, into the conversation. */
   readonly part: 'message' | 'picture';
   /** When it was first tried, epoch milliseconds. */
   readonly since: number;
@@ -44,7 +45,7 @@ export interface Notification {
 
 /** What became of a telling. */
 export type SendOutcome =
-  /** `reference` is what the channel calls the message, where it can be changed or replied to later. */
+  /** `reference` is the channel's name of the message, if it can be changed or replied to later. */
   | { readonly kind: 'sent'; readonly reference: string | null }
   /** The channel does not take it as things are (a setting, a right, the place): somebody has to change something. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
@@ -61,7 +62,7 @@ export interface Channel {
   readonly description: string;
   readonly settings: readonly ChannelSetting[];
   /**
-   * Nothing is called yet. Null where none of its settings is there. @throws Failure invalid that names every wrong
+   * Nothing is called yet. Null if none of its settings is there. @throws Failure invalid that names every wrong
    * setting, never a value.
    */
   connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): ChannelConnection | null;
@@ -72,13 +73,13 @@ export interface ChannelConnection {
   /** Between two messages to one address. */
   readonly leastPauseMs: number;
   /**
-   * What to do when an answer was lost. `ask`: `outcome` tells; `send-again`: the receiver knows a message by its token
-   * and takes it once (at least once, seen once); `leave`: it is not repeated (at most once).
+   * What to do after a lost answer. `ask`: query `outcome`; `send-again`: the receiver recognises a message by its
+   * token and accepts it once (at least once, seen once); `leave`: do not repeat it (at most once).
    */
   readonly whenUnknown: 'ask' | 'send-again' | 'leave';
-  /** A conversation is begun by one message, whose reference the others need. */
+  /** Whether one message begins a conversation, and the others need its reference. */
   readonly threads: boolean;
-  /** `within` a message, or `apart`: messages of their own, sent after the one that they belong to. */
+  /** `within` a message, or `apart`: as separate messages, sent after their message. */
   readonly pictures: 'none' | 'within' | 'apart';
   /** Tells, once. Never throws for what the network or the other side does. */
   send(notification: Notification): Promise<SendOutcome>;
@@ -87,8 +88,8 @@ export interface ChannelConnection {
   /** Replaces a message by another one; twice is as once. */
   update?(reference: string, message: Message): Promise<SendOutcome>;
   /**
-   * Asks the other side whether it takes the settings, and tells nobody. @returns a sentence of what it said @throws
-   * Failure
+   * Checks the settings with the other side without sending a message to people. @returns a sentence with its answer
+   * @throws Failure
    */
   check?(): Promise<string>;
   /** Answers one person at the address that came with the question. */

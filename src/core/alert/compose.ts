@@ -1,7 +1,7 @@
 /**
- * Makes the message of an alert in a language's words, with its link and buttons.
+ * Makes the message of an alert in one language, with its link and buttons.
  *
- * Pure: the same alert gives the same message. A button is there only as long as pressing it can do something.
+ * Pure: the same alert gives the same message. A button is shown only while pressing it has an effect.
  */
 import { canBeMuted, type Alert } from './alert.js';
 import type { Message } from './message.js';

@@ -1,5 +1,5 @@
 /**
- * The sentences about what a total lacks: no amount is told without what is not in it.
+ * The sentences about the amounts that a total lacks: every amount is shown with them.
  *
  * Pure, and plain text only, as texts.ts.
  */

@@ -1,8 +1,8 @@
 /**
- * The message of an alert, before any channel gives it its form: plain texts, no markup, nothing escaped.
+ * The message of an alert before a channel formats it: plain texts, no markup, nothing escaped.
  *
- * Pure shapes. A channel cuts what it cannot hold and escapes what its markup means; compose.ts makes the message of
- * an alert, in the words of texts.ts.
+ * Pure types. A channel cuts what is too long and escapes its markup; compose.ts makes the message of an alert, with
+ * the texts of texts.ts.
  */
 import type { AlertKind, Severity } from './alert.js';
 
@@ -27,7 +27,7 @@ export interface Button {
 }
 
 export interface Message {
-  /** Of the alert; what a pressed button says. Null: it is no alert's. */
+  /** The id of the alert, which a pressed button sends. Null: the message belongs to no alert. */
   readonly alert: string | null;
   readonly kind: AlertKind | 'answer';
   readonly severity: Severity;
@@ -42,7 +42,7 @@ export interface Message {
   readonly buttons: readonly Button[];
 }
 
-/** What an alert says, without its buttons, link and answer. */
+/** The content of an alert, without its buttons, link and answer. */
 export type Content = Pick<Message, 'title' | 'lines' | 'facts' | 'lists'>;
 
 /** A message that answers one person. */

@@ -1,7 +1,7 @@
 /**
- * The numbers that alerts show: what drives the spend, the next step, and the series in which anomalies are looked for.
+ * The numbers that alerts show: the drivers of the spend, the next step, and the series in which anomalies are found.
  *
- * Pure. Unknown is never zero: a day whose spend is not known is a gap, and a share without a whole is null.
+ * Pure. Unknown is never zero: a day with unknown spend is a gap, and a share without a whole is null.
  */
 import type { Driver, NextStep, SpendSoFar } from './alert.js';
 import { BUDGET_FILTERS, type BudgetFilters } from '../budget/budget.js';
@@ -21,7 +21,7 @@ const MOST_DRIVERS = 3;
 const SHARE_DIGITS = 10_000n;
 
 /**
- * The largest parts of what was spent in one currency; what has no price is in none of them.
+ * The largest parts of the spend in one currency; usage without a price is in none of them.
  * @param rows grouped by provider, sku and gpuModel, and by what the filters look at
  */
 export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
@@ -39,7 +39,8 @@ export function driversOf(rows: readonly SpendLine[], currency: string, filters:
 }
 
 /**
- * What was spent through a day beside as many days before, and what grew most; null where nothing is known of those.
+ * The spend through a day compared with the same number of days before, and the largest increases; null if those days
+ * are unknown.
  * @param rows and those of the period before, as of `driversOf`
  */
 export function spendSoFar(
@@ -71,7 +72,7 @@ const textOf = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale
 const largestFirst = ([a, x]: readonly [string, bigint], [b, y]: readonly [string, bigint]): number =>
   x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1;
 
-/** Nanos in one currency by provider and SKU or GPU model, of what the filters keep. */
+/** Nanos in one currency by provider and SKU or GPU model, after the filters. */
 function costsByName(rows: readonly SpendLine[], currency: string, filters: BudgetFilters): Map<string, bigint> {
   const costs = new Map<string, bigint>();
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
@@ -81,12 +82,30 @@ function costsByName(rows: readonly SpendLine[], currency: string, filters: Budg
   for (const row of rows) {
     if (row.cost === null || row.currency !== currency) continue;
     if (!BUDGET_FILTERS.every((name) => name === 'tag' || fits(filters[name], row[name]))) continue;
-    const name = [row['provider'], row['sku'] ?? row['gpuModel'] ?? 'other']
-      .filter((part) => part !== null && part !== undefined)
-      .join(' ');
+    const name = nameOf(row);
     costs.set(name, (costs.get(name) ?? 0n) + nanosAbout(row.cost));
   }
   return costs;
+}
+
+/** `AWS p5.48xlarge (H100)`. */
+function nameOf({ provider, sku, gpuModel }: SpendLine): string {
+  const what = sku ?? gpuModel ?? 'other';
+  const model = gpuModel && what !== gpuModel ? `(${gpuModel})` : null;
+  return [provider, what, model].filter((part) => part !== null && part !== undefined).join(' ');
+}
+
+/**
+ * What a row must say to be what grew most, as questions about costs are filtered: whose records are to be read again.
+ * Null: nothing grew.
+ */
+export function mostGrown(
+  { grown }: SpendSoFar,
+  rows: readonly SpendLine[],
+): Readonly<Record<'provider' | 'sku' | 'gpuModel', readonly string[]>> | null {
+  const row = rows.find((one) => nameOf(one) === grown[0]?.name);
+  const value = (name: string): readonly string[] => [row?.[name] ?? ''];
+  return row === undefined ? null : { provider: value('provider'), sku: value('sku'), gpuModel: value('gpuModel') };
 }
 
 /** To the nearest nano: amounts that are shown, not booked. */
@@ -98,8 +117,8 @@ function nanosAbout(text: string): bigint {
 const EFFORTS: readonly Recommendation['implementationEffort'][] = ['VeryLow', 'Low', 'Medium', 'High'];
 
 /**
- * Where to begin: the largest low end of a saving; of equal ones that with the least effort. What only protects, saves
- * an unknown amount, or may cost more than it saves, is no step to save money.
+ * The best first step: the saving with the largest low end; among equal ones the one with the least effort. A step that
+ * only protects, saves an unknown amount, or may cost more than it saves, does not qualify.
  */
 export function nextStepOf(open: readonly Recommendation[], currency: string): NextStep | null {
   const [best] = open
@@ -125,16 +144,16 @@ export function nextStepOf(open: readonly Recommendation[], currency: string): N
 export interface SpendAt {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Currency units; null: not known. */
+  /** Currency units; null: unknown. */
   readonly spend: number | null;
 }
 
-/** A day with more GPU-hours unpriced than this share is not known. */
+/** A day with more GPU-hours unpriced than this share is unknown. */
 const MOST_UNPRICED = 0.01;
 
 /**
- * A team's spend by UTC day within [from, to), from the first day that is known. A day that nothing is known of, that
- * holds another currency, or of which too much has no price, is null.
+ * A team's spend by UTC day within [from, to), from the first known day. A day without data, with another currency, or
+ * with too much unpriced usage, is null.
  * @param rows by `day`
  */
 export function dailySeries(

@@ -1,9 +1,9 @@
 /**
- * Where alerts go: routes by team, kind and gravity, what happens when nobody answers, and what is muted.
+ * The destinations of alerts: routes by team, kind and severity, escalation without an answer, and mutes. Pure.
  *
- * Pure. Written rules: of the routes that fit an alert the first one alone holds; an alert that no route fits is told
- * to nobody; without a document everything goes to every channel that is connected, and where none is, to the log. An
- * alert that needs an answer and has none after a step's hours goes to that step's targets too, as long as it is open.
+ * The rules: only the first matching route applies to an alert; an alert without a matching route is sent to nobody;
+ * without a document everything goes to every connected channel, and if there is none, to the log. If an alert that
+ * needs an answer has none after a step's hours, it also goes to that step's targets, as long as it is open.
  */
 import { ALERT_KINDS, SEVERITIES, type Alert, type AlertKind, type Severity } from './alert.js';
 import { invalid, type Problem } from '../errors.js';
@@ -45,7 +45,7 @@ export const CHANNELS = ['slack', 'teams', 'feishu', 'dingtalk', 'wecom', 'webho
 const BOT = { form: /^[a-z0-9][a-z0-9-]{0,39}$/, what: 'the name of a bot as the settings give it, such as research' };
 
 /**
- * How an address looks, by channel: Slack's ids of channels, groups, direct messages and users; an e-mail address; a
+ * The form of an address, by channel: Slack's ids of channels, groups, direct messages and users; an e-mail address; a
  * bot's name.
  */
 const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly what: string }>> = {
@@ -88,7 +88,7 @@ function problemsOf({ kinds, leastSeverity, to, escalation }: AlertRoute, path: 
       });
     if (targets.length === 0) problems.push({ path: `${here}/to`, message: 'tells nobody' });
     problems.push(...targets.flatMap((target, at) => targetProblems(target, `${here}/to/${at}`)));
-    // A place is told once: a step that names only places that know would be no step.
+    // Each place is notified once: a step with only places that were already notified would have no effect.
     const before = new Set([...to, ...escalation.slice(0, index).flatMap((step) => step.to)].map(placeOf));
     if (targets.length > 0 && targets.every((target) => before.has(placeOf(target))))
       problems.push({ path: `${here}/to`, message: 'names only places that were told before' });
@@ -107,7 +107,7 @@ function targetProblems({ channel, address }: AlertTarget, path: string): Proble
   return known.form.test(address) ? [] : [{ path: `${path}/address`, message: `is not ${known.what}` }];
 }
 
-/** What holds without a document. @param connected names of the channels that are connected */
+/** The routes without a document. @param connected names of the channels that are connected */
 export function defaultRoutes(connected: readonly string[]): AlertRoutes {
   const channels = connected.filter((name) => name !== LOG_CHANNEL);
   const to = (channels.length === 0 ? [LOG_CHANNEL] : channels).map(
@@ -119,8 +119,8 @@ export function defaultRoutes(connected: readonly string[]): AlertRoutes {
 export type Routed = Pick<Alert, 'kind' | 'severity' | 'team'>;
 
 /**
- * The first route that fits; null: none does.
- * @param lineage the alert's team and those above it; empty where it concerns no single team
+ * The first matching route; null: none. @param lineage the alert's team and those above it; empty if it concerns no
+ * single team
  */
 export function routeFor(
   { routes }: AlertRoutes,
@@ -159,7 +159,7 @@ export function escalationAt(
   return news.kind === 'approval' && at >= (parseInstant(news.expiresAt) ?? Infinity) ? null : at;
 }
 
-/** Keeps alerts from being told for a while. */
+/** Prevents alerts from being sent for a while. */
 export interface Mute {
   readonly id: string;
   /** This team alone; null: all. */
@@ -177,7 +177,8 @@ export interface Mute {
 export const MUTE_DAYS = 7;
 
 /**
- * What the button keeps away: the conversation, where more is said in it, else this kind of alert of this team.
+ * What the mute button covers: the conversation, if more messages may follow in it, otherwise this kind of alert of
+ * this team.
  */
 export const muteOf = ({
   kind,

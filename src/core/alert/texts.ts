@@ -1,8 +1,8 @@
 /**
- * The words of alerts, all in one place: another language is another object of the same shape.
+ * All texts of alerts in one place: another language is another object of the same type.
  *
- * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; what is not known says
- * so.
+ * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; an unknown amount is
+ * shown as unknown.
  */
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
@@ -27,6 +27,7 @@ import type {
 import { lackingTexts, notInIt } from './lacking.js';
 import type { Button, Content } from './message.js';
 import { MUTE_DAYS } from './routes.js';
+import type { GrownPart } from './whose.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
 
 export interface AlertTexts extends Sentences {
@@ -38,7 +39,7 @@ export interface AlertTexts extends Sentences {
   /** For MUTE_DAYS of core/alert/routes.ts. */
   readonly mute: Button;
   readonly open: string;
-  /** What a picture beside news shows. */
+  /** The description of the picture beside news. */
   picture(news: News): string;
 }
 
@@ -89,7 +90,10 @@ function budget(news: BudgetNews): Content {
         : [
             {
               title: 'What grew most against the period before',
-              items: soFar.grown.map(({ name, more }) => `${name}: ${money(more)} more`),
+              items: soFar.grown.map(
+                ({ name, more, by = [] }) =>
+                  `${name}: ${money(more)} more${by.map((one) => grownByWords(one, money)).join('')}`,
+              ),
             },
           ]),
       ...(nextStep === null
@@ -104,10 +108,20 @@ function budget(news: BudgetNews): Content {
   });
 }
 
+const WHOSE: Readonly<Record<GrownPart['whose'], string>> = {
+  person: 'by',
+  workload: 'in the workload',
+  namespace: 'in the namespace',
+  resource: 'on',
+};
+
+const grownByWords = ({ whose, name, more }: GrownPart, money: (amount: string) => string): string =>
+  `; ${money(more)} more ${WHOSE[whose]} ${name}`;
+
 const thresholdWords = ({ kind, ratio }: ThresholdNews): string =>
   `${kind === 'actual' ? 'spent' : 'forecast'} at ${shownRatio(ratio)}`;
 
-/** How the spend so far compares with the same days of the period before. */
+/** The comparison of the spend so far with the same days of the previous period. */
 function soFarWords({ through, spent, before }: SpendSoFar, money: (amount: string) => string): string {
   const change = Number(before) > 0 ? Math.round((Number(spent) / Number(before) - 1) * 100) : null;
   return `Through ${through} it spent ${money(spent)}, and ${money(before)} by the same day of the period before${
@@ -115,7 +129,7 @@ function soFarWords({ through, spent, before }: SpendSoFar, money: (amount: stri
   }.`;
 }
 
-/** What is saved a month, with its interval where it is known. */
+/** The monthly saving, with its interval if it is known. */
 function monthly({
   monthlySavings,
   monthlySavingsLow = null,
@@ -192,7 +206,7 @@ function price({
   });
 }
 
-/** What is saved, between what and of what, as far as it is known. */
+/** The saving, its interval and the cost behind it, as far as known. */
 function savingWords({
   monthlySavings,
   monthlySavingsLow: low,

@@ -1,8 +1,8 @@
 /**
- * How alerts write amounts, times and effects, and which further sentences a language has: answers to buttons and
+ * The format of amounts, times and effects in alerts, and the further sentences of a language: answers to buttons and
  * commands.
  *
- * Pure. An amount is rounded half to even; an instant is UTC and says so.
+ * Pure. An amount is rounded half to even; a time is in UTC and says so.
  */
 import type { EffectJson } from '../action/action.js';
 import type { LackingAmount } from './alert.js';
@@ -27,7 +27,7 @@ export interface BudgetLine {
   readonly currency: string;
   readonly ratio: number | null;
   readonly exhaustionAt: string | null;
-  /** What is in none of its amounts: money, GPU-hours without a price, and other usage without one. */
+  /** The amounts that its totals lack: money, GPU-hours without a price, and other usage without one. */
   readonly lacking: readonly LackingAmount[];
   readonly unpricedGpuHours: string;
   readonly hasUnpriced: boolean;
@@ -40,7 +40,7 @@ export interface WaitingAction {
   readonly expiresAt: string;
 }
 
-/** What one person is answered. */
+/** The answers to one person. */
 export interface Sentences {
   readonly notConnected: string;
   howToConnect(workspace: string, user: string): string;
@@ -87,8 +87,8 @@ const spelled = (name: string): string => {
 };
 
 /**
- * A number that something was made of, with its name, in words: money as money whatever the unit in which it is kept,
- * shares as per cent. Several amounts are apart by blanks, as the mean, low and high of a saving.
+ * An input number with its name, in words: money as money whatever its stored unit, shares as per cent. Several amounts
+ * are separated by spaces, such as the mean, low and high of a saving.
  */
 export function figureWords(name: string, value: string | number, currency: string): string {
   const amounts = String(value).split(' ');
@@ -103,7 +103,7 @@ export function figureWords(name: string, value: string | number, currency: stri
     : `${spelled(name)}: ${Number.isInteger(value) ? value : Number(value.toPrecision(4))}`;
 }
 
-/** What an effect does, as the rest of a sentence: `stop instance/i-1`. */
+/** An effect as the rest of a sentence: `stop instance/i-1`. */
 export function effectWords(effect: EffectJson): string {
   switch (effect.kind) {
     case 'scale':

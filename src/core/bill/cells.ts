@@ -1,8 +1,9 @@
 /**
- * Sums the lines of one bill into the cells by which it is compared: per team, UTC day, and what cells are matched by.
+ * Sums the lines of one bill into the cells in which it is compared: per team, UTC day, and the fields that match
+ * cells.
  *
  * The order of the lines does not matter, every line is in exactly one cell, and amounts keep their digits. It compares
- * nothing. A line is one of millions: what can be told once per group of lines is not worked out for each.
+ * nothing. Since there are millions of lines, a value that is the same for a group of lines is computed once per group.
  */
 import type { BilledCell } from './matching.js';
 import { addDecimal, ZERO, type Decimal } from '../decimal.js';
@@ -26,7 +27,7 @@ export interface ResourcesOfSku {
   readonly services?: readonly string[];
   /** A line of it states GPUs. */
   readonly ofGpus?: boolean;
-  /** Whether its lines are a machine's own hours; absent where no line says. One line that is not tells of all. */
+  /** Whether its lines are a machine's own hours; absent if no line says. One line that is not tells of all. */
   readonly machineHours?: boolean;
 }
 

@@ -1,13 +1,15 @@
 /**
- * How much of what was committed was used, and how much of the usage commitments covered, from what bills say of their
- * lines (FOCUS CommitmentDiscountStatus and its kin).
+ * The use of commitments, and the share of usage that they covered, from the lines of bills (FOCUS
+ * CommitmentDiscountStatus and related columns).
  *
- * Utilisation of a commitment: effective cost of its used part over that of its used and unused part. Coverage of a
- * service: list cost of usage that a commitment covered over list cost of that and of on-demand usage, whether or not a
- * commitment could cover it (a disk, traffic); spot usage is neither, nor is usage of which the bill does not say how it
- * was paid for, as no line of Google Cloud's and Alibaba Cloud's bills does. Both follow FOCUS' own use cases ("commitment discount utilisation", "coverage").
- * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where
- * there is nothing to divide by; the sums say how many lines they lack.
+ * Utilisation of a commitment: the effective cost of its used part divided by that of its used and unused part.
+ * Coverage of a service: the list cost of covered usage divided by the list cost of covered and on-demand usage,
+ * whether or not a commitment could cover it (a disk, traffic). Neither contains spot usage, nor usage whose bill does
+ * not say how it was paid for, as in the bills of Google Cloud and Alibaba Cloud. Both follow FOCUS' own use cases
+ * ("commitment discount utilisation", "coverage").
+ *
+ * The invariant: unknown is never zero. A ratio is null if a line that belongs to it lacks its cost, or if the divisor
+ * is zero; the sums state the number of such lines.
  */
 import { addDecimal, DecimalSum, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
 import type { ContractFulfilment } from './contracts.js';

@@ -1,10 +1,10 @@
 /**
- * What was agreed in contracts (FOCUS dataset Contract Commitment), and what bills say was applied to it (FOCUS
- * ContractApplied): how far each commitment of a contract is fulfilled.
+ * Commitments of contracts (FOCUS dataset Contract Commitment), and the amounts that bills applied to them (FOCUS
+ * ContractApplied): how far each commitment is fulfilled. Computes only ratios; a contract adds no cost and changes no
+ * counting.
  *
- * Works out ratios only; adds no cost, and no line counts otherwise because of a contract. The invariant: unknown is never
- * zero. A ratio is null where a line that was applied does not state what the commitment is measured in, or where nothing
- * is known of what was agreed.
+ * The invariant: unknown is never zero. A ratio is null if an applied line does not state the commitment's unit, or if
+ * the agreed amount is unknown.
  */
 import { addDecimal, formatDecimal, ratioOf, ZERO, type Decimal } from '../decimal.js';
 import { DAY_MS, formatDay, formatInstant, parseDay } from '../time.js';

@@ -9,9 +9,9 @@
  *   a metered hour that the bill reaches (account and time)  | yes                      | no
  *   a metered hour that no bill reaches                      | yes                      | yes
  *
- * A metered hour that a final bill reaches stands for no line of another bill.
- * So every dollar of a bill, and every metered hour without one, is in `actual` exactly once. This file decides from
- * facts that are handed in; the view `hour_line` (migrations/0034) applies what is decided here to the rows.
+ * A metered hour that a final bill reaches stands for no line of another bill. So every dollar of a bill, and every
+ * metered hour without one, is in `actual` exactly once. This file decides from facts that are passed in; the view
+ * `hour_line` (migrations/0034) applies what is decided here to the rows.
  */
 import { DAY_MS, hourOf, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
@@ -20,7 +20,7 @@ import type { UsageRecord } from '../usage.js';
 export const BILL_STATES = ['open', 'settling', 'final'] as const;
 export type BillState = (typeof BILL_STATES)[number];
 
-/** What decides a bill's state. Epoch milliseconds. */
+/** The facts that decide a bill's state. Epoch milliseconds. */
 export interface BillFacts {
   readonly periodEnd: number;
   /** When it was last delivered, changed or not. */
@@ -34,8 +34,8 @@ export interface BillFacts {
 }
 
 /**
- * The state of a bill, and the instant at which time alone makes it final: null where it is final, or where it first
- * has to be delivered again.
+ * The state of a bill, and the time at which it becomes final without further delivery: null if it is final, or if it
+ * must be delivered again first.
  */
 export function stateOf(
   { periodEnd, deliveredAt, isFinalBySource, hasUsage, hasRejects }: BillFacts,
@@ -44,14 +44,15 @@ export function stateOf(
 ): { readonly state: BillState; readonly finalAt: number | null } {
   const running: BillState = now < periodEnd ? 'open' : 'settling';
   if (!hasUsage || hasRejects) return { state: running, finalAt: null };
-  // What was delivered while the period ran lacks its end, however long ago that was, and whatever its lines say.
+  // A bill that was delivered while its period ran lacks the end, however long ago that was, and whatever its lines
+  // say.
   if (deliveredAt < periodEnd) return { state: running, finalAt: null };
   if (isFinalBySource) return { state: 'final', finalAt: null };
   const finalAt = periodEnd + settlingMs;
   return now >= finalAt ? { state: 'final', finalAt: null } : { state: running, finalAt };
 }
 
-/** What a bill's lines are about as a whole: gathered line by line. */
+/** The scope of a bill's lines as a whole: gathered line by line. */
 export class BillOutline {
   readonly subAccounts = new Set<string>();
   hasUsage = false;
@@ -80,7 +81,8 @@ export class BillOutline {
     this.period = { start: charge.periodStart, end: charge.periodEnd };
     const { start: from, end: to } = this.period;
     if (end - start < DAY_MS && start >= from && end <= to && start < to) this.addDays(start, end);
-    // What goes on after the period for days is paid ahead: it says nothing of the other usage of that time.
+    // A line that continues for days after the period is paid ahead: it says nothing about the other usage of that
+    // time.
     else this.addSpan(hourOf(start), end - start > DAY_MS ? Math.min(end, to) : Math.max(end, start + 1), ofGpus);
   }
 
@@ -126,8 +128,8 @@ export class BillOutline {
 const RESOURCE_PATH = /^\/(?:subscriptions|providers\/microsoft\.billing\/billingaccounts)\//;
 
 /**
- * What an account is told by, however it is spelled: Microsoft's FOCUS export writes the path of the resource where its
- * cost files and meters write the id, ids come in small and capital letters, and a spreadsheet drops leading zeros.
+ * The key of an account in any spelling: Microsoft's FOCUS export writes the path of the resource where its cost files
+ * and meters write the id, ids come in small and capital letters, and a spreadsheet drops leading zeros.
  */
 export function accountKey(name: string): string {
   const text = name.trim().toLowerCase();
@@ -148,20 +150,20 @@ export interface BilledAccounts {
   /** Its period: half-open, epoch milliseconds. */
   readonly start: number;
   readonly end: number;
-  /** What of time its usage lines speak of, within its period and outside of it; null: all of its period. */
+  /** The time that its usage lines cover, within its period and outside of it; null: all of its period. */
   readonly reach: readonly Interval[] | null;
   readonly isFinal: boolean;
 }
 
 /**
- * In [start, end) the usage of a key is of the bills of an account; null: of one of several, and it cannot be told
+ * In [start, end) the usage of a key belongs to the bills of an account; null: to one of several, and it is unknown
  * which.
  */
 export interface Claim extends MeterKey {
   readonly start: number;
   readonly end: number;
   readonly bill: string | null;
-  /** A final bill reaches it: the bill's lines count in its stead. */
+  /** A final bill reaches it: the bill's lines count in its place. */
   readonly isFinal: boolean;
 }
 
@@ -169,8 +171,8 @@ export interface Claim extends MeterKey {
  * Whose bill metered usage meets, among the bills of its provider. A bill is about its period, and about the time
  * outside of it that its usage lines speak of; between any two ends of these:
  *
- *  1. an account that is a payer: that payer's;
- *  2. an account, else a sub-account, that the bills of one payer name as a sub-account: that payer's; of several
+ * 1. an account that is a payer: that payer's; 2. an account, otherwise a sub-account, that the bills of one payer name
+ *    as a sub-account: that payer's; of several
  *     payers: it cannot be told;
  *  3. a bill that names no account: that one;
  *  4. usage that names no account: the only payer's; where there are several it cannot be told.
@@ -224,7 +226,7 @@ interface There {
   readonly reaches: boolean;
 }
 
-/** Time from one end of a period, or of what usage lines speak of, to the next, with the bills that are about it. */
+/** The time from one boundary of a period, or of the time that usage lines cover, to the next, with its bills. */
 function stretchesOf(bills: readonly KeyedBill[]): (Interval & { readonly there: readonly There[] })[] {
   const spans = bills.map((bill) => [bill, ...(bill.reach ?? [])]);
   const ends = [...new Set(spans.flat().flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
@@ -257,7 +259,7 @@ function answersOf(keys: readonly KeyedMeter[], there: readonly There[]): (Answe
   });
 }
 
-/** By what usage is called where bills and meters are looked at together: as its payer's bill calls it. */
+/** The name of usage when bills and meters are evaluated together: the name in its payer's bill. */
 export const namedBy = ({ account, subAccount }: MeterKey, payer: string): MeterKey =>
   payer === ''
     ? { account, subAccount }

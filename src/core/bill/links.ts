@@ -1,16 +1,17 @@
 /**
- * Which SKUs of a bill may be the machine that a meter has under the same resource. A bill names a machine on all that
- * is charged because of it: its hours, its traffic, its licences, its protection; the meter means its hours.
+ * Finds the SKUs of a bill that may be the machine that a meter has under the same resource. A bill names a machine on
+ * all charges that it causes: its hours, its traffic, its licences, its protection; the meter means only its hours.
+ * Never guesses by amounts.
  *
- * Never guesses by amounts. The invariants: where one SKU of a resource is the meter's own name (or one that price lists
- * know), no other SKU of that resource is taken for it; and what nothing calls a machine's hours is none. A SKU of which
- * no line says what it is (Alibaba Cloud's FOCUS describes none) is one only where nothing else of its resource could
- * be: of two the one may be the disk, whose money must not vanish, so that both count.
+ * The invariants: if one SKU of a resource is the meter's own name (or a name from price lists), no other SKU of that
+ * resource is taken for it; and a SKU that nothing describes as a machine's hours is not the machine. A SKU without any
+ * describing line (Alibaba Cloud's FOCUS describes none) is the machine only if nothing else of its resource could be:
+ * of two, one may be the disk, whose money must not vanish, so both count.
  */
 import type { ResourcesOfSku } from './cells.js';
 import { isOfMachines, namesNoHours } from './machine-hours.js';
 
-/** @param isSignificant whether a SKU's name alone tells what it is */
+/** @param isSignificant whether a SKU's name alone identifies it */
 export function machineSkus(
   skus: readonly ResourcesOfSku[],
   isSignificant: (provider: string, sku: string) => boolean,
@@ -18,7 +19,7 @@ export function machineSkus(
   const named = (provider: string, resource: string): string => JSON.stringify([provider, resource]);
   const known = new Set<string>();
   const ofGpus = new Set<string>();
-  /** By resource the only SKU that could be the machine; null where several could. */
+  /** By resource the only SKU that could be the machine; null if several could. */
   const candidates = new Map<string, string | null>();
   const wanted: ResourcesOfSku[] = [];
   for (const one of skus) {

@@ -1,30 +1,30 @@
 /**
- * Whether a line of a bill charges a machine's own hours, by the words in which its vendor says what it is of: service,
- * meter, description and unit.
+ * Decides whether a line of a bill charges a machine's own hours, by its vendor's words for service, meter, description
+ * and unit. Null: the line does not say. A meter stands for a line that is true; for a line that is null it stands only
+ * by the line's machine or its resource (links.ts). Never guesses by amounts.
  *
- * Null: the line does not say. A meter stands for what is true, and for what is null only by the machine that the line
- * states or by its resource (links.ts). Never guesses by amounts. Followed: FOCUS 1.2 to 1.4, ServiceName, SkuMeter,
- * ChargeDescription, and its "Unit format" (`GB-Hours`); the units of FOCUS' own sample data (Oracle: `OCPU Per Hour`,
- * `GB Hours`, `Gigabyte Per Hour`); Google, "FOCUS" view of the billing export (ChargeDescription is sku.description)
- * and the names of its SKU explorer; Microsoft, "FOCUS cost and usage details" (x_SkuMeterCategory, x_SkuMeterName);
- * AWS, lineItem/LineItemDescription; Oracle, the products of its price list (`Compute - Standard - E4 - OCPU`,
- * `Marketplace Compute Image - Microsoft SQL Enterprise`); Tencent Cloud, "FOCUS 1.0 (Preview) Conformance Gaps" (every
- * ChargeDescription is a URL); Alibaba Cloud, "Field Differences of Alibaba Cloud FOCUS 1.0 (Preview)" (there is none).
+ * Followed: FOCUS 1.2 to 1.4, ServiceName, SkuMeter, ChargeDescription, and its "Unit format" (`GB-Hours`); the units
+ * of FOCUS' own sample data (Oracle: `OCPU Per Hour`, `GB Hours`, `Gigabyte Per Hour`); Google, "FOCUS" view of the
+ * billing export (ChargeDescription is sku.description) and the names of its SKU explorer; Microsoft, "FOCUS cost and
+ * usage details" (x_SkuMeterCategory, x_SkuMeterName); AWS, lineItem/LineItemDescription; Oracle, the products of its
+ * price list (`Compute - Standard - E4 - OCPU`, `Marketplace Compute Image - Microsoft SQL Enterprise`); Tencent Cloud,
+ * "FOCUS 1.0 (Preview) Conformance Gaps" (every ChargeDescription is a URL); Alibaba Cloud, "Field Differences of
+ * Alibaba Cloud FOCUS 1.0 (Preview)" (there is none).
  */
 import { namesMachine, namesOther } from './components.js';
 
-/** What is charged beside a machine's hours, by how vendors call SKUs, meters and services. */
+/** Charges other than a machine's hours, by vendors' names of SKUs, meters and services. */
 const NOT_HOURS =
   /transfer|egress|\bnetwork(?![ -]optimi[sz]ed)|\bvolumes?\b|^ebs:|^cw:|cloudwatch|monitor|licen[cs]|marketplace|software|ip address|backup|recovery|red hat|\brhel\b|\bsuse\b|\bsles\b|ubuntu pro|sql server|\bwindows os\b|hybrid benefit|operating system|^(?:windows )?\d+ vcpu|\be?ips?\b|公网|网络(?!优化|增强)|许可|授权|备份|监控|操作系统|软件|云市场/i;
 
-/** Services of which the hours of machines are charged. */
+/** Services that charge the hours of machines. */
 const OF_MACHINES =
   /\b(?:compute|virtual machines?|vms?|instances?|gpus?|ec2|ecs|cvm|servers?|bare[ -]?metal|pods?|machines?(?! learning))\b|云服务器|裸金属|实例|算力/i;
 
-/** Whether a name is that of something charged beside a machine's hours. */
+/** Whether a name is that of a charge other than a machine's hours. */
 export const namesNoHours = (name: string): boolean => NOT_HOURS.test(name) || namesOther(name);
 
-/** Whether a line may be a machine's hours, by its service and what else (its meter) says what it is of. */
+/** Whether a line may be a machine's hours, by its service and other names (its meter). */
 export const isOfMachines = (service: string, ...others: readonly string[]): boolean =>
   OF_MACHINES.test(service) && ![service, ...others].some(namesNoHours);
 
@@ -34,14 +34,14 @@ const TIMES =
 const OF_WHOLE =
   /^(?:units?|instances?|machines?|vms?|nodes?|servers?|hosts?|pods?|gpus?|accelerators?|[oev]?cpus?|v?cores?)$/i;
 const OF_BYTES = /^(?:[kmgtp]i?b|[a-z]*bytes?)$/i;
-/** What is sent, kept by the month, or counted by the piece. */
+/** Units of traffic, of storage by the month, or of pieces. */
 const NO_TIME =
   /^(?:\d+ ?)?(?:[kmgtp]?i?b|[a-z]*bytes?)\b|\bmonths?\b|[/-]mo\b|\b(?:requests?|transactions?|operations?|queries|messages?|events?)\b/i;
 const MEMORY = /\b(?:memory|ram)\b/i;
 
 type Quantity = 'machines' | 'bytes' | 'other' | 'none';
 
-/** What a unit counts by time; `none` where it surely counts no time. */
+/** The quantity that a unit counts by time; `none` if it certainly counts no time. */
 function timesOf(unit: string): Quantity {
   const match = TIMES.exec(unit);
   if (match === null) return unit === '' ? 'machines' : NO_TIME.test(unit) ? 'none' : 'other';
@@ -60,17 +60,17 @@ const COMPUTE_ENGINE = 'Compute Engine';
  * Preemptible VMs running in Iowa`, `Reserved A2 Instance Ram in Iowa`, `TpuV5e running in Oregon`.
  */
 const PARTS = /\b(?:Cores?|Ram|V?CPU|GPU|TPU|TpuV?\w*)\b/i;
-/** What names a machine's parts because it is charged for them, and is none of them. */
+/** Charges that name a machine's parts but are not these parts. */
 const NOT_PARTS =
   /Licen[cs]|^Commitment\b|\bPremium\b|\bStorage\b|\bDisk\b|\bPD\b|Egress|\bNetwork\b|Snapshot|\bImage\b/i;
 
-/** Of Google's SKU by its meter and its description, of which one may be the exporter's own words. */
+/** Whether a line is Google's, by its meter and its description, one of which may be the exporter's own words. */
 const isGoogleLine = (service: string, meter: string, description: string): boolean | null =>
   NOT_PARTS.test(meter) || NOT_PARTS.test(description)
     ? false
     : isGoogleMachineHours(service, PARTS.test(meter) ? meter : description || meter);
 
-/** Whether a SKU of Google's is a machine's own hours; null where it is not described. */
+/** Whether a SKU of Google's is a machine's own hours; null if it is not described. */
 export function isGoogleMachineHours(service: string, description: string): boolean | null {
   if (service !== '' && service !== COMPUTE_ENGINE) return false;
   return description === '' ? null : PARTS.test(description) && !NOT_PARTS.test(description);
@@ -81,8 +81,8 @@ const EC2_MACHINE = /\b[a-z][a-z0-9-]*\d[a-z0-9-]*\.(?:\d*x?large|medium|small|m
 const NOT_EC2_MACHINE = /\bMbps\b|capacity block|data transfer/i;
 
 /**
- * What AWS' description says, where no usage type does; null where the machine that the line states, or unit and
- * service must.
+ * The verdict of AWS' description, if there is no usage type; null if the line's machine, or its unit and service, must
+ * decide.
  */
 function isEc2Description(text: string, statesMachine: boolean): boolean | null {
   if (NOT_EC2_MACHINE.test(text)) return false;
@@ -100,7 +100,7 @@ const CHINESE_CLOUD = /^(?:Alibaba|Aliyun|Tencent|阿里云|腾讯云)/i;
 /** A unit that alone tells that machines are counted: hours, cores and units are also counted of licences and disks. */
 const OF_MACHINE = /\b(?:gpu|accelerator|instance|machine|vm|node|server|host|pod)s?\b/i;
 
-/** What a line says of what it charges. Empty where it says nothing. */
+/** The words of a line about its charge. Empty if it has none. */
 export interface LineWords {
   readonly provider: string;
   readonly service: string;

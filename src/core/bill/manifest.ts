@@ -1,10 +1,10 @@
 /**
- * Which files a bill in parts consists of, where its source says so: the manifest of an AWS Cost and Usage Report
- * (`reportKeys`, `billingPeriod`; AWS CUR User Guide, "Cost and Usage Report files") or of an AWS Data Export
- * (`dataFiles`, in folders `BILLING_PERIOD=2026-10`; AWS Data Exports User Guide, "Understanding export delivery").
+ * The files of a bill in parts, if its source lists them: the manifest of an AWS Cost and Usage Report (`reportKeys`,
+ * `billingPeriod`; AWS CUR User Guide, "Cost and Usage Report files") or of an AWS Data Export (`dataFiles`, in folders
+ * `BILLING_PERIOD=2026-10`; AWS Data Exports User Guide, "Understanding export delivery"). Never reads a file.
  *
- * Never reads a file. The invariant: what is imported with a manifest is what it names, once, and of its period. A part
- * that a longer report of before left in the folder would count beside those of the report that replaced it.
+ * The invariant: an import with a manifest contains exactly the files that it names, once, and of its period. A part
+ * that an earlier, longer report left in the folder would otherwise count beside the parts of the newer report.
  */
 import { invalid, type Problem } from '../errors.js';
 import { DAY_MS, parseDay } from '../time.js';
@@ -25,7 +25,7 @@ export interface BillFile {
   readonly format: string;
 }
 
-/** Null where the value is no manifest. */
+/** Null if the value is no manifest. */
 export function manifestOf(name: string, value: unknown): Manifest | null {
   if (typeof value !== 'object' || value === null) return null;
   const { reportKeys, dataFiles, billingPeriod } = value as Readonly<Record<string, unknown>>;

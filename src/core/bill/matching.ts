@@ -1,9 +1,7 @@
 /**
- * Which lines of a bill are about which metered usage.
- *
- * Nothing is forced together: what names leave open is compared as one coarser whole (a meter without a region beside a
- * bill with two), and what has no counterpart stays alone. Every cell comes out in exactly one match, whatever the
- * order in which cells come in.
+ * Matches lines of a bill with metered usage. No match is forced: where names are ambiguous, one coarser group is
+ * compared (a meter without a region beside a bill with two), and a cell without a counterpart stays alone. Every cell
+ * is in exactly one match, in whatever order the cells arrive.
  */
 import { tenTo, type Decimal } from '../decimal.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
@@ -12,7 +10,7 @@ import type { Component } from '../price/price.js';
 import { DAY_MS, parseDay } from '../time.js';
 import type { ChargeCategory, Term } from '../usage.js';
 
-/** What cells are matched by. */
+/** The fields that match cells. */
 export interface CellKey {
   readonly provider: string;
   readonly account: string | null;
@@ -22,10 +20,7 @@ export interface CellKey {
   readonly term: Term | null;
 }
 
-/**
- * What metered usage accrued for one team on one UTC day, one part of the cost model. Null: nothing of the kind is
- * known of.
- */
+/** The accrual of metered usage for one team on one UTC day and one part of the cost model. Null: unknown. */
 export interface AccruedCell extends CellKey {
   readonly team: string;
   /** `YYYY-MM-DD` */
@@ -45,24 +40,26 @@ export interface AccruedCell extends CellKey {
   readonly lines: number;
 }
 
-/** What a bill states for one team on one UTC day (that in which its charge periods start). */
+/** The bill's amounts for one team on one UTC day (the day in which its charge periods start). */
 export interface BilledCell extends CellKey {
   readonly team: string;
   readonly day: string;
   readonly category: ChargeCategory;
   readonly currency: string;
-  /** The bill's own currency where it was converted, by the day's rate to the nano; null where it was not. */
+  /** The bill's own currency where it was converted, by the day's rate to the nano; null if it was not. */
   readonly billedCurrency: string | null;
   readonly isUnconverted: boolean;
   readonly billed: Decimal;
-  /** Null where no line states it. */
+  /** Null if no line states it. */
   readonly effective: Decimal | null;
-  /** Null where a line states none. */
+  /** Null if a line states none. */
   readonly list: Decimal | null;
-  /** What an accrual is compared with, line by line: effective, or billed where the line states no effective cost. */
+  /**
+   * The cost that an accrual is compared with, line by line: effective, or billed if the line states no effective cost.
+   */
   readonly compared: Decimal;
   readonly lacksEffective: boolean;
-  /** GPU part-milliseconds; null where a line states none. */
+  /** GPU part-milliseconds; null if a line states none. */
   readonly billedPartMs: bigint | null;
   /** A line is about more than this day. */
   readonly spansDays: boolean;
@@ -98,7 +95,7 @@ export function inTeamsCurrencies(
   });
 }
 
-/** An accrual in another currency, by its day's rate to the nano; as it is where there is none. */
+/** An accrual in another currency, by its day's rate to the nano; unchanged if there is no rate. */
 export function accruedIn(currency: string, cell: AccruedCell, fx: FxTable): AccruedCell {
   const used = cell.currency === currency ? null : rateOn(fx, cell.day, cell.currency, currency);
   if (used === null) return cell;
@@ -137,8 +134,8 @@ interface Named {
 }
 
 /**
- * What the meter calls the SKUs of bills. A bill's SKU is the meter's own (an instance type); or a price id, and then
- * it is known by the resources that both name, or by a GPU model that the meter has under one name only.
+ * The meter's names of the SKUs of bills. A bill's SKU is the meter's own (an instance type), or a price id, which is
+ * recognised by the resources that both name, or by a GPU model for which the meter has only one name.
  */
 export class SkuNames {
   private readonly metered = new Set<string>();
@@ -146,7 +143,7 @@ export class SkuNames {
   /** By SKU of a bill, how many of its resources the meter has under each name. */
   private readonly links = new Map<string, Map<string, number>>();
 
-  /** @param modelOfSku the GPU of a SKU by the price lists: undefined where they do not know the SKU */
+  /** @param modelOfSku the GPU of a SKU by the price lists: undefined if they do not know the SKU */
   constructor(
     accrued: readonly CellKey[],
     private readonly modelOfSku: (provider: string, sku: string) => string | null | undefined,
@@ -160,7 +157,7 @@ export class SkuNames {
     }
   }
 
-  /** Whether the name alone tells what it is: a SKU of the meter or of a price list. */
+  /** Whether the name alone identifies it: a SKU of the meter or of a price list. */
   isSignificant(provider: string, sku: string): boolean {
     return this.metered.has(text(provider, `sku:${sku}`)) || this.modelOfSku(provider, sku) !== undefined;
   }
@@ -174,7 +171,7 @@ export class SkuNames {
     this.links.set(key, counts.set(name, (counts.get(name) ?? 0) + 1));
   }
 
-  /** The meter's name of what a bill's line is about; null where it cannot be told. */
+  /** The meter's name of a bill's line; null if unknown. */
   match({ provider, sku, gpuModel }: CellKey): Named | null {
     if (sku !== null && this.metered.has(text(provider, `sku:${sku}`))) return { name: `sku:${sku}`, by: 'sku' };
     const isSignificant = sku !== null && this.isSignificant(provider, sku);
@@ -195,7 +192,7 @@ function add(map: Map<string, Set<string>>, key: string, value: string): void {
   map.set(key, (map.get(key) ?? new Set<string>()).add(value));
 }
 
-/** The name of more than half of the resources: one of them may have been resized since, and goes by another now. */
+/** The name of more than half of the resources: one of them may have been resized since, and have another name now. */
 function mostOf(linked: ReadonlyMap<string, number>): Named | null {
   const all = [...linked.values()].reduce((sum, count) => sum + count, 0);
   const [name] = [...linked].find(([, count]) => 2 * count > all) ?? [];
@@ -211,7 +208,7 @@ function onlyOneOf(names: ReadonlySet<string>, by: MatchedBy): Named | null {
 export interface Match {
   readonly accrued: readonly AccruedCell[];
   readonly billed: readonly BilledCell[];
-  /** How the bill's SKUs were recognised, the least sure way of them; null where nothing was matched. */
+  /** How the bill's SKUs were recognised, the least sure way of them; null if nothing was matched. */
   readonly by: MatchedBy | null;
 }
 
@@ -232,8 +229,8 @@ interface Node {
 }
 
 /**
- * Matches usage by SKU, and by account, region and market where both sides say them. What a side leaves open fits all,
- * and then all that it fits is one match.
+ * Matches usage by SKU, and by account, region and market if both sides state them. A field that one side leaves open
+ * fits all values, and all cells that it fits become one match.
  * @param billed of the category Usage
  */
 export function matchCells(accrued: readonly AccruedCell[], billed: readonly BilledCell[], names: SkuNames): Match[] {
@@ -257,7 +254,7 @@ export function matchCells(accrued: readonly AccruedCell[], billed: readonly Bil
   for (const cell of accrued) {
     const { provider, currency, component } = cell;
     const name = nameOfMetered(cell);
-    // Beside GPUs, storage and network are sold under names of their own.
+    // Beside GPUs, storage and network have their own names.
     const isNamed = name !== null && (component === 'gpu' || !gpus.has(text(...keyParts(cell))));
     node(
       'metered',

@@ -1,10 +1,10 @@
 /**
- * What the files of one delivery say of a payer itself, beside the sub-accounts that each is about: a bill that comes
- * in parts by sub-account may repeat the payer's tax, support and credits in every part.
+ * The payer's own lines in the files of one delivery, beside the sub-accounts of each file: a bill in parts by
+ * sub-account may repeat the payer's tax, support and credits in every part.
  *
- * A line of the payer is one that names no sub-account, or the payer. Parts are files that name no sub-account in
- * common; files of which two name the same one are pieces of one list, where equal lines are two. The invariant: lines
- * are taken for one only where they agree in everything that a bill tells lines apart by.
+ * A line belongs to the payer if it names no sub-account, or the payer. Parts are files without a common sub-account;
+ * files that share one are pieces of one list, in which equal lines are two lines. The invariant: two lines count as
+ * one only if they agree in every field that distinguishes lines of a bill.
  */
 import { formatDecimal } from '../decimal.js';
 import { formatInstant } from '../time.js';
@@ -45,7 +45,7 @@ export class BillParts {
     }
   }
 
-  /** Of each two parts what both have. */
+  /** For each two parts, the lines that both contain. */
   repeats(): RepeatedLines[] {
     const firsts = new Map<string, string>();
     const found = new Map<string, { readonly files: [string, string]; lines: number; readonly example: string }>();

@@ -1,12 +1,11 @@
 /**
- * What was accrued from metered usage beside what the bill charges for it, per team, SKU and UTC day, and why they
- * differ as far as it can be told.
+ * Compares the accrual from metered usage with the bill's charges for it, per team, SKU and UTC day, and states the
+ * cause of each difference as far as it is known.
  *
- * The invariant: every cell is in exactly one row, and the amounts of the rows sum to what was charged less what was
- * accrued, to the last digit. Usage is compared with the effective cost (amortised: a commitment's share lies on the
- * usage that it covers), with the billed cost where a line states no other.
- * Credits, taxes, purchases and adjustments stand apart. Never corrects anything: what a bill teaches is
- * price/learned-rate.ts.
+ * The invariant: every cell is in exactly one row, and the amounts of the rows sum to the charges minus the accrual, to
+ * the last digit. Usage is compared by the effective cost (amortised: a commitment's share lies on the usage that it
+ * covers), or by the billed cost if a line states no effective cost. Credits, taxes, purchases and adjustments are
+ * separate. Never corrects anything: price/learned-rate.ts learns from bills.
  */
 import {
   accruedIn,
@@ -36,7 +35,7 @@ import type { Component } from '../price/price.js';
 import { formatDay, DAY_MS } from '../time.js';
 import type { ChargeCategory, Term } from '../usage.js';
 
-/** What is known of why a row's two sides differ. */
+/** The known causes of a difference between a row's two sides. */
 export const REASONS = [
   'quantity', // more or fewer GPU-hours billed than metered
   'rate', // another price than the accrual's
@@ -57,7 +56,7 @@ export interface VarianceRow {
   readonly team: string;
   readonly day: string;
   readonly provider: string;
-  /** Null where unknown, or where the row holds several. So are the next four. */
+  /** Null if unknown, or where the row holds several. So are the next four. */
   readonly account: string | null;
   readonly sku: string | null;
   readonly gpuModel: string | null;
@@ -68,25 +67,25 @@ export interface VarianceRow {
   readonly component: Component | null;
   readonly category: ChargeCategory;
   readonly currency: string;
-  /** What the bill's amounts were converted from; null where they were not. */
+  /** The currency from which the bill's amounts were converted; null if they were not. */
   readonly billedCurrency: string | null;
   readonly matchedBy: MatchedBy | null;
   /** Null: nothing was metered, or nothing of it has a price. */
   readonly accrued: Decimal | null;
-  /** What was accrued without learned rates. */
+  /** The accrual without learned rates. */
   readonly accruedList: Decimal | null;
   readonly billed: Decimal | null;
   readonly effective: Decimal | null;
   readonly list: Decimal | null;
-  /** What the accrual is compared with; null where nothing is billed. */
+  /** The amount that the accrual is compared with; null if nothing is billed. */
   readonly compared: Decimal | null;
   readonly basis: 'effective' | 'billed' | 'mixed' | null;
-  /** Compared less accrued, each as far as it is known; null where neither is. */
+  /** Compared less accrued, each as far as it is known; null if neither is. */
   readonly amount: Decimal | null;
-  /** amount / accrued, six digits; null where the accrual is zero, absent or lacks what has no price. */
+  /** amount / accrued, six digits; null if the accrual is zero, absent or lacks what has no price. */
   readonly ratio: Decimal | null;
   /**
-   * Of the amount, what another quantity at the accrual's rate explains, and the rest; null where a quantity is
+   * The part of the amount that another quantity at the accrual's rate explains, and the rest; null if a quantity is
    * unknown.
    */
   readonly quantityAmount: Decimal | null;
@@ -106,7 +105,7 @@ export interface Reconciliation {
 
 /** Beyond both is a finding. */
 export interface VarianceThreshold {
-  /** Of the accrual: 0.05. */
+  /** Share of the accrual: 0.05. */
   readonly ratio: Decimal;
   /** In units of the row's currency. */
   readonly amount: Decimal;
@@ -227,7 +226,7 @@ function openAccounts(billed: readonly BilledCell[]): OpenAccount[] {
   });
 }
 
-/** Whether an open bill that may yet speak of it ends before the day. */
+/** Whether an open bill that may still cover it ends before the day. */
 function isAwaited(
   open: readonly OpenAccount[],
   { provider, account, day }: Pick<VarianceRow, 'provider' | 'account' | 'day'>,
@@ -288,13 +287,13 @@ const ofNanos = (nanos: bigint | null): Decimal | null => (nanos === null ? null
 const less = (a: Decimal, b: Decimal): Decimal => addDecimal(a, negateDecimal(b));
 const absolute = (a: Decimal): Decimal => (a.unscaled < 0n ? negateDecimal(a) : a);
 
-/** What was charged less what was accrued; null where neither is known. */
+/** The charge minus the accrual; null if neither is known. */
 function differenceOf(charged: Decimal | null, accrued: Decimal | null): Decimal | null {
   if (accrued === null) return charged;
   return charged === null ? negateDecimal(accrued) : less(charged, accrued);
 }
 
-/** The quantities of both sides; what was metered holds also the part of it that has no price. */
+/** The quantities of both sides; the metered one includes the part without a price. */
 function partsOf(
   accrued: readonly AccruedCell[],
   billed: readonly BilledCell[],
@@ -329,7 +328,7 @@ function rowOf({ accrued, billed, by }: Match, context: Context, whole: Match = 
   const amount = differenceOf(sides.compared, sides.accrued);
   const isPriced = accrued.every(({ unpricedLines }) => unpricedLines === 0);
   const parts = partsOf(accrued, billed);
-  // Where all is priced, what was metered is what was priced.
+  // If everything has a price, the metered quantity is the priced one.
   const split = isPriced ? splitOf(sides.accrued, amount, parts.meteredPartMs, parts.billedPartMs) : NO_SPLIT;
   const row = {
     team: first.team,
@@ -372,9 +371,7 @@ function ratioOf(amount: Decimal | null, accrued: Decimal | null): Decimal | nul
 
 const NO_SPLIT = { quantityAmount: null, rateAmount: null } as const;
 
-/**
- * The price-volume split of a variance: the other quantity at the accrual's own rate, to the nano, and what is left.
- */
+/** The price-volume split of a variance: the other quantity at the accrual's own rate, to the nano, and the rest. */
 function splitOf(
   accrued: Decimal | null,
   amount: Decimal | null,
@@ -439,8 +436,8 @@ function bothSides(row: Omit<VarianceRow, 'reasons'>, accrued: readonly AccruedC
 }
 
 /**
- * What a match's days sum to, those left out that the bill does not speak of yet. Of what nobody metered only GPUs
- * count: a cloud's bill holds much else.
+ * The sum of a match's days, without the days that the bill does not cover yet. Of unmetered lines only GPUs count,
+ * because a cloud's bill contains much else.
  */
 function findingOf(match: Match, rows: readonly VarianceRow[], threshold: VarianceThreshold): VarianceFinding | null {
   const counted = rows.filter(({ reasons }) => !reasons.includes('not-billed-yet'));
@@ -480,8 +477,8 @@ function findingOf(match: Match, rows: readonly VarianceRow[], threshold: Varian
 const times = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b.unscaled, scale: a.scale + b.scale });
 
 /**
- * What the closed bills of a month say of each metered key, over all teams (a rate is an account's, whoever used it):
- * only where one key and nothing else is behind the lines. In the bill's own currency.
+ * The evidence of a month's closed bills about each metered key, over all teams (a rate belongs to an account, whoever
+ * used it): only if exactly one key is behind the lines. In the bill's own currency.
  * @param billed as the bill states it, not converted
  */
 export function rateEvidence({ accrued, billed, names }: Reconciliation, fx: FxTable): RateEvidence[] {

@@ -1,8 +1,9 @@
 /**
- * How long after its period a bill settles, per provider: until then it may still change, and its meters count.
+ * The settling time of a bill after its period, per provider: until then the bill may still change, and its meters
+ * count.
  *
  * AWS finalises a month's charges some days into the next ("Understanding your AWS Cost and Usage Reports": the report
- * is estimated until the invoice is issued); other clouds say as little of when. Never decides a bill's state:
+ * is estimated until the invoice is issued); other clouds do not state a time either. Never decides a bill's state:
  * counting.ts does.
  */
 import { invalid, type Problem } from '../errors.js';
@@ -11,7 +12,7 @@ import { DAY_MS } from '../time.js';
 export interface Settling {
   /** Whole days after the end of the period. */
   readonly days: number;
-  /** Of providers that differ. */
+  /** Settling times of providers that differ from the default. */
   readonly providers: Readonly<Record<string, number>>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Resources of a bill of which several SKUs may be the machine, since no line of theirs says what it is: neither meter
- * nor description (Alibaba Cloud's FOCUS has none). Beside a meter of such a machine all of them count (links.ts), which
- * nobody should have to find out. Holds a bounded number of resources.
+ * Resources of a bill with several SKUs that may be the machine, because none of their lines has a meter or a
+ * description (Alibaba Cloud's FOCUS has none). Beside a meter of such a machine all of them count (links.ts); this
+ * list makes the problem visible. Holds a bounded number of resources.
  */
 import type { Charge, UsageRecord } from '../usage.js';
 import { isOfMachines, namesNoHours } from './machine-hours.js';
@@ -25,7 +25,7 @@ export class SilentLines {
     if (other !== undefined) this.several.push(resource);
   }
 
-  /** For people; none where every line says what it is, or may be told by its resource. */
+  /** For people; none if every line says what it is, or may be told by its resource. */
   get warnings(): string[] {
     const [first] = this.several;
     return first === undefined

@@ -1,9 +1,10 @@
 /**
- * Of the lines that are set aside while a bill is not final (counting.ts), those of machines that nobody meters.
+ * Among the lines that are set aside while a bill is not final (counting.ts), finds those of machines that nobody
+ * meters.
  *
- * A meter of a SKU sets all lines of the SKU aside. Where the line and the meter both name their resources, and call
- * them alike, a line of a resource that is not among the metered ones counts at once. What names none, or names them
- * otherwise than the bill does (pods beside instances), stays set aside: nothing is counted twice on a guess.
+ * A meter of a SKU sets all lines of the SKU aside. If the line and the meter both name their resources, and use the
+ * same names, a line whose resource is not metered counts at once. A line without a resource, or with names of another
+ * kind (pods beside instances), stays set aside: nothing counts twice on a guess.
  */
 import { datingOf } from '../cost/dating.js';
 import { addDecimal, type Decimal } from '../decimal.js';
@@ -13,11 +14,11 @@ import type { Charge, UsageRecord } from '../usage.js';
 /** Usage lines of a bill that agree in all of this. Instants are epoch milliseconds. */
 export interface ResourceLine {
   readonly team: string;
-  /** Where its amounts are kept (cost/dating.ts). */
+  /** The hour in which its amounts are kept (cost/dating.ts). */
   readonly hour: number;
   /** The id of its dimension. */
   readonly dimension: string;
-  /** Where it ends that goes on beyond its first day (UTC); null for all others. */
+  /** The end of a line that continues beyond its first day (UTC); null for all others. */
   readonly until: number | null;
   readonly resource: string;
   billed: Decimal;
@@ -49,12 +50,12 @@ export class SetAside {
     return this.meters.has(dimension);
   }
 
-  /** The ids of all dimensions of which anything is set aside. */
+  /** The ids of all dimensions with a line that is set aside. */
   dimensions(): string[] {
     return [...this.meters.keys()];
   }
 
-  /** What sets a line aside, each with the day (UTC) on which it was metered. */
+  /** The meters that set a line aside, each with the day (UTC) of its usage. */
   *metersOf({
     dimension,
     hour,

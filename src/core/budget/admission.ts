@@ -1,11 +1,10 @@
 /**
- * Admission: whether a pod that asks for GPUs may be launched, by what is left of its team's budgets.
+ * Admission: whether a pod that requests GPUs may be launched, given the rest of its team's budgets.
  *
- * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to
- * refuse. What others have reserved is theirs; a pod that names its reservation has what that holds, as long as that
- * has GPUs left for it. It prices nothing: what is spent is the accrual's, by the rates that bills have taught. The
- * invariant: a pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or
- * not.
+ * Pure, and it changes nothing, so a dry run is like any other. It refuses only what the organisation has chosen to
+ * refuse. Budget reserved by others is theirs; a pod that names its reservation may use it, as long as the reservation
+ * has GPUs left. It prices nothing: the spend comes from the accrual, with the rates learned from bills. The invariant:
+ * a pod without GPUs is always allowed, and so is a pod in the cluster's own namespaces, whatever is unknown.
  */
 import { covers, type Budget } from './budget.js';
 import { matchesGlob, type Allocatable } from '../cost/allocation.js';
@@ -17,7 +16,7 @@ import type { Term } from '../usage.js';
 import { formatInstant } from '../time.js';
 
 export const ADMISSION_MODES = ['off', 'warn', 'refuse'] as const;
-/** What happens to a pod whose team has nothing left; each is severer than the one before. */
+/** What happens to a pod whose team has nothing left; each is severer than the previous one. */
 export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
 export interface AdmissionSettings {
@@ -30,7 +29,7 @@ export interface AdmissionSettings {
   readonly contact: string | null;
   /** Patterns (`*`, `?`) beside those of the cluster itself. */
   readonly exemptNamespaces: readonly string[];
-  /** Of a team and the teams below it; what is absent is as above it. */
+  /** The modes of a team and the teams below it; an absent mode is inherited. */
   readonly teams: Readonly<
     Record<string, { readonly mode?: AdmissionMode | undefined; readonly contact?: string | null | undefined }>
   >;
@@ -49,7 +48,7 @@ export const DEFAULT_ADMISSION: AdmissionSettings = {
 /** Namespaces that every cluster makes for itself (Kubernetes, "Namespaces: Initial namespaces"). */
 const OWN_NAMESPACES: ReadonlySet<string> = new Set(['kube-system', 'kube-public', 'kube-node-lease']);
 
-/** What an API server asks about, as far as it matters (Kubernetes API, admission.k8s.io/v1 AdmissionRequest). */
+/** The request of an API server, as far as it matters (Kubernetes API, admission.k8s.io/v1 AdmissionRequest). */
 export interface AdmissionRequest {
   readonly uid?: string | undefined;
   readonly kind: { readonly group?: string | undefined; readonly kind: string };
@@ -87,12 +86,12 @@ export interface Launch {
   /** `ReplicaSet trainer-5d9f`; null: nobody's. */
   readonly owner: string | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** Where its node selector says it. */
+  /** The SKU, if its node selector states it. */
   readonly sku: string | null;
   readonly term: Term | null;
-  /** The reservation that it names, whatever that is worth; absent: none. */
+  /** The reservation that it names, valid or not; absent: none. */
   readonly reservation?: string;
-  /** What it takes of that. */
+  /** Its claim on that reservation. */
   readonly claim?: PodClaim;
   /**
    * Its reservation has no room for it beside the pods that were let in before: why, as the rest of a sentence. Absent:
@@ -130,8 +129,8 @@ export function launchOf({
 }
 
 /**
- * Where the cluster is, as its webhook's URL says; the same words as in the metered usage, so that the same rules take
- * both.
+ * The location of the cluster, from its webhook's URL; the same words as in the metered usage, so that the same rules
+ * match both.
  */
 export interface ClusterPlace {
   readonly provider: string;
@@ -165,14 +164,14 @@ export interface BudgetStanding {
   readonly planned: bigint | null;
   /** Nanos; null: the period has not been evaluated yet. */
   readonly spent: bigint | null;
-  /** What reservations hold of it still; absent: nothing. */
+  /** The amounts that reservations still hold; absent: nothing. */
   readonly holds?: readonly ReservationHold[];
 }
 
 /** A live reservation's part of a budget. */
 export interface ReservationHold {
   readonly reservation: string;
-  /** Whose reservation it is. */
+  /** The team of the reservation. */
   readonly team: string;
   /** Nanos of the budget's currency that it counts still, above zero. */
   readonly remaining: bigint;
@@ -202,7 +201,7 @@ export interface AdmissionFacts {
 
 export interface AdmissionVerdict {
   readonly allowed: boolean;
-  /** Of a refusal. */
+  /** The status of a refusal. */
   readonly status: {
     readonly code: 403 | 503;
     readonly reason: 'Forbidden' | 'ServiceUnavailable';
@@ -211,7 +210,7 @@ export interface AdmissionVerdict {
   readonly warnings: readonly string[];
   /** For the API server's own audit log. */
   readonly audit: Readonly<Record<string, string>>;
-  /** What is to be remembered of it, a team each; absent: nothing. */
+  /** The notes to store about it, one per team; absent: none. */
   readonly notes?: readonly AdmissionNote[];
 }
 
@@ -226,8 +225,8 @@ export interface AdmissionNote {
   readonly cluster: string;
   readonly namespace: string;
   /**
-   * Its controller, or itself where it has none: `ReplicaSet trainer-5d9f`, `Pod notebook`. The same however often it
-   * is tried.
+   * Its controller, or the pod itself if it has none: `ReplicaSet trainer-5d9f`, `Pod notebook`. The same for every
+   * retry.
    */
   readonly workload: string;
   readonly reasons: readonly ObjectionReason[];
@@ -286,8 +285,8 @@ export function admit(launch: Launch, place: ClusterPlace, facts: AdmissionFacts
 }
 
 /**
- * Nothing speaks against it. Where its reservation holds some of a budget over its team, the audit says that it is
- * used.
+ * There is no obstacle. If its reservation holds a part of a budget above its team, the audit says that the reservation
+ * is used.
  */
 function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): AdmissionVerdict {
   const { reservation, turnedAway } = launch;
@@ -305,7 +304,10 @@ function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): Admi
   return usesReservation(launch, place, facts) ? { ...ALLOWED, audit: { reservation } } : ALLOWED;
 }
 
-/** Whether a launch names a reservation that holds some of a budget over its team: then it takes GPUs of it. */
+/**
+ * Whether a launch names a reservation that holds a part of a budget above its team: then it takes GPUs of the
+ * reservation.
+ */
 export const usesReservation = (launch: Launch, place: ClusterPlace, facts: AdmissionFacts): boolean =>
   launch.reservation !== undefined &&
   !isExempt(launch, facts.settings.exemptNamespaces) &&
@@ -448,13 +450,13 @@ function ownHold({ holds = [] }: BudgetStanding, { reservation, turnedAway }: La
 }
 
 /**
- * Whether a budget allows the launch nothing. With a plan of 0 nothing is, before anything is spent; what is reserved
- * is taken, but for whom it is reserved, who has it whatever others have spent meanwhile.
+ * Whether a budget allows nothing for the launch. A plan of 0 allows nothing, even before any spend. Reserved budget
+ * counts as used, except for the holder of the reservation, who keeps it whatever others have spent.
  */
 function isSpent(standing: BudgetStanding, launch: Launch, line: readonly string[]): boolean {
   const { planned, spent, holds } = standing;
   if (planned === null || planned === 0n) return planned === 0n;
-  // What nobody has evaluated can only be more.
+  // Spend that was not evaluated yet can only add to it.
   return (
     ownHold(standing, launch, line) === 0n &&
     (spent !== null || sumOf(holds) > 0n) &&

@@ -1,11 +1,11 @@
 /**
- * Budgets in AWS Budgets' terms: what a team (and all teams below it) planned for a period, what it spent, has
- * committed and will probably spend, and which thresholds that crosses.
+ * Budgets in AWS Budgets' terms: what a team (with all teams below it) planned for a period, its spend, its committed
+ * and its forecast spend, and the thresholds that these cross. Never reads a clock, a price or a rule; the forecaster
+ * is passed in.
  *
- * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is told once per
- * period, in whatever order the data comes, unless its budget is raised beyond the spend; a limit of 0 allows nothing;
- * a period that nobody planned is `not-planned`, never unlimited; unpriced use is carried beside the money, never
- * counted as 0.
+ * The invariants: a threshold is notified once per period, in whatever order the data arrives, unless its budget is
+ * raised above the spend; a limit of 0 allows nothing; a period without a plan is `not-planned`, never unlimited;
+ * unpriced use is carried beside the money, never counted as 0.
  */
 import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
@@ -59,8 +59,8 @@ export const BUDGET_FILTERS = [
 ] as const satisfies readonly (keyof BudgetFilters)[];
 
 /**
- * Which amounts a budget counts. `actual`: where a bill counts its billed cost, else the accrual. `effective`: where a
- * bill counts its amortised cost, else the accrual (AWS: CostTypes.UseAmortized). `accrued`: metered usage at its
+ * The amounts that a budget counts. `actual`: the billed cost if a bill counts, otherwise the accrual. `effective`: the
+ * amortised cost if a bill counts, otherwise the accrual (AWS: CostTypes.UseAmortized). `accrued`: metered usage at its
  * price, whatever bills say.
  */
 export const BUDGET_BASES = ['actual', 'effective', 'accrued'] as const;
@@ -102,7 +102,7 @@ export interface SpendPoint {
   readonly unpricedQuantity: bigint;
 }
 
-/** What a forecaster says: the spend still to come until the period's end, in currency units. */
+/** The result of a forecaster: the future spend until the period's end, in currency units. */
 export interface RemainingSpend {
   readonly mean: number;
   readonly low: number;
@@ -134,7 +134,7 @@ export interface BudgetState {
   readonly period: Interval;
   readonly currency: string;
   readonly status: 'planned' | 'not-planned';
-  /** Nanos; null where the period is not planned. */
+  /** Nanos; null if the period is not planned. */
   readonly planned: bigint | null;
   /** Nanos of the period so far, with credits where the budget includes them. */
   readonly spent: bigint;
@@ -142,14 +142,14 @@ export interface BudgetState {
   readonly credits: bigint;
   /** Nanos of the period that are owed whatever happens and are not yet in `spent`. */
   readonly committed: bigint;
-  /** Null where there is no history to forecast from. */
+  /** Null if there is no history to forecast from. */
   readonly forecast: BudgetForecast | null;
   /** Nanos per 24 hours over the last seven days (or since the first spend); null before an hour is known. */
   readonly burnRatePerDay: bigint | null;
-  /** The hour in which the plan ran out, or when it will on the way to the forecast; null where it will last. */
+  /** The hour in which the plan ran out, or when it will on the way to the forecast; null if it will last. */
   readonly exhaustionAt: number | null;
   readonly unpricedQuantity: bigint;
-  /** spent / planned to six digits; null where nothing is planned or 0 is. */
+  /** spent / planned to six digits; null if nothing is planned or 0 is. */
   readonly ratio: number | null;
 }
 
@@ -164,16 +164,16 @@ export interface Crossing {
   /** The actual or forecast nanos that crossed. */
   readonly nanos: bigint;
   readonly planned: bigint;
-  /** 1, or how often it is told in this period: again after its budget was raised beyond the spend. */
+  /** 1, or the number of its notification in this period: it repeats after its budget was raised above the spend. */
   readonly round: number;
 }
 
-/** A crossing that was told, by its threshold's last telling in a period. */
+/** A notified crossing, by its threshold's last notification in a period. */
 export interface NotifiedCrossing {
   readonly kind: Threshold['kind'];
   readonly ratio: string;
   readonly round: number;
-  /** Whether it holds still: then it is not told again. */
+  /** Whether it still holds: then it is not notified again. */
   readonly holds: boolean;
   /** The highest plan under which it has held, nanos. */
   readonly planned: bigint;
@@ -238,7 +238,8 @@ export interface EvaluationInput {
   readonly spend: readonly SpendPoint[];
   readonly committed: bigint;
   /**
-   * Nanos that are reserved for launches to come: committed too, and on top of what history lets expect. Absent: none.
+   * Nanos that are reserved for future launches: they are committed too, in addition to the forecast from history.
+   * Absent: none.
    */
   readonly reserved?: bigint;
   readonly now: number;
@@ -363,8 +364,8 @@ function exhaustion(within: readonly SpendPoint[], counted: Counted, context: Ex
   // A straight line to the forecast, so that a date stands here exactly where the forecast is above the plan.
   const [gain, span] = forecast !== null ? [forecast.mean - spent, period.end - now] : [burnRatePerDay ?? 0n, DAY_MS];
   if (gain <= 0n) return null;
-  const wait = Number((left * BigInt(Math.max(1, Math.round(span)))) / gain);
-  return wait <= period.end - now && (forecast === null || forecast.mean > planned) ? now + Math.max(0, wait) : null;
+  const wait = Number((left * BigInt(span)) / gain);
+  return wait <= period.end - now && (forecast === null || forecast.mean > planned) ? now + wait : null;
 }
 
 /** Whether an amount reaches a limit. Nothing never does; with a limit of 0 anything does. */
@@ -388,8 +389,8 @@ const valueOf = (kind: Threshold['kind'], { spent, forecast }: BudgetState): big
 const thresholdName = (kind: string, ratio: string): string => `${kind}/${canonicalRatio(ratio)?.text ?? ratio}`;
 
 /**
- * Thresholds that the state has reached and that were not told in this period, or no longer hold since. A ratio of 1 is
- * reached at exactly the planned amount.
+ * Thresholds that the state has reached and that were not notified in this period, or whose notification no longer
+ * holds. A ratio of 1 is reached at exactly the planned amount.
  */
 export function crossings(budget: Budget, state: BudgetState, notified: readonly NotifiedCrossing[]): Crossing[] {
   const { planned, period } = state;
@@ -418,8 +419,8 @@ export function crossings(budget: Budget, state: BudgetState, notified: readonly
 }
 
 /**
- * Whether a threshold that was crossed is reached still. Of another plan, of bills that came since or of usage that was
- * priced since it may not be: nobody is told of it then.
+ * Whether a crossed threshold is still reached. Another plan, later bills or later pricing may have changed that: then
+ * nobody is notified.
  */
 export function holdsStill(
   { kind, ratio: text }: Threshold,
@@ -436,10 +437,10 @@ export function holdsStill(
 }
 
 /**
- * What has become of the tellings of a period: one whose budget was raised so far that its amount is no longer reached
- * holds no more, and is told again when it is. Nothing else ends it: neither late data that lowers the spend, nor a
- * lower plan, nor the same budget removed and made anew. One that holds under a higher plan holds from then on as if it
- * had been told under that. Only what changes is in the answer.
+ * The changes to the notifications of a period: one whose budget was raised so far that its amount is no longer reached
+ * does not hold any more, and is repeated when the amount is reached. Nothing else ends it: neither late data that
+ * lowers the spend, nor a lower plan, nor a budget that is removed and made again. One that holds under a higher plan
+ * holds from then on as if it had been sent under that plan. Only changes are returned.
  */
 export function raised(state: BudgetState, notified: readonly NotifiedCrossing[]): NotifiedCrossing[] {
   const { planned } = state;

@@ -1,9 +1,9 @@
 /**
- * Pods and the reservation that they name: what they take of its GPUs, and when they give them back.
+ * Pods and the reservation that they name: how many of its GPUs they take, and when they return them.
  *
- * Pure. The rule: pods that were let in on a reservation take together no more GPUs than its quote reserved, whatever
- * they have been metered for. The invariant: a pod takes once, however often it is reviewed; another pod of the same
- * name takes its place. What is gone gives back; what nobody tells of takes until the reservation is over.
+ * Pure. The rule: the pods admitted on a reservation together take no more GPUs than its quote reserved, whatever was
+ * metered for them. The invariant: a pod takes GPUs once, however often it is reviewed; another pod of the same name
+ * replaces it. A pod that is gone returns its GPUs; a pod without news keeps them until the reservation ends.
  */
 import { ANY_NODE, podGpus, type PodSpec } from '../fleet/pod-gpus.js';
 import { reservationIn } from './reservation.js';
@@ -11,7 +11,7 @@ import { GPU_PARTS } from '../usage.js';
 
 /** A pod by its own id, and by its place. */
 export interface PodPlace {
-  /** Its uid; where it has none yet, its name, else the review's own id. */
+  /** Its uid; without a uid its name, otherwise the review's own id. */
   readonly pod: string;
   readonly namespace: string;
   /** Empty: it has none yet. */
@@ -19,7 +19,7 @@ export interface PodPlace {
 }
 
 export interface PodClaim extends PodPlace {
-  /** GPU parts; null: a share that cannot be told. */
+  /** GPU parts; null: an unknown share. */
   readonly gpuParts: number | null;
 }
 
@@ -35,7 +35,7 @@ interface PodObject {
 }
 
 interface Reviewed {
-  /** Of the review. */
+  /** The uid of the review. */
   readonly uid?: string | undefined;
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
@@ -51,8 +51,8 @@ function placeIn({ uid, name: asked = '', namespace = '' }: Reviewed, { metadata
 }
 
 /**
- * What a pod that names a reservation would take of it. A shared device counts as the whole one: how many share it is
- * the node's to say.
+ * The claim of a pod that names a reservation. A shared device counts as a whole one, because only the node knows how
+ * many share it.
  */
 export const claimOf = (review: Reviewed, object: PodObject & { readonly spec?: PodSpec | undefined }): PodClaim => ({
   ...placeIn(review, object),
@@ -79,8 +79,8 @@ export function leavingOf({
 }
 
 /**
- * GPU parts that a pod takes of what is left of its reservation; null: it asks for more than that. A share that cannot
- * be told takes all that is left.
+ * GPU parts that a pod takes from the rest of its reservation; null: it requests more than the rest. An unknown share
+ * takes the whole rest.
  * @param reservedGpus of the reservation's quote; thousandths are allowed
  * @param takenParts by other pods
  */
@@ -90,10 +90,10 @@ export function partsTaken(gpuParts: number | null, reservedGpus: number, takenP
   return gpuParts <= left ? gpuParts : null;
 }
 
-/** Whether a pod has its part of its reservation, and what others have. */
+/** Whether a pod has its part of its reservation, and the parts of others. */
 export interface Taking {
   readonly granted: boolean;
-  /** Of the reservation; null: it is over. */
+  /** GPUs of the reservation; null: it is over. */
   readonly reservedGpus: number | null;
   /** GPU parts of other pods. */
   readonly takenParts: number;

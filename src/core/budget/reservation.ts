@@ -1,11 +1,8 @@
 /**
- * Reservations: budget that is held for a launch to come, until it expires, is released or has been spent by what it
- * was for.
- *
- * The rule, in one line: until it expires a reservation counts, on each budget, max(0, what it holds there - what usage
- * with its tag has cost there).
- * It holds the high end of its quote, and only in the budgets' present periods. An expired one counts nothing, whoever
- * looks; no job ends it.
+ * Reservations: budget that is held for a future launch until it expires, is released, or has been spent on its
+ * purpose. The rule: until it expires a reservation counts, on each budget, max(0, the amount that it holds there - the
+ * cost there of usage with its tag). It holds the high end of its quote, and only in the budgets' current periods. An
+ * expired reservation counts nothing at any read; no job ends it.
  */
 import { HOUR_MS } from '../time.js';
 
@@ -26,13 +23,14 @@ export function reservationIn({
   return named === '' ? null : named;
 }
 
-/** A month: what is planned further ahead belongs into a budget. */
+/** A month: longer plans belong in a budget. */
 export const MOST_HELD_HOURS = 744;
 /** Beside the run's own length: time to launch it. */
 const LAUNCH_HOURS = 1;
 
 /**
- * When a reservation for a run expires: as asked, else when the longest run would be over, with an hour to launch it.
+ * When a reservation for a run expires: as asked, otherwise when the longest run would be over, with an hour to launch
+ * it.
  */
 export function expiryOf(now: number, runHours: number, holdHours: number | null): number {
   return now + Math.round(Math.min(holdHours ?? runHours + LAUNCH_HOURS, MOST_HELD_HOURS) * HOUR_MS);

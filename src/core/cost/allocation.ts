@@ -1,8 +1,8 @@
 /**
- * Allocation: ordered rules say which team a usage record belongs to, or how several teams share it.
+ * Allocation: ordered rules say to which team a usage record belongs, or how several teams share it.
  *
- * The first rule that matches wins. What no rule takes is `unallocated`: every amount has a team, and splitting
- * or changing rules never alters a sum. Never reads prices, never writes anything.
+ * The first match wins. A record that no rule matches is `unallocated`: every amount has a team, and splitting or
+ * changing rules never alters a sum. Never reads prices, never writes anything.
  */
 import { addDecimal, compareDecimal, parseDecimal, tenTo, withScale, ZERO, type Decimal } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
@@ -13,9 +13,9 @@ import type { UsageRecord } from '../usage.js';
 export const UNALLOCATED = 'unallocated';
 
 /**
- * What a record must have; all given fields must hold, an empty match takes everything. Values are patterns: `*` is any
- * run of characters, `?` any one, everything else itself, upper and lower case apart. A field that the record does not
- * know never matches, not even `*`. Tags and labels are one map.
+ * The conditions on a record; all given fields must match, and an empty match matches everything. Values are patterns:
+ * `*` is any run of characters, `?` any one, everything else itself, upper and lower case apart. A field that the
+ * record does not know never matches, not even `*`. Tags and labels are one map.
  */
 export interface RuleMatch {
   readonly provider?: string;
@@ -47,7 +47,7 @@ export type Allocatable = Pick<
   'provider' | 'account' | 'subAccount' | 'resource' | 'namespace' | 'service' | 'sku' | 'tags'
 >;
 
-/** Where a record goes. `rule` is the index of the rule that took it, null where none did. */
+/** The assignment of a record. `rule` is the index of the matching rule, null if none matched. */
 export type Assignment =
   | { readonly kind: 'team'; readonly team: string; readonly rule: number | null }
   | { readonly kind: 'fixed'; readonly shares: readonly Share[]; readonly rule: number }
@@ -107,8 +107,8 @@ interface CompiledRule {
 }
 
 /**
- * Rules as a function from a record to its assignment. Remembers what it answered per combination of the fields that
- * the rules name, so that repeated keys cost one look-up.
+ * Rules as a function from a record to its assignment. Caches the answer per combination of the fields that the rules
+ * name, so that repeated keys cost one look-up.
  * @throws Failure `invalid`, naming every problem of every rule.
  */
 export function compileRules(rules: readonly AllocationRule[]): (record: Allocatable) => Assignment {
@@ -141,7 +141,7 @@ function keyFunction(rules: readonly AllocationRule[]): (record: Allocatable) =>
   };
 }
 
-/** The length goes first: no value, whatever it holds, can look like two. */
+/** The length comes first, so that no value can look like two values. */
 const part = (value: string | null | undefined): string =>
   value === null || value === undefined ? '-;' : `${value.length}:${value}`;
 

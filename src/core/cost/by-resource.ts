@@ -1,14 +1,14 @@
 /**
- * What each resource cost, of sums that keep no resource: a sum goes to the resources of its records by their GPU time
- * (or by what they bill, where a bill names no GPU time), by largest remainder. The parts add up to the sum; what no
- * record names a resource for is told as of none. The same for any other name that a record has.
+ * The cost of each resource, from sums that keep no resource: a sum is divided among the resources of its records by
+ * their GPU time (or by their billed amounts, if a bill names no GPU time), by largest remainder. The parts add up to
+ * the sum; the part of records without a resource is shown without one. The same works for any other name in a record.
  */
 import { addDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { splitByLargestRemainder } from '../money.js';
 import { clippedMs, type UsageRecord } from '../usage.js';
 import type { Interval } from '../time.js';
 
-/** What a team's dimension cost in the time, in one currency. */
+/** The cost of a team's dimension in the period, in one currency. */
 export interface ResourceSum {
   readonly team: string;
   readonly dimension: string;
@@ -62,7 +62,7 @@ export class ResourceWeights {
 
 const keyOf = (team: string, dimension: string): string => `${team}\u0001${dimension}`;
 
-/** What costs the most first, then by name; what has no price last. */
+/** By cost, largest first, then by name; entries without a price last. */
 export function costsByResource(sums: readonly ResourceSum[], weights: ResourceWeights): ResourceCost[] {
   const rows = new Map<string, { -readonly [K in keyof ResourceCost]: ResourceCost[K] }>();
   const add = (one: ResourceCost): void => {

@@ -1,10 +1,10 @@
 /**
- * The cost model: (GPU-hours x unit price + storage + network) x peak factor, from quantities to cost lines.
+ * The cost model: (GPU-hours x unit price + storage + network) x peak factor, from quantities to cost lines. Never
+ * prices a bill's own amounts, never reads a rule or a budget.
  *
- * Never prices a bill's own amounts, never reads a rule or a budget. Each line is one of the three parts of one hour:
- * it is summed as an exact fraction, over every piece of the hour with its own price, peak factor and exchange rate,
- * and rounded once. What has no price becomes an unpriced line with its quantity and the reason: lines and unpriced
- * lines together hold every quantity that came in.
+ * Each line is one of the three parts of one hour: it is summed as an exact fraction, over every piece of the hour with
+ * its own price, peak factor and exchange rate, and rounded once. A quantity without a price becomes an unpriced line
+ * with its reason: lines and unpriced lines together contain every input quantity.
  */
 import { assert } from '../errors.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
@@ -16,10 +16,10 @@ import type { Assumption, PriceBook, PriceQuery, UnpricedReason } from '../price
 import { hourOf } from '../time.js';
 import { BYTES_PER_GIB, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from '../usage.js';
 
-/** What shares a price: a query without its component, and the account, of which only learned rates know. */
+/** The key of a price: a query without its component, and the account, which only learned rates use. */
 export type PriceKey = Omit<PriceQuery, 'component'> & { readonly account?: string | null };
 
-/** Metered sums; null where nothing of the kind is known of (never zero). */
+/** Metered sums; null if nothing of the kind is known of (never zero). */
 export interface Quantities {
   /** GPU parts x milliseconds, see GPU_PARTS. */
   readonly gpuPartMs: bigint | null;
@@ -41,13 +41,13 @@ export interface CostBasis {
   readonly quantity: bigint;
   readonly rate: Rate;
   readonly peak: Ratio;
-  /** Null where the price is in the line's currency. */
+  /** Null if the price is in the line's currency. */
   readonly fx: FxUsed | null;
   readonly source: string;
   readonly effectiveFrom: number;
   readonly assumed: readonly Assumption[];
   readonly stale: boolean;
-  /** What a bill taught about this price; absent where nothing did. */
+  /** The rate learned from a bill for this price; absent if there is none. */
   readonly learned?: LearnedUsed;
 }
 
@@ -65,7 +65,7 @@ export interface CostLine extends LineKey {
   readonly quantity: bigint;
   readonly nanos: bigint;
   readonly currency: string;
-  /** What it would cost without learned rates; absent where none bears on it. */
+  /** The cost without learned rates; absent if none applies. */
   readonly listNanos?: bigint;
   readonly basis: readonly CostBasis[];
 }
@@ -98,7 +98,7 @@ const COMPONENTS: readonly Component[] = ['gpu', 'storage', 'network'];
 
 /**
  * Instants strictly inside (start, end) at which a price or the peak factor changes. Nearly always there are none, and
- * then the hour's sums are enough; else the hour is summed again piece by piece (`quantitiesWithin`).
+ * then the hour's sums are enough; otherwise the hour is summed again piece by piece (`quantitiesWithin`).
  */
 export function cutsWithin(usage: PriceKey, start: number, end: number, { book, peak }: CostContext): number[] {
   const timelines = book.timelinesOf(usage);
@@ -153,7 +153,7 @@ interface OpenLine {
 }
 
 /**
- * Cost lines of one team, one hour and one price key, at most one per component and currency, and what stays unpriced.
+ * Cost lines of one team, one hour and one price key, at most one per component and currency, and the unpriced rest.
  * @param slices pieces of the hour in order, none with a cut inside (see `cutsWithin`), each holding its quantities
  */
 export function priceHour(
@@ -203,7 +203,7 @@ function priceComponent(
   return lines;
 }
 
-/** The line once more without its learned rates, where there are any. */
+/** The line without its learned rates, if there are any. */
 function atList(component: Component, { basis }: OpenLine): { readonly listNanos?: bigint } {
   if (basis.every(({ learned }) => learned === undefined)) return {};
   const open = new Map<string, OpenLine>();

@@ -1,10 +1,9 @@
 /**
- * Credits that lower what Bursar prices itself: promotional grants and free tiers, each a pot that usage takes from in
- * order.
+ * Credits that reduce Bursar's own accrual: promotional grants and free tiers, each an amount that usage consumes in
+ * order. A used credit is a separate negative line beside the cost that it reduces: no cost is changed. Credits stated
+ * by a bill belong to the bill, and are not repeated here.
  *
- * A credit taken is a line of its own, below zero, beside the cost that it is taken against: no cost is changed. What a
- * bill states as credits is the bill's, and not repeated here. The invariant: no cost is credited below zero and no
- * credit is spent twice.
+ * The invariant: no cost is credited below zero and no credit is spent twice.
  */
 import { invalid, type Problem } from '../errors.js';
 import { parseDecimal } from '../decimal.js';

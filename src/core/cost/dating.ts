@@ -1,18 +1,20 @@
 /**
- * When a bill's line counts, and over which days.
+ * The time at which a bill's line counts, and the days that it covers.
  *
- * A line of whole days (a day, a month, a year) is a matter of the calendar: it belongs to the civil dates that the
- * bill names, whatever the zone of the bill and of whoever reads it. An hour's line is an instant, as metered usage
- * is. Pure; knows no zone database: a bill's own midnights are known from where its period begins and ends. The
- * invariant: each civil day of a bill lies in the month that the bill gives it, read in any zone.
+ * A line of whole days (a day, a month, a year) follows the calendar: it belongs to the civil dates that the bill
+ * names, whatever the zone of the bill and of the reader. An hour's line has an exact time, as metered usage has. Pure;
+ * knows no zone database: the beginning and end of a bill's period show the bill's own midnights. The invariant: each
+ * civil day of a bill lies in the month that the bill gives it, read in any zone.
  */
 import { civilFromDays, DAY_MS, HOUR_MS, hourOf } from '../time.js';
 import type { Charge } from '../usage.js';
 
 export interface Dating {
-  /** Where its amounts are kept: the UTC hour of its start; of civil dates, midnight UTC of the first of them. */
+  /**
+   * The hour in which its amounts are kept: the UTC hour of its start; for civil dates, midnight UTC of the first date.
+   */
   readonly hour: number;
-  /** Whether it is of civil dates, not of an instant. */
+  /** Whether it belongs to civil dates, not to a time. */
   readonly civil: boolean;
   /** Days that its charge period reaches over, 1 at least. */
   readonly days: number;

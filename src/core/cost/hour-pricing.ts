@@ -1,9 +1,9 @@
 /**
- * Prices one hour of one dimension: from its sums where that is exact, else from its records.
+ * Prices one hour of one dimension: from its sums if that is exact, otherwise from its records.
  *
  * Pricing is linear, so sums are enough unless the price or the peak factor changes inside the hour, or the seller's
- * billing increment or minimum lengthens a run. Then the same hour is priced from its records; both ways agree wherever
- * both apply (a property test holds them to it). Never reads anything itself: the caller fetches the records when told.
+ * billing increment or minimum lengthens a run. Then the same hour is priced from its records; a property test checks
+ * that both ways agree wherever both apply. Never reads anything itself: the caller fetches the records on request.
  */
 import {
   cutsWithin,
@@ -28,7 +28,7 @@ export interface HourTotals extends Quantities {
   readonly granuleMs: number;
 }
 
-/** Whether only the records can tell what an hour costs. */
+/** Whether only the records determine the cost of an hour. */
 export function isUnclear(usage: PriceKey, totals: HourTotals, context: CostContext): boolean {
   if (cutsWithin(usage, totals.hour, totals.hour + HOUR_MS, context).length > 0) return true;
   const found = context.book.find({ ...usage, component: 'gpu', at: totals.hour });
@@ -37,7 +37,7 @@ export function isUnclear(usage: PriceKey, totals: HourTotals, context: CostCont
   return !isLinear(totals.shortestMs, totals.granuleMs, incrementSeconds, minimumSeconds);
 }
 
-/** Cost lines from the sums, or null where only the records can tell. */
+/** Cost lines from the sums, or null if only the records can tell. */
 export function priceFromSums(
   team: string,
   usage: PriceKey,
@@ -48,13 +48,13 @@ export function priceFromSums(
   return priceHour(team, usage, [{ ...totals, start: totals.hour, end: totals.hour + HOUR_MS }], context);
 }
 
-/** What the seller adds to a run, at the last instant of the run. */
+/** The seller's addition to a run, at the end of the run. */
 export interface Surcharge {
   readonly at: number;
   readonly partMs: bigint;
 }
 
-/** What the seller adds to the runs that end among linked records. */
+/** The seller's additions to the runs that end among linked records. */
 export function surchargesOf(usage: PriceKey, linked: readonly Linked[], { book }: CostContext): Surcharge[] {
   return linked.flatMap((one) => {
     const at = one.record.end - 1;
@@ -68,7 +68,7 @@ export function surchargesOf(usage: PriceKey, linked: readonly Linked[], { book 
 export interface RecordPricing {
   /** A piece of the hour, where only that is to be priced. */
   readonly within?: Interval;
-  /** What is added to the runs; absent: what the given records show by themselves. */
+  /** The additions to the runs; absent: those that the given records show by themselves. */
   readonly surcharges?: readonly Surcharge[];
 }
 

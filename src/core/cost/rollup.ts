@@ -1,11 +1,12 @@
 /**
- * Folds usage records into sums per (team, hour, dimension): what pricing and reading work on afterwards.
+ * Folds usage records into sums per (team, hour, dimension), on which pricing and reading work afterwards.
  *
  * A metered record is split at UTC hours so that its pieces sum to it exactly. A bill's line is not split: its amounts
- * belong to the hour in which its charge period starts, or, of whole days, to the first of its civil dates. Sums do not
- * depend on the order of the records. This file never prices, and never drops a record: what it cannot place is
- * `unallocated` by the rules that it is given.
+ * belong to the hour in which its charge period starts, or, for whole days, to the first of its civil dates. Sums do
+ * not depend on the order of the records. This file never prices, and never drops a record: a record that no given rule
+ * matches is `unallocated`.
  */
+import { own } from '../own.js';
 import { DecimalSum } from '../decimal.js';
 import type { Charge, ChargeCategory, Term, UsageRecord } from '../usage.js';
 import { datingOf, type Dating } from './dating.js';
@@ -13,8 +14,10 @@ import { HOUR_MS } from '../time.js';
 
 /** Above this a sum of part-milliseconds moves into a bigint, far below where numbers stop being exact. */
 const SPILL = 2 ** 52;
+/** Of the groups that are held, whose records take some times that. */
+const MOST_GROUP_CHARACTERS = 128 << 20;
 
-/** What a sum is kept apart by, apart from team and hour. */
+/** The key of a sum, in addition to team and hour. */
 export interface Dimension {
   readonly kind: 'metered' | 'billed';
   readonly provider: string;
@@ -30,7 +33,7 @@ export interface Dimension {
   readonly currency: string | null;
   /** Only the tag keys that budgets filter by. */
   readonly tags: Readonly<Record<string, string>> | null;
-  /** Whether its lines are of civil dates of a bill (dating.ts): their hour is midnight UTC of the date. */
+  /** Whether its lines belong to civil dates of a bill (dating.ts): their hour is midnight UTC of the date. */
   readonly civil: boolean;
   /** Days that its lines reach over; 1 for metered usage. */
   readonly days: number;
@@ -131,7 +134,7 @@ function sameGroup(a: UsageRecord, b: UsageRecord): boolean {
 
 function dimensionOf(r: UsageRecord, dating: Dating | null, trackedTags: readonly string[]): Dimension {
   const kept = trackedTags.flatMap((key) => {
-    const value = r.tags?.[key];
+    const value = own(r.tags, key);
     return value === undefined ? [] : [[key, value] as const];
   });
   return {
@@ -169,7 +172,7 @@ export function dimensionKey(d: Dimension): string {
     d.category,
     d.currency,
     tags,
-    // Absent for what is metered, so that dimensions of before keep their keys.
+    // Absent for metered usage, so that existing dimensions keep their keys.
     ...(d.civil || d.days !== 1 || d.unstated.length > 0 ? [d.civil, d.days, d.unstated] : []),
   ]);
 }
@@ -184,6 +187,8 @@ export class Grouping {
     { readonly record: UsageRecord; readonly nature: number; readonly group: Group }
   >();
   private numbered = 0;
+  /** Of the keys of the groups. */
+  private characters = 0;
 
   constructor(
     private readonly teamOf: (record: UsageRecord) => string,
@@ -206,6 +211,7 @@ export class Grouping {
         cell: this.cellOf(team, dimensionOf(record, dating, this.trackedTags)),
       };
       this.groups.set(key, group);
+      this.characters += key.length;
     }
     this.recent.set(record.resource, { record, nature, group });
     return group;
@@ -223,14 +229,15 @@ export class Grouping {
 
   /** Forgets the groups (not the cells), to bound memory where every record is a group of its own. */
   trim(most: number): void {
-    if (this.groups.size > most) {
+    if (this.groups.size > most || this.characters > MOST_GROUP_CHARACTERS) {
+      this.characters = 0;
       this.groups.clear();
       this.recent.clear();
     }
   }
 }
 
-/** The sums of one (team, hour, dimension). Null where no record stated the quantity. */
+/** The sums of one (team, hour, dimension). Null if no record stated the quantity. */
 export class HourSum {
   records = 0;
   private gpuNumber = 0;
@@ -245,7 +252,7 @@ export class HourSum {
   billed: DecimalSum | null = null;
   effective: DecimalSum | null = null;
   list: DecimalSum | null = null;
-  /** Where the last of a bill's lines ends. */
+  /** The end of the last of a bill's lines. */
   until = 0;
 
   constructor(
@@ -385,7 +392,7 @@ export class HourSums {
   private addMetered(group: Group, record: UsageRecord): void {
     const { start, end, networkBytes } = record;
     const hour = Math.floor(start / HOUR_MS) * HOUR_MS;
-    // Nearly all of what a meter sends is one piece.
+    // Nearly every record of a meter is one piece.
     if (end <= hour + HOUR_MS)
       this.addPiece(group, record, hour, end - start, networkBytes === null ? null : BigInt(networkBytes), true);
     else

@@ -1,6 +1,6 @@
 /**
- * What a rule could take of the costs that none takes: of each field that rules match by, the values that cost the most.
- * A record counts once in every field that it knows, so fields overlap and are not added.
+ * Candidates for rules among the costs that no rule matches: for each field that rules can match, the values with the
+ * highest cost. A record counts once in every field that it states, so fields overlap and are not added.
  */
 import { addDecimal, compareDecimal, ZERO, type Decimal } from '../decimal.js';
 import { MOST_PATTERN_LENGTH, type Allocatable, type RuleMatch } from './allocation.js';
@@ -8,11 +8,11 @@ import type { ResourceCost } from './by-resource.js';
 
 const FIELDS = ['namespace', 'account', 'subAccount', 'service', 'sku', 'resource', 'provider'] as const;
 
-/** Tags of a record that are looked at: a record with thousands names nobody. */
+/** The number of a record's tags that are considered: a record with thousands of tags names no team. */
 const MOST_TAGS = 50;
 
 export interface RuleCandidate {
-  /** What a rule would match by, with the value as it stands: a pattern may be wider. */
+  /** The match of a possible rule, with the exact value: a pattern may be wider. */
   readonly match: RuleMatch;
   readonly currency: string;
   /** Null: nothing of it has a price. */
@@ -65,7 +65,7 @@ function matchesOf(name: string): [field: string, match: RuleMatch][] {
 /** Whether a rule can name it. */
 const isWritable = (text: string): boolean => text !== '' && text.length <= MOST_PATTERN_LENGTH;
 
-/** What costs the most first; what has no price last, by its GPU time. */
+/** By cost, largest first; entries without a price last, by their GPU time. */
 const byCost = (a: RuleCandidate, b: RuleCandidate): number =>
   a.cost === null || b.cost === null
     ? (a.cost === null ? 1 : 0) - (b.cost === null ? 1 : 0) || Number((b.parts ?? 0n) - (a.parts ?? 0n))

@@ -1,10 +1,10 @@
 /**
- * What other allocation rules would make of the costs that are there: each day's cost of a team is divided among the
- * teams that would have it, what they share is shared anew, and credits are taken anew.
+ * The effect of other allocation rules on the present costs: each day's cost of a team is divided among the teams that
+ * would get it, shared costs are shared again, and credits are used again.
  *
- * Pure, and about `accrued` and `actual` alone. The invariant: dividing and sharing change no sum, whatever was
- * rounded; only what changes its currency with its team, and what credits of single teams are then worth, changes the
- * whole. It never allocates a record itself.
+ * Pure, and only for `accrued` and `actual`. The invariant: dividing and sharing change no sum, whatever was rounded;
+ * only usage that changes its currency with its team, and the resulting use of single teams' credits, change the total.
+ * It never allocates a record itself.
  */
 import { SHARE_SCALE, splitAmount, splitShared, UNALLOCATED, type Assignment } from './allocation.js';
 import { applyCredits, type Credit } from './credit.js';
@@ -14,11 +14,11 @@ import { divideHalfEven, splitByLargestRemainder } from '../money.js';
 import type { FxTable } from '../price/fx.js';
 import { DAY_MS, parseDay } from '../time.js';
 
-/** What a team's usage of one dimension cost on a UTC day; null: nothing of it is known. */
+/** The cost of a team's usage of one dimension on a UTC day; null: unknown. */
 export interface DayCost {
   readonly team: string;
   readonly day: string;
-  /** A number for what is the same of all records behind it. */
+  /** A number for the common fields of all records behind it. */
   readonly dimension: string;
   readonly currency: string;
   readonly accrued: Decimal | null;
@@ -47,12 +47,12 @@ export type Portion =
       readonly own: PortionCost;
       readonly elsewhere: (PortionCost & { readonly currency: string }) | null;
     }
-  /** What a bill states needs no dividing. */
+  /** A bill's amounts need no dividing. */
   | { readonly kind: 'billed'; actual: Decimal | null };
 
-/** What rules say of the teams that they name. */
+/** The rules' data about the teams that they name. */
 export interface Sharing {
-  /** Whether a team is a stand-in of what several share. */
+  /** Whether a team is a stand-in for shared costs. */
   isShared(team: string): boolean;
   /** How many days a dimension's charges reach over. */
   daysOf(dimension: string): number;
@@ -64,7 +64,7 @@ const NANO_DIGITS = 9;
 const MEASURES = ['accrued', 'actual'] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** A day's cost divided among the teams of its portions. What no portion accounts for stays where it is. */
+/** A day's cost divided among the teams of its portions. An amount without a portion stays with its team. */
 export function divide(cost: DayCost, portions: ReadonlyMap<string, Portion>): DayCost[] {
   const parts = new Map<string, Open>();
   const partOf = (team: string): Open => {
@@ -161,7 +161,7 @@ export function share(costs: readonly DayCost[], sharing: Sharing): DayCost[] {
   });
 }
 
-/** One row for each team, day, dimension and currency: what is shared is rounded once. */
+/** One row for each team, day, dimension and currency, so that shared costs are rounded once. */
 function merged(costs: readonly DayCost[]): DayCost[] {
   const rows = new Map<string, DayCost>();
   for (const cost of costs) {
@@ -182,7 +182,7 @@ function merged(costs: readonly DayCost[]): DayCost[] {
   return [...rows.values()];
 }
 
-/** What each team itself used, by day and currency. GPU time is not previewed: without a rate what converts decides. */
+/** Each team's own use, by day and currency. GPU time is not previewed: without a rate what converts decides. */
 function directUse(costs: readonly DayCost[]): DirectUse[] {
   const sums = new Map<string, { readonly cost: DayCost; sum: Decimal }>();
   for (const cost of costs) {
@@ -267,7 +267,7 @@ function nanosDown({ unscaled, scale }: Decimal): bigint {
   return scale <= NANO_DIGITS ? unscaled * tenTo(NANO_DIGITS - scale) : unscaled / tenTo(scale - NANO_DIGITS);
 }
 
-/** What the rows of a team in a currency come to. */
+/** The sum of a team's rows in a currency. */
 export interface TeamSum {
   readonly team: string;
   readonly currency: string;

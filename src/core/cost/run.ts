@@ -1,13 +1,12 @@
 /**
- * Runs: which metered records follow each other without a gap, so that a seller's increment and minimum are counted
- * once for each run and not for each record of it.
+ * Runs: metered records that follow each other without a gap, so that a seller's increment and minimum count once for
+ * each run and not for each record.
  *
- * A run is the records of one resource and one dimension (provider, account, SKU, region, term, ...) each of which
- * begins at the instant at which the one before it ends. Of several that end at one instant the one with as many GPUs
- * goes on, else the longest. What a correction takes back was not run: a record goes in the pieces that its corrections
- * leave of it, so that what is charged is what the records would cost without what was corrected away. The answer does
- * not depend on the order of the records. Knows days only by what is carried from one to the next: how long a run had
- * been going on when a record of it began.
+ * A run is the records of one resource and one dimension (provider, account, SKU, region, term, ...), each of which
+ * begins when the previous one ends. If several end at one time, the one with the same number of GPUs continues,
+ * otherwise the longest. Usage that a correction takes back did not run: corrections cut a record into pieces, so that
+ * the charge is what the records would cost without the corrected usage. The result does not depend on the order of the
+ * records. Only the carried runs connect days: how long a run had lasted when one of its records began.
  */
 import { billableMs } from './cost.js';
 import type { Price } from '../price/price.js';
@@ -17,11 +16,11 @@ import type { UsageRecord } from '../usage.js';
 export interface Linked {
   /** With the piece's time and GPUs. */
   readonly record: UsageRecord;
-  /** What the piece is of: the record itself where nothing was corrected. */
+  /** The record of the piece: the piece itself if nothing was corrected. */
   readonly whole: UsageRecord;
   /** How long the run had been going on when the piece began, milliseconds. */
   readonly beforeMs: number;
-  /** Whether another record goes on where this one ends. */
+  /** Whether another record continues at the end of this one. */
   continues: boolean;
 }
 
@@ -30,7 +29,7 @@ type Terms = Pick<Price, 'incrementSeconds' | 'minimumSeconds'>;
 /** Names a record among those of its dimension. */
 export const recordKey = ({ id, start, end }: UsageRecord): string => `${start}|${end}|${id}`;
 
-/** What runs: the resource, or where none is named all that the record says of itself apart from its dimension. */
+/** The identity of a run: the resource, or, if none is named, all other fields of the record outside its dimension. */
 function runnerOf({ resource, namespace, tags }: UsageRecord): string {
   if (resource !== null) return resource;
   const named = Object.entries(tags ?? {}).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
@@ -51,7 +50,7 @@ interface Piece {
   readonly whole: UsageRecord;
 }
 
-/** What corrections leave of records with GPUs: pieces of less time or of fewer GPUs, none where nothing is left. */
+/** The rest of records with GPUs after corrections: pieces of less time or of fewer GPUs, none if nothing is left. */
 function piecesOf(records: readonly UsageRecord[]): Piece[] {
   const ran = records.filter(({ gpuParts, start, end }) => gpuParts !== null && gpuParts > 0 && end > start);
   const corrections = records.filter(({ corrects, gpuParts }) => corrects !== undefined && (gpuParts ?? 0) < 0);
@@ -90,7 +89,7 @@ function piecesLeft(whole: UsageRecord, taken: readonly UsageRecord[]): Piece[] 
 }
 
 /**
- * The runs among records of one dimension. What has no length, no GPU or (a correction) less than none is in no run.
+ * The runs among records of one dimension. A record without length or GPUs, and a correction below zero, is in no run.
  * @param carried by `recordKey` of a whole record: how long its run had been going on when that record began, as the
  *   records before those at hand have it
  * @param midnight what is carried is of the pieces that hold this instant or end there
@@ -171,7 +170,7 @@ export interface CarriedRun {
 export const stopsAt = ({ record, whole }: Linked, instant: number): boolean =>
   record.end === instant && whole.end > instant;
 
-/** What a day hands on: the runs of one dimension that reach its end. */
+/** What a day passes on: the runs of one dimension that reach its end. */
 export function carriedOver(
   dimension: string,
   linked: readonly Linked[],

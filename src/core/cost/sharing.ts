@@ -1,9 +1,9 @@
 /**
- * By what a shared cost is split where it is split by use: what each team itself used over the charge's own period.
+ * The weights of a shared cost that is split by use: each team's own use over the charge's period.
  *
- * A day's cost goes by that day, a month's fee by the month as far as it is known. Use is weighted in one currency, each
- * day by its own rate, so that no team is left out for being charged in another; where a rate is missing, by GPU time.
- * Pure. The invariant: the weights depend on the use alone, not on who asks or in which order it came.
+ * A day's cost is split by that day, a month's fee by the known part of the month. Use is weighted in one currency,
+ * each day by its own rate, so that no team is left out because of its currency; if a rate is missing, GPU time is the
+ * weight. Pure. The invariant: the weights depend only on the use, not on the caller or on the order of arrival.
  */
 import { divideHalfEven } from '../money.js';
 import type { FxTable } from '../price/fx.js';

@@ -1,4 +1,6 @@
-/** What is asked about costs: when, of whom, on which basis, grouped by what. Reads texts as people write them. */
+/**
+ * A query about costs: period, teams, basis and grouping. Parses the texts that people write.
+ */
 import { invalid, type Problem } from '../errors.js';
 import { dayLabel, isZone, localDays, parseDay, parseInstant, startOfLocalDay } from '../time.js';
 
@@ -18,7 +20,7 @@ export const OF_DIMENSION = [
   'category',
 ] as const;
 export type DimensionName = (typeof OF_DIMENSION)[number];
-/** By dimension: the values that count, each one enough; an empty text is what is not known. */
+/** By dimension: the values that count, each one enough; an empty text is what is unknown. */
 export type SpendFilters = Readonly<Partial<Record<DimensionName, readonly string[]>>>;
 export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];

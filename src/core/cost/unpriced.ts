@@ -1,4 +1,6 @@
-/** Metered usage without a price that is no GPU time: what of it stands beside a sum that it is not in. */
+/**
+ * Metered usage without a price that is not GPU time: the entries that are shown beside a sum that lacks them.
+ */
 import type { Component } from '../price/price.js';
 import type { UnpricedReason } from '../price/price-book.js';
 

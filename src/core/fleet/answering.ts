@@ -1,11 +1,12 @@
 /**
- * How long an exporter has answered since it came back: breaks that follow each other add up to one wait, so that an
- * exporter that is restarted again and again hides no card that is lost.
+ * How long an exporter has answered since it came back. Breaks that follow each other add up to one wait, so that an
+ * exporter that restarts again and again cannot hide a lost card.
  *
- * Pure. A stretch is a time in which an exporter answered without a break, as far as readings show. The invariant: a
- * wait is never longer than the time since the first return, so that a machine which names its cards within the wait of
- * its boot is not missed, however its exporter stumbles meanwhile. One that answers for long has no stretches.
+ * Pure. A stretch is a period in which an exporter answered without a break, as far as readings show. The invariant: a
+ * wait is never longer than the time since the first return, so that a machine that names its cards within the wait of
+ * its boot is not missed, however its exporter fails in between. An exporter that answers for long has no stretches.
  */
+import { own } from '../own.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
 
 export type Stretch = readonly [from: number, to: number];
@@ -18,7 +19,7 @@ export interface Answering {
   readonly answered?: Readonly<Record<string, readonly Stretch[]>>;
 }
 
-/** What a reading says of the exporters; `exportersUp` is null where it cannot tell. */
+/** The state of the exporters in a reading; `exportersUp` is null if unknown. */
 export interface Heard {
   /** Epoch milliseconds. */
   readonly readTo: number;
@@ -31,7 +32,7 @@ const BREAK_MS = 2 * MINUTE_MS;
 /** An hour is as far back as cards are missed. */
 const KEPT_MS = HOUR_MS;
 
-/** What is known after a reading, by what was known before it. */
+/** The state after a reading, from the state before it. */
 export function answeringAfter(heard: Heard, before: (Heard & Answering) | null): Required<Answering> {
   const { readTo } = heard;
   const up = new Set(heard.exportersUp ?? []);
@@ -56,14 +57,14 @@ export function answeringAfter(heard: Heard, before: (Heard & Answering) | null)
 
 /** @param to until when the last of them goes, where it is not over */
 export function stretchesOf(exporter: string, answering: Answering | null, to: number): readonly Stretch[] {
-  const since = answering?.answeringSince?.[exporter];
-  return [...(answering?.answered?.[exporter] ?? []), ...(since === undefined ? [] : [[since, to] as const])];
+  const since = own(answering?.answeringSince, exporter);
+  return [...(own(answering?.answered, exporter) ?? []), ...(since === undefined ? [] : [[since, to] as const])];
 }
 
-/** An exporter that was started anew between two readings came back, too. */
+/** An exporter that was started again between two readings came back, too. */
 function startOf(exporter: string, { startedAt, readTo }: Heard, before: Heard | null): number {
-  const at = startedAt?.[exporter] ?? -Infinity;
-  return at === before?.startedAt?.[exporter] ? -Infinity : Math.min(at, readTo);
+  const at = own(startedAt, exporter) ?? -Infinity;
+  return at === own(before?.startedAt, exporter) ? -Infinity : Math.min(at, readTo);
 }
 
 function goingOn(known: readonly Stretch[], wentOn: boolean, startedAt: number, readTo: number): readonly Stretch[] {
@@ -81,7 +82,7 @@ function goingOn(known: readonly Stretch[], wentOn: boolean, startedAt: number, 
 /**
  * How long an exporter has answered since it came back after an instant, milliseconds; null: it has answered all the
  * while. Breaks do not count, so that of several reboots each has its time. A return that did not last counts for
- * `leastMs`, and for no longer than until the next: who never answers for long is found out as well.
+ * `leastMs`, and for no longer than until the next: so an exporter that never answers for long is detected as well.
  * @param stretches the last of them goes on
  * @param upAt its last answer
  */

@@ -1,10 +1,10 @@
 /**
- * The ids of Azure's machines and scale sets, as targets, meters, bills and nodes have them in common.
+ * The common ids of Azure's machines and scale sets for targets, meters, bills and nodes.
  *
- * Pure. Azure's own id of a resource is a path in which letters of either case are the same; bills, nodes and the API
- * write it differently. The invariant: one machine has one id here, and two machines of one name in two resource groups
- * have two. Sources: learn.microsoft.com, "Resource naming rules" (names are case-insensitive and unique within their
- * resource group; no colon is allowed in any) and the cloud provider for Kubernetes (`azure:///subscriptions/...`).
+ * Pure. Azure's own id of a resource is a path that ignores case; bills, nodes and the API write it differently. The
+ * invariant: one machine has one id here, and two machines of one name in two resource groups have two. Sources:
+ * learn.microsoft.com, "Resource naming rules" (names are case-insensitive and unique within their resource group; no
+ * colon is allowed in any) and the cloud provider for Kubernetes (`azure:///subscriptions/...`).
  */
 
 export interface AzureId {
@@ -16,7 +16,7 @@ export interface AzureId {
 const PATH =
   /^(?:azure:\/\/)?\/subscriptions\/([^/:]+)\/resourcegroups\/([^/:]+)\/providers\/microsoft\.compute\/(virtualmachines|virtualmachinescalesets)\/([^/:]+)(?:\/virtualmachines\/([^/:]+))?$/;
 
-/** Null where the text is no id of a virtual machine, a scale set or one of its instances. */
+/** Null if the text is no id of a virtual machine, a scale set or one of its instances. */
 export function azureIdOf(text: string): AzureId | null {
   if (!text.startsWith('/') && !text.startsWith('azure:')) return null;
   const [, subscription, group, type, name, member] = PATH.exec(text.toLowerCase()) ?? [];

@@ -1,8 +1,8 @@
 /**
- * What runs at a provider, as the provider itself reports it, and what Bursar may ask it to do.
+ * The targets that run at a provider, as the provider itself reports them, and the effects that Bursar may request.
  *
- * Types and the pure words about them; nothing here calls anybody. Unknown is null (or `unknown`) and never zero: a
- * reading that is missing never makes a target look stopped, idle or free of charge.
+ * Types and pure functions on them; nothing here calls a provider. Unknown is null (or `unknown`) and never zero: a
+ * missing reading never makes a target look stopped, idle or free of charge.
  */
 import type { Term } from '../usage.js';
 
@@ -15,7 +15,7 @@ export type TargetKind = (typeof TARGET_KINDS)[number];
 
 export type RunState = 'starting' | 'running' | 'stopping' | 'stopped' | 'gone' | 'unknown';
 
-/** Whether the provider still bills the target's machines; `partly` where only storage and the like goes on. */
+/** Whether the provider still bills the target's machines; `partly` if only storage and the like is billed. */
 export type BillingState = 'billed' | 'partly' | 'ended' | 'unknown';
 
 export interface Replicas {
@@ -30,7 +30,7 @@ export interface Replicas {
 export interface GroupSettings {
   /** Machines that a scale-in passes over (scale-in protection). */
   readonly protectedMembers: number | null;
-  /** What the group does not do now. */
+  /** The group's suspended functions. */
   readonly suspended: readonly ('launch' | 'terminate')[] | null;
   /** Lifecycle hooks that hold a machine before it ends, and for how long at most; seconds null: not stated. */
   readonly hooks: readonly { readonly name: string; readonly seconds: number | null }[] | null;
@@ -38,7 +38,7 @@ export interface GroupSettings {
   readonly policies: readonly { readonly name: string; readonly follows: boolean }[] | null;
 }
 
-/** What its settings rule out, with why, as a clause. */
+/** The effects that its settings rule out, with the reason as a clause. */
 export type RuledOut = Readonly<Partial<Record<EffectKind, string>>>;
 
 /** One target as it was seen. */
@@ -58,32 +58,31 @@ export interface FleetTarget {
   readonly term: Term | null;
   readonly state: RunState;
   readonly billing: BillingState;
-  /** Of groups, workloads and pools; null for an instance. */
+  /** Replicas of groups, workloads and pools; null for an instance. */
   readonly replicas: Replicas | null;
   /** Share of the group's capacity that is spot, 0 to 1; null: not a group or not known. */
   readonly spotRatio: number | null;
-  /** Of a group that mixes: machines that are on demand before `spotRatio` counts; absent: it is not told. */
+  /** For a group that mixes: the number of on-demand machines before `spotRatio` applies; absent: unknown. */
   readonly onDemandBase?: number;
   /** Tags or labels, as the provider spells them. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Epoch milliseconds; null: not known. */
+  /** Epoch milliseconds; null: unknown. */
   readonly launchedAt: number | null;
-  /** The provider's own version of the target, where it has one: a later write with an older revision is refused. */
+  /** The provider's own version of the target, if it has one: a later write with an older revision is refused. */
   readonly revision: string | null;
-  /** Of a scaling group: what its own settings say of its size; absent: the provider's part does not read them. */
+  /** For a scaling group: its own settings about its size; absent: the provider does not read them. */
   readonly group?: GroupSettings;
-  /** Of a scaling group: machines that are leaving it, still there and paid for; absent: none, or nobody tells. */
+  /** For a scaling group: machines that are leaving, but still exist and are billed; absent: none, or unknown. */
   readonly leaving?: number;
   /** Effects that its settings rule out, each with why; absent: none that is known. */
   readonly ruledOut?: RuledOut;
-  /** What of its cloud sets its size by a measure of its own (an autoscaler), as a name; absent: nothing known. */
+  /** The name of the cloud's own mechanism that sets its size by a measure (an autoscaler); absent: none known. */
   readonly followedBy?: string;
   /** Tools that hold it to what they have written down, each as a clause (`Argo CD keeps it as …`). */
   readonly managedBy?: readonly string[];
   /**
-   * What others call it, beside its own id: the host names and addresses that it has within its network, the cloud's id
-   * of a node's machine; of a workload its pods (`pod/ml/trainer-0`). Absent: nothing is told. core/fleet/join.ts finds
-   * it by these.
+   * Its other names: the host names and addresses that it has within its network, the cloud's id of a node's machine;
+   * for a workload its pods (`pod/ml/trainer-0`). Absent: unknown. core/fleet/join.ts uses these names.
    */
   readonly knownAs?: readonly string[];
   /**
@@ -99,20 +98,18 @@ export interface FleetTarget {
   readonly asOne?: true;
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
-  /**
-   * Who ends it or has ended it, or who of the two has stopped it; absent: nobody has, or its cloud does not say who.
-   */
+  /** Who ends, has ended or has stopped it; absent: nobody, or its cloud does not say. */
   readonly ended?: Ended;
   /**
-   * Its group's own word that it is not among those in service (it boots, leaves, stands by); absent: it is, or nothing
-   * is told. What it does is no measure of the group's.
+   * Its group's report that it is not in service (it boots, leaves, stands by); absent: it is in service, or unknown.
+   * Its use does not count towards the group's measure.
    */
   readonly outOfService?: string;
-  /** Its cloud's own word that it does not work as it should, with the name of its field; absent: there is none. */
+  /** Its cloud's report that it is unhealthy, with the name of the field; absent: none. */
   readonly unwell?: string;
   /**
-   * How it was made, in its provider's own words: what another like it takes, and what its cloud forgets once it has
-   * ended. Absent: its provider needs nothing of that.
+   * The data of its creation, in its provider's own form: what a replacement needs, and what its cloud forgets once it
+   * has ended. Absent: its provider does not need it.
    */
   readonly launch?: Readonly<Record<string, unknown>>;
 }
@@ -123,7 +120,7 @@ export interface Ended {
   readonly because: string;
 }
 
-/** Whether a machine was taken away by its cloud, for good. */
+/** Whether its cloud has reclaimed a machine permanently. */
 export const isTakenByCloud = ({ kind, state, ended }: Pick<FleetTarget, 'kind' | 'state' | 'ended'>): boolean =>
   kind === 'instance' && state === 'gone' && ended?.by === 'cloud';
 
@@ -144,8 +141,8 @@ export interface FleetReading {
 }
 
 /**
- * What a provider is asked to do. Absolute, never relative: done twice it has the same effect as done once (but for
- * `purchase`, which is why a purchase is never repeated blindly).
+ * A request to a provider. Absolute, never relative: executed twice it has the same result as once (except for
+ * `purchase`, so a purchase is never repeated blindly).
  */
 export type Effect =
   | { readonly kind: 'stop'; readonly target: string }
@@ -159,7 +156,7 @@ export type Effect =
   | { readonly kind: 'cordon'; readonly target: string; readonly cordoned: boolean }
   /** Evicts what runs on a node, within its disruption budgets. Has no inverse. */
   | { readonly kind: 'drain'; readonly target: string }
-  /** Ends the instance `target` and lets its group bring another; where there is none, starts one like it. */
+  /** Ends the instance `target` and lets its group create another; without a group, starts a similar one. */
   | { readonly kind: 'replace'; readonly target: string; readonly group: string | null }
   | { readonly kind: 'resize'; readonly target: string; readonly sku: string }
   | Purchase;
@@ -174,7 +171,7 @@ export interface Purchase {
   readonly currency: string;
   /** GPUs that it commits to; absent: of one that was decided before this was kept. */
   readonly gpus?: number;
-  /** Of a savings plan: the family and the region that it covers; null: any. */
+  /** For a savings plan: the family and the region that it covers; null: any. */
   readonly family?: string | null;
   readonly region?: string | null;
 }
@@ -195,8 +192,8 @@ export const EFFECT_KINDS: readonly EffectKind[] = [
 ];
 
 /**
- * What takes an effect back, given the target as it was before; null: nothing does.
- * @param before the target as the provider reported it just before the effect
+ * The inverse of an effect, given the target's previous state; null: there is none. @param before the target in the
+ * provider's last report before the effect
  */
 export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
   const { target } = effect;
@@ -221,7 +218,7 @@ export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
   }
 }
 
-/** Whether the target, as it is seen, is as the effect wanted it; null: it cannot be told from what is known. */
+/** Whether the target's present state matches the effect; null: unknown. */
 export function holds(effect: Effect, seen: FleetTarget | null): boolean | null {
   const { replicas, spotRatio, sku } = seen ?? { replicas: null, spotRatio: null, sku: null };
   switch (effect.kind) {

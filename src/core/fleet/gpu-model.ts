@@ -1,10 +1,9 @@
 /**
- * One name per GPU model, and the share of a GPU that a MIG profile is.
- *
- * Two models of different memory that sell at different prices are different models. A name that leaves the memory open
- * where it matters stays open (`A100`, `V100`): it is never completed by a guess. Names and memory sizes are those of
- * the makers' data sheets.
+ * One name per GPU model, and the share of a GPU for each MIG profile. Models with different memory and different
+ * prices are different models. A name that leaves the memory open where it matters stays open (`A100`, `V100`): it is
+ * never completed by a guess. Names and memory sizes come from the makers' data sheets.
  */
+import { own } from '../own.js';
 import { GPU_PARTS } from '../usage.js';
 
 /** Models that are sold with several sizes of memory, in GB: the size is part of their name. */
@@ -84,15 +83,15 @@ const MEMORY = /(?:(\d+)[ _-]?GI?B?(?![A-Z0-9])|M(16|32)(?![A-Z0-9]))/;
 
 /**
  * The model that a text names: `NVIDIA A100-SXM4-80GB`, `A100 (80 GB)` and `a100-80gb` are `A100-80GB`; `V100M16` is
- * `V100-16GB`; `Tesla T4` is `T4`. Null where the text names no model that is known here, or a part of one (an A100 of
- * 20 GB).
+ * `V100-16GB`; `Tesla T4` is `T4`. Null if the text names no model that is known here, or a part of one (an A100 of 20
+ * GB).
  */
 export function modelOf(text: string): string | null {
   const name = text.toUpperCase();
   const found = PATTERNS.find(([pattern]) => pattern.test(name));
   if (found === undefined) return null;
   const model = found[1];
-  const sizes = SIZES[model];
+  const sizes = own(SIZES, model);
   if (sizes === undefined) return model;
   const memory = MEMORY.exec(name);
   if (memory === null) return model;
@@ -108,7 +107,7 @@ const PROFILE = /^([1-7])g\.\d{1,3}gb(?:\+[a-z.]+)?$/;
 
 /**
  * Parts of a GPU (see GPU_PARTS) that one instance of a MIG profile is: its compute slices of 7, or of 4. `model` is as
- * modelOf writes it, or null. Null where the text is no profile, or one that the GPU cannot have.
+ * modelOf writes it, or null. Null if the text is no profile, or one that the GPU cannot have.
  */
 export function migParts(profile: string, model: string | null): number | null {
   const name = profile.toLowerCase();

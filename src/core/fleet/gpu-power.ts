@@ -1,14 +1,14 @@
 /**
- * Whether a card draws what only a working card draws, whatever its utilisation says.
- *
- * Pure. Power is held against two things: the least that the same card, or another of its kind, was seen to draw, and
- * the limit of its kind. The invariant: power never makes a card idle, it only speaks against it; and what no power is
- * known of is judged without it.
+ * Whether a card draws as much power as only a working card does, whatever its utilisation says. Pure. Power is
+ * compared with two values: the lowest power seen of the same card, or of another of its model, and the limit of its
+ * model. The invariant: power never makes a card idle, it only contradicts idleness; a card without known power is
+ * judged without it.
  *
  * Measured on an H200 (limit 700 W; tests/fixtures/h200-telemetry): 79 W with no process, 123 W while a process only
- * holds memory, 124 to 128 W while it answers two requests a second, 190 W and more while it trains, also where its
- * utilisation is 2 %. So a process that only holds memory passes here, and a training does not.
+ * holds memory, 124 to 128 W while it answers two requests a second, 190 W and more while it trains, even at a
+ * utilisation of 2 %. So a process that only holds memory passes as idle here, and a training does not.
  */
+import { own } from '../own.js';
 
 /**
  * The smallest power limit in watts among the cards that a model's name may mean, of the makers' data sheets ("Maximum
@@ -57,9 +57,9 @@ const LIMIT_WATTS: Readonly<Record<string, number>> = {
 const HELD_WATTS = 60;
 const HELD_SHARE_OF_LIMIT = 1 / 7;
 
-/** The limit of a model as modelOf writes it; null: not known. */
+/** The limit of a model as modelOf writes it; null: unknown. */
 const limitOf = (model: string | null): number | null =>
-  model === null ? null : (LIMIT_WATTS[model] ?? LIMIT_WATTS[model.replace(/-\d+GB$/, '')] ?? null);
+  model === null ? null : (own(LIMIT_WATTS, model) ?? own(LIMIT_WATTS, model.replace(/-\d+GB$/, '')) ?? null);
 
 /** The power in watts from which a card is at work. */
 export function workingWatts(model: string | null, leastWatts: number | null): number | null {

@@ -1,10 +1,10 @@
 /**
- * Health of GPUs: rules over what was measured of one card, each with its evidence, and what follows for findings that
- * are open.
+ * Health of GPUs: rules over the measurements of one card, each with its evidence, and the transitions of open
+ * findings.
  *
  * Never takes missing evidence for idle or for healthy: a rule says found, well or unknown, and only `well` clears a
- * finding. What nobody can tell any more is given up after a while, and then says so. The thresholds are defaults; each
- * is a parameter.
+ * finding. A finding that nobody can check any more is given up after a while, and says so. The thresholds are
+ * defaults; each is a parameter.
  */
 import type { Evidence } from '../evidence.js';
 import { answeredSince, type Stretch } from './answering.js';
@@ -62,7 +62,7 @@ export interface HealthParams extends SilenceParams {
   readonly lowMinutes: number;
   /** Older evidence says nothing about now. */
   readonly staleSeconds: number;
-  /** A finding of which nothing was heard for so long is given up. */
+  /** A finding without news for this long is given up. */
   readonly forgetMinutes: number;
 }
 
@@ -84,7 +84,7 @@ export const HEALTH_DEFAULTS: HealthParams = {
   ...SILENCE_DEFAULTS,
 };
 
-/** What was measured of a card at an instant; null: missing, blank or stale. */
+/** The measurements of a card at one time; null: missing, blank or stale. */
 export interface DeviceReading {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -105,8 +105,8 @@ export interface DeviceHistory {
   /** When its exporter answered last; null: it does not now, or the source cannot tell. */
   readonly exporterUpAt: number | null;
   /**
-   * Whether its exporter named any card in that answer, or runs since before it last did: it is not that it has just
-   * been started.
+   * Whether its exporter named any card in that answer, or has run since before it last did, so that it was not just
+   * started.
    */
   readonly exporterNamesCards: boolean;
   /**
@@ -120,13 +120,13 @@ export interface DeviceHistory {
    * Absent: nothing of that.
    */
   readonly answer?: 'another-card' | 'another-machine' | 'started-since';
-  /** When any part of the card was last reported, whoever held it. */
+  /** The last report of any part of the card, for any holder. */
   readonly cardSeenAt: number;
   /** Oldest first, at most one a minute. */
   readonly readings: readonly DeviceReading[];
   /**
-   * What is known of its exporter's silence and of its machine; absent: the exporter answers, or the source cannot
-   * tell.
+   * The known facts about its exporter's silence and its machine; absent: the exporter answers, or the source does not
+   * know.
    */
   readonly silence?: Silence;
 }
@@ -187,7 +187,7 @@ function known(
   return values;
 }
 
-/** The newest value where it is fresh, else null. */
+/** The newest value if it is fresh, otherwise null. */
 function newest(
   device: DeviceHistory,
   measure: Measure,
@@ -285,7 +285,7 @@ const gone: Rule = (device, now, params) => {
 const patienceWith = (namesCards: boolean, isBack: boolean, params: HealthParams): number =>
   isBack ? params.goneAfterReturnSeconds : namesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds;
 
-/** Of who held the card, only the last lost it. */
+/** Of the card's holders, only the last one lost it. */
 function goneWithMachine(
   { cardSeenAt, readings }: DeviceHistory,
   silence: Silence,
@@ -312,8 +312,8 @@ function goneWithMachine(
 }
 
 /**
- * Whether the machine of a device may turn out to be lost, or is only silent so far: whoever looks, looks again soon,
- * and asks its cloud.
+ * Whether the machine of a device may be lost, or is only silent so far: the caller checks again soon, and asks its
+ * cloud.
  */
 export function isInDoubt(
   { exporterUpAt, silence }: DeviceHistory,
@@ -379,7 +379,7 @@ const RULES: Readonly<Record<HealthRule, Rule>> = {
   'low-utilisation': lowUtilisation,
 };
 
-/** What every rule says of one device as of `now`. */
+/** The result of every rule for one device as of `now`. */
 export function assess(device: DeviceHistory, now: number, params: HealthParams = HEALTH_DEFAULTS): Verdict[] {
   const { resource, gpu, migInstance, team, workload } = device;
   return HEALTH_RULES.map((rule) => {
@@ -447,7 +447,7 @@ const placeOf = ({ resource, gpu, migInstance }: DeviceHistory, rule: HealthRule
   migInstance,
 });
 
-/** What becomes of the open findings of a source, given all its devices. */
+/** The next state of the open findings of a source, given all its devices. */
 export function settle(
   open: readonly OpenFinding[],
   devices: readonly DeviceHistory[],

@@ -1,11 +1,11 @@
 /**
- * Which target of the fleet a GPU reading is of: found by the ids, host names, addresses and pods that exporters and
- * clouds set by themselves.
+ * Matches a GPU reading to a target of the fleet, by the ids, host names, addresses and pods that exporters and clouds
+ * set by themselves. Pure.
  *
- * Pure. The invariant: a reading of which two targets could be meant is joined to none, and the reason is said; nor is
- * one to a machine of another card, region, network or account. The same private address in two networks is two
- * machines, until a label on the series or the model of the card tells them apart. A pod's reading belongs to the
- * workload that owns the pod, never to the machine under it.
+ * The invariant: a reading that fits two targets is matched to none, with the reason; nor is a reading matched to a
+ * machine with another card, region, network or account. The same private address in two networks is two machines,
+ * until a label on the series or the model of the card distinguishes them. A pod's reading belongs to the workload that
+ * owns the pod, never to the machine under it.
  *
  * Sources: dcgm-exporter writes `Hostname` (the machine's host name, or NODE_NAME on Kubernetes) and, on Kubernetes,
  * `namespace`, `pod` and `container`; Prometheus adds the target's own `instance` (host and port) and renames what
@@ -34,21 +34,21 @@ export const PLACE_LABELS: readonly string[] = [
   'availability_zone',
 ];
 
-/** How a reading calls what it is of. Everything is as it was written; the address is a host without its port. */
+/** The names in a reading for its resource. All are as written; the address is a host without its port. */
 export interface Clues {
   readonly ids: readonly string[];
-  /** `pod/namespace/name`; null: it is no pod's, or nobody says of which namespace. */
+  /** `pod/namespace/name`; null: it is not a pod's, or the namespace is unknown. */
   readonly pod: string | null;
   readonly hosts: readonly string[];
   readonly addresses: readonly string[];
-  /** What tells equal names apart; null: not said. */
+  /** The fields that distinguish equal names; null: not stated. */
   readonly network: string | null;
   readonly region: string | null;
   readonly account: string | null;
   readonly gpuModel: string | null;
 }
 
-/** Of a reading, what names its place. */
+/** The fields of a reading that name its place. */
 export interface Called {
   readonly resource: string;
   readonly namespace: string | null;
@@ -86,8 +86,8 @@ const NOT_JOINED = ['no-name', 'unknown-machine', 'unknown-pod', 'ambiguous', 'c
 export type NotJoined = (typeof NOT_JOINED)[number];
 
 /**
- * The target, or why there is none. `machine` is what a pod runs on where it is known, also where the pod's workload is
- * not: its prices hold for the pod.
+ * The target, or the reason why there is none. `machine` is the machine of a pod if it is known, even if the pod's
+ * workload is not: its prices apply to the pod.
  */
 export type Joined<One extends Candidate = Candidate> =
   | { readonly found: One; readonly machine: One | null }
@@ -96,7 +96,7 @@ export type Joined<One extends Candidate = Candidate> =
       readonly machine: One | null;
       readonly because: NotJoined;
       readonly detail: string;
-      /** Those that it could be, where it could be several; else none. */
+      /** The candidates, if there are several; otherwise none. */
       readonly among: readonly One[];
     };
 
@@ -110,7 +110,7 @@ const present = (values: readonly (string | null | undefined)[]): string[] => [
 /** A target's `instance` label without its port, and without the brackets of IPv6. */
 const hostOfInstance = (instance: string): string => instance.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 
-/** What a reading says of the place that it is of. */
+/** The clues of a reading about its place. */
 export function cluesOf({ resource, namespace, pod, labels, gpuModel }: Called): Clues {
   const first = (names: readonly string[]): string | null => present(names.map((name) => labels[name]))[0] ?? null;
   // A pod's resource is the pod itself; any other is what its machine is called.
@@ -298,8 +298,8 @@ function distinguish<One extends Candidate>(
 const shape = (text: string): string => text.replace(/[a-z]+/gi, 'a').replace(/\d+/g, '0');
 
 /**
- * What speaks against the machine that a name or an address found, since names and private addresses come twice in the
- * world; null: nothing. A label in words of the user's own (`region="lab"`) says nothing of a cloud's regions.
+ * The evidence against the machine that a name or an address found, because names and private addresses are not unique;
+ * null: none. A label with the user's own value (`region="lab"`) says nothing about a cloud's regions.
  */
 function contradiction({ seen }: Candidate, { network, region, account, gpuModel }: Clues): string | null {
   const isVpc = (text: string): boolean => text.startsWith('vpc-');
@@ -322,8 +322,8 @@ const listed = (all: readonly Candidate[]): string =>
   [...new Set(all.map(({ connection, seen }) => `${seen.target} of ${connection}`))].sort().slice(0, 5).join(', ');
 
 /**
- * Within one network an address is one machine's at a time: of two the one that was started last has it, and the other
- * is on its way out of the list.
+ * Within one network an address belongs to one machine at a time: of two the one that was started last has it, and the
+ * other is leaving the list.
  */
 function newestOfAddress<One extends Candidate>(all: readonly One[]): readonly One[] {
   const [first] = all;

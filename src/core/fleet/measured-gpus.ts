@@ -1,9 +1,9 @@
 /**
- * How many GPUs are measured: each card once, whoever tells of it, and cards that are split as their parts.
+ * The number of measured GPUs: each card counts once, whoever reports it, and split cards count as their parts.
  *
- * Pure. Two sources may name one machine, and two resources one card: a machine and the pod on it. A card is known by
- * its id where that is the world's (NVML's UUID, `GPU-` and hexadecimal digits); else an id means nothing beyond its
- * machine, and of two sources that name a machine's cards differently the one that names more is taken.
+ * Pure. Two sources may report one machine, and two resources one card: a machine and the pod on it. A globally unique
+ * id identifies a card (NVML's UUID, `GPU-` and hexadecimal digits). Any other id is valid only within its machine; if
+ * two sources name a machine's cards differently, the source that names more is used.
  */
 
 export interface MeasuredCards {
@@ -64,7 +64,10 @@ function addCards(seen: Seen, { resource, gpus, cards }: MeasuredCards, machine:
   }
 }
 
-/** What each source tells of one machine, but for those that call its cards by other names than one that tells of more. */
+/**
+ * The reports of the sources about one machine, without those that name its cards differently from a source that
+ * reports more cards.
+ */
 function withoutOtherNames(sources: readonly Seen[]): Seen[] {
   const kept: Seen[] = [];
   for (const seen of sources.toSorted((a, b) => b.cards.size - a.cards.size))

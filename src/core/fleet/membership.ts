@@ -1,8 +1,8 @@
 /**
- * Which target a machine or a metered record belongs to: a machine to its group, a pod to its workload, a record to the
- * machine that it is of.
- * Told by ids, tags and labels that the clouds themselves set; names alone are never guessed by.
+ * The target to which a machine or a metered record belongs: a machine to its group, a pod to its workload, a record to
+ * its machine. Decided by ids, tags and labels that the clouds themselves set; never guessed from names alone.
  */
+import { own } from '../own.js';
 import type { UsageRecord } from '../usage.js';
 import { azureIdOf } from './azure-id.js';
 import type { Effect, EffectKind, FleetTarget } from './fleet.js';
@@ -42,7 +42,7 @@ export const isMember = ({ target, labels }: Pick<FleetTarget, 'target' | 'label
   groupOf({ target, labels }) !== null;
 
 /**
- * The group that a machine is one of, null where nothing says so. Targets are `kind/name` or `kind/region/name`: a
+ * The group that a machine is one of, null if nothing says so. Targets are `kind/name` or `kind/region/name`: a
  * machine's group is in its own region.
  */
 export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): string | null {
@@ -64,7 +64,7 @@ export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels
  */
 const OF_THE_GROUP: ReadonlySet<EffectKind> = new Set(['stop', 'terminate', 'resize']);
 
-/** The scaling group that would undo an effect on one of its machines, null where there is none. */
+/** The scaling group that would undo an effect on one of its machines, null if there is none. */
 export function undoingGroup({ kind }: Effect, seen: Pick<FleetTarget, 'target' | 'labels'>): string | null {
   const group = OF_THE_GROUP.has(kind) ? groupOf(seen) : null;
   return group !== null && GROUP_KINDS.has(kindOf(group)) ? group : null;
@@ -101,7 +101,9 @@ export function isOf(
     );
   if (kind === 'deployment' || kind === 'statefulset')
     return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
-  const job = JOB_LABELS[kind]?.map((label) => tags?.[label]).find((value) => value !== undefined);
+  const job = own(JOB_LABELS, kind)
+    ?.map((label) => tags?.[label])
+    .find((value) => value !== undefined);
   if (job !== undefined) return job === name && resource?.startsWith(`pod/${path[0] ?? ''}/`) === true;
   return (
     GROUP_TAGS.some(([of, tag]) => of === kind && tags?.[tag] === name) && (path.length === 1 || path[0] === region)
@@ -139,4 +141,29 @@ function isPodOf(
   return kind === 'deployment'
     ? resource.startsWith(`${begin}-`) && /^[a-z0-9]{5}$/.test(resource.slice(begin.length + 1))
     : resource === begin;
+}
+
+/**
+ * The workload, job or group that a metered record says it is of, `namespace/name` of a pod's owner: what `isOf` goes by,
+ * asked without a target. Null: nothing says so.
+ */
+export function workloadOf({ resource, tags }: Pick<UsageRecord, 'resource' | 'tags'>): string | null {
+  const labels = tags ?? {};
+  const named = [
+    TARGET_TAG,
+    ...Object.values(JOB_LABELS).flatMap((all) => all ?? []),
+    ...GROUP_TAGS.map(([, tag]) => tag),
+  ]
+    .map((label) => labels[label])
+    .find((value) => value !== undefined && value !== '');
+  if (named !== undefined || resource?.startsWith('pod/') !== true) return named ?? null;
+  const owners = [
+    ['deployment', /-[a-z0-9]+-[a-z0-9]{5}$/],
+    ['statefulset', /-\d+$/],
+  ] as const;
+  for (const [kind, end] of owners) {
+    const workload = resource.slice('pod/'.length).replace(end, '');
+    if (isPodOf(resource, labels, kind, workload)) return workload;
+  }
+  return null;
 }

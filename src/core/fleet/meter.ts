@@ -1,10 +1,10 @@
 /**
- * Meters what runs from two readings of a fleet, for clouds that have no meter of their own.
+ * Meters machines from two readings of a fleet, for clouds without their own meter.
  *
- * Only time that is proved counts: between two readings that both saw the same machine running, since one start. What
- * began between two readings counts from its own start; what ended between them up to the earlier one, so that the
- * meter is at most one reading short and never long. A bill, when it comes, is the truth. Records are made once and
- * never changed.
+ * Only proven time counts: between two readings that both saw the same machine running, since one start. A machine that
+ * began between two readings counts from its own start; one that ended between them counts up to the earlier reading,
+ * so that the meter is at most one reading short and never long. A bill, once it arrives, is the truth. Records are
+ * made once and never changed.
  */
 import type { FleetReading, FleetTarget } from './fleet.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
@@ -13,7 +13,7 @@ import { GPU_PARTS, type UsageRecord } from '../usage.js';
 /** Readings farther apart prove nothing of the time between them, unless the machine says since when it runs. */
 const MOST_GAP_MS = 15 * MINUTE_MS;
 
-/** What was known of a fleet before a reading. */
+/** The known state of a fleet before a reading. */
 export interface FleetSnapshot {
   /** Epoch milliseconds of the last reading; null: there was none. */
   readonly readAt: number | null;
@@ -44,7 +44,7 @@ function provedSince(
     earlier.seen.launchedAt === launchedAt &&
     (launchedAt === null || launchedAt <= earlier.seenAt);
   if (ranThen) return launchedAt !== null || at - earlier.seenAt <= MOST_GAP_MS ? earlier.seenAt : null;
-  // It started after it was last looked at: the cloud says when.
+  // It started after its last reading, at the time that the cloud states.
   return launchedAt !== null && launchedAt >= readAt && launchedAt <= at ? launchedAt : null;
 }
 

@@ -1,10 +1,10 @@
 /**
- * GPUs that a Kubernetes pod asks for, in parts of a GPU (see GPU_PARTS): whole ones, MIG instances, time slices,
+ * The GPUs that a Kubernetes pod requests, in parts of a GPU (see GPU_PARTS): whole ones, MIG instances, time slices,
  * shares by percent.
  *
- * Reads the pod's own words and never a node: what one unit is worth there is handed in. A share that cannot be told is
- * null, which is not zero: the pod has asked for GPUs all the same. What resource claims (DRA) hold is named in the
- * claims, and handed in by whoever has read them.
+ * Reads only the pod, never a node: the value of one unit on its node is passed in. An unknown share is null, which is
+ * not zero: the pod has requested GPUs all the same. Devices of resource claims (DRA) are named in the claims, and
+ * passed in by their reader.
  */
 import { migParts } from './gpu-model.js';
 import { GPU_PARTS } from '../usage.js';
@@ -25,23 +25,23 @@ export interface PodSpec {
   readonly resourceClaims?: readonly unknown[] | undefined;
 }
 
-/** What one unit of a GPU resource is on a node, as the node's labels tell it. */
+/** The size of one unit of a GPU resource on a node, from the node's labels. */
 export interface GpuUnits {
-  /** As modelOf writes it; null: not known. */
+  /** As modelOf writes it; null: unknown. */
   readonly model: string | null;
   /** Of one `nvidia.com/gpu`: GPU_PARTS, less where the node hands out slices or shares under that name. */
   readonly wholeParts: number | null;
-  /** Pods that one device is handed to under the name `….shared`; null: not known. */
+  /** Pods that one device is handed to under the name `….shared`; null: unknown. */
   readonly replicas: number | null;
 }
 
-/** Where nothing is known of the node: a GPU is a GPU, and a share is unknown. */
+/** For an unknown node: a GPU is a whole GPU, and a share is unknown. */
 export const ANY_NODE: GpuUnits = { model: null, wholeParts: GPU_PARTS, replicas: null };
 
 export interface PodGpus {
   /** Whether the pod asks for any GPU, or for a part of one. */
   readonly requested: boolean;
-  /** Null: it asks for some, and how much of a GPU that is cannot be told. */
+  /** Null: it requests some, and the share of a GPU is unknown. */
   readonly parts: number | null;
 }
 
@@ -57,7 +57,7 @@ const MIG = /^nvidia\.com\/mig-([1-7]g\.\d+gb)((?:\.[a-z]+)*?)(\.shared)?$/;
  * What the scheduler sets aside for the pod: per resource the greater of what its containers (and its sidecars) hold
  * together and what any init container holds beside the sidecars started before it (Kubernetes, "Init Containers:
  * Resource sharing within containers").
- * @param claimed parts of GPUs that its resource claims hold; null: not known; 0 also where nobody has read them
+ * @param claimed parts of GPUs that its resource claims hold; null: unknown; 0 also where nobody has read them
  */
 export function podGpus(spec: PodSpec, units: GpuUnits, claimed: number | null = 0): PodGpus {
   const running = new Map<string, number | null>();

@@ -1,8 +1,8 @@
 /**
- * What a target's own settings say of changing it: a scaling group's protection, suspended processes, hooks and
- * policies; what its cloud does not take, or could not take back; tools that would put back what is changed.
+ * What a target's own settings imply for a change: a scaling group's protection, suspended processes, hooks and
+ * policies; changes that its cloud refuses, or could not reverse; tools that would reverse the change.
  *
- * Pure. The invariant: what nobody has read stands against nothing, and is never said to be absent.
+ * Pure. The invariant: a setting that nobody has read is no obstacle, and is never reported as absent.
  */
 import type { Effect, FleetTarget } from './fleet.js';
 
@@ -11,7 +11,7 @@ export interface SettingsWord {
   readonly message: string;
 }
 
-/** What stands against an effect: it would be refused, come to nothing, be undone at once or not be taken back. */
+/** The obstacles to an effect: it would be refused, have no result, be undone at once, or be irreversible. */
 export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const ruledOut = seen.ruledOut?.[effect.kind];
   const found: SettingsWord[] =
@@ -42,7 +42,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   return found;
 }
 
-/** What else happens, or may undo an effect later. */
+/** The side effects of an effect, and what may undo it later. */
 export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const found = (seen.managedBy ?? []).map(
     (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may put back what is changed here` }),
@@ -82,7 +82,7 @@ function risksOfStop({ target, paid, localDisks, mayKeepCharging }: FleetTarget)
   return found;
 }
 
-/** What stopping a machine saves of the price of its hours; `because` is a clause. */
+/** The share of a machine's hourly price that a stop saves; `because` is a clause. */
 export type StopSaving =
   | { readonly saves: 'its hours' }
   | { readonly saves: 'nothing' | 'unknown'; readonly because: string };
@@ -105,7 +105,7 @@ export function savedByStop({ paid, term }: Pick<FleetTarget, 'paid' | 'term'>, 
     : { saves: 'its hours' };
 }
 
-/** How many machines more (or fewer) an effect brings about; null: it is none of that kind, or nobody knows. */
+/** The change in the number of machines by an effect; null: the effect is of another kind, or the number is unknown. */
 export function sizeChange(effect: Effect, { replicas }: FleetTarget): number | null {
   if (replicas === null) return null;
   const { desired } = replicas;

@@ -1,18 +1,18 @@
 /**
- * Whether a machine is lost whose exporter of GPU evidence went silent: what is demanded before silence counts, and
- * what speaks against it.
+ * Whether a machine is lost after its exporter of GPU evidence fell silent: the conditions under which silence counts,
+ * and the evidence against it.
  *
- * Pure. The invariant: silence alone is nobody's loss. An exporter that is restarted, a scrape that failed, a monitor
- * that is blind and a machine that somebody took away all look alike from one series; only witnesses that do not depend
- * on the exporter tell them apart.
+ * Pure. The invariant: silence alone never means a loss. A restarted exporter, a failed scrape, a blind monitor and a
+ * machine that a person removed all look the same in one series; only witnesses that do not depend on the exporter
+ * distinguish them.
  */
 import type { Ended, RunState } from './fleet.js';
 
-/** An exporter that fell silent, as its source sees it and its machine. What follows is said below. */
+/** An exporter that fell silent, with its machine, as its source sees them. */
 export interface SilentExporter {
   /** As GpuSample.exporter and exportersUp name it. */
   readonly exporter: string;
-  /** What its machine is called: host and node names, addresses. */
+  /** The names of its machine: host and node names, addresses. */
   readonly names: readonly string[];
   /** The first failed scrape after its last answer, and the newest of any target of its machine; epoch milliseconds. */
   readonly since: number;
@@ -35,7 +35,7 @@ export interface SilentExporter {
   readonly machinesAnswering: number;
 }
 
-/** What is demanded. Each is a default of the health rules. */
+/** The requirements. Each is a default of the health rules. */
 export interface SilenceParams {
   /**
    * The first and the newest failed scrape lie so far apart. A scrape fails for as long as its time-out, and a rolling
@@ -49,7 +49,7 @@ export interface SilenceParams {
   readonly leastFailures: number;
   /** The same where its provider misses it too: two sources that know nothing of each other. */
   readonly leastFailuresIfMissed: number;
-  /** A silence of which nothing new was heard for so long says nothing about now. */
+  /** A silence without news for this long says nothing about the present. */
   readonly silenceStaleSeconds: number;
   /** A provider that knows the machine and was not asked since is waited for, this long from the first failed scrape. */
   readonly unreadSeconds: number;
@@ -63,23 +63,23 @@ export const SILENCE_DEFAULTS: SilenceParams = {
   unreadSeconds: 30,
 };
 
-/** What the fleet tells of a machine, read after the silence began. */
+/** The fleet's report about a machine, read after the silence began. */
 export interface MachineReading {
   readonly state: RunState;
   /** Complete readings since that lacked it. */
   readonly missed: number;
-  /** The group that it worked for has as many ready as it wants, without it; null: not known. */
+  /** The group that it worked for has as many ready as it wants, without it; null: unknown. */
   readonly groupIsWhole: boolean | null;
   /** Who ends it, has ended or has stopped it, as its provider says; absent or null: it does not. */
   readonly ended?: Ended | null;
-  /** Its provider's own word that it is not well, though it be called running; absent or null: there is none. */
+  /** Its provider's report that it is unhealthy, although it is called running; absent or null: none. */
   readonly unwell?: string | null;
 }
 
 export interface Silence extends SilentExporter {
   /** `unread`: a connection knows it, and none that does has read it since. Null: no connection knows such a machine. */
   readonly machine: MachineReading | 'unread' | null;
-  /** An action of ours that took it away, or shrank what ran on it; null: there is none. */
+  /** Bursar's own action that removed it, or shrank its workload; null: none. */
   readonly takenAwayBy: string | null;
 }
 
@@ -163,8 +163,8 @@ const isUnwell = ({ state, unwell }: MachineReading): boolean => state === 'runn
 const isTakenAway = (machine: MachineReading): boolean => isMissed(machine) && machine.groupIsWhole === true;
 
 /**
- * What somebody stopped or ended is nobody's loss. What the cloud takes away may be seen on its way there: then it is
- * not known yet whether it stops, to run again, or ends.
+ * A machine that a person stopped or ended is not lost. A machine that its cloud is reclaiming may be seen in between:
+ * then it is not known yet whether it stops, to run again, or ends.
  */
 const isSpokenFor = (machine: MachineReading): boolean =>
   machine.ended?.by === 'somebody' ||

@@ -1,10 +1,10 @@
 /**
- * What GPUs cost that did nothing, as money an hour, between two ends that nobody can quarrel with.
+ * The cost of idle GPUs, as money per hour, between two undisputed bounds.
  *
- * The low end counts only minutes in which readings show that nothing ran and nobody asked; a minute without a reading
- * counts as used. The high end counts all GPU time that no reading shows as used. Where there is no reading or no price
- * it is not known, which is not zero. A service may be useful at a low utilisation: the low end leaves it alone as long
- * as it is asked anything, and the high end is no verdict.
+ * The low end counts only minutes in which readings show that nothing ran and no request arrived; a minute without a
+ * reading counts as used. The high end counts all GPU time that no reading shows as used. Without a reading or a price
+ * the value is unknown, which is not zero. A service may be useful at a low utilisation: the low end leaves it out as
+ * long as it gets any request, and the high end is not a judgement.
  */
 
 /** Below this a GPU computes nothing: DCGM tells utilisation in whole percent. */

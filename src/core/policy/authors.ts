@@ -1,6 +1,7 @@
 /**
- * Who wrote what of a policy document, part by part: its policy, teams, mode, priority and each parameter. Whoever
- * changes one part does not become the author of the others, so that nobody's word is lost behind a later, smaller one.
+ * The authors of a policy document, part by part: its policy, teams, mode, priority and each parameter. A person who
+ * changes one part does not become the author of the others, so that a later, smaller change does not hide an earlier
+ * author.
  */
 import type { PolicyDocument } from './document.js';
 
@@ -10,7 +11,7 @@ export type Authors = Readonly<Record<string, string>>;
 export interface Written {
   readonly document: PolicyDocument;
   readonly authors: Authors;
-  /** Of parts of which nobody noted the author. */
+  /** The author of parts without a recorded author. */
   readonly otherwise: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The stretch of recorded time that a policy is run over again: whole hours, over by now, not too long. Reads times;
- * decides nothing else.
+ * The recorded period over which a policy is replayed: whole hours, already over, not too long. Parses times; decides
+ * nothing else.
  */
 import type { Problem } from '../errors.js';
 import { DAY_MS, formatInstant, HOUR_MS, parseInstant } from '../time.js';

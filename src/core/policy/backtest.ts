@@ -1,8 +1,8 @@
 /**
- * What every backtest reports: policies side by side on the same cases, with the optimum that sees the future.
+ * The report of every backtest: policies side by side on the same cases, with the optimum that knows the future.
  *
- * Pooling is the one rule here: a policy's share in a cell is its saving over all cases of the cell divided by the
- * optimum's saving over the same cases; the share in `mean` pools all cells in the same way. Where the optimum saves
+ * Pooling is the only rule here: a policy's share in a cell is its saving over all cases of the cell divided by the
+ * optimum's saving over the same cases; the share in `mean` pools all cells in the same way. If the optimum saves
  * nothing the share is null, never zero. This file decides nothing and reads nothing.
  */
 
@@ -15,17 +15,17 @@ export interface PolicyResult {
   readonly name: string;
   /** Mean cost of a case, in the unit that the report's settings name; null: of no case is it known. */
   readonly meanCost: number | null;
-  /** Share of the clairvoyant optimum's saving; null where the optimum saves nothing. */
+  /** Share of the clairvoyant optimum's saving; null if the optimum saves nothing. */
   readonly meanShare: number | null;
   readonly [measure: string]: number | string | null;
 }
 
-/** What was paid when, in equal steps over a window. */
+/** Costs over time, in equal steps over a window. */
 export interface CostSeries {
   /** Start of the first step, ISO 8601. */
   readonly from: string;
   readonly stepHours: number;
-  /** Cost of each step, rounded to four decimals, of the policies of which it is known when they paid. */
+  /** Cost of each step, rounded to four decimals, for the policies whose payments have known times. */
   readonly costs: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -40,7 +40,7 @@ export interface BacktestCell {
   /** Number of cases (windows, tenants, spells, held-out points), with those that are in no figure. */
   readonly count: number;
   readonly policies: readonly PolicyResult[];
-  /** Cases of which nobody can tell what they cost: no sum and no share has them. Absent: there is none. */
+  /** Cases with an unknown cost: no sum and no share contains them. Absent: there is none. */
   readonly unknown?: readonly UnknownCase[];
   /** Only where the cell is a stretch of time. */
   readonly series?: CostSeries;
@@ -62,12 +62,12 @@ export interface PooledCost {
   readonly optimum: number;
 }
 
-/** Pooled share of the optimum's saving, or null where the optimum saves nothing. */
+/** Pooled share of the optimum's saving, or null if the optimum saves nothing. */
 export function pooledShare(cost: PooledCost): number | null {
   const possible = cost.baseline - cost.optimum;
   const tolerance = 1e-9 * Math.max(1, Math.abs(cost.baseline));
   return possible > tolerance ? (cost.baseline - cost.policy) / possible : null;
 }
 
-/** Told now and then which share of a backtest is done, 0 to 1. */
+/** Called from time to time with the finished share of a backtest, 0 to 1. */
 export type BacktestProgress = (share: number) => void;

@@ -1,10 +1,10 @@
 /**
- * What is bought already for a kind of machine and no metered term tells of: commitments of the fleet, purchases of
- * Bursar's own that the fleet does not list yet, and savings plans.
+ * Commitments for a kind of machine that no metered term shows: commitments of the fleet, Bursar's own purchases that
+ * the fleet does not list yet, and savings plans.
  *
- * Pure. A cloud lists a machine that a commitment covers as one on demand: which one that is, the bill says. So
- * commitments are of the account that holds them, and each team that uses such machines has them whole: nothing is bought twice,
- * though of two teams that share one account both may be asked to buy less than they could.
+ * Pure. A cloud lists a machine that a commitment covers as on demand; only the bill says which machine it is. So a
+ * commitment belongs to the account that holds it, and counts in full for each team that uses such machines: nothing is
+ * bought twice, though two teams that share one account may both be advised to buy less than they could.
  */
 import type { FleetTarget } from '../fleet/fleet.js';
 import { mayCover } from '../price/commitment-cover.js';
@@ -15,7 +15,7 @@ import type { DemandSeries } from './view.js';
 /** GPUs that a purchase of Bursar's own committed. */
 export interface OwnPurchase {
   readonly provider: string;
-  /** Of the connection that bought; null: nobody says, or it sees several. */
+  /** The account of the buying connection; null: unknown, or it sees several. */
   readonly account: string | null;
   readonly region: string | null;
   readonly sku: string | null;
@@ -46,8 +46,8 @@ function beyond(held: readonly Held[], known: number): Held[] {
 }
 
 /**
- * The series with what is bought for it beside what its metered terms say, and the savings plans that may cover it
- * where none is metered. Only use on demand, or of which no term is said, may be covered without saying so.
+ * The series with the commitments that its metered terms do not show, and the savings plans that may cover it if none
+ * is metered. Only usage on demand, or without a stated term, may be covered unnoticed.
  */
 export function withBought(
   series: DemandSeries,
@@ -71,7 +71,7 @@ export function withBought(
         ],
   );
   const isSame = ({ account }: { readonly account: string | null }): boolean => isOneAccount(account, series.account);
-  // Whatever account lists a purchase: of one that nobody knows the account of, the listing tells it.
+  // For a purchase without a known account, the account that lists it.
   const unlisted = unlistedOf(
     own.filter((one) => isOfKind(one, series)),
     ofAll,
@@ -93,7 +93,7 @@ export function withBought(
   };
 }
 
-/** Whether two may be one account: what nobody knows may be any. */
+/** Whether two may be one account: an unknown account may be any. */
 const isOneAccount = (one: string | null, other: string | null): boolean =>
   one === null || other === null || one === other;
 
@@ -107,7 +107,7 @@ const isOfKind = ({ provider, sku, region }: OwnPurchase, series: DemandSeries):
 /** Own purchases that hold, without those that the fleet lists: what began with a purchase, and is as large. */
 function unlistedOf(own: readonly OwnPurchase[], listed: readonly Listed[], now: number): Unlisted[] {
   const left = [...listed];
-  // A purchase of a known account first: it leaves the listings of others to those that may be of any.
+  // Purchases of known accounts come first: they leave other accounts' listings to purchases without a known account.
   const sorted = own.toSorted((a, b) => Number(a.account === null) - Number(b.account === null));
   return sorted.flatMap((one): Unlisted[] => {
     const hoursLeft = Math.ceil(one.termHours - (now - one.at) / HOUR_MS);
@@ -124,5 +124,5 @@ function unlistedOf(own: readonly OwnPurchase[], listed: readonly Listed[], now:
 /** A commitment begins when it is paid for, which may take a while. */
 const LISTED_WITHIN_MS = DAY_MS;
 
-/** Of a commitment whose end nobody says: a year, the shortest that is sold. */
+/** For a commitment without a stated end: a year, the shortest term on sale. */
 const HOURS_UNKNOWN = 8760;

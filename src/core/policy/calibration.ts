@@ -1,9 +1,9 @@
 /**
- * Calibration: what a policy predicted against what was realised, and what that does to its next estimate.
+ * Calibration: compares a policy's predictions with the realised savings, and corrects its next estimate.
  *
  * Pure; it reads no ledger. The rule is shrinkage towards 1: few cases hardly move an estimate, many do. Only the
- * estimate as the policy made it, before any calibration, is compared: else a corrected estimate would look right and
- * the correction would be lost again.
+ * policy's own estimate, before any calibration, is compared: otherwise a corrected estimate would look right and the
+ * correction would be lost again.
  */
 import { divideHalfEven } from '../money.js';
 import type { Proposal, SavingsEstimate } from './policy.js';
@@ -60,7 +60,7 @@ export const calibrationKey = ({ name, version }: { readonly name: string; reado
   `${name}@${version}`;
 
 /**
- * An estimate corrected by what was realised: the mean by the ratio, the ends by the ends of the ratio's interval,
+ * An estimate corrected by the realised savings: the mean by the ratio, the ends by the ends of the ratio's interval,
  * outwards.
  */
 export function calibrated(estimate: SavingsEstimate, { ratio, low, high }: Calibration): SavingsEstimate {
@@ -89,8 +89,8 @@ const CALIBRATION_ENTRIES = {
 } as const;
 
 /**
- * A proposal with its saving corrected, and saying so. Only a saving is: what costs is not made cheaper by others that
- * saved less.
+ * A proposal with its corrected saving, marked as corrected. Only savings are corrected: an added cost does not become
+ * lower because other actions saved less.
  */
 export function withCalibration(proposal: Proposal, calibration: Calibration | undefined): Proposal {
   const { monthlySavings, computation } = proposal;
@@ -108,7 +108,7 @@ export function withCalibration(proposal: Proposal, calibration: Calibration | u
   };
 }
 
-/** The estimate of a recommendation as its policy made it; `now` is what it says, corrected or not. */
+/** The policy's own estimate of a recommendation; `now` is the shown estimate, corrected or not. */
 export function estimateBefore(
   computation: Readonly<Record<string, string | number>>,
   now: SavingsEstimate | null,

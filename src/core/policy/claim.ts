@@ -1,9 +1,9 @@
 /**
- * What may be claimed as saved: never more than is spent, and nothing where the spend is unknown.
+ * The saving that a policy may claim: never more than the spend, and nothing if the spend is unknown.
  *
- * Estimates nothing. A refusal is a value with its reason: what was refused is shown as unknown, with why. It holds for
- * what a policy claims and for what calibration makes of it: whoever wrote the policy, no saving beyond the whole spend
- * leaves decision.ts.
+ * Estimates nothing. A refusal is a value with its reason: a refused saving is shown as unknown, with the reason. The
+ * rule applies to a policy's claim and to its calibrated value: whoever wrote the policy, no saving beyond the whole
+ * spend leaves decision.ts.
  */
 import { withCalibration } from './calibration.js';
 import type { Calibration } from './view.js';
@@ -13,7 +13,7 @@ import type { Money } from '../money.js';
 export interface SavingClaim {
   readonly claimed: Money;
   /**
-   * All that the claim's target cost, or would cost untouched, over the claim's time; null where any of it is unpriced.
+   * All that the claim's target cost, or would cost untouched, over the claim's time; null if any of it is unpriced.
    */
   readonly wholeSpend: Money | null;
 }
@@ -25,7 +25,7 @@ export type ClaimVerdict = { readonly accepted: true } | { readonly accepted: fa
 const ACCEPTED: ClaimVerdict = { accepted: true };
 const refused = (reason: ClaimRefusal): ClaimVerdict => ({ accepted: false, reason });
 
-/** Whether a saving can be true at all. Saving everything can: what is stopped costs nothing. */
+/** Whether a saving is possible. Saving everything is possible: a stopped target costs nothing. */
 export function checkClaim({ claimed, wholeSpend }: SavingClaim): ClaimVerdict {
   if (wholeSpend === null) return refused('spend-unknown');
   if (claimed.currency !== wholeSpend.currency) return refused('currency-differs');
@@ -40,11 +40,10 @@ export function checkClaim({ claimed, wholeSpend }: SavingClaim): ClaimVerdict {
 export const CLAIM_ENTRIES = { refused: 'refused', before: 'savingBeforeBoundNanos' } as const;
 
 /**
- * A proposal with the saving that may be claimed. One whose expected saving cannot be true as its policy made it says
- * that its saving is unknown, and why:
- * that is the policy's mistake, and no part of it is worth showing. Of the others calibration corrects the estimate;
- * neither its ratio nor the width of an interval makes more than everything that is spent. A loss claims nothing, and
- * stays.
+ * A proposal with the saving that may be claimed. If the policy's own expected saving is impossible, the saving becomes
+ * unknown, with the reason: that is the policy's mistake, and no part of it is worth showing. For other proposals
+ * calibration corrects the estimate; neither its ratio nor the width of an interval raises it above the whole spend. A
+ * loss claims nothing, and stays.
  * @param currency of the proposal's amounts
  */
 export function withinSpend(proposal: Proposal, currency: string, calibration: Calibration | undefined): Proposal {

@@ -1,14 +1,15 @@
 /**
- * From the policy documents of a team to its recommendations: every policy is asked, and where several want something
- * of one subject, one wins by a written order.
+ * From the policy documents of a team to its recommendations: every policy is evaluated, and if several propose an
+ * action on one subject, one wins by a fixed order. Of the documents that size one subject by a load, only the one with
+ * the largest size is used, so none removes what another needs.
  *
- * Of documents that set one size by a load the one that wants most is asked alone, and none takes away what another
- * holds. The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
+ * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
- * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
- * `observed`. A group and one of its machines are never both changed, and what an action has ended is proposed no more. This is the only way from policies to people:
- * no saving beyond the spend passes it (claim.ts).
+ * as `insteadOf`. A document in mode `observe` competes with no other: its proposals are kept with the status
+ * `observed`. A group and one of its machines are never both changed, and a target that an action has ended is not
+ * proposed again. This is the only path from policies to people: no saving beyond the spend passes it (claim.ts).
  */
+import { own } from '../own.js';
 import { calibrationKey } from './calibration.js';
 import { withinSpend } from './claim.js';
 import { isWorthwhile, recommendationOf, type OwnEnd, type Policy, type PolicyView, type Proposal } from './policy.js';
@@ -22,9 +23,9 @@ import type { Displaced, Recommendation, RecommendedAction } from './recommendat
 const RANK: Readonly<Record<RecommendedAction, number>> = {
   Stop: 0,
   Release: 0,
-  // What has lost a GPU does no work at any size or place.
+  // A target that has lost a GPU does no work at any size or place.
   Replace: 1,
-  // What runs at full size by its owner's choice may be stopped, not resized or moved.
+  // A target that runs at full size by its owner's choice may be stopped, but not resized or moved.
   Keep: 2,
   ScaleIn: 3,
   MoveToOnDemand: 4,
@@ -39,7 +40,7 @@ const RANK: Readonly<Record<RecommendedAction, number>> = {
   Notify: 9,
 };
 
-/** Whether an action is as severe as another, or severer, by the written order. */
+/** Whether an action is at least as severe as another, by the fixed order. */
 export const isAsSevereAs = (action: RecommendedAction, other: RecommendedAction): boolean =>
   RANK[action] <= RANK[other];
 
@@ -74,20 +75,20 @@ export function candidatesOf(
             .map((proposal) => ({
               document,
               policy,
-              proposal: withinSpend(proposal, view.currency, view.calibrations?.[calibrationKey(policy)]),
+              proposal: withinSpend(proposal, view.currency, own(view.calibrations, calibrationKey(policy))),
             }));
     })
     .filter(({ proposal }) => isWorthwhile(proposal) && !standsStill(view, proposal));
 }
 
-/** What a policy looked at without seeing whether it should be proposed: by policy and target. */
+/** Subjects for which a policy lacked the evidence for a decision: by policy and target. */
 export interface Unseen {
   readonly policy: string;
   readonly target: string;
   readonly evidence: 'late' | 'lost';
 }
 
-/** What the documents that apply to the view's team could not see, as their policies say. */
+/** The subjects without evidence for the documents of the view's team, as their policies report. */
 export const unseenBy = (
   view: PolicyView,
   documents: readonly PolicyDocument[],
@@ -105,16 +106,16 @@ export const unseenBy = (
 
 /** An exporter may go on for a while after its machine was stopped: what stands still is not stopped again. */
 function standsStill({ observedTargets }: PolicyView, { action, target }: Proposal): boolean {
-  const state = action === 'Stop' ? observedTargets?.[target]?.state : undefined;
+  const state = action === 'Stop' ? own(observedTargets, target)?.state : undefined;
   return state === 'stopped' || state === 'stopping' || state === 'gone';
 }
 
 /**
- * The action that has replaced or ended what is proposed to be changed, or is about to by another policy's word: readings
- * of it echo. Null: there is none.
+ * The action that has replaced or ended the proposal's target, or will do so for another policy: old readings still
+ * show the target. Null: there is none.
  */
 export function endOf({ ownEnds }: PolicyView, { policy, proposal }: Candidate): OwnEnd | null {
-  const end = ownEnds?.[proposal.target];
+  const end = own(ownEnds, proposal.target);
   return end !== undefined && (end.isOver || end.policy !== policy.name) ? end : null;
 }
 
@@ -167,7 +168,7 @@ export function heldSizes(
   return held;
 }
 
-/** How far what a document wants is carried out; what only recommends silences nothing that is. */
+/** The strength of a document's mode; a document that only recommends suppresses no document that acts. */
 const strengthOf = ({ mode }: PolicyDocument): number => POLICY_MODES.indexOf(mode);
 
 /** Documents that hold the size that a candidate would lower by its own load. */
@@ -195,7 +196,7 @@ function outvoted(candidates: readonly Candidate[]): ReadonlySet<Candidate> {
   return new Set(sized.filter((one) => first.get(subjectOf(one.proposal)) !== one));
 }
 
-/** Actions that change nothing of what runs. */
+/** Actions that change no running target. */
 const CHANGES_NOTHING: ReadonlySet<RecommendedAction> = new Set([
   'Keep',
   'Notify',
@@ -213,10 +214,10 @@ function withoutMembers(
   { winners, losers }: ReturnType<typeof resolve>,
 ): ReturnType<typeof resolve> {
   const changing = winners.filter(({ proposal }) => !CHANGES_NOTHING.has(proposal.action));
-  const targetOf = ({ proposal: { target } }: Candidate): string => observedTargets[target]?.target ?? target;
+  const targetOf = ({ proposal: { target } }: Candidate): string => own(observedTargets, target)?.target ?? target;
   const lost = new Map<Candidate, Candidate>();
   for (const member of changing) {
-    const group = observedTargets[member.proposal.target]?.group ?? null;
+    const group = own(observedTargets, member.proposal.target)?.group ?? null;
     for (const over of group === null ? [] : changing.filter((one) => targetOf(one) === group))
       if (member.proposal.action === 'Replace') lost.set(over, member);
       else lost.set(member, over);

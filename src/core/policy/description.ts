@@ -1,6 +1,6 @@
 /**
- * A policy as the API and the command line show it: its parameters as JSON Schema, made of the schema that validates
- * them. Makes the form and the documentation.
+ * A policy in the form of the API and the command line: its parameters as JSON Schema, generated from the schema that
+ * validates them. The form in the dashboard and the documentation are generated from it.
  */
 import type { Policy } from './policy.js';
 
@@ -8,7 +8,7 @@ export interface PolicyDescription {
   readonly name: string;
   readonly version: number;
   readonly description: string;
-  /** JSON Schema (2020-12) of what a document may give as `params`. */
+  /** JSON Schema (2020-12) of a document's `params`. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly examples: readonly {
     readonly title: string;

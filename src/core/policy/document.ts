@@ -1,9 +1,9 @@
 /**
- * A policy document: which policy with which parameters holds for which teams, and how far it may go.
+ * A policy document: the policy, its parameters, its teams, and how far it may go. Parsed from any JSON or YAML value;
+ * every problem is named, none is repaired. It never evaluates a policy and never decides about a proposal
+ * (decision.ts).
  *
- * Read from anything that JSON or YAML can hold; every problem is named, none is repaired. It never evaluates a policy
- * and never decides what is done about a proposal (decision.ts). The invariant: a document that was read has parameters
- * that its policy's own schema has accepted, defaults filled in.
+ * The invariant: the parameters of a parsed document have passed its policy's own schema, with defaults filled in.
  */
 import { invalid, type Problem } from '../errors.js';
 import type { Policy } from './policy.js';
@@ -27,7 +27,7 @@ export interface PolicyDocument {
   readonly priority: number;
 }
 
-/** What an organisation without any document runs. */
+/** The policies of an organisation without any document. */
 const DEFAULT_POLICIES: ReadonlySet<string> = new Set(['idle-stop', 'reserve-baseline']);
 
 const FIELDS: readonly string[] = ['name', 'policy', 'teams', 'mode', 'params', 'priority'];
@@ -121,7 +121,7 @@ function readParams(policy: Policy | undefined, params: unknown, problems: Probl
   return {};
 }
 
-/** What holds where nobody has written a document: idle-stop and reserve-baseline recommend to every team. */
+/** The documents without any written one: idle-stop and reserve-baseline recommend to every team. */
 export function defaultDocuments(policies: readonly Policy[]): PolicyDocument[] {
   return policies
     .filter(({ name }) => DEFAULT_POLICIES.has(name))
@@ -145,9 +145,8 @@ export const notRunFor = (documents: readonly Pick<PolicyDocument, 'policy' | 't
   );
 
 /**
- * What a backtest vouches for: the policy, its version and its parameters as one text, whatever the order of their
- * names.
- * A document whose text differs has not been backtested.
+ * The identity that a backtest vouches for: the policy, its version and its parameters as one text, in any order of
+ * their names. A document with another text has not been backtested.
  */
 export function fingerprintOf({ policy, params }: Pick<PolicyDocument, 'policy' | 'params'>, version: number): string {
   return JSON.stringify([policy, version, sorted(params)]);

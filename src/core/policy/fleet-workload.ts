@@ -1,8 +1,7 @@
 /**
- * What a fleet's target says of itself as a workload, for policies to look at; and what tells of a commitment when it
- * ends.
+ * The workload facts that a fleet's target states about itself, for policies; and the end of a commitment.
  *
- * Owners speak by labels (`bursar.io/...`); what no label says is null. Nothing is guessed from a name.
+ * Owners state them by labels (`bursar.io/...`); a fact without a label is null. Nothing is guessed from a name.
  */
 import { isMember } from '../fleet/membership.js';
 import type { FleetTarget } from '../fleet/fleet.js';
@@ -12,12 +11,11 @@ import { termHours } from '../price/term.js';
 import { HOUR_MS, parseInstant } from '../time.js';
 
 /**
- * Labels by which an owner describes a workload. A job's hours are of the GPUs that it has; its instants are of ISO
- * 8601, in the basic form too, which is the one without a colon: `20261122T060000Z`. That form every cloud can hold:
- * Kubernetes' label values are of letters, digits, `-`, `_` and `.` alone (Kubernetes documentation, "Labels and
- * Selectors", syntax and character set); AWS' and Tencent Cloud's tags have colons too (Amazon EC2 User Guide, "Tag
- * restrictions"; Tencent Cloud Tag, "Use Limits"), and Alibaba Cloud's all but some beginnings (ECS API Reference,
- * "TagResources").
+ * Labels by which an owner describes a workload. A job's hours refer to its present GPUs; its times are ISO 8601, also
+ * in the basic form without a colon: `20261122T060000Z`. Every cloud can store that form: Kubernetes' label values are
+ * of letters, digits, `-`, `_` and `.` alone (Kubernetes documentation, "Labels and Selectors", syntax and character
+ * set); AWS' and Tencent Cloud's tags have colons too (Amazon EC2 User Guide, "Tag restrictions"; Tencent Cloud Tag,
+ * "Use Limits"), and Alibaba Cloud's all but some beginnings (ECS API Reference, "TagResources").
  */
 export const WORKLOAD_LABELS = {
   kind: 'bursar.io/workload-kind',
@@ -31,18 +29,19 @@ export const WORKLOAD_LABELS = {
   bootMinutes: 'bursar.io/boot-minutes',
   capacityPerReplica: 'bursar.io/capacity-per-replica',
   jobDeadline: 'bursar.io/job-deadline',
-  /** Absent: it waits for its start; or, where it runs, nobody says since when. */
+  /** Absent: it waits for its start; or, if it runs, its start is unknown. */
   jobStartedAt: 'bursar.io/job-started-at',
-  /** Of all its work. */
+  /** Hours of its whole work. */
   jobWorkHours: 'bursar.io/job-work-hours',
-  /** As its owner or the job itself last said, and when; without the instant it stands until it is said anew. */
+  /** As its owner or the job itself last said, and when; without the instant it stands until it is said again. */
   jobWorkLeftHours: 'bursar.io/job-work-left-hours',
   jobWorkLeftAt: 'bursar.io/job-work-left-at',
   /** Lost at each start. */
   jobRestartHours: 'bursar.io/job-restart-hours',
   jobResizable: 'bursar.io/job-resizable',
   /**
-   * What it runs, as measurements of its throughput name it; of the others what is not said is as it was measured last.
+   * The model that it runs, under the name in throughput measurements; a missing value of the other labels is the last
+   * measured one.
    */
   model: 'bursar.io/model',
   batch: 'bursar.io/batch',
@@ -63,15 +62,15 @@ export type TargetWorkload = Omit<WorkloadView, 'metrics' | 'service'> & {
 };
 
 /**
- * The workload that a target is; null: it is none (a commitment, a pool, a member of a group, an instance of which
- * nobody says what it does).
+ * The workload of a target; null: it is none (a commitment, a pool, a member of a group, an instance without a stated
+ * use).
  * @param workload the name that it has among workloads
- * @param changedAt when its number of replicas last changed, epoch milliseconds; null: not known
+ * @param changedAt when its number of replicas last changed, epoch milliseconds; null: unknown
  */
 export function workloadOf(target: FleetTarget, workload: string, changedAt: number | null): TargetWorkload | null {
   const { labels } = target;
   const fleet = fleetOf(target, changedAt);
-  // What a group brings and takes is no workload: the group is.
+  // A member of a group is not a workload: the group is.
   if (
     target.kind !== 'group' &&
     target.kind !== 'workload' &&
@@ -171,8 +170,8 @@ const JOB_LABELS = [
 ];
 
 /**
- * The job that the labels tell of. Its work left is what is said of it where no instant says since when; all its work
- * where it has not begun; else it is to be counted (job-work.ts).
+ * The job that the labels describe. Its remaining work is the stated value if no time is stated with it; the whole work
+ * if the job has not begun; otherwise it must be computed (job-work.ts).
  */
 function jobOf(
   { target, provider, labels }: FleetTarget,
@@ -267,8 +266,8 @@ const FORMS: readonly Form[] = [
 const MOST_UNREADABLE = 20;
 
 /**
- * What cannot be read of the labels of workloads, as sentences, without the labels' values; of so many the first, and
- * how many more.
+ * The invalid labels of workloads, as sentences without the labels' values; the first ones, and the number of the
+ * others.
  */
 export function unreadableLabels(targets: readonly FleetTarget[]): string[] {
   const all = targets
@@ -303,9 +302,9 @@ export function namespaceOf({ kind, target }: Pick<FleetTarget, 'kind' | 'target
 }
 
 /**
- * A series whose commitments end when the fleet's own ones of the same machines do, the longest first; what is metered
- * beyond them keeps what was taken for granted.
- * @param fleet commitments as they were seen, each with its units and the GPUs of one
+ * A series whose commitments end with the fleet's own commitments of the same machines, the longest first; usage
+ * metered beyond them keeps its assumed end. @param fleet commitments in their last known state, each with its units
+ * and the GPUs of one
  */
 export function withKnownEnds(series: DemandSeries, fleet: readonly FleetTarget[], now: number): DemandSeries {
   if (series.committed === undefined) return series;
@@ -337,7 +336,7 @@ export function withKnownEnds(series: DemandSeries, fleet: readonly FleetTarget[
   return { ...series, committed };
 }
 
-/** Whole hours that a commitment still holds; null: it is none, or nobody says since when and for how long. */
+/** Whole hours that a commitment still holds; null: it is not a commitment, or its start or term is unknown. */
 export function hoursLeftOf({ kind, term, launchedAt }: FleetTarget, now: number): number | null {
   const hours = kind !== 'commitment' || term === null ? null : termHours(term);
   return hours === null || launchedAt === null

@@ -1,8 +1,7 @@
 /**
- * What is recorded of a team over time, from which a policy can be run again. Read by store/policy/history.ts, replayed
- * by planning/policy.
- *
- * It holds what was, never what a policy may know: which part of it a view shows is planning/policy/history.ts' to say.
+ * The recorded history of a team, on which a policy can be replayed. store/policy/history.ts reads it, planning/policy
+ * replays it. It contains the past, not the knowledge of a policy: planning/policy/history.ts decides which part of it
+ * a view shows.
  */
 import type { Budget, SpendPoint } from '../budget/budget.js';
 import type { JobWork } from '../workload/job-work.js';
@@ -40,7 +39,7 @@ export interface RecordedHistory {
   readonly organisation: string;
   readonly team: string;
   readonly currency: string;
-  /** Epoch milliseconds, whole hours: what is run again. What lies before is past that may be looked at. */
+  /** Epoch milliseconds, whole hours: the replayed period. Earlier data is past that a policy may use. */
   readonly from: number;
   readonly to: number;
   readonly demand: readonly DemandSeries[];
@@ -50,7 +49,7 @@ export interface RecordedHistory {
   readonly jobs: readonly RecordedJob[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
-  /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
+  /** Budgets above the team with their recorded spend, of all their teams, a point per UTC day. */
   readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
   readonly peak: PeakSchedule;
   /** Throughputs that the organisation has measured up to `to`, oldest first; absent: none. */

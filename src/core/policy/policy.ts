@@ -1,9 +1,9 @@
 /**
- * What a policy is: a pure function from a view of a team to proposals, with its parameters, its documentation and its
- * examples.
+ * The interface of a policy: a pure function from a view of a team to proposals, with its parameters, its documentation
+ * and its examples.
  *
  * Live, in recommend mode and in a backtest it is the same call; the same view gives the same proposals. A saving is
- * made of the view's numbers or is null: unknown is never zero, and never an assumed percentage.
+ * computed from the view's numbers or is null: unknown is never zero, and never an assumed percentage.
  */
 import type { ZodType } from 'zod';
 import type { PolicyView } from './view.js';
@@ -28,26 +28,24 @@ export interface SavingsEstimate {
 export interface Proposal {
   readonly action: RecommendedAction;
   readonly target: string;
-  /**
-   * What the proposal decides about, where that is wider than the target: proposals on one subject exclude each other.
-   */
+  /** The subject of the proposal, if it is wider than the target: proposals on one subject exclude each other. */
   readonly subject?: string;
   readonly title: string;
   /** Null: it cannot be known from the view, and `computation` says why. Below zero: it costs. */
   readonly monthlySavings: SavingsEstimate | null;
   /** `once`: the estimate is the whole of a saving that happens once. Absent: `monthly`. */
   readonly savingRecurs?: SavingRecurrence;
-  /** Of a purchase: where it serves. */
+  /** For a purchase: its scope. */
   readonly place?: PurchasePlace;
   /**
-   * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a
-   * job or a run whose saving happens once; of a purchase what the covered hours cost on demand. Null: it is not known,
+   * The cost in nanos of the target without the change, over the time of the saving: a month of 730 hours; the whole of
+   * a job or a run whose saving happens once; for a purchase the on-demand cost of the covered hours. Null: unknown,
    * and then no saving may be claimed (claim.ts).
    */
   readonly monthlyCost: bigint | null;
-  /** Made for another reason than a saving (a limit, a deadline, a service level): kept also where it saves nothing. */
+  /** Made for another reason than a saving (a limit, a deadline, a service level): kept even if it saves nothing. */
   readonly protective?: boolean;
-  /** What the action sets, for whoever carries it out. */
+  /** The values that the action sets. */
   readonly change?: Change;
   /** The numbers used, by name with unit. */
   readonly computation: Readonly<Record<string, string | number>>;
@@ -59,28 +57,31 @@ export interface Proposal {
   readonly validDays: number;
 }
 
-/** What a policy made of one thing that it looked at. */
+/** A policy's evaluation of one target. */
 export interface TargetExplanation {
   /** A target, a workload, a group or a budget, as a proposal would name it. */
   readonly target: string;
-  /** What it saw of it, as sentences. */
+  /** The facts that it saw, as sentences. */
   readonly saw: readonly string[];
   /** Null: it proposes something. */
   readonly leftAlone: LeftAlone | null;
 }
 
-/** Why nothing is proposed, what was missing where something was, and what would make the policy act. */
+/** Why nothing is proposed, the missing evidence, if any, and the condition under which the policy would act. */
 export interface LeftAlone {
   readonly code: string;
   readonly message: string;
   readonly toAct: string;
   /**
-   * Absent: it saw what there is to see. `late`: readings are not here, or say nothing, that may be either way: what
-   * was proposed before stands, and nothing is proposed anew. `lost`: nothing was measured lately: what was proposed is
-   * withdrawn, and what a person has rejected stays rejected.
+   * Absent: the evidence is complete. `late`: readings are missing or blank, and could change the result: earlier
+   * proposals stand, and nothing new is proposed. `lost`: nothing was measured recently: proposals are withdrawn, and
+   * recommendations that a person has rejected stay rejected.
    */
   readonly evidence?: 'late' | 'lost';
-  /** Of a size that follows a load: it measures the load, or did lately, and wants no fewer than there are. */
+  /**
+   * For a size that follows a load: the policy measures the load, or did recently, and wants no fewer replicas than
+   * there are.
+   */
   readonly holds?: true;
 }
 
@@ -88,7 +89,7 @@ export interface PolicyExample<Params> {
   readonly title: string;
   readonly params: Partial<Params>;
   readonly view: PolicyView;
-  /** What is proposed: action and target of each, in order. */
+  /** The expected proposals: action and target of each, in order. */
   readonly proposes: readonly { readonly action: RecommendedAction; readonly target: string }[];
 }
 
@@ -100,34 +101,34 @@ export interface Policy<Params = unknown> {
   /** Validates the parameters and fills in defaults: makes the API's check, the documentation and the form. */
   readonly params: ZodType<Params>;
   /**
-   * True: what it does to a workload holds only as long as it goes on proposing it, and is undone when it no longer
-   * does (a brake). Absent: it holds until something else is done.
+   * True: its actions on a workload hold only as long as it continues to propose them, and are reversed when it stops
+   * (a brake). Absent: they hold until another action.
    */
   readonly holdsWhileProposed?: boolean;
   /**
-   * True: it sets sizes by a load. Of several such documents over one workload the one that wants most decides, and
-   * replicas are taken away only where none of them holds the size (as Kubernetes' autoscaler takes the largest of its
-   * metrics, and scales in by none while one cannot be read).
+   * True: it sets sizes by a load. Of several such documents for one workload the one with the largest size decides,
+   * and replicas are removed only if none of them holds the size (Kubernetes' autoscaler also uses the largest of its
+   * metrics, and does not scale in while one cannot be read).
    */
   readonly followsLoad?: boolean;
-  /** True: it looks at the view's `instances` and `ownStops`, which are read for nobody else. */
+  /** True: it uses the view's `instances` and `ownStops`, which are loaded only for such policies. */
   readonly needsInstances?: boolean;
   /** @param document the name of the document that asks; absent: none does (a backtest) */
   evaluate(view: PolicyView, params: Params, document?: string): readonly Proposal[];
   /**
-   * What it saw of each thing that it looked at, and why it leaves alone what it proposes nothing for. Absent: of this
-   * policy only what it proposes is known.
+   * The evaluation of each target, with the reason for targets that it leaves alone. Absent: only the proposals of this
+   * policy are known.
    */
   explain?(view: PolicyView, params: Params, document?: string): readonly TargetExplanation[];
   /**
-   * When time alone may change what it proposes of the same view, in epoch milliseconds; null: never. Absent: it is
-   * asked when something else has happened.
+   * The time at which its proposals on the same view may change, in epoch milliseconds; null: never. Absent: it is
+   * evaluated only after other events.
    */
   nextEvaluationAt?(view: PolicyView, params: Params): number | null;
   readonly examples: readonly PolicyExample<Params>[];
 }
 
-/** What the policy document adds to a proposal of its policy. */
+/** The policy document's additions to a proposal of its policy. */
 export interface Provenance {
   readonly document: string;
   readonly mode: Recommendation['mode'];
@@ -136,13 +137,13 @@ export interface Provenance {
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: divideHalfEven(nanos, 10_000_000n), scale: 2 });
 
-/** Whether a proposal is worth making: it saves, or nobody knows what it saves, or it is made for another reason. */
+/** Whether a proposal is worth making: it has a saving, an unknown saving, or another reason. */
 export const isWorthwhile = ({ monthlySavings, protective }: Proposal): boolean =>
   protective === true || monthlySavings === null || monthlySavings.mean > 0n;
 
 /**
- * Share of the cost that is saved, in percent with one decimal, ties to even; null where either is unknown, or there is
- * no cost to take a share of.
+ * Share of the cost that is saved, in percent with one decimal, ties to even; null if either is unknown, or there is no
+ * cost to take a share of.
  */
 const percentageOf = (monthlySavings: SavingsEstimate | null, monthlyCost: bigint | null): number | null =>
   monthlySavings === null || monthlyCost === null || monthlyCost <= 0n

@@ -1,18 +1,18 @@
 /**
- * A recommendation: one action on one target, what it would save by which numbers, and on what evidence.
+ * A recommendation: one action on one target, its saving with the numbers behind it, and its evidence.
  *
- * The saving is an estimate with an interval and the numbers that it was made of, never an assumed percentage; where it
- * cannot be known it is null, which is not zero. Field names follow AWS Cost Optimization Hub where they fit
- * (estimatedMonthlySavings, estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible,
- * restartNeeded). The same view gives the same recommendation, and the same id.
+ * The saving is an estimate with an interval and its input numbers, never an assumed percentage; an unknown saving is
+ * null, which is not zero. Field names follow AWS Cost Optimization Hub where they fit (estimatedMonthlySavings,
+ * estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible, restartNeeded). The same
+ * view gives the same recommendation, and the same id.
  */
 import { compareDecimal, parseDecimal, type Decimal } from '../decimal.js';
 import type { Evidence } from '../evidence.js';
 
 /**
- * Actions, after Cost Optimization Hub's ActionType where it has the word (Stop, ScaleIn, Rightsize, the purchases).
- * `Release` ends an allocation, `Replace` ends a resource whose GPU is lost and brings another, `Keep` forbids others
- * to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
+ * Actions, with Cost Optimization Hub's ActionType if it has the term (Stop, ScaleIn, Rightsize, the purchases).
+ * `Release` ends an allocation, `Replace` ends a resource with a lost GPU and creates another, `Keep` prevents resizing
+ * by others, `RefuseLaunches` lets running targets continue, `Notify` only notifies.
  */
 export const ACTIONS = [
   'Stop',
@@ -35,13 +35,13 @@ export type RecommendedAction = (typeof ACTIONS)[number];
 
 export type PolicyMode = 'observe' | 'recommend' | 'approve' | 'enforce';
 
-/** What an action sets, by name with unit: `replicas`, `term`, `sku`, `units`. */
+/** The values that an action sets, by name with unit: `replicas`, `term`, `sku`, `units`. */
 export type Change = Readonly<Record<string, string | number | boolean>>;
 
 /** When a saving happens: every month, or once (that of a single job). */
 export type SavingRecurrence = 'monthly' | 'once';
 
-/** Where a commitment serves. */
+/** The scope of a commitment. */
 export interface PurchasePlace {
   /** FOCUS ProviderName. */
   readonly provider: string;
@@ -49,7 +49,7 @@ export interface PurchasePlace {
   readonly region: string | null;
   /** The machine; null: it names none. */
   readonly sku: string | null;
-  /** Whose machines it is to serve; null or absent: nobody says. */
+  /** The account whose machines it should cover; null or absent: unknown. */
   readonly account?: string | null;
 }
 
@@ -63,9 +63,12 @@ export interface Recommendation {
   readonly document: string;
   readonly mode: PolicyMode;
   readonly action: RecommendedAction;
-  /** What is acted on: a resource; of a purchase a name for reading, whose parts are in `place`. */
+  /** The target of the action: a resource; for a purchase a display name, whose parts are in `place`. */
   readonly target: string;
-  /** Of a purchase; null: it is none. Absent in what was written before it was kept, unless its migration filled it. */
+  /**
+   * The scope of a purchase; null: it is not a purchase. Absent in rows from before it was stored, unless the migration
+   * filled it.
+   */
   readonly place?: PurchasePlace | null;
   readonly title: string;
   /** Decimal strings in `currency`; the low and high ends of an 80 % interval. Null: unknown. */
@@ -74,13 +77,12 @@ export interface Recommendation {
   readonly estimatedMonthlySavingsHigh: string | null;
   /** The same estimate in nanos, as a decimal string. */
   readonly estimatedMonthlySavingsNanos: string | null;
-  /** Whether the estimate is of a month, or the whole of a saving that happens once. Absent: as `monthly`. */
+  /** Whether the estimate is monthly, or the whole of a saving that happens once. Absent: as `monthly`. */
   readonly savingRecurs?: SavingRecurrence;
   /**
-   * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the
-   * whole of a job or run that saves once; of a purchase what the usage that it would cover costs on demand. Null:
-   * unknown.
-   * After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for
+   * The target's cost without the change over the time of the saving, a decimal string in `currency`: a month; the
+   * whole of a job or run that saves once; for a purchase the on-demand cost of the usage that it would cover. Null:
+   * unknown. After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for
    * reservations and savings plans that of the usage that is eligible for them (AWS Billing and Cost Management API
    * Reference, CostOptimizationHub_Recommendation).
    */
@@ -97,7 +99,7 @@ export interface Recommendation {
   /** The numbers used, by name with unit. */
   readonly computation: Readonly<Record<string, string | number>>;
   readonly evidence: readonly Evidence[];
-  /** What other policies proposed on the same subject, and lost. */
+  /** Losing proposals of other policies on the same subject. */
   readonly insteadOf: readonly Displaced[];
   readonly risk: { readonly interruption: 'None' | 'Low' | 'Medium' | 'High'; readonly note: string };
   readonly restartNeeded: boolean;
@@ -123,13 +125,13 @@ export type Estimated = Pick<Recommendation, 'estimatedMonthlySavings' | 'estima
 const decimalOf = (text: string | null | undefined): Decimal | null =>
   text === null || text === undefined ? null : parseDecimal(text);
 
-/** Whether all of the interval says that it saves: one that may cost more than it saves is nothing to begin with. */
+/** Whether the whole interval is a saving: an action that may cost more than it saves is not a good first step. */
 export function surelySaves({ estimatedMonthlySavings, estimatedMonthlySavingsLow }: Estimated): boolean {
   const [mean, low] = [decimalOf(estimatedMonthlySavings), decimalOf(estimatedMonthlySavingsLow)];
   return mean !== null && low !== null && mean.unscaled > 0n && low.unscaled >= 0n;
 }
 
-/** In the order of what is surely saved, the low end of the interval: the most first, what nobody knows last. */
+/** Sorted by the certain saving, the low end of the interval: the largest first, unknown last. */
 export function byLowEnd(a: Estimated, b: Estimated): number {
   for (const name of ['estimatedMonthlySavingsLow', 'estimatedMonthlySavings'] as const) {
     const [x, y] = [decimalOf(a[name]), decimalOf(b[name])];

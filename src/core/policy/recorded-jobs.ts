@@ -1,14 +1,13 @@
 /**
- * Which jobs a row of sayings tells of: of what was said of each at different times, the word from which a backtest can
- * run it.
+ * The jobs in a series of statements: for each job, the statement from which a backtest can run it.
  *
- * The invariant: no job stands twice. Two words tell of one job where they name the same start; where nobody names one,
- * as long as the hours that are left only fall. It decides nothing of what a job costs.
+ * The invariant: no job occurs twice. Two statements are about one job if they name the same start; without a named
+ * start, as long as the remaining hours only decrease. It decides nothing about a job's cost.
  */
 import type { JobWork } from '../workload/job-work.js';
 import type { FleetFacts, JobFacts } from './view.js';
 
-/** A workload that ends, as it was when something was said of its work, and since. */
+/** A workload that ends, at the time of a statement about its work, and since. */
 export interface SaidJob {
   readonly workload: string;
   readonly job: JobFacts;
@@ -20,9 +19,9 @@ export interface SaidJob {
 }
 
 /**
- * Each job that was seen at `from` or later, as its first word in [from, to) has it; where there is none, as its last
- * before, and where there is none either, as its first after.
- * A fleet that stood still then is the one with which it ran later, as far as that was seen.
+ * Each job that was seen at `from` or later, by its first statement in [from, to); without one by its last statement
+ * before, and without that by its first after. If its fleet was stopped then, the fleet with which it ran later is
+ * used, as far as known.
  */
 export function jobsWithin<T extends SaidJob>(
   said: readonly T[],

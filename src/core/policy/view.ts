@@ -1,9 +1,9 @@
 /**
- * What a policy sees: one team at one instant, and nothing of the future. Types only, and the empty view.
+ * The view of a policy: one team at one time, and nothing of the future. Types only, and the empty view.
  *
- * Money is in nanos of the view's currency, time in epoch milliseconds, ratios in 0 to 1. What is not known is null,
- * and null is never taken for zero: a policy that does not know leaves alone. Series are oldest first and hold nothing
- * after `asOf`.
+ * Money is in nanos of the view's currency, time in epoch milliseconds, ratios in 0 to 1. An unknown value is null, and
+ * null is never taken for zero: a policy that does not know leaves the target alone. Series are oldest first and
+ * contain nothing after `asOf`.
  */
 import type { Budget, BudgetState } from '../budget/budget.js';
 import type { RunState, TargetKind } from '../fleet/fleet.js';
@@ -15,7 +15,7 @@ import { NO_PEAK, type PeakSchedule } from '../price/peak.js';
 import type { Upfront } from '../price/price.js';
 import type { Term } from '../usage.js';
 
-/** Days of readings that a view holds, where there are so many. */
+/** Days of readings in a view, if there are that many. */
 export const READINGS_DAYS = 14;
 
 /** Whole hours of one kind of GPU at one place, as metered under one term. */
@@ -36,11 +36,11 @@ export interface DemandSeries {
   readonly committed?: readonly { readonly units: number; readonly hoursLeft: number }[];
   /** Commitments that may cover the machines beside those, though no metered term says so; absent: none are known of. */
   readonly bought?: readonly { readonly units: number; readonly hoursLeft: number }[];
-  /** GPUs of `bought` of which nobody says for which account they were bought; absent: of none. */
+  /** GPUs of `bought` whose account is unknown; absent: none. */
   readonly boughtForUnknown?: number;
   /** Names of savings plans that may cover the machines, where no metered term says how much; absent: none. */
   readonly plans?: readonly string[];
-  /** What an hour of one GPU costs now, in the view's currency; null: it has no price. */
+  /** The present cost of one GPU-hour, in the view's currency; null: it has no price. */
   readonly onDemand: Rate | null;
   readonly reserved: readonly ReservedOffer[];
 }
@@ -54,39 +54,39 @@ export interface ReservedOffer {
   readonly source: string;
 }
 
-/** One reading of a resource's GPUs; null where it was not measured or the reading was blank. */
+/** One reading of a resource's GPUs; null if it was not measured or the reading was blank. */
 export interface Reading {
   readonly at: number;
   readonly gpuUtilisationRatio: number | null;
   readonly memoryUsedRatio: number | null;
   readonly requestsPerSecond: number | null;
-  /** Of the card that draws most, in watts. Absent or null: not measured. */
+  /** The highest power of its cards, in watts. Absent or null: not measured. */
   readonly powerWatts?: number | null;
-  /** Of the fullest card. Absent or null: not measured. */
+  /** Used memory of the fullest card. Absent or null: not measured. */
   readonly memoryUsedMib?: number | null;
 }
 
-/** What the fleet says of the machine or the workload that a resource is. */
+/** The fleet's data about the machine or the workload of a resource. */
 export interface MachineView {
   readonly connection: string;
   readonly kind: TargetKind;
-  /** `unknown` where it was not seen lately. */
+  /** `unknown` if it was not seen recently. */
   readonly state: RunState;
   readonly term: Term | null;
-  /** GPUs that it holds in all, of all its replicas; null: not known. */
+  /** GPUs that it holds in all, of all its replicas; null: unknown. */
   readonly gpus: number | null;
   readonly launchedAt: number | null;
   /** When the fleet was first seen to have it; absent: not known. */
   readonly firstSeenAt?: number;
   /** The scaling group that brings and takes it; null: none is known. */
   readonly group: string | null;
-  /** What stopping it saves; absent: its hours, as far as is known. */
+  /** The saving of a stop; absent: its hours, as far as known. */
   readonly stopSaving?: StopSaving;
   /** A stop loses data on disks of its host; absent: none is known of. */
   readonly localDisks?: true;
 }
 
-/** What the fleet last saw of a target that stands still, is a group, or is one of a group's machines. */
+/** The fleet's last reading of a target that is stopped, is a group, or is a machine of a group. */
 export interface ObservedTarget {
   readonly target: string;
   readonly state: RunState;
@@ -96,7 +96,7 @@ export interface ObservedTarget {
 /** A machine that an action of ours has replaced or ended, or is about to. */
 export interface OwnEnd {
   readonly action: string;
-  /** Who asked for it; null: a person. */
+  /** The policy that requested it; null: a person. */
   readonly policy: string | null;
   readonly document: string | null;
   readonly kind: 'replace' | 'terminate';
@@ -110,14 +110,14 @@ export interface OwnEnd {
  */
 export interface InstanceView {
   readonly target: string;
-  /** What it may be called by: its target, alone and after its connection, and its name. */
+  /** Its possible names: its target, alone and after its connection, and its name. */
   readonly names: readonly string[];
   readonly machine: MachineView;
   /** Its owner forbids stops, moves and resizes; null: nobody said. */
   readonly isProtected: boolean | null;
   /** When it was last seen to start after it had stood still; null: never since it is watched. */
   readonly startedAt: number | null;
-  /** What an hour of it costs; null: it has no price. */
+  /** Its cost per hour; null: it has no price. */
   readonly hourlyNanos: bigint | null;
 }
 
@@ -136,17 +136,17 @@ export interface OwnStop {
   readonly replicas: number;
 }
 
-/** A machine, or a workload with all its pods, of which GPUs are measured. */
+/** A machine, or a workload with all its pods, with measured GPUs. */
 export interface ResourceView {
-  /** The fleet's target where it is known, else as the readings call it. */
+  /** The fleet's target if it is known, otherwise the name in the readings. */
   readonly resource: string;
   /** `training`, `inference`, `notebook`, ...; null: nobody said. */
   readonly workload: string | null;
   readonly gpus: number | null;
   readonly gpuModel: string | null;
-  /** What an hour of the whole resource costs; null: it has no price. */
+  /** The cost per hour of the whole resource; null: it has no price. */
   readonly hourlyNanos: bigint | null;
-  /** Since when it is watched, within the readings' window; null: not known, and then the whole window is taken. */
+  /** Since when it is watched, within the readings' window; null: unknown, and then the whole window is taken. */
   readonly observedFrom: number | null;
   readonly readings: readonly Reading[];
   /** Absent: no connection knows what it is, and `unjoined` says why. */
@@ -161,11 +161,11 @@ export interface ResourceView {
 export interface MinuteSeries {
   /** First millisecond of the first minute. */
   readonly from: number;
-  /** Null where a minute was not measured. */
+  /** Null if a minute was not measured. */
   readonly values: readonly (number | null)[];
   /**
-   * Of how many GPUs each value is, where it is measured of GPUs one by one: those of which nothing came are not in it.
-   * Null, or absent: whoever sent it says it of the whole workload.
+   * The number of GPUs behind each value that is measured per GPU: GPUs without data do not count. Null, or absent: the
+   * sender states the value for the whole workload.
    */
   readonly measuredGpus?: readonly (number | null)[];
 }
@@ -175,14 +175,14 @@ export interface FleetFacts {
   readonly booting: number;
   readonly minReplicas: number;
   readonly maxReplicas: number;
-  /** When the number of replicas last changed; null: not known. */
+  /** When the number of replicas last changed; null: unknown. */
   readonly changedAt: number | null;
 }
 
 export interface ServiceFacts {
   /** Minutes from the order of a replica until it serves. */
   readonly bootMinutes: number;
-  /** What one replica serves in a minute, in the unit of `load`; null: not measured. */
+  /** The capacity of one replica per minute, in the unit of `load`; null: not measured. */
   readonly capacityPerReplica: number | null;
   /** Load offered in each minute (requests, tokens). */
   readonly load: MinuteSeries;
@@ -190,7 +190,7 @@ export interface ServiceFacts {
 
 /** A job that ends. Hours are of the job's present GPUs. */
 export interface JobFacts {
-  /** Null: it waits for its start; or, where it runs, nobody says since when. */
+  /** Null: it waits for its start; or, if it runs, its start is unknown. */
   readonly startedAt: number | null;
   readonly deadline: number | null;
   readonly workHours: number | null;
@@ -202,12 +202,12 @@ export interface JobFacts {
   readonly resizable: boolean | null;
 }
 
-/** What one GPU of a model does for a workload, measured or predicted. */
+/** The performance of one GPU of a model for a workload, measured or predicted. */
 export interface ModelPerformance {
   readonly gpuModel: string;
   /** Units of the workload's load (samples, requests) per minute of one GPU. */
   readonly unitsPerMinute: number;
-  /** Whether the workload fits into the model's memory; null: not known. */
+  /** Whether the workload fits into the model's memory; null: unknown. */
   readonly fits: boolean | null;
   readonly source: string;
 }
@@ -223,7 +223,7 @@ export interface WorkloadView {
   readonly gpuModel: string | null;
   readonly term: Term | null;
   readonly gpusPerReplica: number | null;
-  /** Whether it outlives the loss of an instance (checkpoints, retries); null: nobody said. */
+  /** Whether it survives the loss of an instance (checkpoints, retries); null: not stated. */
   readonly interruptible: boolean | null;
   /** Its owner forbids stops, moves and resizes; null: nobody said. */
   readonly isProtected: boolean | null;
@@ -232,15 +232,15 @@ export interface WorkloadView {
   readonly job: JobFacts | null;
   /** By metric name, such as `gpu_utilisation_ratio`, `memory_used_ratio`, `scaling_efficiency_ratio`. */
   readonly metrics: Readonly<Record<string, MinuteSeries>>;
-  /** As somebody states it; what was measured of what it runs is in the view's measurements. */
+  /** The stated performance; measurements of its model are in the view's measurements. */
   readonly performance: readonly ModelPerformance[];
-  /** What it runs; absent: nobody said. */
+  /** The model that it runs; absent: not stated. */
   readonly runs?: RunFacts;
   /** What is found about the health of its GPUs and not cleared; absent: nothing. */
   readonly health?: readonly HealthFinding[];
-  /** It is one machine, which no cloud here turns into spot or back; absent: it is a group, or nobody knows. */
+  /** It is one machine, which no cloud here can move to spot or back; absent: it is a group, or unknown. */
   readonly spotIsFixed?: true;
-  /** What of its cloud sets its size by a measure already, as a name; absent: nothing known. */
+  /** The name of the cloud's own mechanism that already sets its size by a measure; absent: none known. */
   readonly followedBy?: string;
   /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
   readonly spares?: readonly string[];
@@ -260,21 +260,21 @@ export interface GpuOffer {
   readonly source: string;
 }
 
-/** Whether spot of a model could be had at a place, at equal steps. */
+/** The availability of a model's spot at a place, at equal steps. */
 export interface SpotMarket {
   readonly provider: string;
   readonly region: string | null;
   readonly gpuModel: string;
   readonly from: number;
   readonly tickSeconds: number;
-  /** Null where nobody looked. */
+  /** Null if nobody looked. */
   readonly available: readonly (boolean | null)[];
 }
 
 /** GPUs that somebody holds until a date. */
 export interface LeaseView {
   readonly lease: string;
-  /** What ends with it: a resource or an allocation. */
+  /** The resource or allocation that ends with it. */
   readonly target: string;
   readonly holder: string | null;
   readonly gpus: number | null;
@@ -282,40 +282,43 @@ export interface LeaseView {
   /** Null: it was given without an end. */
   readonly expiresAt: number | null;
   readonly hourlyNanos: bigint | null;
-  /** Whether it still holds GPUs; null: not known. */
+  /** Whether it still holds GPUs; null: unknown. */
   readonly active: boolean | null;
 }
 
 export interface PolicyView {
   readonly organisation: string;
   readonly team: string;
-  /** The instant as of which everything is seen. */
+  /** The time of the view. */
   readonly asOf: number;
   /** ISO 4217 code of every amount here. */
   readonly currency: string;
   readonly demand: readonly DemandSeries[];
   readonly resources: readonly ResourceView[];
-  /** Of the team and of every team above it. */
+  /** Budgets of the team and of every team above it. */
   readonly budgets: readonly { readonly budget: Budget; readonly state: BudgetState }[];
   readonly workloads: readonly WorkloadView[];
   readonly offers: readonly GpuOffer[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
-  /** Absent: no policy that looks at them was asked. */
+  /** Absent: no evaluated policy uses them. */
   readonly instances?: readonly InstanceView[];
   readonly ownStops?: readonly OwnStop[];
-  /** By each name that a target has; absent: nothing is told. */
+  /** By each name of a target; absent: unknown. */
   readonly observedTargets?: Readonly<Record<string, ObservedTarget>>;
   /** By each name that is one machine's alone; absent: none. */
   readonly ownEnds?: Readonly<Record<string, OwnEnd>>;
   readonly peak: PeakSchedule;
-  /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
+  /**
+   * The policies' realised savings compared with their predictions; absent: nothing is corrected (a backtest has no
+   * ledger).
+   */
   readonly calibrations?: Calibrations;
   /** Throughputs that the organisation has measured, oldest first; absent: none. */
   readonly measurements?: readonly TakenMeasurement[];
 }
 
-/** A view of a team of which nothing is known, with what is given put in. */
+/** An empty view of a team, with the given values filled in. */
 export function viewOf(known: Pick<PolicyView, 'team' | 'asOf' | 'currency'> & Partial<PolicyView>): PolicyView {
   return {
     organisation: 'default',
@@ -331,7 +334,7 @@ export function viewOf(known: Pick<PolicyView, 'team' | 'asOf' | 'currency'> & P
   };
 }
 
-/** What a policy's estimates came to (calibration.ts says how). */
+/** The realised results of a policy's estimates (calibration.ts computes them). */
 export interface Calibration {
   /** Realised over predicted; low and high are the ends of an 80 % interval. All between LEAST_RATIO and MOST_RATIO. */
   readonly ratio: number;

@@ -1,13 +1,13 @@
 /**
- * What AWS' usage types say: which volumes and traffic they charge, named as AWS names them, without the region that
- * stands before (`USW2-EBS:VolumeUsage.gp3` is `EBS:VolumeUsage.gp3`), and which are the hours of a machine.
+ * The meaning of AWS' usage types: the volumes and traffic that they charge, under AWS' names without the region prefix
+ * (`USW2-EBS:VolumeUsage.gp3` is `EBS:VolumeUsage.gp3`), and the hours of machines.
  *
- * The meter, the price list and every form of the bill name them by this one rule, so that a meter stands for the lines
- * of its own SKU and for no others. What is neither is null, never a guess. Source: AWS Data Exports User Guide, "Cost
+ * The meter, the price list and every form of the bill use this one rule, so that a meter stands for the lines of its
+ * own SKU and for no others. Any other usage type is null, never a guess. Source: AWS Data Exports User Guide, "Cost
  * and Usage Report line item details" (lineItem/UsageType); AWS Price List, attribute `usagetype`.
  */
 
-/** What leaves a machine, as CloudWatch counts it and as a bill calls what leaves AWS. */
+/** The outgoing traffic of a machine, as CloudWatch counts it, under a bill's name for traffic that leaves AWS. */
 export const TRAFFIC_SKU = 'DataTransfer-Out-Bytes';
 
 const VOLUME = /^(?:[A-Z0-9]+-)*(EBS:Volume[\w.-]*)$/;
@@ -22,7 +22,7 @@ export function storageOrTrafficSku(usageType: string): string | null {
 const MACHINE_HOURS =
   /(?:^|-)(?:BoxUsage|SpotUsage|DedicatedUsage|UnusedBox|UnusedDed|SchedUsage|HeavyUsage|Reservation|HostBoxUsage)(?::([a-z0-9-]+\.[a-z0-9-]+))?$/;
 
-/** The machine whose hours an AWS usage type charges; null where it charges something else. */
+/** The machine whose hours an AWS usage type charges; null if it charges something else. */
 export function awsMachineOf(usageType: string): string | null {
   return MACHINE_HOURS.exec(usageType)?.[1] ?? null;
 }
@@ -34,7 +34,7 @@ const EC2_TYPE = /^[a-z0-9-]+\.[a-z0-9-]+$/;
 
 /**
  * Whether a line charges hours of EC2's machines, by its service (or product code) and usage type: EMR, EKS and the
- * marketplace have usage types of the same names. Null where neither says.
+ * marketplace have usage types of the same names. Null if neither says.
  */
 export function isAwsMachineHours(service: string, usageType: string): boolean | null {
   if (service !== '' && !EC2.test(service)) return false;
@@ -42,7 +42,7 @@ export function isAwsMachineHours(service: string, usageType: string): boolean |
 }
 
 /**
- * The machine that a line's SKU is, from the instance type that it states, else its usage type; null where what it
+ * The machine that a line's SKU is, from the instance type that it states, otherwise its usage type; null if what it
  * charges is none of EC2's machines, though it names one.
  */
 export function awsMachine(isHours: boolean | null, stated: string | null, usageType: string): string | null {

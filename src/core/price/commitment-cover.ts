@@ -1,13 +1,12 @@
 /**
- * Whether a commitment may cover a machine, as far as what both say tells: which machine it does cover is decided when
- * the bill is made.
+ * Whether a commitment may cover a machine, as far as the data of both shows; only the bill decides which machine it
+ * does cover.
  *
- * Pure. The invariant: what either does not say rules nothing out. A savings plan covers machines of many kinds, a
- * commitment of GPUs those of its model, a reservation those of its own family where its size is flexible.
- * Sources: Amazon EC2 User Guide, "How Reserved Instance discounts are applied" (instance size flexibility, and the
- * types without it); Azure, "Virtual machine size flexibility with Reserved VM Instances"; ECS User Guide, "Reserved
- * instances" (regional ones match their family); Compute Engine, "Resource-based committed use discounts" (of a GPU
- * model in a region).
+ * Pure. The invariant: missing data on either side rules nothing out. A savings plan covers machines of many kinds, a
+ * commitment of GPUs those of its model, a reservation those of its own family if its size is flexible. Sources: Amazon
+ * EC2 User Guide, "How Reserved Instance discounts are applied" (instance size flexibility, and the types without it);
+ * Azure, "Virtual machine size flexibility with Reserved VM Instances"; ECS User Guide, "Reserved instances" (regional
+ * ones match their family); Compute Engine, "Resource-based committed use discounts" (of a GPU model in a region).
  */
 export interface Commitment {
   readonly provider: string | null;
@@ -27,7 +26,7 @@ export interface CoveredMachine {
 export function mayCover(one: Commitment, machine: CoveredMachine): boolean {
   if (one.provider !== machine.provider) return false;
   if (one.term?.startsWith('savings-plan') === true)
-    // Of one family in one region, or of any.
+    // One family in one region, or any.
     return one.sku === null || one.sku.includes('.') || isInFamily(one, machine);
   const mayBe = (own: string | null, other: string | null): boolean => own === null || other === null || own === other;
   return (
@@ -47,7 +46,7 @@ function isSameModel(one: string | null, other: string | null): boolean {
   return one.startsWith(`${other}-`) || other.startsWith(`${one}-`);
 }
 
-/** Of these a reservation covers its own size alone. */
+/** In these families a reservation covers only its own size. */
 const FIXED_SIZES: ReadonlySet<string> = new Set(['g4ad', 'g4dn', 'g5', 'g5g']);
 
 /** The sizes among which a reservation is flexible: `p3` of `p3.8xlarge`; the SKU itself where it is not. */

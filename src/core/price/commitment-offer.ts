@@ -7,7 +7,7 @@
 export interface CommitmentOffer {
   readonly offer: string;
   readonly kind: 'reserved-instance' | 'savings-plan';
-  /** What is reserved; of a savings plan the family that it is for, null: any. */
+  /** The reserved SKU; for a savings plan its family, null: any. */
   readonly sku: string | null;
   readonly region: string | null;
   readonly termHours: number;
@@ -17,18 +17,18 @@ export interface CommitmentOffer {
   readonly hourlyNanos: bigint;
   readonly currency: string;
   /**
-   * Of a savings plan: what it charges for the machines with GPUs that it covers; absent: not known, and then it is
-   * compared with nothing.
+   * For a savings plan: its rates for the machines with GPUs that it covers; absent: unknown, and then it is compared
+   * with nothing.
    */
   readonly rates?: readonly PlanRate[];
 }
 
-/** What an hour of a machine takes up of a savings plan's hourly commitment, in the currency of the offer. */
+/** The part of a savings plan's hourly commitment that an hour of a machine uses, in the currency of the offer. */
 export interface PlanRate {
   readonly sku: string;
   readonly region: string;
   readonly gpuModel: string | null;
-  /** Of one machine; thousandths are allowed. */
+  /** GPUs of one machine; thousandths are allowed. */
   readonly gpus: number;
   readonly hourlyNanos: bigint;
 }

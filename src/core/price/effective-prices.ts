@@ -1,9 +1,8 @@
 /**
- * Prices as they are really charged: what the lists say, times what bills have taught about it, as the accrual goes by
- * (quote/cost.ts).
- *
- * Made once for a history and a set of rates, so that whoever quotes looks up one book. It never changes a list price:
- * it says what it made of which, by which bill. Where nothing was learned the very same list and book stand.
+ * The prices that are really charged: list prices times the rates learned from bills, as in the accrual
+ * (quote/cost.ts). Computed once for a history and a set of rates, so that all quotes use one book. It never changes a
+ * list price: each effective price names its list price and its bill. If nothing was learned, the same list and book
+ * are returned.
  */
 import { formatDecimal } from '../decimal.js';
 import type { LearnedRates } from './learned-rate.js';
@@ -11,12 +10,12 @@ import { divideHalfEven, type Rate, type Ratio } from '../money.js';
 import type { Price } from './price.js';
 import { PriceBook, type PriceHistory } from './price-book.js';
 
-/** What bills taught about a price. */
+/** The rate learned from bills for a price. */
 export interface LearnedPrice {
   readonly list: Price;
   /** `bill:<source>/<month>` */
   readonly source: string;
-  /** Whose bill it was: rates are an account's. */
+  /** The account of the bill: rates belong to an account. */
   readonly account: string | null;
   /** Charged over listed. */
   readonly ratio: Ratio;
@@ -51,7 +50,7 @@ export class EffectivePrices {
     return this.learned.size;
   }
 
-  /** What a price of this book was made of; null: it is the list's. */
+  /** The learned rate behind a price of this book; null: it is the list price. */
   learnedOf(price: Price): LearnedPrice | null {
     return this.learned.get(price) ?? null;
   }

@@ -1,8 +1,8 @@
 /**
- * Dated exchange rates: how many units of a currency one unit of the base currency was on a day.
+ * Dated exchange rates: how many units of a currency one unit of the base currency was worth on a day.
  *
- * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used
- * is an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
+ * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate used is an
+ * exact ratio and is stored on the cost line with its day, so that a line can be recomputed from itself.
  */
 import { parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
@@ -99,7 +99,7 @@ export class FxTable {
     }
   }
 
-  /** The latest rate not after the instant's UTC day; null where there is none. From a currency to itself it is 1. */
+  /** The latest rate not after the instant's UTC day; null if there is none. From a currency to itself it is 1. */
   rate(from: string, to: string, instant: number): FxUsed | null {
     const day = Math.floor(instant / DAY_MS);
     if (from === to) return { from, to, rate: { numerator: 1n, denominator: 1n }, day: formatDay(day) };

@@ -1,11 +1,9 @@
 /**
- * Rates that bills teach: what a provider really charged for a metered SKU, as an exact share of what its price list
- * says.
- *
- * A share, not a price: it follows the list when that changes, and it holds for one account, which a price list knows
- * nothing of. It only ever multiplies a price that was found, so that nothing unpriced becomes priced, and it holds
- * from the first hour after the bill's period on. The same rates in any order answer alike. Never reads a bill itself:
- * bill/reconciliation.ts hands in the evidence.
+ * Rates learned from bills: what a provider really charged for a metered SKU, as an exact share of its list price. It
+ * is a share, not a price: it follows changes of the list, and it holds for one account, which a price list does not
+ * know. It only multiplies an existing price, so unpriced usage never becomes priced, and it holds from the first hour
+ * after the bill's period. The order of the rates does not matter. Never reads a bill itself: bill/reconciliation.ts
+ * passes in the evidence.
  */
 import { assert } from '../errors.js';
 import { tenTo, type Decimal } from '../decimal.js';
@@ -23,7 +21,7 @@ export interface RateKey {
   readonly term: Term | null;
 }
 
-/** What a closed bill period and the metered usage of the same time say of one key, over all teams. */
+/** The evidence of a closed bill period and the metered usage of the same time about one key, over all teams. */
 export interface RateEvidence {
   readonly key: RateKey;
   /** Accounts of the bills' lines that it was compared with. */
@@ -35,13 +33,13 @@ export interface RateEvidence {
   readonly days: number;
   /** GPU part-milliseconds that were metered and have a price. */
   readonly meteredPartMs: bigint;
-  /** The bill's; null where a line states none. */
+  /** The bill's; null if a line states none. */
   readonly billedPartMs: bigint | null;
-  /** What the metered usage costs by the price list, without any learned rate. */
+  /** The cost of the metered usage by the price list, without any learned rate. */
   readonly listNanos: bigint;
-  /** What the bill charges: effective (amortised), billed where it states none. */
+  /** The bill's charge: effective (amortised), or billed if it states none. */
   readonly charged: Decimal;
-  /** The bill's own list cost; null where a line states none. */
+  /** The bill's own list cost; null if a line states none. */
   readonly billedList: Decimal | null;
   readonly currency: string;
   readonly hasUnpriced: boolean;
@@ -61,7 +59,7 @@ export type Distrust =
   | 'implausible'; // outside of what discounts and stale lists explain
 
 export interface JudgedRate {
-  /** Charged / list for the same usage, in lowest terms; null where there is none. */
+  /** Charged / list for the same usage, in lowest terms; null if there is none. */
   readonly ratio: Ratio | null;
   readonly distrust: readonly Distrust[];
 }
@@ -74,15 +72,14 @@ const TRUSTED_DAYS = 7;
 const TRUSTED_GPU_HOURS = 100n;
 /** Metered and billed quantities (or list costs) may differ by one part in so many. */
 const QUANTITY_TOLERANCE = 20n;
-/** Of the list price: a discount of 95 % and a list at half the invoice are the most that is believed. */
+/** As a share of the list price: a discount of 95 %, and a list price of half the invoice, are the accepted limits. */
 const LOWEST: Ratio = { numerator: 1n, denominator: 20n };
 const HIGHEST: Ratio = { numerator: 2n, denominator: 1n };
 
 /**
- * The written rule of trust. Where the bill states the quantity, the ratio is that of the two unit prices; where it
- * states only a list cost that agrees with ours, the usage is the same and the ratio is that of the bill's own two
- * amounts: a day that it lacks teaches no discount. A
- * distrusted rate keeps its ratio, for people to see.
+ * The rule of trust. If the bill states the quantity, the ratio is that of the two unit prices. If it states only a
+ * list cost that agrees with ours, the usage is the same and the ratio is that of the bill's own two amounts, so that a
+ * missing day teaches no discount. A distrusted rate keeps its ratio, for people to see.
  */
 export function judgeRate(evidence: RateEvidence): JudgedRate {
   const { listNanos, meteredPartMs, billedPartMs, days } = evidence;
@@ -152,11 +149,11 @@ export interface LearnedRate {
   /** Epoch milliseconds, the start of a UTC hour: it holds from here until a newer period's rate does. */
   readonly appliesFrom: number;
   readonly periodEnd: number;
-  /** Metered usage behind it: of two bills about one period the one that saw more counts. */
+  /** Metered usage behind it: of two bills about one period the one with more usage counts. */
   readonly meteredPartMs: bigint;
 }
 
-/** What a cost line says of the rate that bears on it. */
+/** A cost line's record of the learned rate that applies to it. */
 export interface LearnedUsed {
   readonly source: string;
   readonly ratio: Ratio;
@@ -222,8 +219,8 @@ export class LearnedRates {
   }
 
   /**
-   * The rate that bears on usage at an instant: the newest closed period's that holds by then; null where none does.
-   * Never changes within a UTC hour.
+   * The rate that bears on usage at an instant: the newest closed period's that holds by then; null if none does. Never
+   * changes within a UTC hour.
    */
   at(usage: Omit<RateKey, 'account'> & { readonly account?: string | null }, instant: number): LearnedUsed | null {
     if (this.byKey.size === 0) return null;

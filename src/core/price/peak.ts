@@ -1,9 +1,9 @@
 /**
- * The peak factor: a schedule of ratios that multiplies what Bursar prices, hour by hour, 1 where no rule holds.
+ * The peak factor: a schedule of ratios that multiplies Bursar's own prices, hour by hour, 1 without a rule.
  *
- * Never touches an amount that a bill states. The first rule that holds wins. A boundary inside a UTC hour (a rule at
- * 09:30, or any rule of a zone half an hour off) splits that hour, as a price change does: `pieces` is what
- * quote/cost.ts cuts by. Refusing such rules would refuse India.
+ * Never changes an amount of a bill. The first matching rule wins. A boundary inside a UTC hour (a rule at 09:30, or
+ * any rule of a zone half an hour off) splits that hour, as a price change does: quote/cost.ts cuts by `pieces`.
+ * Refusing such rules would exclude India.
  */
 import { invalid, type Problem } from '../errors.js';
 import { parseDecimal, tenTo } from '../decimal.js';

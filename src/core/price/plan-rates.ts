@@ -1,8 +1,9 @@
 /**
- * Savings plans on sale as prices per GPU, and as what buying some GPUs' worth of one commits to.
+ * Savings plans on sale as prices per GPU, and the commitment for a number of GPUs.
  *
- * Pure. A plan is a spend per hour, not a number of machines: what it costs a GPU is its own rate for the machine. The
- * invariant: no rate, no price; a commitment is rounded down, so that never more is bought than was asked for.
+ * Pure. A plan is a spend per hour, not a number of machines: its price of a GPU is its own rate for the machine. The
+ * invariant: without a rate there is no price; a commitment is rounded down, so that never more is bought than
+ * requested.
  */
 import type { CommitmentOffer, PlanRate } from './commitment-offer.js';
 import { rateOf } from '../money.js';
@@ -112,8 +113,8 @@ export interface PlanPurchase {
 }
 
 /**
- * What buying a plan for so many GPUs of a machine commits to; null: the plan states no rate for it, or so few GPUs are
- * less than it sells.
+ * The commitment of a plan for a number of GPUs of a machine; null: the plan states no rate for it, or sells no
+ * commitment that small.
  */
 export function planPurchase(
   {

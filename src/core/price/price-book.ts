@@ -1,10 +1,10 @@
 /**
- * The price book: which price held for a SKU (or a GPU model) at an instant, and where it changed in between.
+ * The price book: which price held for a SKU (or a GPU model) at a given time, and where it changed in between.
  *
- * Built from facts (price versions, when and by whom each was stated, withdrawals from a catalogue), never from the
- * order in which they are read. It never converts money and never makes up a price: where none holds it says why.
- * Removing a price can only lower what is priced: a version that no longer hides an older one lets that one hold again,
- * and nothing else is taken for it.
+ * Built from facts (price versions, the time and the author of each statement, withdrawals from a catalogue), never
+ * from the order in which they are read. It never converts money and never makes up a price: without a price it gives
+ * the reason. Removing a price can only reduce the priced usage: a version that no longer hides an older one lets that
+ * one hold again, and nothing else replaces it.
  */
 import { DAY_MS } from '../time.js';
 import type { Rate } from '../money.js';
@@ -27,7 +27,7 @@ export type UnpricedReason =
   | 'no-fx-rate' // priced, but not convertible on that day: see quote/cost.ts
   | 'quantity-unknown'; // nothing metered: see quote/cost.ts
 
-/** What was taken for granted to find a price; evidence on the cost line. */
+/** The assumption made to find a price; evidence on the cost line. */
 export type Assumption = 'sku' | 'region' | 'term' | 'upfront';
 
 export interface PriceQuery {
@@ -137,7 +137,8 @@ export function applyPriceEvents(existing: PriceHistory, events: readonly PriceE
 }
 
 /**
- * Negative, zero or positive as a is cheaper, equal or dearer. Currencies do not compare: USD goes first, then A to Z.
+ * Negative, zero or positive as a is cheaper, equal or more expensive. Currencies do not compare: USD goes first, then
+ * A to Z.
  */
 export function compareRates(a: Rate, b: Rate): number {
   if (a.currency !== b.currency) {
@@ -224,7 +225,7 @@ export class PriceBook {
   private readonly timelines = new Map<string, PriceTimeline>();
   private readonly byUsage = new WeakMap<object, Readonly<Record<Component, PriceTimeline>>>();
 
-  /** @param providers those of which prices are known, though none is among these (a book of some SKUs alone) */
+  /** @param providers the providers with known prices, even if none is among these (a book of some SKUs alone) */
   constructor(history: PriceHistory, providers: Iterable<string> = []) {
     for (const provider of providers) this.providers.set(provider, { bySku: new Map(), byModel: new Map() });
     for (const version of versionsOf(history)) {
@@ -379,7 +380,7 @@ function compareStatements(a: Price, b: Price): number {
 
 /**
  * Which of two versions of one slot hides the other: the one that holds from later on; of two from one instant the one
- * that counts by who stated it and when; of two that one list states the dearer, then by name.
+ * that counts by who stated it and when; of two that one list states the more expensive, then by name.
  */
 function hides(a: Price, b: Price): boolean {
   if (a.effectiveFrom !== b.effectiveFrom) return a.effectiveFrom > b.effectiveFrom;

@@ -1,5 +1,5 @@
 /**
- * Prices: what one GPU (or GiB) costs per time, where, under which term, from when to when.
+ * Prices: the cost of one GPU (or GiB) per time, with place, term and validity.
  *
  * A price list never changes a past price silently: versions are intervals. An unknown price is a reason, never zero.
  */
@@ -21,7 +21,7 @@ export interface Price {
   readonly upfront: Upfront;
   readonly component: Component;
   readonly gpuModel: string | null;
-  /** GPUs in one unit of the SKU; null where the list does not say (then it cannot price GPU-hours). */
+  /** GPUs in one unit of the SKU; null if the list does not say (then it cannot price GPU-hours). */
   readonly gpus: number | null;
   /**
    * For `gpu`: per GPU-second (an instance's price over all its GPUs). For storage per GiB-second, for network per GiB.
@@ -35,7 +35,7 @@ export interface Price {
   readonly minimumSeconds: number;
   /** The price list that it came from. */
   readonly source: string;
-  /** Who stated it; absent: the provider. */
+  /** Its origin; absent: the provider. */
   readonly origin?: PriceOrigin;
   /** When it was stated, counted by statements; absent: before all that are numbered. */
   readonly stated?: Stated;
@@ -52,8 +52,7 @@ export interface Stated {
  * and of one origin the later statement.
  *
  * `own`: what people write themselves (contracts, a price list of their own). `provider`: the seller's list or API.
- * `derived`: worked out from what the seller says (spot history, savings plans). `third-party`: tables that others
- * keep.
+ * `derived`: computed from what the seller says (spot history, savings plans). `third-party`: tables that others keep.
  */
 export const PRICE_ORIGINS = ['own', 'provider', 'derived', 'third-party'] as const;
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number];

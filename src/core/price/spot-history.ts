@@ -1,10 +1,8 @@
 /**
- * What the past of a spot market says of a run to come: the dearest and the cheapest that a run of its length would
- * have been, and how often it would have been interrupted.
- *
- * The last thirty days speak, nothing older. Dirty prices (a slipped point) are told from real ones by whoever is
- * handed in, and the last good price stands for them. What nobody watched says nothing: no history is null, never a
- * price that does not move.
+ * What the past of a spot market implies for a future run: the highest and the lowest past cost of a run of its length,
+ * and how often it would have been interrupted. Only the last thirty days count. The caller's function recognises wrong
+ * prices (a slipped decimal point), and the last correct price replaces them. Without observations the result is null,
+ * never a constant price.
  */
 import { compareRates, type PriceBook, type PriceQuery } from './price-book.js';
 import type { Rate } from '../money.js';
@@ -38,7 +36,7 @@ export type SpotPrices = readonly Piece[];
 const remembered = new WeakMap<PriceBook, Map<string, SpotPrices | null>>();
 const MOST_REMEMBERED = 5000;
 
-/** The last thirty days before the hour of `at`; null where the price is not known to have changed in them. */
+/** The last thirty days before the hour of `at`; null if the price is not known to have changed in them. */
 export function spotPricesOf(book: PriceBook, query: PriceQuery, at: number, dirty: DirtyPrices): SpotPrices | null {
   const until = hourOf(at);
   const byQuery = remembered.get(book) ?? new Map<string, SpotPrices | null>();
@@ -56,7 +54,7 @@ function pricesBefore(book: PriceBook, query: PriceQuery, until: number, dirty: 
   const pieces: Piece[] = [];
   for (const { start, end, found } of book.intervals(query, until - SPOT_HISTORY_MS, until)) {
     const last = pieces.at(-1);
-    // What lies before a hole, or in another currency, does not continue into now.
+    // Prices before a gap, or in another currency, do not continue into the present.
     if ('unpriced' in found || found.stale || (last !== undefined && last.rate.currency !== found.price.rate.currency))
       pieces.length = 0;
     if (!('unpriced' in found) && !found.stale) pieces.push({ start, end, rate: found.price.rate });
@@ -81,7 +79,8 @@ export interface SpotExtremes {
   readonly low: Rate;
   readonly high: Rate;
   /**
-   * Whether the history is as long as the run; else these are the lowest and the highest price, not means over a run.
+   * Whether the history is as long as the run; otherwise these are the lowest and the highest price, not means over a
+   * run.
    */
   readonly isWhole: boolean;
 }
@@ -146,7 +145,7 @@ export interface Interruptions {
   readonly hours: number;
 }
 
-/** What looks, in the order of their times, say of interruptions; null where they cover less than a day. */
+/** What looks, in the order of their times, say of interruptions; null if they cover less than a day. */
 export function interruptionsIn(observations: readonly SpotObservation[]): Interruptions | null {
   let [count, ms] = [0, 0];
   observations.forEach(({ at, available }, n) => {

@@ -1,9 +1,10 @@
 /**
- * What readings of spot say: whether a model could be had at a place, and which prices of the price book they are.
+ * The meaning of readings of spot: whether a model was available at a place, and the resulting prices of the price
+ * book.
  *
- * A reading that knows only the price says nothing about availability, and one without a price none about prices.
- * Nothing is filled in. What a meter or a policy knows of a place is its region: where a cloud prices spot by zone, the
- * region's price is that of its dearest zone.
+ * A reading with only a price says nothing about availability, and one without a price nothing about prices. Nothing is
+ * filled in. A meter or a policy knows only the region of a place: if a cloud prices spot by zone, the region's price
+ * is that of its most expensive zone.
  */
 import { compareRates } from './price-book.js';
 import type { Price, PriceEvent } from './price.js';
@@ -101,9 +102,9 @@ const regionOf = (zone: string): string | null => /^([a-z]+(?:-[a-z]+)+-\d+)[a-z
 const placeOf = ({ provider, sku }: Price, region: string): string => `${provider}\u0001${sku}\u0001${region}`;
 
 /**
- * Spot prices of regions, of those of their zones: at every change the dearest zone's that is known, so that no run
- * there is said to cost less than it may, and no move to spot to save more. Only of regions in which the SKU is sold on
- * demand too.
+ * Spot prices of regions, of those of their zones: at every change the most expensive zone's that is known, so that no
+ * run there is said to cost less than it may, and no move to spot to save more. Only of regions in which the SKU is
+ * sold on demand too.
  * @param known the prices of the book; those of zones, and those on demand, matter
  * @param fresh prices that have just become known: their regions are made, from the first of them on
  */
@@ -143,7 +144,7 @@ export function regionalSpotPrices(
 }
 
 /**
- * The dearest of some zones at each change from an instant on.
+ * The most expensive of some zones at each change from an instant on.
  * @param said what was said of the region before: a zone that comes to be known late may show that it was too little
  */
 function dearestOver(prices: readonly Price[], said: readonly Price[], since: number): PriceEvent[] {

@@ -1,8 +1,9 @@
 /**
- * What a commitment costs per hour: reservations amortised over their term, and savings plans as a spend per hour.
+ * The cost of a commitment per hour: reservations amortised over their term, and savings plans as a spend per hour.
  *
  * Never decides whether to commit (planning does). The invariant: amortisation divides nothing; the rate keeps the
- * upfront and all hourly payments over the whole term as one exact fraction, so a term fully used costs what was paid.
+ * upfront and all hourly payments over the whole term as one exact fraction, so a fully used term costs exactly what
+ * was paid.
  */
 import { assert } from '../errors.js';
 import { addDecimal, type Decimal } from '../decimal.js';
@@ -31,7 +32,7 @@ export interface Reservation {
   readonly upfront: Decimal;
   /** Paid for each hour of the term for one instance, used or not; zero for `all`. */
   readonly hourly: Decimal;
-  /** Of one instance; parts of a GPU are allowed. */
+  /** GPUs of one instance; parts of a GPU are allowed. */
   readonly gpus: number;
   readonly currency: string;
 }
@@ -94,7 +95,7 @@ export function applySavingsPlan(commitmentNanos: bigint, usages: readonly Eligi
   return { usages: result, unused: left };
 }
 
-/** What the part of the usage beyond the commitment costs on demand. */
+/** The on-demand cost of the usage beyond the commitment. */
 function uncovered(usage: EligibleUsage, covered: bigint, atPlan: bigint): bigint {
   if (covered === atPlan) return 0n;
   const { quantity, scale, planRate, onDemandRate } = usage;

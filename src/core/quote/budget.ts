@@ -1,10 +1,10 @@
 /**
- * Whether the budgets over a team hold the cost of a run to the end of their periods.
+ * Whether the budgets above a team can hold the cost of a run to the end of their periods.
  *
- * Never says `holds` on what is not known: unpriced spend, a period that nobody planned or evaluated, a missing rate or
- * forecast are reasons. The part of the run that falls into the present period is judged; what falls into later ones is
- * said beside it. What others have reserved is theirs. A reservation is granted by what is left on actual figures
- * alone: forecasts warn, they do not refuse.
+ * Never says `holds` on unknown data: unpriced spend, a period without a plan or an evaluation, a missing rate or
+ * forecast are reasons. It judges the part of the run in the current period, and reports the part in later periods
+ * beside it. Budget reserved by others is theirs. A reservation is granted only by the rest on actual figures:
+ * forecasts warn, they do not refuse.
  */
 import { covers, plannedFor, type Budget, type BudgetFilters, type Filterable } from '../budget/budget.js';
 import type { FxTable } from '../price/fx.js';
@@ -51,11 +51,11 @@ export interface BudgetQuestion {
   /** Null: not given. */
   readonly tags: Readonly<Record<string, string>> | null;
   readonly fx: FxTable;
-  /** Of the quote. */
+  /** The currency of the quote. */
   readonly currency: string;
 }
 
-/** Amounts are decimal strings in the budget's currency; null where they are not known. */
+/** Amounts are decimal strings in the budget's currency; null if they are unknown. */
 export interface BudgetVerdict {
   readonly budget: string;
   readonly team: string;
@@ -72,7 +72,7 @@ export interface BudgetVerdict {
   readonly reserved: string | null;
   /** The part of the run that falls into the period. */
   readonly cost: { readonly expected: string; readonly low: string; readonly high: string } | null;
-  /** What falls into later periods, which nobody judges here. */
+  /** The cost in later periods, which is not judged here. */
   readonly costLater: string | null;
   /**
    * Planned less spent, committed and reserved, before the run and after it (`afterLow`: at the high end of its cost).
@@ -85,7 +85,7 @@ export interface BudgetVerdict {
 export interface JudgedBudget {
   readonly facts: BudgetFacts;
   readonly view: BudgetVerdict;
-  /** Nanos of the budget's currency: the part of the run in the period, at its high end; null where it is not known. */
+  /** Nanos of the budget's currency: the part of the run in the period, at its high end; null if it is unknown. */
   readonly hold: bigint | null;
   /** Null: nobody planned the period, and there is nothing to hold. */
   readonly planned: bigint | null;
@@ -111,7 +111,7 @@ export function overall(judged: readonly { readonly view: Pick<BudgetVerdict, 'v
   return VERDICTS[Math.max(...judged.map(({ view }) => VERDICTS.indexOf(view.verdict)))] ?? 'unknown';
 }
 
-/** Whether the filters let the run through; a filter by what nobody has said yet leaves it open. */
+/** Whether the filters match the run; a filter on an unstated field leaves it open. */
 function coverage(
   filters: BudgetFilters,
   region: string | null,
@@ -182,7 +182,7 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
   };
 }
 
-/** What the forecast leaves of the plan; null: one of them is not there. */
+/** The rest of the plan after the forecast; null: one of them does not exist. */
 function leftOnForecast({ state, reserved }: BudgetFacts, planned: bigint | null): VerdictInput['onForecast'] {
   const forecast = state?.forecast ?? null;
   if (planned === null || forecast === null) return null;
@@ -190,7 +190,7 @@ function leftOnForecast({ state, reserved }: BudgetFacts, planned: bigint | null
   return { mean: left(forecast.mean), low: left(forecast.high), high: left(forecast.low) };
 }
 
-/** What keeps anybody from knowing what is left. */
+/** The reasons why the rest is unknown. */
 function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
   if (planned === null) return ['nobody has planned this period'];
   if (state === null) return ['this period has not been evaluated yet'];
@@ -204,7 +204,7 @@ function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
 
 interface VerdictInput {
   readonly left: bigint | null;
-  /** What the forecast leaves: at its mean, its high end (`low`) and its low end (`high`). */
+  /** The rest after the forecast: at its mean, its high end (`low`) and its low end (`high`). */
   readonly onForecast: { readonly mean: bigint; readonly low: bigint; readonly high: bigint } | null;
   readonly cost: CostRange | null;
   readonly unknown: readonly string[];
@@ -218,7 +218,7 @@ function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: Verdic
 } {
   const reasons = [...unknown];
   if (left !== null && cost !== null) {
-    // What is not known can only make it worse: what exceeds what is known to be left exceeds.
+    // Unknown amounts can only make it worse: a cost above the known rest exceeds it.
     if (left < cost.low)
       return {
         verdict: 'exceeds',

@@ -1,7 +1,7 @@
 /**
- * What comes close to a name that the price book does not have, and why there is no quote.
+ * Similar names for a name that the price book lacks, and the reason why there is no quote.
  *
- * Never a price and never a guess: it names what is known. The catalogue is made once for a list of prices.
+ * Never a price and never a guess: it lists known names. The catalogue is built once for a list of prices.
  */
 import type { Price } from '../price/price.js';
 import type { PriceQuery, UnpricedReason } from '../price/price-book.js';

@@ -1,9 +1,10 @@
 /**
- * What a run of some GPUs costs, with the storage that it holds and the traffic that it sends: the cost model over its
- * milliseconds, each times its peak factor.
+ * The cost of a run of some GPUs, with its storage and its traffic: the cost model over its milliseconds, each times
+ * its peak factor.
  *
  * Rounds each part once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end
- * of a budget's period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
+ * of a budget's period) is the beginning of the billed time, so that the parts of a run sum to it except for the
+ * rounding.
  */
 import { modelCost, QUANTITY_SCALE, type ModelPart } from '../cost/cost.js';
 import { divideHalfEven, type Rate, type Ratio } from '../money.js';
@@ -51,7 +52,7 @@ export class RunCosts {
     return gpu + (storage ?? 0n) + (network ?? 0n);
   }
 
-  /** What is held costs by the millisecond; what is sent leaves evenly over the run, as metered traffic is taken to. */
+  /** Storage costs by the millisecond; traffic leaves evenly over the run, as is assumed for metered traffic. */
   parts({ rate, billedMs, storageNetwork }: BilledRun, exchange: Exchange, withinMs = Infinity): RunParts {
     const milliseconds = Math.min(billedMs, Math.max(0, withinMs));
     const [storage, network] = [storageNetwork?.storage ?? null, storageNetwork?.network ?? null];

@@ -1,7 +1,7 @@
 /**
- * Answers in one currency: a rate of exchange with where it comes from, and a price turned through it.
+ * Answers in one currency: an exchange rate with its source, and a price converted by it.
  *
- * Pure. Without a rate on or before the day there is no exchange: never 1 for want of a rate.
+ * Pure. Without a rate on or before the day there is no conversion: the rate is never assumed to be 1.
  */
 import type { FxTable, FxUsed } from '../price/fx.js';
 import { ONE, type Rate, type Ratio } from '../money.js';
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly used: FxUsed | null;
 }
 
-/** Null where there is no rate on or before the day. A currency of null stays as it is. */
+/** Null if there is no rate on or before the day. A currency of null stays as it is. */
 export function exchangeTo(currency: string | null, from: string, fx: FxTable, at: number): Exchange | null {
   if (currency === null || currency === from) return { currency: from, ratio: ONE, used: null };
   const used = fx.rate(from, currency, at);

@@ -1,8 +1,8 @@
 /**
- * How sure a quote is: the cheapest and the dearest way in which the run may go, and what makes the difference.
+ * The uncertainty of a quote: the lowest and the highest possible cost of the run, and the causes of the difference.
  *
- * A fixed number of hours at a listed price has no width, and says why. What may move the cost and of which nothing is
- * known is named, not taken for nothing: a budget that would have to hold it is then never said to hold.
+ * A fixed number of hours at a listed price has no width, and says why. An unknown influence on the cost is named, not
+ * ignored: a budget for it is then never said to hold.
  */
 import { billableMs } from '../cost/cost.js';
 import { ratioText, shareOf, type LearnedPrice } from '../price/effective-prices.js';
@@ -23,7 +23,7 @@ export interface UncertainRun {
   readonly hours: number;
   readonly hoursLow: number;
   readonly hoursHigh: number;
-  /** Hours that an interruption costs: what is computed again, and the start. Null: nobody said. */
+  /** Hours lost by an interruption: the repeated work, and the start. Null: not stated. */
   readonly restartHours: number | null;
 }
 
@@ -33,16 +33,16 @@ export interface UncertainContext {
   readonly dirtyPrices: DirtyPrices;
   /** Null: nobody has looked. */
   readonly interruptions: Interruptions | null;
-  /** What bills taught of the price; null: nothing. */
+  /** The learned rate behind the price; null: none. */
   readonly learned: LearnedPrice | null;
 }
 
 export interface RunInterval {
   readonly low: BilledRun;
   readonly high: BilledRun;
-  /** What makes it as wide as it is, as sentences. */
+  /** The causes of its width, as sentences. */
   readonly because: readonly string[];
-  /** What may move the cost, and is not in it because nothing is known of it. */
+  /** Influences on the cost that are not in it, because nothing is known about them. */
   readonly leavesOut: readonly string[];
 }
 

@@ -1,10 +1,10 @@
 /**
- * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else
- * would do.
+ * Quotes: what a number of GPUs for a number of hours would cost, from the price book, with the uncertainty and the
+ * alternatives.
  *
- * Never makes up a price: what has none is a reason and the names that come close. The price that holds at the asked
- * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply. Where bills taught
- * what is really charged, that is the price, with the list price and the bill beside it.
+ * Never makes up a price: without a price the answer is a reason and similar names. The price at the requested time
+ * holds for the whole run; the seller's increment and minimum and the peak schedule apply. If a rate was learned from
+ * bills, the charged price is used, with the list price and the bill beside it.
  */
 import { billableMs } from '../cost/cost.js';
 import { ratioText, type EffectivePrices, type LearnedPrice } from '../price/effective-prices.js';
@@ -71,7 +71,7 @@ export interface QuoteContext {
   readonly peak: PeakSchedule;
   /** Epoch milliseconds: when the run begins, and whose prices hold. */
   readonly at: number;
-  /** Of spot there, as watched; absent or null: nobody has looked. */
+  /** Observed interruptions of spot there; absent or null: not observed. */
   readonly interruptions?: Interruptions | null;
   /** Tells slipped prices of a series; absent: all are taken for good. */
   readonly dirtyPrices?: DirtyPrices;
@@ -88,11 +88,11 @@ export interface QuoteAlternative {
   readonly learned: string | null;
 }
 
-/** What bills taught of the price, and what the list says. */
+/** The learned rate behind the price, and the list price. */
 export interface QuoteLearned {
   /** `bill:<source>/<month>` */
   readonly source: string;
-  /** Whose bill. */
+  /** The account of the bill. */
   readonly account: string | null;
   /** Charged over listed, to six digits. */
   readonly ratio: string;
@@ -105,9 +105,9 @@ export interface QuoteInterval {
   /** Decimal strings in the currency of the quote. */
   readonly low: string;
   readonly high: string;
-  /** What makes it as wide as it is, as sentences. */
+  /** The causes of its width, as sentences. */
   readonly because: readonly string[];
-  /** What may move the cost and is not in the interval, because nothing is known of it. */
+  /** Influences on the cost that are not in the interval, because nothing is known about them. */
   readonly leavesOut: readonly string[];
 }
 
@@ -115,7 +115,7 @@ export interface Quote {
   /** Decimal string. */
   readonly cost: string;
   readonly currency: string;
-  /** What the cost is made of, each with its peak factor; decimal strings, null: not asked for. */
+  /** The parts of the cost, each with its peak factor; decimal strings, null: not requested. */
   readonly parts: { readonly gpu: string; readonly storage: string | null; readonly network: string | null };
   readonly interval: QuoteInterval;
   /** By whose price the storage is; null: none is asked for, or it is the machine's own price or a general one. */
@@ -137,7 +137,7 @@ export interface Quote {
   readonly learned: QuoteLearned | null;
   /** ISO 8601: since when the price holds. */
   readonly effectiveFrom: string;
-  /** What was taken for granted, as sentences. */
+  /** The assumptions, as sentences. */
   readonly assumptions: readonly string[];
   /** Other terms, and cheaper regions of the same SKU; cheapest first. */
   readonly alternatives: readonly QuoteAlternative[];
@@ -173,7 +173,7 @@ export interface CostRange {
 /** A quote with what it takes to judge budgets by it. */
 export interface QuoteDetail {
   readonly quote: Quote;
-  /** Of the first milliseconds of the run; of all of it where absent. In the quote's currency. */
+  /** The cost of the first milliseconds of the run, or of the whole run if absent. In the quote's currency. */
   costWithin(withinMs?: number): CostRange;
 }
 
@@ -269,7 +269,7 @@ function uncertainCost(
   };
 }
 
-/** Why a price is looked for among the references: nothing that was read says anything of it. */
+/** Why a price is searched among the references: nothing that was read says anything of it. */
 const UNHEARD_OF: ReadonlySet<UnpricedReason> = new Set(['no-price-list', 'unknown-sku', 'unknown-model', 'no-region']);
 
 /** The price of the lists that were read, whatever it is; a reference price where these know nothing of it. */

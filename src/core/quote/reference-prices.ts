@@ -27,7 +27,7 @@ interface Sheet {
   readonly provider: string;
   readonly region: string;
   readonly source: string;
-  /** The day as of which the source states them. */
+  /** The day of the source's statement. */
   readonly seen: string;
   readonly minimumSeconds: number;
   /** SKU, GPU model, GPUs, USD for a whole instance for an hour, since which day the source has had that price. */

@@ -1,10 +1,10 @@
 /**
- * What a run takes apart from GPUs: storage that it holds for as long as it is billed, and traffic that leaves over it.
+ * The storage and traffic of a run: storage that it holds for as long as it is billed, and traffic that leaves over it.
  *
- * Never free for want of a price: what has none, or only one of another region or one that is listed no more, is a
- * reason, and the run has no quote. Storage is sold under SKUs of its own: the one that is asked for, else the
- * machine's own or the general price, else the dearest one of the place, which is said, so that a run is never quoted
- * too low.
+ * Never free for want of a price: without a price, or with only one of another region or one that is no longer listed,
+ * there is a reason and the run has no quote. Storage has its own SKUs: the requested one is used, otherwise the
+ * machine's own or the general price, otherwise the most expensive one of the place, which is reported, so that a run
+ * is never quoted too low.
  */
 import type { FxTable } from '../price/fx.js';
 import type { Rate } from '../money.js';
@@ -30,7 +30,7 @@ export interface PricedQuantity {
 /** Storage, by the SKU by which it is priced; null: the machine's own price, or the general one. */
 export interface PricedStorage extends PricedQuantity {
   readonly sku: string | null;
-  /** Of nobody's choosing: what else is sold there. */
+  /** Other SKUs that are sold there and were not chosen. */
   readonly others: readonly string[];
 }
 

@@ -1,9 +1,9 @@
 /**
- * What a time's costs are made of, by one or two keys, held against a time before: rows with their shares and changes,
- * and the largest groups day by day.
+ * The breakdown of a period's costs by one or two keys, compared with a previous period: rows with their shares and
+ * changes, and the largest groups day by day.
  *
- * Exact: decimals are added with every digit, and what is not listed one by one is in a row for all the rest, so that
- * the rows sum to the total. Amounts of two currencies are never added. What has no price is null, never 0.
+ * Exact: decimals are added with every digit, and one row contains all groups that are not listed, so that the rows sum
+ * to the total. Amounts of two currencies are never added. Usage without a price is null, never 0.
  */
 import { addDecimal, compareDecimal, formatDecimal, negateDecimal, ZERO, type Decimal } from '../decimal.js';
 import { civilFromDays, daysFromCivil, formatDay, parseDay } from '../time.js';
@@ -11,14 +11,14 @@ import { gpuHoursText } from './spend.js';
 
 /** Sums of one group in one currency. */
 export interface GroupSum {
-  /** In the order of the question's keys; null: not known. */
+  /** In the order of the question's keys; null: unknown. */
   readonly names: readonly (string | null)[];
   readonly currency: string;
   /** Null: nothing of it has a price. */
   readonly cost: Decimal | null;
   /** GPU part-milliseconds; null: none was metered. */
   readonly parts: bigint | null;
-  /** Of them without a price. */
+  /** The part without a price. */
   readonly unpriced: bigint;
 }
 
@@ -26,11 +26,11 @@ export interface BreakdownRow {
   readonly names: readonly (string | null)[];
   readonly currency: string;
   readonly cost: string | null;
-  /** Of the time before; null: nothing was known of it then, or nobody asked. */
+  /** In the previous period; null: nothing was known then, or it was not requested. */
   readonly before: string | null;
-  /** What it cost more than before; null: nobody asked, or one of the two is without a price. */
+  /** The increase of the cost; null: not requested, or one of the two has no price. */
   readonly change: string | null;
-  /** Of the total of its currency; null where that is not above zero, or this has no price. */
+  /** Share of the total of its currency; null if that is not above zero, or this has no price. */
   readonly share: number | null;
   readonly gpuHours: string | null;
   readonly unpricedGpuHours: string;
@@ -45,7 +45,7 @@ export interface BreakdownSeries {
   /** Null: all groups that have no series of their own. */
   readonly name: { readonly value: string | null } | null;
   readonly currency: string;
-  /** One per day: null where what was used has no price, 0 where nothing was used. */
+  /** One per day: null if what was used has no price, 0 where nothing was used. */
   readonly values: readonly (string | null)[];
 }
 
@@ -69,7 +69,7 @@ export interface DaySum extends Omit<NamedSum, 'name'> {
 }
 
 /**
- * The time before one: of whole months as many months, else as many days that end where it begins.
+ * The time before one: of whole months as many months, otherwise as many days that end where it begins.
  * @param span of valid days, not empty
  */
 export function spanBefore({ from, to }: DaySpan): DaySpan {
@@ -99,7 +99,7 @@ interface Pair {
 }
 
 /**
- * @param before null: nobody asked for a time before
+ * @param before null: no previous period was requested
  * @param most rows of each currency; the others are summed
  */
 export function breakdownOf(
@@ -159,7 +159,7 @@ function rowOf(
   total: Decimal | null,
 ): Omit<BreakdownRow, 'names'> {
   const cost = now === null ? ZERO : now.cost;
-  // What was not there cost nothing; what was there without a price cost nobody knows what.
+  // A group that did not exist had no cost; a group without a price had an unknown cost.
   const old = !compares ? null : before === null ? ZERO : before.cost;
   return {
     currency,
@@ -176,13 +176,13 @@ const textOf = (amount: Decimal | null): string | null => (amount === null ? nul
 
 const valueOf = (amount: Decimal): number => Number(formatDecimal(amount));
 
-/** To six digits; null where the total is not above zero, or the part is not known. */
+/** To six digits; null if the total is not above zero, or the part is unknown. */
 export function shareOf(part: Decimal | null, total: Decimal | null): number | null {
   if (part === null || total === null || compareDecimal(total, ZERO) <= 0) return null;
   return Math.round((valueOf(part) / valueOf(total)) * 1e6) / 1e6;
 }
 
-/** What costs the most first, then what did before, then by name. */
+/** By cost, largest first, then by previous cost, then by name. */
 function bySize(a: Pair, b: Pair): number {
   const least = { unscaled: -1n, scale: 0 };
   const by = (side: 'now' | 'before'): number => compareDecimal(b[side]?.cost ?? least, a[side]?.cost ?? least);
@@ -201,7 +201,7 @@ export function largestOf(sums: readonly NamedSum[], most: number): Omit<NamedSu
       const groups = [...grouped(all, ({ name }) => name)]
         .map(([name, own]) => ({ name, size: own.reduce(larger, ZERO) }))
         .sort((a, b) => compareDecimal(b.size, a.size) || ((a.name ?? '\uffff') < (b.name ?? '\uffff') ? -1 : 1));
-      // One more is told by its name: a rest of one has one.
+      // A single remaining group is shown by its name.
       return groups.slice(0, groups.length <= most + 1 ? groups.length : most).map(({ name }) => ({ name, currency }));
     });
 }

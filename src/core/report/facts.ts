@@ -1,9 +1,9 @@
 /**
- * What a monthly report is made of, as whoever loads it hands it over: sums, entries and samples of one team's month,
- * nothing rounded and nothing judged.
+ * The input of a monthly report, as loaded: sums, entries and samples of one team's month, nothing rounded and nothing
+ * judged.
  *
  * Types only. Amounts of spend are exact decimals in the report's currency; nanos elsewhere; times in epoch
- * milliseconds; null is not known.
+ * milliseconds; null is unknown.
  */
 import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { Reason } from '../action/action.js';
@@ -14,7 +14,7 @@ import type { LedgerState } from '../saving/saving.js';
 import type { Interval } from '../time.js';
 import type { ChargeCategory, Term } from '../usage.js';
 
-/** What one team spent in a month on one SKU of a provider under one term, in one charge category. */
+/** The spend of one team in a month on one SKU of a provider under one term, in one charge category. */
 export interface MonthCell {
   readonly team: string;
   readonly provider: string;
@@ -26,7 +26,7 @@ export interface MonthCell {
   readonly amount: Decimal | null;
   /** GPU part-milliseconds metered, unpriced ones too; null: no quantity is stated. */
   readonly quantity: bigint | null;
-  /** Of the quantity: without a price. */
+  /** The part of the quantity without a price. */
   readonly unpriced: bigint;
 }
 
@@ -60,7 +60,8 @@ export interface SavingFacts {
   readonly currency: string;
   /** Nanos, of all hours so far. */
   readonly savedToDate: bigint;
-  readonly estimatedMonthly: bigint | null;
+  /** Its monthly estimate before it was carried out; null: unknown. */
+  readonly estimate: { readonly mean: bigint; readonly low: bigint; readonly high: bigint } | null;
   readonly month: {
     readonly counterfactual: bigint;
     readonly actual: bigint;
@@ -79,6 +80,8 @@ export interface RefusalFacts {
   readonly at: number;
   readonly reasons: readonly Reason[];
   readonly estimatedMonthlySavings: string | null;
+  readonly estimatedMonthlySavingsLow: string | null;
+  readonly estimatedMonthlySavingsHigh: string | null;
   readonly currency: string;
 }
 
@@ -89,7 +92,7 @@ export interface ChanceFacts {
   readonly policy: string;
   readonly state: ChanceState;
   readonly estimate: { readonly mean: bigint; readonly low: string | null; readonly high: string | null } | null;
-  /** What the target costs untouched; null: not known. */
+  /** The target's cost without the change; null: unknown. */
   readonly estimatedMonthlyCost: string | null;
   readonly currency: string;
   readonly effort: string;
@@ -117,7 +120,7 @@ export interface SampleFacts {
   readonly sampled: number;
   readonly measured: number;
   readonly low: number;
-  /** Of the measured ones, summed. */
+  /** Summed over the measured ones. */
   readonly utilisation: number;
 }
 

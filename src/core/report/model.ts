@@ -1,8 +1,8 @@
 /**
- * Makes the report of a month from its facts, and from what the planners say of it.
+ * Makes the report of a month from its facts and from the results of the planners.
  *
- * Pure and exact: the same facts give the same report. It adds up, it never estimates; where facts are missing the
- * report says so.
+ * Pure and exact: the same facts give the same report. It adds up, it never estimates; if facts are missing the report
+ * says so.
  */
 import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven, nanosOf as exactNanos } from '../money.js';
@@ -17,6 +17,7 @@ import {
   type ReportAmount,
   type ReportChance,
   type ReportChances,
+  type ReportDecisions,
   type ReportForecast,
   type ReportOptimum,
   type ReportRefused,
@@ -69,6 +70,23 @@ export function makeReport(facts: ReportFacts, planned: Planned): Report {
       .filter((one) => one.state === 'open' && surelySaves(one))
       .slice(0, NEXT_STEPS)
       .map(chanceOf),
+    decisions: decisionsOf(chances.filter(({ state }) => state === 'open')),
+  };
+}
+
+function decisionsOf(open: readonly (ChanceFacts & ReportChance)[]): ReportDecisions {
+  const sure = open.filter(surelySaves);
+  const isKnown = ({ estimate }: ChanceFacts): boolean =>
+    estimate !== null && estimate.low !== null && estimate.high !== null;
+  return {
+    sure: {
+      count: sure.length,
+      monthly: amountsOf(sure, ({ estimate }) => estimate?.mean ?? null),
+      monthlyLow: amountsOf(sure, ({ estimate }) => nanosOfText(estimate?.low ?? null)),
+      monthlyHigh: amountsOf(sure, ({ estimate }) => nanosOfText(estimate?.high ?? null)),
+    },
+    unsure: open.filter((one) => isKnown(one) && !surelySaves(one)).length,
+    unknown: open.filter((one) => !isKnown(one) && !surelySaves(one)).length,
   };
 }
 
@@ -102,11 +120,14 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
   return {
     estimated: {
       count: entriesIn('estimated').length,
-      monthly: amountsOf(entriesIn('estimated'), ({ estimatedMonthly }) => estimatedMonthly),
-      unknown: entriesIn('estimated').filter(({ estimatedMonthly }) => estimatedMonthly === null).length,
+      monthly: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.mean ?? null),
+      unknown: entriesIn('estimated').filter(({ estimate }) => estimate === null).length,
+      monthlyLow: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.low ?? null),
+      monthlyHigh: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.high ?? null),
     },
     measured: amountsOf(proven, ({ month }) => month.measured),
     verified: amountsOf(proven, ({ month }) => month.verified),
+    proven: amountsOf(proven, ({ month }) => month.measured + month.verified),
     unverifiable: {
       count: entriesIn('unverifiable').length,
       reasons: counted(entriesIn('unverifiable').map(({ reason }) => reason ?? 'unknown')),
@@ -115,7 +136,7 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
       ({
         month,
         savedToDate,
-        estimatedMonthly,
+        estimate,
         action,
         team,
         target,
@@ -143,7 +164,9 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
         verified: nanosText(month.verified),
         unverifiableHours: month.unverifiableHours,
         savedToDate: nanosText(savedToDate),
-        estimatedMonthlySavings: estimatedMonthly === null ? null : nanosText(estimatedMonthly),
+        estimatedMonthlySavings: estimate === null ? null : nanosText(estimate.mean),
+        estimatedMonthlySavingsLow: estimate === null ? null : nanosText(estimate.low),
+        estimatedMonthlySavingsHigh: estimate === null ? null : nanosText(estimate.high),
       }),
     ),
   };
@@ -205,8 +228,8 @@ function pricedUse(cells: readonly MonthCell[]): { readonly cost: Decimal; reado
 }
 
 /**
- * What low utilisation cost: by each kind's own average cost of a GPU-hour in the month. Low is not idle: a service may
- * wait for requests.
+ * The cost of low utilisation: by each kind's own average cost of a GPU-hour in the month. Low is not idle: a service
+ * may wait for requests.
  */
 function utilisationOf({ samples, spend, lowUtilisation }: ReportFacts): Stated<ReportUtilisation> {
   if (samples.length === 0) return notStated('no-samples');

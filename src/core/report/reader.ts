@@ -1,7 +1,7 @@
 /**
- * For whom a report is written: language, the form of numbers and dates, and the formats that there are.
+ * The reader of a report: language, format of numbers and dates, and the available formats.
  *
- * It chooses; it never formats. What nobody can read is English.
+ * It chooses; it never formats. An unknown language becomes English.
  */
 
 export const LANGUAGES = ['en', 'zh'] as const;

@@ -1,17 +1,17 @@
 /**
- * The monthly report of a team: one model that every format shows, so that no two of them can differ. Plain JSON.
+ * The monthly report of a team: one model that every format shows, so that no two formats can differ. Plain JSON.
  *
- * Amounts are decimal strings, exact; shares and ratios are numbers; instants ISO 8601 in UTC; days `YYYY-MM-DD` of the
- * report's zone. What is not known is null and has its reason as a code; it is never zero. A report covers the team and
- * every team below it, as its budgets do.
- * This file holds the shapes; how the figures come about is in bridge.ts, spend.ts and model.ts.
+ * Amounts are decimal strings, exact; shares and ratios are numbers; times ISO 8601 in UTC; days `YYYY-MM-DD` of the
+ * report's zone. An unknown value is null and has its reason as a code; it is never zero. A report covers the team and
+ * every team below it, as its budgets do. This file contains the types; bridge.ts, spend.ts and model.ts compute the
+ * figures.
  */
 import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { Reason } from '../action/action.js';
 import type { EffectName } from './bridge.js';
 import type { ChargeCategory, Term } from '../usage.js';
 
-/** What is known, or why it is not. */
+/** A value, or the reason why it is unknown. */
 export type Stated<T> =
   | { readonly known: T; readonly reason: null }
   | { readonly known: null; readonly reason: string };
@@ -32,9 +32,9 @@ export interface SpendLine {
   readonly name: string | null;
   /** Null: nothing here has a price. */
   readonly amount: string | null;
-  /** Of the month before; null: nothing was recorded, or nothing had a price. */
+  /** Of the previous month; null: nothing was recorded, or nothing had a price. */
   readonly before: string | null;
-  /** Of the month's total; null where that is zero or this has no price. */
+  /** Share of the month's total; null if that is zero or this has no price. */
   readonly share: number | null;
   readonly gpuHours: string | null;
   readonly unpricedGpuHours: string;
@@ -48,7 +48,7 @@ export interface ReportDay {
 export interface ReportSpend {
   /** Null: nothing has a price. */
   readonly total: string | null;
-  /** Of the month before; null: nothing is recorded of it. */
+  /** Of the previous month; null: nothing is recorded. */
   readonly before: string | null;
   /** Zero or below; part of the total. */
   readonly credits: string;
@@ -57,8 +57,7 @@ export interface ReportSpend {
   /** Amounts of the month that have no exchange rate: they are in no other figure. */
   readonly unconverted: readonly ReportAmount[];
   /**
-   * What bills that are not final state of usage that meters stand for until they are: in no other figure. Reports that
-   * were made before it was told lack it.
+   * The lines of bills that are not final that meters stand for until then: in no other figure. Older reports lack it.
    */
   readonly setAside?: readonly ReportAmount[];
   /** Storage, traffic and what has no quantity, without a price: in no other figure. Lacking likewise. */
@@ -86,8 +85,8 @@ export interface ReportBudget {
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
   /**
-   * What else is in none of its amounts: spend without an exchange rate, bills without an amortised cost, what is set
-   * aside for meters, and metered usage that does not state what a filter asks for.
+   * The other amounts that it lacks: spend without an exchange rate, bills without an amortised cost, lines that are
+   * set aside, and metered usage that does not state a filtered field.
    */
   readonly lacking?: readonly { readonly currency: string; readonly amount: string | null }[];
   readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
@@ -134,7 +133,7 @@ export interface ReportSaving {
   /** Why it, or hours of it, cannot be verified. */
   readonly reason: string | null;
   readonly appliedAt: string;
-  /** What would have held: the kind of world (core/saving/counterfactual.ts). */
+  /** The kind of the counterfactual world (core/saving/counterfactual.ts). */
   readonly counterfactual: string;
   readonly currency: string;
   /** Of the month's claimed hours. */
@@ -146,14 +145,26 @@ export interface ReportSaving {
   /** All that it has saved since it was applied, until the report was made. */
   readonly savedToDate: string;
   readonly estimatedMonthlySavings: string | null;
+  /** The ends of its interval. Older reports lack them. */
+  readonly estimatedMonthlySavingsLow?: string | null;
+  readonly estimatedMonthlySavingsHigh?: string | null;
 }
 
 export interface ReportSavings {
   /** Actions whose saving is an estimate so far. */
-  readonly estimated: { readonly count: number; readonly monthly: readonly ReportAmount[]; readonly unknown: number };
-  /** Of the month's hours, by the state of each hour: nothing is in both. */
+  readonly estimated: {
+    readonly count: number;
+    readonly monthly: readonly ReportAmount[];
+    readonly unknown: number;
+    /** The sums of the low and of the high ends. Older reports lack them. */
+    readonly monthlyLow?: readonly ReportAmount[];
+    readonly monthlyHigh?: readonly ReportAmount[];
+  };
+  /** Sums over the month's hours, by the state of each hour: nothing is in both. */
   readonly measured: readonly ReportAmount[];
   readonly verified: readonly ReportAmount[];
+  /** Measured and verified together. Older reports lack it. */
+  readonly proven?: readonly ReportAmount[];
   readonly unverifiable: {
     readonly count: number;
     readonly reasons: readonly { readonly reason: string; readonly count: number }[];
@@ -170,6 +181,9 @@ export interface ReportRefusal {
   readonly at: string;
   readonly reasons: readonly Reason[];
   readonly estimatedMonthlySavings: string | null;
+  /** Older reports lack them. */
+  readonly estimatedMonthlySavingsLow?: string | null;
+  readonly estimatedMonthlySavingsHigh?: string | null;
   readonly currency: string;
 }
 
@@ -191,11 +205,11 @@ export interface ReportChance {
   readonly title: string;
   readonly policy: string;
   readonly state: ChanceState;
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly estimatedMonthlySavings: string | null;
   readonly estimatedMonthlySavingsLow: string | null;
   readonly estimatedMonthlySavingsHigh: string | null;
-  /** What the target costs untouched; null: not known. Reports that were made before it was told lack it. */
+  /** The target's cost without the change; null: unknown. Older reports lack it. */
   readonly estimatedMonthlyCost?: string | null;
   readonly currency: string;
   readonly effort: string;
@@ -209,15 +223,27 @@ export interface ReportChances {
     readonly count: number;
     readonly unknown: number;
     readonly monthly: readonly ReportAmount[];
-    /**
-     * The sums of the low and of the high ends of their intervals. Reports that were made before they were told lack
-     * them.
-     */
+    /** The sums of the low and of the high ends of their intervals. Older reports lack them. */
     readonly monthlyLow?: readonly ReportAmount[];
     readonly monthlyHigh?: readonly ReportAmount[];
   }[];
   /** Those that surely save the most. */
   readonly chances: readonly ReportChance[];
+}
+
+/** Pending decisions: open recommendations by their intervals. */
+export interface ReportDecisions {
+  /** All of the interval saves: how many, and the sums of their means and ends, by currency. */
+  readonly sure: {
+    readonly count: number;
+    readonly monthly: readonly ReportAmount[];
+    readonly monthlyLow: readonly ReportAmount[];
+    readonly monthlyHigh: readonly ReportAmount[];
+  };
+  /** The interval reaches to where they cost more than they save, or the mean does not save. */
+  readonly unsure: number;
+  /** The number with an unknown saving. */
+  readonly unknown: number;
 }
 
 export interface ReportOptimumPlace {
@@ -249,7 +275,7 @@ export interface UtilisationLine {
   readonly gpuModel: string | null;
   /** GPU-hours that samples vouch for, minute by minute. */
   readonly sampledGpuHours: string;
-  /** Of them those whose utilisation was reported. */
+  /** The GPU-hours with a reported utilisation. */
   readonly measuredGpuHours: string;
   readonly lowGpuHours: string;
   readonly meanUtilisation: number | null;
@@ -317,6 +343,8 @@ export interface Report {
   readonly utilisation: Stated<ReportUtilisation>;
   readonly billVariance: Stated<readonly VarianceLine[]>;
   readonly forecast: Stated<ReportForecast>;
-  /** The open recommendations with the largest estimates, at most three. */
+  /** The open recommendations that surely save the most, at most three; none whose interval reaches below zero. */
   readonly nextSteps: readonly ReportChance[];
+  /** Older reports lack it. */
+  readonly decisions?: ReportDecisions;
 }

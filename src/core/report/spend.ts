@@ -1,8 +1,8 @@
 /**
- * The spend of a report: totals, lines by what people ask for, days, and the bridge to the month before.
+ * The spend of a report: totals, lines by the requested keys, days, and the bridge to the previous month.
  *
- * Sums are exact: decimals keep the longest scale, so that a line here is to the last digit what the API answers to the
- * same question.
+ * Sums are exact: decimals keep the longest scale, so that a line here equals the API's answer to the same query to the
+ * last digit.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
@@ -20,7 +20,7 @@ import {
 import { civilFromDays, dayLabel, formatDay, localDays, parseDay } from '../time.js';
 import { PART_MS_PER_GPU_HOUR } from '../usage.js';
 
-/** Bridge cells told one by one. */
+/** The number of bridge cells that are listed. */
 const MOST_CELLS = 20;
 const NANO_SCALE = 9;
 
@@ -38,7 +38,7 @@ export const nanosText = (nanos: bigint): string => amountText({ unscaled: nanos
 export const gpuHoursText = (partMs: bigint): string =>
   formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
 
-/** a / b to six digits; null where b is zero. */
+/** a / b to six digits; null if b is zero. */
 export function ratioOf(a: bigint, b: bigint): number | null {
   if (b === 0n) return null;
   const [numerator, denominator] = b < 0n ? [-a, -b] : [a, b];

@@ -2,15 +2,14 @@
  * Which action saved what, hour by hour: the written order in which actions on one target, or on a group and its
  * machines, share a saving.
  *
- * The rule. Begin with what was metered, and take the actions back one by one, the last applied first (of two at one
- * instant the greater id first). Each step is a world: what would have run with only the actions before it. An action's
- * saving is what the world without it costs, less what the world with it costs. So the savings of one hour sum to (the
- * first counterfactual - the metered cost), to the nano, and nothing is counted twice; one that is below zero is a loss
- * and stays one. An action whose horizon is over stays in the chain and claims nothing: what it saves longer than
- * anybody can know is nobody's. Only GPU costs are compared. An hour is looked at once the meter has reported a later
- * one.
- * Unknown is never zero: no price, an assumed price, no metering or an unknown world make the hour unverifiable, with
- * the reason.
+ * The rule: begin with the metered usage, and take the actions back one by one, the last applied first (of two at one
+ * time the greater id first). Each step is a world: the machines that would have run with only the earlier actions. An
+ * action's saving is the cost of the world without it minus the cost of the world with it. So the savings of one hour
+ * sum to (the first counterfactual - the metered cost), to the nano, and nothing is counted twice; one that is below
+ * zero is a loss and stays one. An action whose horizon is over stays in the chain and claims nothing: what it saves
+ * longer than anybody can know is nobody's. Only GPU costs are compared. An hour is looked at once the meter has
+ * reported a later one. Unknown is never zero: no price, an assumed price, no metering or an unknown world make the
+ * hour unverifiable, with the reason.
  */
 import { commitmentHours, isPurchase } from './commitment-saving.js';
 import { bearsOn, undoes, type Holding } from './counterfactual.js';
@@ -55,9 +54,9 @@ interface Span extends Interval {
   readonly claimedUntil: number;
   /** GPU parts that its meter saw held at once in the day before; null: none were. */
   readonly meteredParts: number | null;
-  /** What its meter saw last before the action, by term and resource; null: nothing. */
+  /** The last metered usage before the action, by term and resource; null: none. */
   readonly ranBefore: RanBefore | null;
-  /** Of a shifted world: when the one piece would have been done. */
+  /** For a shifted world: the time at which the one piece would have been done. */
   readonly doneAt: number;
 }
 
@@ -350,7 +349,7 @@ function runsOf(pieces: readonly Piece[]): { resource: string | null; start: num
 }
 
 /**
- * What a level costs within a window: the hour up to its end less the hour up to its start, so that the pieces of an
+ * The cost of a level within a window: the hour up to its end minus the hour up to its start, so that the pieces of an
  * hour sum to the hour.
  */
 function costOf(level: Level, { start, end }: Interval, context: CostContext): GpuCost {
@@ -361,7 +360,7 @@ function costOf(level: Level, { start, end }: Interval, context: CostContext): G
   return 'reason' in whole ? whole : 'reason' in before ? before : { ...whole, nanos: whole.nanos - before.nanos };
 }
 
-/** What records cost within a piece of one UTC hour, GPUs only; or why that is not known. */
+/** What records cost within a piece of one UTC hour, GPUs only; or why that is unknown. */
 export function gpuCostOf(all: readonly UsageRecord[], window: Interval, context: CostContext): GpuCost {
   const groups = new Map<string, { key: PriceKey; records: UsageRecord[] }>();
   for (const record of all) {

@@ -1,8 +1,8 @@
 /**
- * Whether a bill agrees with what was metered of a target, day by day: the last step before a saving is verified.
+ * Whether a bill agrees with the metered usage of a target, day by day: the last step before a saving is verified.
  *
  * Compares, never corrects. A bill that does not name resources, or states them for longer than a day, is not itemised:
- * then a closed period and a price for everything must do.
+ * then a closed period with a price for everything must suffice.
  */
 import { gpuCostOf, type HourSaving, type MeteredLine } from './attribution.js';
 import type { CostContext } from '../cost/cost.js';

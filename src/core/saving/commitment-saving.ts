@@ -1,10 +1,10 @@
 /**
- * What a commitment saved, hour by hour: what it served at the on-demand price, less what it costs whether used or not.
+ * The saving of a commitment, hour by hour: the on-demand price of the usage that it covered, minus its cost whether
+ * used or not. Counts only usage that is metered as covered: usage under the commitment's own term, in its scope, and
+ * no more than it can cover. A reservation covers a number of machines; a savings plan covers usage at its own rates
+ * until the hour's commitment is used up (price/term.ts).
  *
- * Never counts what is not metered as served by it: usage metered under the commitment's own term, in its place, and no
- * more than it can serve. A reservation serves so many machines; a savings plan serves at its own rates until the
- * hour's commitment is used up (price/term.ts). The invariant: the amounts due of all hours sum to what the whole term
- * costs.
+ * The invariant: the amounts due of all hours sum to the cost of the whole term.
  */
 import { bearsOn, type Commitment, type Counterfactual, type SpendPlan } from './counterfactual.js';
 import { cutsWithin, priceHour, type CostContext, type PriceKey } from '../cost/cost.js';
@@ -112,8 +112,8 @@ function commitmentCosts(
 }
 
 /**
- * What is due from the beginning of a term until an instant: floors, whose differences sum to what the whole term
- * costs.
+ * The amount due from the beginning of a term until a time: floors, whose differences sum to the cost of the whole
+ * term.
  */
 const dueBy =
   ({ from, until }: Pick<Counterfactual, 'from' | 'until'>, numerator: bigint, denominator: bigint) =>
@@ -139,7 +139,7 @@ function planCosts(
   const without = summed(
     usages.flatMap(({ onDemand, eligible: { quantity, planRate } }, at) => {
       const taken = ((covered[at]?.covered ?? 0n) * PART_MS_PER_GPU_SECOND * planRate.quantity) / planRate.nanos;
-      // What is covered whole is covered to the last part, whatever its cost was rounded to.
+      // Fully covered usage is covered to the last part, whatever the rounding of its cost.
       const gpuPartMs = covered[at]?.onDemand === 0n || taken > quantity ? quantity : taken;
       return priceHour('', onDemand, shared(onDemand, gpuPartMs, interval, context), context);
     }),

@@ -1,11 +1,10 @@
 /**
  * What would have happened without an action: written down when it is applied, and never changed afterwards.
  *
- * A counterfactual is a world, not an amount: the GPUs that would have been held, under which SKU, region and term, and
- * for how long at most.
- * Its cost is worked out hour by hour by the same price book as the metered usage (saving.ts). It never assumes a
- * percentage: what cannot be known of the world is a reason. Only GPUs count; storage and traffic are taken to be the
- * same with and without the action.
+ * A counterfactual is a world, not an amount: the GPUs that would have been held, their SKU, region and term, and the
+ * horizon. Its cost is computed hour by hour with the same price book as the metered usage (saving.ts). It never
+ * assumes a percentage: an unknown part of the world is a reason. Only GPUs count; storage and traffic are assumed
+ * equal with and without the action.
  */
 import type { Action } from '../action/action.js';
 import type { PriceKey } from '../cost/cost.js';
@@ -19,7 +18,7 @@ import { termHours } from '../price/term.js';
 import { DAY_MS, HOUR_MS } from '../time.js';
 import { GPU_PARTS, TERMS, type Term, type UsageRecord } from '../usage.js';
 
-/** What the machine knows of an applied action, and what recommended it. Times in epoch milliseconds. */
+/** The facts about an applied action, and its recommendation. Times in epoch milliseconds. */
 export interface ActionFacts {
   readonly action: Pick<
     Action,
@@ -44,7 +43,7 @@ export interface RecommendedSaving {
   readonly monthly: SavingsEstimate | null;
   /** The estimate is of the whole saving, which happens once. */
   readonly once: boolean;
-  /** Of a purchase; null: it is none, or says no place. */
+  /** The scope of a purchase; null: it is not a purchase, or has no scope. */
   readonly place: PurchasePlace | null;
 }
 
@@ -62,7 +61,7 @@ export type WorldUnknown =
 /** Equal replicas at one price. */
 export interface Holding {
   readonly key: PriceKey;
-  /** Of one replica. */
+  /** GPU parts of one replica. */
   readonly gpuParts: number;
   readonly units: number;
 }
@@ -89,7 +88,7 @@ export interface Commitment {
   readonly kind: 'commitment';
   readonly onDemand: PriceKey;
   readonly term: Term;
-  /** Of the offer: instances of the SKU. */
+  /** Units of the offer: instances of the SKU. */
   readonly units: number;
   readonly offer: string;
   /** All that is committed to over the term, used or not. */
@@ -120,8 +119,8 @@ export interface Counterfactual {
    */
   readonly group: string | null;
   /**
-   * Whose meter must have reported an hour before silence counts as no usage; an account that is null stands for each
-   * of the provider's.
+   * The provider whose meter must have reported an hour before silence counts as no usage; a null account means every
+   * account of the provider.
    */
   readonly provider: string | null;
   readonly account: string | null;
@@ -278,11 +277,11 @@ function heldWorld(before: FleetTarget, replicasAfter: number): World {
     : { kind: 'held', holdings: holdingsOf(before, before.gpus), afterParts: partsOf(before.gpus) * replicasAfter };
 }
 
-/** What a target held, by the term that each replica was on. */
+/** The holdings of a target, by the term of each replica. */
 function holdingsOf(before: FleetTarget, gpus: number): Holding[] {
   const [gpuParts, units] = [partsOf(gpus), replicasHeld(before)];
   const ratio = before.replicas === null ? null : before.spotRatio;
-  // Of a replica that may have been either, the cheaper is taken.
+  // For a replica that may have been either, the cheaper term is assumed.
   const spot = ratio === null ? 0 : Math.ceil(units * ratio - 1e-9);
   const holdings =
     ratio === null
@@ -299,7 +298,7 @@ function shiftedWorld(before: FleetTarget): World {
   return holdings.length === 0 ? unknown('size-unknown') : { kind: 'shifted', holdings };
 }
 
-/** What a reservation serves: the place that its recommendation names, at the term that it says. */
+/** The scope of a reservation: the place of its recommendation, at its term. */
 function commitmentWorld(effect: Purchase, recommended: RecommendedSaving | null): World {
   const { offer, units, mostNanos, currency } = effect;
   if (String(recommended?.change['term']).startsWith('savings-plan')) return planWorld(effect, recommended);
@@ -318,7 +317,7 @@ function planWorld(
   const provider = recommended?.place?.provider;
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('savings-plan'));
   const upfront = UPFRONTS.find((one) => one === recommended?.change['upfront']);
-  // What the plan covers was written down with the purchase; without it nobody can tell whose usage it served.
+  // The purchase recorded the scope of the plan; without it the covered usage is unknown.
   if (
     provider === undefined ||
     term === undefined ||

@@ -1,8 +1,8 @@
 /**
- * What savings are worked out from, and the small steps that every way of working them out shares: metered pieces by
- * hour, their sums, and priced lines as one amount with the prices that it was made of.
+ * The input of savings, and the small steps that all their computations share: metered pieces by hour, their sums, and
+ * priced lines as one amount with its prices.
  *
- * Decides nothing. The invariant: a sum of which one part is unknown is unknown, with the reason of that part.
+ * Decides nothing. The invariant: a sum with an unknown part is unknown, with the reason of that part.
  */
 import type { Counterfactual, WorldUnknown } from './counterfactual.js';
 import type { CostLine, UnpricedLine } from '../cost/cost.js';
@@ -47,13 +47,13 @@ export interface PriceUsed {
   readonly currency: string;
 }
 
-/** What one action saved in one UTC hour; `saved` is counterfactual - actual. */
+/** The saving of one action in one UTC hour; `saved` is counterfactual - actual. */
 export interface HourSaving {
   readonly action: string;
   readonly hour: number;
-  /** Null: measured. Else time and amounts are zero and nothing is claimed. */
+  /** Null: measured. Otherwise time and amounts are zero and nothing is claimed. */
   readonly reason: UnverifiableReason | null;
-  /** Of the hour. */
+  /** The claimed part of the hour. */
   readonly claimedMs: number;
   /** Nanos without the action and with it (for the last action of the chain: as metered). */
   readonly counterfactual: bigint;

@@ -1,21 +1,21 @@
 /**
  * What ran before an action, as its meter says: how many GPUs at once, and on which term.
  *
- * Decides nothing of money. The rule: a share of spot that a group is set to is of the machines that it launches from
- * then on; which of those that run are spot is the meter's to say, not the setting's. What was not metered is null.
+ * Decides nothing about money. The rule: a group's share of spot applies to the machines that it launches from then on;
+ * only the meter, not the setting, says which running machines are spot. An unmetered value is null.
  */
 import type { Holding } from './counterfactual.js';
 import type { Piece } from './evidence.js';
 import { DAY_MS, type Interval } from '../time.js';
 
 export interface RanBefore {
-  /** Of the GPU parts. */
+  /** The share of the GPU parts on spot. */
   readonly spotShare: number;
   readonly spotParts: number;
   readonly onSpot: ReadonlySet<string>;
 }
 
-/** What ran at the last instant before another that was metered, within a day. */
+/** The usage at the last metered time before another, within a day. */
 export function lastBefore(pieces: readonly Piece[], before: number): RanBefore | null {
   const known = pieces.filter(({ record }) => record.start < before && record.end > before - DAY_MS);
   const at = Math.max(-Infinity, ...known.map(({ record }) => Math.min(record.end, before)));

@@ -1,9 +1,9 @@
 /**
- * How savings are kept in the ledger: hour by hour as they are judged, and what they sum to.
+ * The form of savings in the ledger: judged hour by hour, and summed.
  *
  * Decides nothing and estimates nothing. The ledger only grows: a late record or a new price adds a line with the
- * difference, and the sum of an hour's lines is its truth, whatever order they came in. Which action saved what is
- * worked out in attribution.ts; what may be claimed beforehand is policy/claim.ts.
+ * difference, and the sum of an hour's lines is its true value, in whatever order they arrived. attribution.ts computes
+ * which action saved what; policy/claim.ts limits earlier claims.
  */
 import type { HourSaving } from './attribution.js';
 import type { Counterfactual } from './counterfactual.js';
@@ -12,8 +12,8 @@ import { HOURS_PER_MONTH } from '../policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, type Interval } from '../time.js';
 
 /**
- * Of an hour in the ledger. `withdrawn`: it was claimed once and no longer is (the effect turned out to have ended
- * before).
+ * The state of an hour in the ledger. `withdrawn`: it was claimed once and no longer is (the effect turned out to have
+ * ended before).
  */
 export type LineState = 'measured' | 'verified' | 'unverifiable' | 'withdrawn';
 
@@ -42,7 +42,7 @@ const BILL_TOLERANCE_NANOS = 10_000_000n;
 
 /**
  * @param billed nanos that the bill states for the target's lines of the day; null: it does not name resources
- * @param metered nanos of the same day by metered usage; null: not known
+ * @param metered nanos of the same day by metered usage; null: unknown
  */
 export function compareWithBill(billed: bigint | null, metered: bigint | null): BillWord {
   if (billed === null) return 'not-itemised';
@@ -120,7 +120,7 @@ const difference = <T extends JudgedHour>(now: T, old: JudgedHour): T => ({
 export const LEDGER_STATES = ['estimated', 'measured', 'verified', 'unverifiable'] as const;
 export type LedgerState = (typeof LEDGER_STATES)[number];
 
-/** What an action has saved so far, from the hours of the ledger. Nanos. */
+/** The saving of an action so far, from the hours of the ledger. Nanos. */
 export interface LedgerEntry {
   readonly state: LedgerState;
   readonly reason: string | null;
@@ -129,9 +129,7 @@ export interface LedgerEntry {
   /** Saved in hours that are measured, and in hours that are verified. */
   readonly measured: bigint;
   readonly verified: bigint;
-  /**
-   * What the recommendation's own estimate comes to over the same time; null: there is none, or it is not the time yet.
-   */
+  /** The recommendation's own estimate over the same time; null: there is none, or it is too early. */
   readonly predicted: bigint | null;
   readonly claimedMs: number;
   readonly hours: { readonly measured: number; readonly verified: number; readonly unverifiable: number };

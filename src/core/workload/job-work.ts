@@ -1,10 +1,8 @@
 /**
- * What is left of a job's work, from what its owner last said and what was metered of its machines since.
- *
- * Never less than is certain: time counts as work only where a meter shows the machines, whatever of it belongs to a
- * start is lost, more GPUs than the job has now do no more than those, and what came too late to be metered has not
- * happened yet. Where the meter says nothing at all of the target, or a start cost nobody knows how much, nothing is
- * known.
+ * The remaining work of a job, from its owner's last statement and the usage metered since. It never underestimates the
+ * rest: time counts as work only if a meter shows the machines, the part lost to a start is subtracted, more GPUs than
+ * the job has now count no more than those, and usage that was not metered in time has not happened yet. If the meter
+ * shows nothing of the target, or the cost of a start is unknown, the result is unknown.
  */
 import { isOf } from '../fleet/membership.js';
 import { HOUR_MS } from '../time.js';
@@ -42,11 +40,11 @@ export function tellsOf(record: UsageRecord, { target, provider, since }: JobWor
 }
 
 /**
- * Hours of work left at `asOf`; null: not known.
+ * Hours of work left at `asOf`; null: unknown.
  * @param runs metered records that tell of the job, in any order; of one machine's overlapping ones the first counts
  * @param gpus that the job has now; hours are of these. With fewer the work went slower in proportion, with more no
  * faster
- * @param restartHours lost at each start; null: not known, and then no start may have happened
+ * @param restartHours lost at each start; null: unknown, and then no start may have happened
  */
 export function workLeft(
   work: JobWork,
@@ -88,7 +86,7 @@ function stretchesOf(
     machine.end = Math.max(machine.end, end);
     if (from >= to) continue;
     const { last } = machine;
-    // Of a machine whose GPUs nobody knows it is certain only that it ran.
+    // For a machine with an unknown number of GPUs it is only certain that it ran.
     const parts = gpuParts ?? 0;
     if (last !== null && last.end === from && last.gpuParts === parts) last.end = to;
     else stretches.push((machine.last = { start: from, end: to, gpuParts: parts }));

@@ -1,10 +1,9 @@
 /**
- * What is measured and what is asked: the throughput of one configuration of a training or a service, on some GPUs.
- *
- * Holds no model. A field that the source does not state is null, never a default.
+ * A throughput measurement and a throughput query: one configuration of a training or a service on some GPUs. Contains
+ * no model. A field that the source does not state is null, never a default.
  */
 
-/** What is run, on what. */
+/** The model, and the GPUs on which it runs. */
 export interface Configuration {
   readonly model: string;
   /** As the source names it; equal names are one kind. */
@@ -24,11 +23,11 @@ export interface Configuration {
 }
 
 export interface Measurement extends Configuration {
-  /** Of all GPUs together; above 0. */
+  /** The rate of all GPUs together; above 0. */
   readonly samplesPerSecond: number;
 }
 
-/** A measurement that somebody handed in. Its GPU is named as fleet/gpu-model.ts writes it, where that knows it. */
+/** A measurement that somebody passed in. Its GPU is named as fleet/gpu-model.ts writes it, where that knows it. */
 export interface TakenMeasurement extends Measurement {
   readonly id: string;
   readonly team: string;
@@ -38,7 +37,7 @@ export interface TakenMeasurement extends Measurement {
   readonly peakMemoryGib: number | null;
 }
 
-/** What a workload runs, as its owner says; null: any, as it was measured last. */
+/** The model of a workload, as its owner states it; null: any, as last measured. */
 export interface RunFacts {
   readonly model: string;
   readonly batch: number | null;

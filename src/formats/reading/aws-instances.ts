@@ -3,7 +3,7 @@
  *
  * Source: AWS, "Amazon EC2 instance types guide: accelerated computing" (Accelerators column) and the pages of the
  * families (G6f: an eighth, a quarter and half of an L4; G7e: RTX PRO 6000; P5: p5.4xlarge has one H100). A type that
- * is not here is not known: Trainium, Inferentia and Gaudi types have no GPU, G7 is not documented here yet.
+ * is not listed here is unknown: Trainium, Inferentia and Gaudi types have no GPU, G7 is not documented here yet.
  */
 export interface InstanceGpus {
   readonly model: string;
@@ -79,7 +79,7 @@ const FAMILIES: Readonly<Record<string, { readonly model: string; readonly sizes
     'p6-b300': { model: 'B300', sizes: { '48xlarge': 8 } },
   };
 
-/** Model and number of the GPUs of an instance type such as `p5.48xlarge`; null where they are not known. */
+/** Model and number of the GPUs of an instance type such as `p5.48xlarge`; null if they are unknown. */
 export function awsInstanceGpus(instanceType: string): InstanceGpus | null {
   const dot = instanceType.lastIndexOf('.');
   const family = FAMILIES[instanceType.slice(0, dot)];

@@ -1,15 +1,15 @@
 /**
- * AWS' split cost allocation data: what of a machine's cost its pods and tasks used, hour by hour.
+ * AWS' split cost allocation data: the part of a machine's cost that its pods and tasks used, hour by hour.
  *
  * Followed: AWS Data Exports User Guide, "Understanding split cost allocation data" and "Split line item columns". A
- * pod's lines cost nothing of their own beside the machine's line: SplitCost and UnusedCost say what share of the
- * machine's amortised cost they are. Here that share moves from the machine's line to the pods', so that every sum
- * stays what it was. The file is read twice: first to add up the shares and to find the machines.
+ * pod's lines have no cost of their own beside the machine's line: SplitCost and UnusedCost state their share of the
+ * machine's amortised cost. Here that share moves from the machine's line to the pods', so that every sum stays what it
+ * was. The file is read twice: first to add up the shares and to find the machines.
  *
- * The invariant: a share moves only where both lines are read, the pod's and that of the machine in that hour, in one
- * file, the machine's with a known effective cost; else it stays with the machine, and the pod's line is what the file
- * states, nothing. Billed moves with it where no commitment covers the machine; a covered machine was paid for by the
- * commitment's purchase.
+ * The invariant: a share moves only if one file contains both lines, the pod's and that of the machine in that hour,
+ * and the machine's effective cost is known. Otherwise it stays with the machine, and the pod's line costs nothing, as
+ * the file states. The billed cost moves too if no commitment covers the machine; the commitment's purchase has paid
+ * for a covered machine.
  */
 import { addDecimal, compareDecimal, negateDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 
@@ -20,7 +20,7 @@ interface MachineHour {
   /** Null: a share is not stated. */
   shares: Decimal | null;
   billed: Decimal;
-  /** Null: not known, or no line of the machine. */
+  /** Null: unknown, or no line of the machine. */
   effective: Decimal | null;
   hasPods: boolean;
   hasMachine: boolean;
@@ -56,7 +56,7 @@ export class SplitCosts {
     hour.hasMachine = true;
   }
 
-  /** What a pod's line carries; null where nothing moves. */
+  /** What a pod's line carries; null if nothing moves. */
   ofPod(key: string, share: Decimal | null): Costs | null {
     const hour = this.moving(key);
     if (hour === null || share === null) return null;

@@ -6,16 +6,15 @@
  * learn.microsoft.com/azure/cost-management-billing/dataset-schema, "Understand cost details fields", and "Get
  * Enterprise Agreement reservation costs and usage" (which lines each kind of export has). EA writes `ChargeType`, MCA
  * `chargeType`; both are read. Days, not instants: a line covers the UTC day of its Date, and the billing period's last
- * day is inclusive in the file. The account is the billing profile, which is what an invoice is of (an enrollment has
- * one of the same number).
+ * day is inclusive in the file. The account is the billing profile, to which an invoice belongs (an enrollment has one
+ * of the same number).
  *
  * Actual: billed is the cost in the billing currency. Effective is the same for what no commitment covers, nothing for
- * the purchase of a commitment (FOCUS: a purchase that covers future charges), and unknown for covered usage, which
- * the actual file states at zero.
- * Amortised: the lines that a commitment covers, and what is left of it unused, have their effective cost and are
- * billed nothing: their purchase was. All other lines are the same as in the actual export and are passed over. Their
- * list cost is in the actual export: a line of covered usage adds none. The invariant: the two are told apart by their
- * lines; a file that has lines of the other kind is refused whole.
+ * the purchase of a commitment (FOCUS: a purchase that covers future charges), and unknown for covered usage, which the
+ * actual file states at zero. Amortised: the lines of a commitment's used and unused parts have their effective cost
+ * and no billed cost, because their purchase was billed. All other lines equal those of the actual export and are
+ * skipped. The list cost is in the actual export, so a line of covered usage adds none. The invariant: the lines
+ * distinguish the two kinds; a file with lines of the other kind is refused as a whole.
  */
 import { ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
@@ -46,8 +45,8 @@ export function isAzureCost(input: Input): boolean {
 }
 
 /**
- * Which kind of export an input is, by the first line in its head that only one kind has, else by its name; null where
- * nothing tells.
+ * Which kind of export an input is, by the first line in its head that only one kind has, otherwise by its name; null
+ * if nothing tells.
  */
 export function natureOf(input: Input): Nature | null {
   const columns = headerOf(input);
@@ -151,7 +150,7 @@ class AzureReader {
     this.row = new BillRow(header.columns, dayOf);
   }
 
-  /** Null where the line is none of this kind of export's own. */
+  /** Null if the line is none of this kind of export's own. */
   read(cells: Cells, problems: Problem[]): UsageRecord | null {
     const { row, columns } = this;
     row.begin(cells, problems);
@@ -205,7 +204,7 @@ class AzureReader {
     };
   }
 
-  /** Whether the line is hours of a virtual machine, by its meter; null where that, or the unit, does not say it. */
+  /** Whether the line is hours of a virtual machine, by its meter; null if that, or the unit, does not say it. */
   private isHours(cells: Cells): boolean | null {
     const { columns } = this;
     const [service, unit] = [cells.repeated(columns.service), cells.repeated(columns.unit)];

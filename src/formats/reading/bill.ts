@@ -1,5 +1,6 @@
 /**
- * What all bill formats share: the memos of one file and the checks of one row, with every problem of a row named.
+ * Code that all bill formats share: the memos of one file and the checks of one row, which name every problem of the
+ * row.
  *
  * A field that makes a row unusable (no amount, no period, an unknown category) is a problem; nothing is guessed for
  * it.
@@ -83,7 +84,7 @@ export class BillRow {
     return this.columns[column] ?? name;
   }
 
-  /** A short text that repeats; null where it is empty. */
+  /** A short text that repeats; null if it is empty. */
   key(column: number, name: string): string | null {
     const text = this.cells.repeated(column);
     if (text === '') return null;
@@ -99,7 +100,7 @@ export class BillRow {
     return text ?? '';
   }
 
-  /** A long text; null where it is empty. */
+  /** A long text; null if it is empty. */
   resource(column: number, name: string): string | null {
     const text = this.cells.repeated(column);
     if (text === '') return null;
@@ -133,7 +134,7 @@ export class BillRow {
     return memo;
   }
 
-  /** An exact amount; null where the field is empty or has a problem. */
+  /** An exact amount; null if the field is empty or has a problem. */
   amount(column: number, name: string): Decimal | null {
     const amount = this.cells.decimal(column);
     if (amount === undefined)

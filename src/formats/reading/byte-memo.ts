@@ -1,10 +1,11 @@
 /**
- * Texts by their bytes: gives the same string again for bytes seen before, without making a string to look it up.
+ * Strings by their bytes: returns the same string for bytes seen before, without creating a string for the lookup. A
+ * hash table with open addressing over bytes. The text that followed a text the last time is tried first, because bills
+ * list the same things hour by hour.
  *
- * A hash table with open addressing over bytes. What came after a text the last time is looked at first: bills list the
- * same things hour by hour. Bounded in entries and bytes: when it is full it forgets everything, and where hardly any
- * of it had come twice it remembers no more; a text that meets too many others on its way is not remembered. So a
- * hostile file costs time in proportion to its size.
+ * Bounded in entries and bytes: when it is full it forgets everything, and if hardly any text had occurred twice it
+ * remembers no more; a text with too many collisions is not remembered. So a hostile file costs time in proportion to
+ * its size.
  */
 const MOST_ENTRIES = 1 << 14;
 const MOST_ARENA_BYTES = 4 << 20;

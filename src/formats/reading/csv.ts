@@ -1,7 +1,7 @@
 /**
  * CSV over bytes: RFC 4180 rows from a stream of chunks, one pass, in memory bounded by one block and one row.
  *
- * Never guesses a value: a row that is not well formed is handed on as malformed with the physical line it starts on,
+ * Never guesses a value: a row that is not well formed is passed on as malformed with the physical line it starts on,
  * and reading goes on at the next physical line, so that one stray quote costs one line. The rows, their lines and what
  * is malformed do not depend on where the chunks are cut.
  *
@@ -155,6 +155,11 @@ export class CsvTokenizer {
   /** True where no row of the current block can have an unclean field. */
   get blockIsClean(): boolean {
     return this.ascii && !this.hasNul;
+  }
+
+  /** Length of the row as it came, without its line end. */
+  get rowBytes(): number {
+    return this.rowEnd - this.rowStart;
   }
 
   /** The row as it came, without its line end, cut at MOST_RAW_CHARACTERS; a NUL shows as U+FFFD. */

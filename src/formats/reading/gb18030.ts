@@ -1,10 +1,11 @@
 /**
- * CSV in GB18030 (and so in GBK and GB2312, which it contains), as spreadsheets in China and the consoles of the clouds
- * there save it: read as UTF-8.
+ * CSV in GB18030 (and so in GBK and GB2312, which it contains), as spreadsheets and cloud consoles in China save it:
+ * converted to UTF-8.
  *
- * Followed: WHATWG Encoding Standard, "gb18030 decoder". Never guesses from single bytes: a file is taken for it where
- * its first row is no UTF-8, is GB18030 from its first byte to its last, and has Chinese characters. What cannot be
- * decoded further down is handed on as bytes that are no UTF-8 either, so that the row is refused as any such row.
+ * Followed: WHATWG Encoding Standard, "gb18030 decoder". Never guesses from single bytes: a file counts as GB18030 if
+ * its first row is not UTF-8, is GB18030 from its first byte to its last, and contains Chinese characters. Later bytes
+ * that cannot be decoded are passed on as bytes that are not UTF-8 either, so that the row is refused like any such
+ * row.
  */
 import { isUtf8 } from 'node:buffer';
 

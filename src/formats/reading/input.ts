@@ -1,18 +1,20 @@
 /**
- * Files and uploads as a format's Input: gzip is undone by its magic bytes, whatever the name says.
+ * Files and uploads as a format's Input: gzip is recognised by its magic bytes, whatever the name says.
  *
- * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random,
- * goes to a temporary file first, within a limit. A CSV in GB18030 is handed on as UTF-8. What surely is no table is
- * refused by what it is (kinds.ts), and what unpacks to far more than any bill does while it does.
+ * Never holds a file in memory: a stream is read again for each pass. A gzipped Parquet file, which needs random
+ * access, goes to a temporary file first, within a limit. A CSV in GB18030 is passed on as UTF-8. A file that is
+ * certainly not a table is refused with its type (kinds.ts), and a file that unpacks to far more than any bill is
+ * refused while it unpacks.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Failure, invalid, missing } from '../../core/errors.js';
+import { temporaryPrefix } from '../../core/leftovers.js';
 import type { Input } from '../../core/ports.js';
 import { beginsInGb18030, utf8Of } from './gb18030.js';
 import { otherSeparator, unreadableKind } from './kinds.js';
@@ -61,7 +63,7 @@ export async function openBytes(name: string, bytes: Uint8Array): Promise<OpenIn
 
 /** As `openFile`, of bytes that come from elsewhere: they lie in a temporary folder until it is closed. */
 export async function openStream(name: string, stream: AsyncIterable<Uint8Array>): Promise<OpenInput> {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-'));
+  const folder = await mkdtemp(join(tmpdir(), `${temporaryPrefix(hostname())}${process.pid}-`));
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const path = join(folder, basename(name));
@@ -193,7 +195,7 @@ async function* unpacked(name: string, source: Source): AsyncGenerator<Uint8Arra
 }
 
 async function unpackToFile(name: string, head: Uint8Array, plain: Source): Promise<OpenInput> {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-'));
+  const folder = await mkdtemp(join(tmpdir(), `${temporaryPrefix(hostname())}${process.pid}-`));
   const close = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const path = join(folder, 'unpacked');

@@ -1,8 +1,8 @@
 /**
  * JSON records from a stream: an array, an object whose first field `records` is one, one object, or JSON lines.
  *
- * Never parses more than one record at a time, so that a record that is no JSON is one reject and the file goes on. An
- * object that is spread over several lines is read whole, within a limit.
+ * Never parses more than one record at a time, so that a record that is not JSON is one reject and the file continues.
+ * An object that spans several lines is read as a whole, within a limit.
  */
 import { isUtf8 } from 'node:buffer';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
@@ -11,7 +11,7 @@ import type { Input } from '../../core/ports.js';
 import type { RecordBatch, UsageRecord } from '../../core/usage.js';
 import { MOST_ROW_BYTES, rawText } from './csv.js';
 import { HEAD_BYTES } from './input.js';
-import { BATCH_ROWS, rejectOf } from './table.js';
+import { BATCH_BYTES, BATCH_ROWS, rejectOf } from './table.js';
 
 export const MOST_OBJECT_BYTES = 64 << 20;
 
@@ -85,6 +85,7 @@ function firstLineIsWhole(text: string, headIsFull: boolean): boolean {
 /** Collects records and rejects into batches of bounded size. */
 class Batches {
   private batch: RecordBatch = { records: [], rejects: [] };
+  private bytes = 0;
   private problems: Problem[] = [];
 
   constructor(
@@ -94,6 +95,7 @@ class Batches {
 
   /** Reads the record in the bytes; `line` is its line or its number. */
   addBytes(bytes: Buffer, line: number): void {
+    this.bytes += bytes.length;
     if (bytes.length > MOST_ROW_BYTES)
       return this.reject(line, `the record is longer than ${MOST_ROW_BYTES} bytes`, bytes);
     if (!isUtf8(bytes)) return this.reject(line, 'the record is not UTF-8', bytes);
@@ -128,13 +130,15 @@ class Batches {
   }
 
   *full(): Generator<RecordBatch> {
-    if (this.batch.records.length + this.batch.rejects.length >= BATCH_ROWS) yield* this.remainingBatch();
+    const rows = this.batch.records.length + this.batch.rejects.length;
+    if (rows >= BATCH_ROWS || this.bytes >= BATCH_BYTES) yield* this.remainingBatch();
   }
 
   *remainingBatch(): Generator<RecordBatch> {
     if (this.batch.records.length + this.batch.rejects.length === 0) return;
     yield this.batch;
     this.batch = { records: [], rejects: [] };
+    this.bytes = 0;
   }
 }
 
@@ -178,7 +182,7 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
 
 /**
  * The value of a text that was read whole.
- * @throws Failure invalid where it is deeper than a record, or holds more values than records of its length; SyntaxError
+ * @throws Failure invalid if it is deeper than a record, or holds more values than records of its length; SyntaxError
  */
 export function parseWithin(name: string, bytes: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const most = Math.max(1000, Math.floor(bytes.length / LEAST_BYTES_PER_VALUE));
@@ -261,7 +265,7 @@ class ElementSplitter {
     return this.block.subarray(this.start);
   }
 
-  /** The bytes of the next whole element, or null where more bytes are needed or the array is closed. */
+  /** The bytes of the next whole element, or null if more bytes are needed or the array is closed. */
   next(): Buffer | null {
     if (this.closed) return null;
     const { block } = this;

@@ -1,10 +1,11 @@
 /**
- * What a file is that no format can read, by its first bytes: an archive, a workbook, a page of a login in place of a
- * bill. Said where it is opened, so that every entry point says the same; and what may keep a table from being known.
+ * The type of a file that no format can read, by its first bytes: an archive, a workbook, a login page instead of a
+ * bill. The code that opens the file reports the type, so that every entry point says the same. Also finds out why a
+ * table may not be recognised.
  *
- * Never decides what a file is worth: only what surely is no table or JSON is named. Signatures: PKWARE, APPNOTE.TXT
- * (local file header); ECMA-376 part 2 (`[Content_Types].xml`); [MS-CFB]; RFC 8878, XZ, bzip2 and 7-Zip file formats;
- * ISO 32000 (`%PDF-`).
+ * Never judges a file's content: it names only files that are certainly not a table or JSON. Signatures: PKWARE,
+ * APPNOTE.TXT (local file header); ECMA-376 part 2 (`[Content_Types].xml`); [MS-CFB]; RFC 8878, XZ, bzip2 and 7-Zip
+ * file formats; ISO 32000 (`%PDF-`).
  */
 const CSV = 'save it as CSV in UTF-8, separated by commas';
 const UNPACK = 'unpack it and import the files in it (gzip is unpacked here)';
@@ -32,7 +33,7 @@ const PAGE_BYTES = 2048;
 
 const asText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1').replace('\u00EF\u00BB\u00BF', '');
 
-/** What the file is and what to do, to follow its name; null where it may be readable. */
+/** What the file is and what to do, to follow its name; null if it may be readable. */
 export function unreadableKind(head: Uint8Array): string | null {
   const begin = Buffer.from(head.subarray(0, 16)).toString('hex');
   const known = SIGNATURES.find(([signature]) => begin.startsWith(signature));

@@ -11,7 +11,7 @@ const MOST_FAST_DIGITS = 15;
 /** Half of a bill's amounts are zero: one object for each scale. */
 const ZEROS: readonly Decimal[] = Array.from({ length: MOST_FAST_DIGITS + 1 }, (_, scale) => ({ unscaled: 0n, scale }));
 
-/** Parses a decimal between blanks; undefined where the text is none (the empty text included). */
+/** Parses a decimal between blanks; undefined if the text is none (the empty text included). */
 export function decimalOf(text: string): Decimal | undefined {
   return parseDecimal(text.trim()) ?? undefined;
 }
@@ -51,7 +51,7 @@ export function decimalOfNumber(number: number): Decimal | undefined {
   return Number.isFinite(number) ? (parseDecimal(String(number)) ?? undefined) : undefined;
 }
 
-/** `decimal` times `factor` as a safe integer, or null where the product is not one. */
+/** `decimal` times `factor` as a safe integer, or null if the product is not one. */
 export function scaledInteger(decimal: Decimal, factor: bigint): number | null {
   const product = decimal.unscaled * factor;
   const divisor = 10n ** BigInt(decimal.scale);

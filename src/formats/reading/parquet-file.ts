@@ -1,8 +1,8 @@
 /**
- * What a Parquet file says of itself, held against its own bytes: the footer, the schema, rows, sizes and places.
+ * The metadata of a Parquet file, checked against its own bytes: the footer, the schema, rows, sizes and offsets.
  *
  * Never decodes a value. A footer of some kilobytes may state a million million rows, or thousands of columns that all
- * lie in the same bytes; what has passed here is no more than the file's bytes can hold.
+ * lie in the same bytes; metadata that has passed here describes no more than the file's bytes can hold.
  */
 import {
   parquetMetadata,
@@ -28,6 +28,8 @@ const FREE_ROWS = 1 << 16;
 /** Columns of bills pack to a tenth or a fiftieth. */
 const MOST_UNPACKING_RATIO = 200;
 const FREELY_UNPACKED_BYTES = 64 << 20;
+/** What the texts of a row come to in a bill with many tags, however little of the file a dictionary takes for them. */
+const TEXT_BYTES_PER_ROW = 2048;
 
 export interface Bytes {
   readonly size: number;
@@ -91,13 +93,33 @@ function placeOf(chunk: ColumnMetaData): { readonly start: number; readonly end:
 /** Counts what a file unpacks to. */
 export class Unpacking {
   private unpacked = 0;
+  private readonly texts = new Map<string, number>();
 
-  constructor(private readonly size: number) {}
+  /** @param rows that the file states */
+  constructor(
+    private readonly size: number,
+    private readonly rows: number,
+  ) {}
 
   add(bytes: number): void {
     this.unpacked += bytes;
     if (this.unpacked > FREELY_UNPACKED_BYTES + MOST_UNPACKING_RATIO * this.size)
       throw new Malformed(`it unpacks to more than ${MOST_UNPACKING_RATIO} times its size`);
+  }
+
+  /**
+   * Counts the bytes of the texts of a row group by column, each text as often as rows have it: a dictionary holds it
+   * once, but every row of it is read, checked and stored.
+   */
+  addTexts(bytes: ReadonlyMap<string, number>): void {
+    for (const [column, more] of bytes) this.texts.set(column, (this.texts.get(column) ?? 0) + more);
+    const sum = [...this.texts.values()].reduce((a, b) => a + b, 0);
+    const most = FREELY_UNPACKED_BYTES + MOST_UNPACKING_RATIO * this.size + TEXT_BYTES_PER_ROW * this.rows;
+    if (sum <= most) return;
+    const [longest] = [...this.texts].sort(([, a], [, b]) => b - a);
+    throw new Malformed(
+      `${longest?.[0]}: the texts of its rows come to ${sum} bytes, most of them in this column; the most for ${this.rows} rows in ${this.size} bytes is ${most}`,
+    );
   }
 }
 

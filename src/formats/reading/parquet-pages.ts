@@ -1,10 +1,10 @@
 /**
- * The pages of a Parquet file within bounds, looked at before the library decodes them: what a page says of its size,
- * its number of values and the runs in them is held against the bytes that are there.
+ * Checks the pages of a Parquet file against bounds before the library decodes them: a page's stated size, number of
+ * values and runs are compared with its real bytes.
  *
- * A run of ten bytes may say that a value comes a thousand million times, a few bytes unpack to as many megabytes, a
- * short delta repeats a long text for every row: all of it well-formed. The library believes each of them. Encodings as
- * in Encodings.md of the Parquet format.
+ * A run of ten bytes may state that a value repeats a thousand million times, a few bytes unpack to as many megabytes,
+ * and a short delta repeats a long text for every row: all of it is well-formed, and the library believes each of them.
+ * Encodings as in Encodings.md of the Parquet format.
  *
  * Never decodes a value for use. A chunk that has passed decodes in memory and time bounded by MOST_DECODED_BYTES.
  */

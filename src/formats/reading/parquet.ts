@@ -5,8 +5,8 @@
  * make a float of it. A DOUBLE becomes the shortest decimal that reads back as the same float64; the file holds no more
  * than that. One row group is in memory at a time; a larger one than the limit fails with its size.
  *
- * Never believes what a file says of itself: rows, sizes and places are held against its bytes (`parquet-file.ts`), and
- * every page before it is decoded (`parquet-pages.ts`).
+ * Never believes what a file says of itself: rows, sizes and places are compared with its bytes (`parquet-file.ts`),
+ * and every page before it is decoded (`parquet-pages.ts`).
  */
 import { parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
 import type { Decimal } from '../../core/decimal.js';
@@ -17,7 +17,7 @@ import { MOST_RAW_CHARACTERS, MOST_ROW_BYTES } from './csv.js';
 import { Memo } from './memo.js';
 import { decimalOf, decimalOfNumber } from './numbers.js';
 import { checkGroup, footerOf, Unpacking, type Bytes } from './parquet-file.js';
-import { BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
+import { BATCH_BYTES, BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
 import { isStorable } from './tags.js';
 
 const MOST_ROW_GROUP_BYTES = 256 << 20;
@@ -27,6 +27,8 @@ const MOST_SCALE = 76;
 const MOST_DECIMAL_BYTES = 32;
 /** Longer texts are looked up by the place in memory that a dictionary shares between rows, shorter ones by their bytes. */
 const SHORT_BYTES = 1024;
+/** What an entry of a list or a map takes as JSON beside its text. */
+const PLACE_BYTES = 8;
 /** JSON stays the text that it is: nothing is built of it here. */
 const AS_IT_IS = { jsonFromBytes: (bytes: Uint8Array): Uint8Array => bytes };
 
@@ -48,7 +50,10 @@ export async function* readParquetTable<T>(
   };
   const metadata = await decoded(input.name, () => footerOf(input));
   const scales = takeDecimalScales(input.name, metadata);
-  const unpacking = new Unpacking(input.size);
+  const unpacking = new Unpacking(
+    input.size,
+    metadata.row_groups.reduce((sum, group) => sum + Number(group.num_rows), 0),
+  );
   const names = topLevelNames(metadata);
   const header = new Header(names, input.name);
   const readRecord = prepare(header);
@@ -66,7 +71,7 @@ export async function* readParquetTable<T>(
   }
 }
 
-/** The names of a Parquet file's columns; none where it cannot be decoded (reading it says why). */
+/** The names of a Parquet file's columns; none if it cannot be decoded (reading it says why). */
 export async function columnsOfParquet(file: Bytes): Promise<string[]> {
   try {
     return topLevelNames(await footerOf(file));
@@ -138,6 +143,7 @@ interface GroupRequest {
 async function readGroup(request: GroupRequest): Promise<Map<string, Column>> {
   const { file, metadata, names, number, unpacking } = request;
   const columns = new Map<string, unknown[]>();
+  const texts = new Map<string, number>();
   const rows = Number(request.group.num_rows);
   if (rows === 0) return columns;
   const { group, compressors } = await checkGroup({ file, metadata, names, group: request.group, number, unpacking });
@@ -154,10 +160,29 @@ async function readGroup(request: GroupRequest): Promise<Map<string, Column>> {
     onChunk: ({ columnName, columnData, rowStart: first }) => {
       const column = columns.get(columnName) ?? new Array<unknown>(rows);
       columns.set(columnName, column);
-      for (let i = 0; i < columnData.length; i++) column[first + i] = columnData[i];
+      let bytes = 0;
+      for (let i = 0; i < columnData.length; i++) {
+        const value: unknown = columnData[i];
+        column[first + i] = value;
+        bytes += textBytes(value);
+      }
+      texts.set(columnName, (texts.get(columnName) ?? 0) + bytes);
     },
   });
+  // Not in `onChunk`: nobody would catch what is thrown there.
+  unpacking.addTexts(texts);
   return columns;
+}
+
+/** Of a text, or of the texts in a list, structure or map. */
+function textBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  if (value instanceof Uint8Array) return value.length;
+  if (value instanceof Date) return 0;
+  let bytes = 0;
+  for (const one of Object.values(value)) bytes += PLACE_BYTES + textBytes(one);
+  return bytes;
 }
 
 /** The rows of a file's row groups as Cells. */
@@ -169,6 +194,9 @@ class ParquetTable<T> implements Cells {
   private unusable = new Map<number, string>();
   /** Long texts that a dictionary shares between rows. */
   private readonly longTexts = new WeakMap<object, string>();
+  private readonly longStorable = new Memo(isStorable);
+  /** Of the long texts of the batch. */
+  private batchBytes = 0;
   /** By column, for those whose values repeat. */
   private readonly repeats: (RepeatedTexts | null)[];
   private number = Number.NaN;
@@ -191,9 +219,10 @@ class ParquetTable<T> implements Cells {
       this.row = row;
       this.line = rowStart + row + 1;
       this.readRow(batch);
-      if (batch.items.length + batch.rejects.length < BATCH_ROWS) continue;
+      if (batch.items.length + batch.rejects.length < BATCH_ROWS && this.batchBytes < BATCH_BYTES) continue;
       yield batch;
       batch = { items: [], rejects: [] };
+      this.batchBytes = 0;
     }
     if (batch.items.length + batch.rejects.length > 0) yield batch;
   }
@@ -202,7 +231,10 @@ class ParquetTable<T> implements Cells {
     const value = this.columns[column]?.[this.row];
     if (value === null || value === undefined) return '';
     const text = this.decimalText(column, value) ?? this.plainText(column, value);
-    if (!isStorable(text)) this.unusable.set(column, 'the text is not UTF-8 or holds a NUL');
+    const isLong = text.length > SHORT_BYTES;
+    if (isLong) this.batchBytes += text.length;
+    if (!(isLong ? this.longStorable.valueOf(text) : isStorable(text)))
+      this.unusable.set(column, 'the text is not UTF-8 or holds a NUL');
     return text === 'NULL' || text === 'null' ? '' : text;
   }
 
@@ -235,12 +267,16 @@ class ParquetTable<T> implements Cells {
   }
 
   private plainText(column: number, value: unknown): string {
+    const isBytes = value instanceof Uint8Array;
+    const text = isBytes && value.length > MOST_ROW_BYTES ? null : this.wholeText(value);
+    if (text !== null && text.length <= MOST_ROW_BYTES) return text;
+    this.unusable.set(column, `the text is longer than ${MOST_ROW_BYTES} bytes`);
+    return '';
+  }
+
+  private wholeText(value: unknown): string {
     if (typeof value !== 'object' || value === null || value instanceof Date) return textOf(value);
     if (value instanceof Uint8Array && value.length <= SHORT_BYTES) return textOf(value);
-    if (value instanceof Uint8Array && value.length > MOST_ROW_BYTES) {
-      this.unusable.set(column, `the text is longer than ${MOST_ROW_BYTES} bytes`);
-      return '';
-    }
     const known = this.longTexts.get(value);
     if (known !== undefined) return known;
     const text = textOf(value);
@@ -281,7 +317,7 @@ class RepeatedTexts {
   private time = Number.NaN;
   private timeText = '';
 
-  /** Null where the value is looked at in full: what is long, of another kind, or cannot be stored. */
+  /** Null if the value is looked at in full: what is long, of another kind, or cannot be stored. */
   textOf(value: unknown): string | null {
     if (value instanceof Date) return this.textOfTime(value);
     if (!(value instanceof Uint8Array) || value.length > SHORT_BYTES) return null;

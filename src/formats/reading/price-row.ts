@@ -1,7 +1,7 @@
 /**
- * What all price lists share: from a row's fields to a Price, with every problem of the row named.
+ * Code that all price lists share: from a row's fields to a Price, with every problem of the row named.
  *
- * A cell without a price is no price, never a price of zero; a price of zero or below is a problem of the row.
+ * A cell without a price is not a price of zero; a price of zero or below is a problem of the row.
  */
 import type { Decimal } from '../../core/decimal.js';
 import type { Problem } from '../../core/errors.js';
@@ -82,7 +82,7 @@ export class PriceRow {
     return text;
   }
 
-  /** A price above zero, with or without a leading `$`; null where the cell is empty. */
+  /** A price above zero, with or without a leading `$`; null if the cell is empty. */
   price(column: number, name: string): Decimal | null {
     const text = this.cells.text(column).trim();
     if (text === '') return null;

@@ -99,7 +99,7 @@ const below =
 const partsWithin = (parts: number | null): number | null =>
   parts !== null && parts >= 0 && parts <= MOST_GPU_PARTS ? Math.abs(parts) : null;
 
-/** `value` (a number or decimal text) GiB in smaller units, to the nearest one; null where it is none or too much. */
+/** `value` (a number or decimal text) GiB in smaller units, to the nearest one; null if it is none or too much. */
 function unitsOfGib(value: unknown, unitsPerGib: number, most: number): number | null {
   const gib =
     typeof value === 'number'

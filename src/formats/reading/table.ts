@@ -1,8 +1,8 @@
 /**
- * Rows of a table, whatever it is stored as: the header is matched once, each row is read or rejected, batches are
+ * Rows of a table in any storage format: the header is matched once, each row is read or rejected, and batches are
  * bounded.
  *
- * A bad row never stops a file; a header that lacks what the format needs does, with every missing column named.
+ * A bad row never stops a file; a header that lacks a required column does, with every missing column named.
  */
 import type { Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
@@ -11,8 +11,10 @@ import type { Reject } from '../../core/usage.js';
 import { CsvTokenizer } from './csv.js';
 import { decimalOf, decimalOfBytes } from './numbers.js';
 
-/** Rows, read or refused, that are handed on together. */
+/** Rows, read or refused, that are passed on together. */
 export const BATCH_ROWS = 8192;
+/** A batch of long rows ends earlier: what is parsed of a text takes some times its bytes. */
+export const BATCH_BYTES = 16 << 20;
 
 /** The fields of one row by column number; -1 is a column that the table does not have, whose fields are all empty. */
 export interface Cells {
@@ -22,7 +24,7 @@ export interface Cells {
   text(column: number): string;
   /** As `text`, faster for columns that repeat a few values. */
   repeated(column: number): string;
-  /** The field's exact decimal; null where it is empty, undefined where it is not a decimal. */
+  /** The field's exact decimal; null if it is empty, undefined if it is not a decimal. */
   decimal(column: number): Decimal | null | undefined;
 }
 
@@ -150,13 +152,16 @@ export async function* readCsvTable<T>(
   const csv = new CsvTokenizer();
   const table = new CsvTable(csv, input.name, prepare);
   let batch: TableBatch<T> = { items: [], rejects: [] };
+  let bytes = 0;
   for await (const chunk of input.stream()) {
     csv.push(chunk);
     while (csv.next()) {
       table.readRow(batch);
-      if (batch.items.length + batch.rejects.length < BATCH_ROWS) continue;
+      bytes += csv.rowBytes;
+      if (batch.items.length + batch.rejects.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
       yield batch;
       batch = { items: [], rejects: [] };
+      bytes = 0;
     }
   }
   csv.finish();
@@ -236,7 +241,7 @@ function fieldsOf(csv: CsvTokenizer): string[] {
 
 const headers = new WeakMap<Uint8Array, readonly string[]>();
 
-/** The column names of an input that may be CSV, by its first bytes; empty where its first row is not in them. */
+/** The column names of an input that may be CSV, by its first bytes; empty if its first row is not in them. */
 export function headerOf(input: Input): readonly string[] {
   if (input.columns !== undefined) return input.columns;
   const known = headers.get(input.head);

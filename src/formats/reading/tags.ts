@@ -1,8 +1,8 @@
 /**
- * Tags as bills write them: a JSON object, or Azure's list of pairs without the braces.
+ * Tags in the form of bills: a JSON object, or Azure's list of pairs without the braces.
  *
- * Keys and values come out as text; a value that is no text keeps its JSON form. Tags that cannot be read are an error
- * of the row, never an untagged row.
+ * Keys and values are returned as text; a value that is not a text keeps its JSON form. Unreadable tags are an error of
+ * the row, never an untagged row.
  */
 
 import { parseExactly } from './numbers.js';
@@ -10,9 +10,8 @@ import { parseExactly } from './numbers.js';
 export type Tags = Readonly<Record<string, string>>;
 
 /**
- * Parses `{"team": "a"}` or `"team": "a","env": "b"`. Null where the text is empty or names no tag; undefined where it
- * is neither form. FOCUS' key-value format allows text, numbers, booleans and null as values; null becomes the empty
- * text.
+ * Parses `{"team": "a"}` or `"team": "a","env": "b"`. Null if the text is empty or names no tag; undefined if it is
+ * neither form. FOCUS' key-value format allows text, numbers, booleans and null as values; null becomes the empty text.
  */
 export function parseTags(text: string): Tags | null | undefined {
   const trimmed = text.trim();
@@ -22,7 +21,7 @@ export function parseTags(text: string): Tags | null | undefined {
   return tagsOf(Object.entries(value));
 }
 
-/** Tags from key and value pairs; null where there is none, undefined where a text cannot be stored. */
+/** Tags from key and value pairs; null if there is none, undefined if a text cannot be stored. */
 export function tagsOf(entries: readonly (readonly [string, unknown])[]): Tags | null | undefined {
   const pairs = entries.map(([key, value]): [string, string] => [key, valueText(value)]);
   if (pairs.some(([key, value]) => !isStorable(key) || !isStorable(value))) return undefined;
@@ -36,7 +35,7 @@ export function costCategoryTags(categories: Tags): Tags {
 
 export const COST_CATEGORY = 'costCategory/';
 
-/** The object in a JSON text; undefined where the text is none. */
+/** The object in a JSON text; undefined if the text is none. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(text);
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,8 +1,8 @@
 /**
- * Instants from the forms of bills and spreadsheets that are not ISO 8601, and months.
+ * Times of bills and spreadsheets that are not in ISO 8601, and months.
  *
- * A time without a zone is UTC (FOCUS demands UTC; the real exports that leave the zone out mean it), or Beijing's. A date
- * that does not exist is no instant: nothing rolls over.
+ * A time without a zone is UTC (FOCUS demands UTC; the real exports that leave the zone out mean it), or Beijing's. A
+ * date that does not exist is an error: nothing rolls over.
  */
 import { DAY_MS, daysFromCivil, epochDay, HOUR_MS, isoInstant } from '../../core/time.js';
 
@@ -22,7 +22,7 @@ export function plusDays(instant: number, days: number): number {
   return instant + days * DAY_MS;
 }
 
-/** The calendar month (UTC) that `202610`, `2026-10` or `2026/10` names, half-open; null where the text names none. */
+/** The calendar month (UTC) that `202610`, `2026-10` or `2026/10` names, half-open; null if the text names none. */
 export function calendarMonth(text: string): { readonly start: number; readonly end: number } | null {
   const match = /^(\d{4})[-/]?(\d{2})$/.exec(text);
   if (match === null) return null;

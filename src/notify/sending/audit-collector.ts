@@ -1,9 +1,9 @@
 /**
- * The audit as newline-delimited JSON by POST to a collector: the form that Vector's `http_server`, the OpenTelemetry
- * collector's `webhookevent` receiver (`split_logs_at_newline`) and Fluent Bit's `http` input take.
+ * Sends the audit as newline-delimited JSON by POST to a collector, in the form that Vector's `http_server`, the
+ * OpenTelemetry collector's `webhookevent` receiver (`split_logs_at_newline`) and Fluent Bit's `http` input accept.
  *
- * At least once, in the order of the chain: a receiver knows an entry by `seq`, and can check each by `hash` and
- * `text`. It follows no redirect, and never says its address or token.
+ * At least once, in the order of the chain: a receiver recognises an entry by `seq`, and can check each by `hash` and
+ * `text`. It follows no redirect, and never reveals its address or token.
  */
 import { hash } from 'node:crypto';
 import type { AuditCollector, ChainedEntry } from '../../core/audit-collector.js';

@@ -1,9 +1,10 @@
 /**
- * What the bots of group chats share: an address of one's own for each group, one POST a message, and an answer whose
- * body says what became of it.
+ * Code that the bots of group chats share: a separate address for each group, one POST per message, and an answer whose
+ * body states the outcome.
  *
- * Such a bot is told and never asked: what may have arrived is not sent again (at most once), there are no threads, and
- * nothing is changed later. Its buttons are links: who decides signs in to Bursar. It never says an address or secret.
+ * Such a bot cannot be queried: a message that may have arrived is not sent again (at most once), there are no threads,
+ * and messages are not changed later. Its buttons are links: people sign in to Bursar to decide. It never reveals an
+ * address or secret.
  */
 import type {
   Channel,
@@ -26,7 +27,7 @@ export interface Bot {
 export interface GroupBotKind {
   readonly name: string;
   readonly description: string;
-  /** What the address looks like, for the reference of settings. */
+  /** An example of the address, for the reference of settings. */
   readonly example: string;
   /** `BURSAR_<prefix>_WEBHOOK_URL`, and `_SECRET` where the platform signs. */
   readonly prefix: string;
@@ -35,7 +36,7 @@ export interface GroupBotKind {
   readonly pictures: 'none' | 'apart';
   /** The request; null: this cannot be sent (a picture that is too large). */
   request(notification: Notification, bot: Bot, now: number): { readonly url: string; readonly body: string } | null;
-  /** What a status and a body mean, where the status is neither 429 nor 5xx. */
+  /** The meaning of a status and a body, if the status is neither 429 nor 5xx. */
   outcome(status: number, answer: Readonly<Record<string, unknown>>): SendOutcome;
 }
 
@@ -154,7 +155,7 @@ class GroupBot implements ChannelConnection {
   }
 }
 
-/** An answer's fields; none where it is no JSON object. */
+/** An answer's fields; none if it is no JSON object. */
 function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
@@ -175,7 +176,7 @@ export interface Codes {
   readonly remedies: Readonly<Record<number, string>>;
 }
 
-/** Of the platforms that answer 200 and a code of their own: 0 is success; a missing code says nothing. */
+/** For platforms that answer 200 with their own code: 0 is success; a missing code says nothing. */
 export function outcomeByCode(status: number, code: unknown, { busy, again, remedies }: Codes): SendOutcome {
   if (typeof code !== 'number')
     return status >= 400

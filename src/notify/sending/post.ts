@@ -1,8 +1,7 @@
 /**
- * One HTTP POST, and what became of it as a caller that must not repeat itself needs it: answered, surely never sent,
- * or lost.
+ * One HTTP POST, with the outcome that a caller needs who must not repeat it: answered, certainly never sent, or lost.
  *
- * Never follows a redirect, never waits longer than it was told to, reads little of the answer, and never says an
+ * Never follows a redirect, never waits longer than requested, reads little of the answer, and never reveals an
  * address, a header or a body.
  */
 import { networkCode, NEVER_SENT } from '../../core/never-sent.js';
@@ -12,10 +11,10 @@ export type Posted =
   | { readonly kind: 'not-sent'; readonly detail: string }
   | { readonly kind: 'unknown'; readonly detail: string };
 
-/** Of Slack, webhooks and mail alike: PATIENCE.requestMs of core/action/action.ts is longer. */
+/** For Slack, webhooks and mail alike: PATIENCE.requestMs of core/action/action.ts is longer. */
 export const TIMEOUT_MS = 10_000;
 const MOST_ANSWER_BYTES = 4096;
-/** Where nobody says how long: Slack and most others name seconds. */
+/** The default without a stated time: Slack and most others name seconds. */
 export const DEFAULT_REST_MS = 30_000;
 
 /**
@@ -47,7 +46,7 @@ export async function post(
   }
 }
 
-/** What an error of a request means. */
+/** The meaning of an error of a request. */
 export function errorOutcome(error: unknown): Exclude<Posted, { readonly kind: 'answered' }> {
   const code = networkCode(error);
   if (NEVER_SENT.has(code)) return { kind: 'not-sent', detail: `no connection (${code})` };
@@ -75,9 +74,7 @@ async function shortText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8', 0, MOST_ANSWER_BYTES);
 }
 
-/**
- * Milliseconds of a Retry-After header, seconds or an HTTP date (RFC 9110, section 10.2.3); null where there is none.
- */
+/** Milliseconds of a Retry-After header, seconds or an HTTP date (RFC 9110, section 10.2.3); null if there is none. */
 function retryAfterMs(header: string | null, now: number): number | null {
   if (header === null) return null;
   if (/^\d{1,7}$/.test(header.trim())) return Number(header.trim()) * 1000;
@@ -89,10 +86,7 @@ const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 
-/**
- * What is wrong with an address that secrets or alerts are sent to; null where nothing is. TLS is required, save on
- * this machine.
- */
+/** The problem of an address for secrets or alerts; null if there is none. TLS is required, except on this machine. */
 export function addressProblem(text: string): string | null {
   if (!URL.canParse(text)) return 'is not a URL';
   const url = new URL(text);

@@ -1,8 +1,7 @@
 /**
- * Signs what is sent as Standard Webhooks 1.0.0 says (standardwebhooks.com, "Signature scheme" and "Webhook headers").
- *
- * The same few lines as a provider's webhook has: parts do not import each other, and a scheme that two sides know is
- * no place to differ. Secrets are held here and shown nowhere.
+ * Signs messages according to Standard Webhooks 1.0.0 (standardwebhooks.com, "Signature scheme" and "Webhook headers").
+ * The provider webhook has the same few lines, because parts do not import each other, and both sides of the scheme
+ * must agree. Secrets are held here and shown nowhere.
  */
 import { createHmac } from 'node:crypto';
 

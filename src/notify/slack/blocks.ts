@@ -1,10 +1,10 @@
 /**
  * Messages in Slack's Block Kit.
  *
- * Pure: the same message gives the same blocks, and they hold every limit of Slack's reference (docs.slack.dev,
- * "Reference: Block Kit": blocks, block elements, composition objects), since one text too long refuses the whole
- * message. What is too long is cut, with a word that says so. The three characters that mean something in mrkdwn are
- * escaped ("Formatting message text: Escaping text"), so that nobody's tag can call a channel.
+ * Pure: the same message gives the same blocks, and they respect every limit of Slack's reference (docs.slack.dev,
+ * "Reference: Block Kit": blocks, block elements, composition objects), because Slack refuses a whole message for one
+ * text that is too long. A text that is too long is cut and marked as cut. The three special characters of mrkdwn are
+ * escaped ("Formatting message text: Escaping text"), so that no tag can mention a channel.
  */
 import type { Button, Message } from '../../core/alert/message.js';
 import { plainText } from '../../core/alert/message.js';

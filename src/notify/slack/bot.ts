@@ -2,9 +2,9 @@
  * Slack through its Web API, with a bot's token.
  *
  * Slack has no idempotency key for chat.postMessage: every message carries its token as metadata (docs.slack.dev,
- * "Message metadata"), and a message whose answer was lost is looked for in the conversation before anything is sent
- * again. One conversation is a thread. A picture is a file in it, named by its token. The client's own retries are off:
- * what is repeated is decided elsewhere. It never logs, and never says the token.
+ * "Message metadata"), and after a lost answer the conversation is searched for the message before anything is sent
+ * again. One conversation is a thread. A picture is a file in it, named by its token. The client's own retries are off,
+ * because repetition is decided elsewhere. It never logs, and never reveals the token.
  */
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from '@slack/web-api';
 import type { Message } from '../../core/alert/message.js';
@@ -31,7 +31,7 @@ type Found =
   | NonNullable<ConversationsHistoryResponse['messages']>[number]
   | NonNullable<ConversationsRepliesResponse['messages']>[number];
 
-/** What Slack calls a message: its channel and time-stamp. */
+/** Slack's reference of a message: its channel and timestamp. */
 const referenceOf = (channel: string, ts: string): string => `${channel}:${ts}`;
 
 function placeOf(reference: string): { readonly channel: string; readonly ts: string } {
@@ -179,7 +179,7 @@ export class SlackBot implements ChannelConnection {
     });
   }
 
-  /** Whose token it is (docs.slack.dev, auth.test). What it may do shows only when it does it. */
+  /** The owner of the token (docs.slack.dev, auth.test). Its permissions show only when they are used. */
   async check(): Promise<string> {
     const outcome = await this.try(async (client) => {
       const { user, team } = await client.auth.test();

@@ -1,8 +1,9 @@
 /**
- * What an error of Slack's client means for a message: did it arrive, may it be sent again, does a person have to
- * change something.
+ * The meaning of an error of Slack's client for a message: whether it arrived, whether it may be sent again, and
+ * whether a person must change something.
  *
- * Never says more than Slack's own code. What is not known to be harmless counts as unknown, and is asked for.
+ * Never reveals more than Slack's own code. An error that is not known to be harmless counts as unknown, and the
+ * message is searched for.
  */
 import type { SendOutcome } from '../../core/alert/channel.js';
 import { errorOutcome } from '../sending/post.js';
@@ -11,7 +12,7 @@ import { errorOutcome } from '../sending/post.js';
 export const REST_OF_ANSWERS = 30_000;
 
 /**
- * Errors of which Slack says that some of it may have happened, or that say nothing (docs.slack.dev,
+ * Errors after which, according to Slack, a part may have happened, or that say nothing (docs.slack.dev,
  * "chat.postMessage": Errors).
  */
 const OPEN: ReadonlySet<string> = new Set([

@@ -1,8 +1,8 @@
 /**
  * Answers one person at a request's response_url (docs.slack.dev, "Handling user interaction: Message responses").
  *
- * The address came in a signed request and is still not trusted: only Slack's own hosts are called, and the host of the
- * configured API.
+ * The address arrived in a signed request and is still not trusted: only Slack's own hosts and the host of the
+ * configured API are called.
  */
 import type { Message } from '../../core/alert/message.js';
 import type { SendOutcome } from '../../core/alert/channel.js';

@@ -1,8 +1,8 @@
 /**
- * What an anomaly is, and how unusual a value must be to count as one: shared by spend and prices.
+ * The definition of an anomaly, and how unusual a value must be to count as one: shared by spend and prices.
  *
- * Never reads ahead: whatever carries `decidedAt` T was decided from the values up to T alone, and a later value may
- * add a report but never takes one back. Decides nothing about money: the caller holds a price or tells a person.
+ * Never reads ahead: a result with `decidedAt` T was decided only from the values up to T, and a later value may add a
+ * report but never withdraws one. Decides nothing about money: the caller keeps a price or notifies a person.
  */
 
 export type AnomalyKind = 'spike' | 'drop' | 'level-shift' | 'dirty-price';
@@ -34,8 +34,7 @@ const TAIL_SHARE = 0.2;
 const LEAST_TAIL = 3;
 
 /**
- * The deviation that one value in `1 / rate` exceeds while nothing is wrong, or null where the past is too short to
- * tell.
+ * The deviation that one value in `1 / rate` exceeds while nothing is wrong, or null if the past is too short to tell.
  *
  * The largest fifth of the past deviations, less the point where that fifth begins, is taken as exponential (peaks over
  * threshold with shape 0: Siffer, Fouque, Termier, Largouet, KDD 2017). A new excess over the mean of k known ones then

@@ -1,4 +1,6 @@
-/** Which prices of a series are dirty, for whoever would rather go by the last good one. Corrects nothing. */
+/**
+ * The wrong prices of a series, for callers that prefer the last correct one. Corrects nothing.
+ */
 import type { DirtyPrices } from '../../core/price/spot-history.js';
 import { detectPriceAnomalies } from './prices.js';
 

@@ -1,10 +1,10 @@
 /**
- * Unusual prices in one series of observations: dirty ones (a decimal slip, a jump that was never there, a feed that
- * repeats itself) apart from real moves.
+ * Unusual prices in one series of observations: distinguishes wrong ones (a decimal slip, a jump that never happened, a
+ * feed that repeats itself) from real changes.
  *
- * A suspect price never becomes the reference for the next one until it has held. Never reads ahead, corrects nothing
- * and drops nothing: it says what it saw, and the caller holds the last good price or not. Prices that are zero, blank
- * or no number are the format's to reject; here they are an error.
+ * A suspect price becomes the reference for the next one only after it has held. Never reads ahead, corrects nothing
+ * and drops nothing: it reports, and the caller decides whether to keep the last correct price. Prices that are zero,
+ * blank or not a number are rejected by the format; here they are an error.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { nextEpisode, tailLimit, type Anomaly, type Episode } from './anomaly.js';
@@ -129,8 +129,8 @@ interface Suspect {
  * A price that differs from the last good one by a power of ten is a `dirty-price` at once. Another that is out of the
  * usual is a `spike` or a `drop` at once; when the price comes back within `shiftPoints` observations and the peers did
  * not go along (without peers: when the factor was 2 or more) it is a `dirty-price` too, and when it holds it is a
- * `level-shift`. A feed that used to change and repeats one price, not its lowest, for three times as long as ever is a
- * `dirty-price` at the observation that says so. Evidence: `factor` (observed over expected), `limit` (the factor at
+ * `level-shift`. A feed that used to change and repeats one price, not its lowest, for three times as long as usual is
+ * a `dirty-price` at the observation that says so. Evidence: `factor` (observed over expected), `limit` (the factor at
  * which a report begins), `digits` (power of ten), `peers`, `peersMoved`, `points`, `repeats`, `longestRepeat`, as far
  * as the decision used them.
  * @throws invalid, naming every problem: a price that is not a finite number above 0, times that do not rise, an option

@@ -1,9 +1,8 @@
 /**
- * Unusual spend: hours or days that the past does not explain, told on the day itself.
- *
- * What is expected is a median level times a median shape of the season, so a past anomaly does not become the norm;
- * how far off is unusual is learned from how far off that expectation was so far. A series too short to tell is silent.
- * Never reads ahead, and a value that is not known (null) is passed over, never taken as zero.
+ * Unusual spend: hours or days that the past does not explain, reported on the day itself. The expectation is a median
+ * level times a median seasonal shape, so that a past anomaly does not become the norm; the past errors of that
+ * expectation define how far off is unusual. A series that is too short reports nothing. Never reads ahead, and an
+ * unknown value (null) is skipped, never taken as zero.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { median, nextEpisode, tailLimit, type Anomaly, type Direction, type Episode } from './anomaly.js';
@@ -14,7 +13,7 @@ export interface SpendPoint {
    * gap.
    */
   readonly at: number;
-  /** Currency units; null where not known. A credit below zero counts as zero. */
+  /** Currency units; null if not known. A credit below zero counts as zero. */
   readonly spend: number | null;
 }
 

@@ -1,11 +1,10 @@
 /**
- * How much of what commitments could have saved in a month was saved: the month as it was bought beside the optimum
- * that had known it.
- *
- * Whole GPUs per hour, as commitments are sold; what ran on spot is another choice and left out. Metering shows a
- * commitment only while it is used: it is taken to have been held all day at the day's highest use. A commitment that
- * outlasts the month is charged for its hours inside it (model.ts), for the optimum and for what was bought alike.
- * Amounts are hours times quoted prices as of the month's end, not the bill's.
+ * The share of a month's possible saving by commitments that was reached: the month as it was bought, compared with the
+ * optimum that had known it. Counts whole GPUs per hour, as commitments are sold; usage on spot is a separate choice
+ * and left out. Metering shows a commitment only while it is used, so it is assumed to have been held all day at the
+ * day's highest use. A commitment that outlasts the month is charged for its hours inside it (model.ts), for the
+ * optimum and for the real purchases alike. Amounts are hours times quoted prices as of the month's end, not the
+ * bill's.
  */
 import { costOf, type Rate } from '../../core/money.js';
 import type { DemandFacts } from '../../core/report/facts.js';

@@ -1,7 +1,7 @@
 /**
- * How often each level of demand is reached in a window that moves hour by hour: the one question that every look-back
- * asks. It keeps counts only; which hours leave is the caller's business. Invariant: `above` is the number of hours in
- * the window above `level`.
+ * How often each level of demand is reached in a window that moves hour by hour, as every look-back needs it. It keeps
+ * only counts; the caller decides which hours leave. Invariant: `above` is the number of hours in the window above
+ * `level`.
  */
 export class LevelCounts {
   private hoursAt = new Int32Array(64);

@@ -1,11 +1,10 @@
 /**
- * What a tenant's past says about the k-th GPU: how often it was in use lately and ever, for how long without a break,
- * in how many spells, and how much the tenant's demand moves. One vector of numbers per level, made from the hours seen
- * and no other.
+ * A tenant's past use of the k-th GPU: how often it was in use lately and ever, for how long without a break, in how
+ * many spells, and how much the tenant's demand changes. One vector of numbers per level, computed only from the hours
+ * seen.
  *
- * It forecasts nothing (use-forecast.ts does) and allocates nothing per question. Invariant: the vector does not depend
- * on the scale of demand:
- * a tenant with twice the GPUs has the same vector at twice the level.
+ * It forecasts nothing (use-forecast.ts does) and allocates nothing per query. Invariant: the vector does not depend on
+ * the scale of demand: a tenant with twice the GPUs has the same vector at twice the level.
  */
 import { LevelTally } from './level-tally.js';
 

@@ -25,7 +25,7 @@ export interface CommitmentTerm {
   readonly alpha: number;
 }
 
-/** Everything that is wrong with a term; nothing where it can be used. */
+/** Everything that is wrong with a term; nothing if it can be used. */
 export function termProblems(term: CommitmentTerm): Problem[] {
   const problems: Problem[] = [];
   if (!Number.isSafeInteger(term.termHours) || term.termHours < 1 || term.termHours > TERM_HOURS_MAX) {
@@ -98,7 +98,7 @@ export function residualDemand(demand: Int32Array, existing: Int32Array | undefi
   return demand.map((gpus, hour) => Math.max(0, gpus - (existing[hour] ?? 0)));
 }
 
-/** Standard deviation over mean of the hourly demand (population form); null where nothing is demanded. */
+/** Standard deviation over mean of the hourly demand (population form); null if nothing is demanded. */
 export function coefficientOfVariation(demand: Int32Array): number | null {
   let sum = 0;
   for (const gpus of demand) sum += gpus;

@@ -1,12 +1,12 @@
 /**
- * A panel of rules that run beside each other on paper: each is charged what following it would have cost so far, and
+ * A panel of rules that run in parallel on paper: each is charged the cost that following it would have had so far, and
  * they vote.
  *
  * Weights fall exponentially with that cost (Hedge: Freund and Schapire, "A decision-theoretic generalization of
  * on-line learning and an application to boosting", Journal of Computer and System Sciences 55, 1997), from a prior
- * that says how far each is trusted before anything is known. What a rule wishes votes, not what it holds: a purchase
- * of last week that it would not repeat argues for nothing now. The panel knows neither the rules nor the guard, and
- * buys nothing. Invariant: the weights depend on demand and wishes up to the present hour only, and sum to 1.
+ * that states the initial trust in each rule. A rule votes with its present wish, not with its holdings: a purchase of
+ * last week that it would not repeat does not count now. The panel knows neither the rules nor the guard, and buys
+ * nothing. Invariant: the weights depend on demand and wishes up to the present hour only, and sum to 1.
  */
 
 /** What one rule holds on paper, and what that has cost in on-demand GPU-hours. */

@@ -1,9 +1,10 @@
 /**
- * What to reserve now: Bursar's planner on the hours that a team has really used, one recommendation per term on offer.
+ * Recommends reservations now: runs Bursar's planner on a team's real usage hours, with one recommendation per term on
+ * offer.
  *
- * It recommends what the planner would hold today had it followed the same past, less what is already reserved, and
- * never more than the panel still wishes for. It buys nothing, forgets nothing between calls, and reads only the past.
- * Amounts are on-demand GPU-hours: the caller multiplies by the on-demand price. Invariant: no GPU is recommended
+ * It recommends what the planner would hold today if it had followed the same past, minus the existing reservations,
+ * and never more than the panel still wishes for. It buys nothing, keeps no state between calls, and reads only the
+ * past. Amounts are on-demand GPU-hours: the caller multiplies by the on-demand price. Invariant: no GPU is recommended
  * twice, neither over two terms nor beside an existing reservation.
  */
 import { invalid, type Problem } from '../../core/errors.js';
@@ -48,7 +49,7 @@ export interface ReservationAdvice {
     readonly panelWishes: number;
     readonly breakEvenShare: number;
     /**
-     * Expected share of the term in which the first and the last recommended unit is in use; null where none is
+     * Expected share of the term in which the first and the last recommended unit is in use; null if none is
      * recommended.
      */
     readonly expectedUse: { readonly first: number; readonly last: number } | null;

@@ -1,9 +1,9 @@
 /**
- * Spend to come: per day and until a period's end, with an interval, from the first day on.
+ * Forecasts spend per day and until a period's end, with an interval, from the first day on.
  *
  * The forecast is a weighted median of experts (experts.ts), each weighted by its past errors (weighting.ts); the
- * interval is made of the errors that the same weighting made before (interval.ts). Never reads ahead and never says
- * below zero. Works in currency units; the caller rounds to nanos.
+ * interval comes from the past errors of the same weighting (interval.ts). Never reads ahead and never forecasts below
+ * zero. Works in currency units; the caller rounds to nanos.
  */
 import { expectDay, runExperts } from './experts.js';
 import { intervalOf } from './interval.js';

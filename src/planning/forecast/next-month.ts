@@ -1,7 +1,6 @@
 /**
- * What the month after a report's will cost: the same forecast that budgets use, from the days until the month's end.
- *
- * It looks at nothing after the month, also where a report is made later, so that an old report says what could be said
+ * Forecasts the cost of the month after a report's: the same forecast that budgets use, from the days until the month's
+ * end. It uses no data after the month, even if a report is made later, so that an old report says what could be known
  * then.
  */
 import { dailySeries, lastDayOf, nanosText, nextMonth } from '../../core/report/spend.js';

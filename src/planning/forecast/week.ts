@@ -1,6 +1,5 @@
 /**
- * The week's shape in a daily series. Never reads ahead: the shape that stands at a day was made from the days up to
- * it.
+ * The weekly shape of a daily series. Never reads ahead: the shape at a day comes from the days up to it.
  */
 
 export const WEEK_DAYS = 7;

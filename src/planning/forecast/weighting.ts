@@ -2,7 +2,7 @@
  * One forecast of a sum of days out of many: the weighted median of the experts, each weighted by its past errors.
  *
  * Walks through the days once; at each, the errors that have just come due change the weights of that day's forecast.
- * Never reads ahead. What it also hands on are the errors that the same forecast made before, from which the interval
+ * Never reads ahead. What it also passes on are the errors that the same forecast made before, from which the interval
  * is made.
  */
 import { expectSum, type Expert } from './experts.js';

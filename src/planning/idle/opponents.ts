@@ -1,8 +1,8 @@
 /**
  * The published rules for stopping idle GPUs. Bursar never decides with them.
  *
- * Each looks at utilisation alone, as its documentation does; a missing sample neither counts for nor against. Where
- * "idle" can be read two ways both are here, and the reports face the better one.
+ * Each uses only utilisation, as its documentation does; a missing sample counts neither for nor against. If "idle" can
+ * be read in two ways, both are here, and the reports use the better one.
  */
 
 import { activityOf, type IdleEvidence } from './samples.js';

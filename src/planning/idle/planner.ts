@@ -1,10 +1,10 @@
 /**
- * Bursar's rule for idle GPUs: stop when the quiet so far makes a long quiet likely enough to pay for the restart.
+ * Bursar's rule for idle GPUs: stop when the quiet period so far makes a long one likely enough to pay for the restart.
  *
- * Never reads the truth of a sample, never stops on missing or stale evidence, never stops what answers requests.
- * Learns only from quiets: how long they lasted, on which GPU, under which label, in which state of its memory. A GPU
- * on which no process is left, one whose process gave its memory back and one that still holds it are quiet in
- * different ways, and a change from one to the other begins anew.
+ * Never reads the truth of a sample, never stops on missing or stale evidence, never stops a resource that answers
+ * requests. Learns only from quiet periods: their length, GPU, label and state of memory. A GPU without a process, one
+ * whose process has released its memory, and one that still holds it are quiet in different ways, and a change from one
+ * to another starts a new quiet period.
  */
 
 import { StopPlan, type Level } from './stop-plan.js';
@@ -26,7 +26,7 @@ export interface IdleSettings {
   readonly maximumFalseStopProbability: number;
   /** Fewest minutes of quiet before any stop. */
   readonly minimumQuietMinutes: number;
-  /** A silence longer than this, and than 2.5 sampling intervals, is stale evidence, and the quiet begins anew. */
+  /** A silence longer than this, and than 2.5 sampling intervals, is stale evidence, and the quiet starts again. */
   readonly staleMinutes: number;
 }
 

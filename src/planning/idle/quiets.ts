@@ -75,7 +75,7 @@ export class Quiets {
     if (++this.size > this.most) this.forget();
   }
 
-  /** One is out of sight: it came to its span, and what became of it is not known. */
+  /** One is out of sight: it came to its span, and what became of it is unknown. */
   lose(at: number): void {
     this.lost[at]!++;
   }

@@ -1,7 +1,7 @@
 /**
- * What is known about one GPU at one moment, and what of it counts as work, as idleness, or as nothing known.
+ * The known facts about one GPU at one moment, classified as work, idleness, or unknown.
  *
- * Unknown is never idle: a blank or impossible utilisation, a service whose requests nobody counts, and a gap between
+ * Unknown is never idle: a blank or impossible utilisation, a service without a count of requests, and a gap between
  * samples are all `unknown`. The truth of a sample is kept apart from its evidence, so that no policy can read it.
  */
 
@@ -9,17 +9,17 @@ export interface IdleEvidence {
   readonly resource: string;
   /** Minutes since any origin. */
   readonly minute: number;
-  /** Null where it is missing, blank or out of 0..100. */
+  /** Null if it is missing, blank or out of 0..100. */
   readonly gpuUtilPercent: number | null;
   readonly requestsPerSecond: number | null;
   readonly memoryUsedRatio: number | null;
-  /** `training`, `inference`, `notebook`, ... as the owner labels it; null where nobody did. */
+  /** `training`, `inference`, `notebook`, ... as the owner labels it; null if nobody did. */
   readonly workload: string | null;
 }
 
 export interface IdleSample {
   readonly evidence: IdleEvidence;
-  /** The truth, for scoring only; null where it is not recorded. */
+  /** The truth, for scoring only; null if it is not recorded. */
   readonly useful: boolean | null;
 }
 
@@ -37,7 +37,7 @@ const DCGM_BLANK = 9.2e18;
 /** DCGM's 32-bit blank and the codes after it: 0x7ffffff0 to 0x7fffffff. */
 const DCGM_BLANK_32 = 2_147_483_632;
 
-/** A utilisation in percent, or null where the number is no measurement. */
+/** A utilisation in percent, or null if the number is no measurement. */
 export function utilisationOrMissing(value: number): number | null {
   if (!Number.isFinite(value) || value >= DCGM_BLANK || value >= DCGM_BLANK_32) return null;
   return value >= 0 && value <= 100 ? value : null;

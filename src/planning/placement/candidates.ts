@@ -1,9 +1,8 @@
 /**
- * From a price list to candidates: what each GPU price would mean for a workload, or every reason why it cannot serve
- * it.
+ * From a price list to candidates: the cost of each GPU price for a workload, or every reason why it cannot serve it.
  *
- * Unknown is a reason, never a number: no GPU count, memory, speed, egress price or exchange rate is taken for granted.
- * Each unit (instance) is billed for itself and rounded once, so that costs of units add up exactly.
+ * Unknown is a reason, never a number: no GPU count, memory, speed, egress price or exchange rate is assumed. Each unit
+ * (instance) is billed separately and rounded once, so that costs of units add up exactly.
  */
 import { billableMs } from '../../core/cost/cost.js';
 import { costOf, type Money, type Ratio } from '../../core/money.js';
@@ -43,7 +42,7 @@ export interface Candidate {
   readonly hours: number;
   /** For the whole run, without egress; reckoned when somebody asks. */
   readonly unitCost: Money;
-  /** The same in floating point, off by far less than a billionth: for leaving out what is surely dearer. */
+  /** The same in floating point, off by far less than a billionth: for leaving out what is surely more expensive. */
   readonly aboutNanos: number;
   /** Units of it alone that serve the workload. */
   readonly units: number;
@@ -139,7 +138,7 @@ export function candidatesOf(workload: Workload, market: Market): Candidates {
 
 /**
  * All of a workload that decides who can serve it, where neither its size nor its length, nor its data, nor the market
- * does so too; null where they may. Programs ask about the same kinds of workload again and again.
+ * does so too; null if they may. Programs ask about the same kinds of workload again and again.
  */
 function shapeOf(
   {
@@ -440,7 +439,7 @@ function egressBook({ egressGib = 0 }: Workload, { history, fx, currency, at }: 
   const book = (books.whole ??= new PriceBook(history));
   return ({ provider, sku, region }) => {
     const found = book.find({ provider, sku, gpuModel: null, region, term: null, component: 'network', at });
-    // An assumed region means that the place's own price is not known.
+    // An assumed region means that the place's own price is unknown.
     if ('unpriced' in found || found.stale || found.assumed.includes('region')) return 'no-egress-price';
     const ratio = fx.rate(found.price.rate.currency, currency, at)?.rate;
     return ratio === undefined

@@ -33,7 +33,7 @@ interface Bundle {
   readonly cost: bigint;
 }
 
-/** Least cost of covering 0, 1, ... with one class of items; null where it cannot be covered. */
+/** Least cost of covering 0, 1, ... with one class of items; null if it cannot be covered. */
 interface Table {
   readonly least: readonly (bigint | null)[];
   readonly bundles: readonly Bundle[];
@@ -42,8 +42,8 @@ interface Table {
 }
 
 /**
- * The cheapest cover, or null where the limits leave none. @throws Failure `invalid` where the capacities are too
- * finely divided.
+ * The cheapest cover, or null if the limits leave none. @throws Failure `invalid` if the capacities are too finely
+ * divided.
  */
 export function cheapestCover(
   items: readonly CoverItem[],

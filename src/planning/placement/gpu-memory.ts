@@ -68,7 +68,7 @@ const MEMORY_GB: Readonly<Record<string, number>> = {
 const GIB_PER_GB = 1e9 / 2 ** 30;
 
 /**
- * GiB of one GPU of a model as modelOf writes it; null where it is not known (A100, GH200, A800, B300 and P100, among
+ * GiB of one GPU of a model as modelOf writes it; null if it is not known (A100, GH200, A800, B300 and P100, among
  * others, are sold in more than one size under one name). `measured` holds GiB per model that somebody read off a
  * driver; it counts before the table.
  */

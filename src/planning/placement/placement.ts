@@ -46,9 +46,9 @@ export type Loss =
 /** One price on its own. */
 export interface Option {
   readonly price: Price;
-  /** Null where it cannot serve the workload alone. */
+  /** Null if it cannot serve the workload alone. */
   readonly plan: Plan | null;
-  /** Empty for the cheapest. Refusals, or what makes it dearer. */
+  /** Empty for the cheapest. Refusals, or what makes it more expensive. */
   readonly losses: readonly Loss[];
 }
 
@@ -139,7 +139,7 @@ const aboutTotal = ({ aboutNanos, units, egressCost }: Candidate): number =>
 /** More than floating point and the rounding of each unit can be off, in nanos. */
 const surely = (about: number, { units }: Candidate): number => about + about * 1e-9 + units + 1;
 
-/** The cheapest `most`, exactly: floating point only leaves out what is surely dearer than all of them. */
+/** The cheapest `most`, exactly: floating point only leaves out what is surely more expensive than all of them. */
 function cheapestOf(candidates: readonly Candidate[], most: number): Candidate[] {
   let among = candidates;
   if (most < candidates.length) {
@@ -162,7 +162,7 @@ function optionOf(candidate: Candidate, best: Plan | null, workload: Workload, m
   return { price: candidate.price, plan, losses: best === null ? [] : lossesOf(plan, best, workload) };
 }
 
-/** The published habit: the cheapest on-demand price, one SKU. Null where none can serve. */
+/** The published habit: the cheapest on-demand price, one SKU. Null if none can serve. */
 export function cheapestOnDemand(workload: Workload, market: Market): Plan | null {
   return (
     place(workload, market).options.find(({ plan, price }) => plan !== null && price.term === 'on-demand')?.plan ?? null

@@ -1,9 +1,7 @@
 /**
- * A placement as it is answered: the cheapest place, the runners-up with what each lost by, and why the rest cannot
- * serve, counted.
- *
- * Bounded, whatever the price book holds: some runners-up in full, one example for each reason. Amounts are decimal
- * strings; nothing is rounded that the placement did not round.
+ * The answer of a placement: the cheapest place, the runners-up with the reason why each lost, and the number of the
+ * others per reason. Bounded for any price book: some runners-up in full, one example for each reason. Amounts are
+ * decimal strings; nothing is rounded that the placement did not round.
  */
 import { formatMoney, type Money } from '../../core/money.js';
 import type { Price, Upfront } from '../../core/price/price.js';
@@ -56,7 +54,7 @@ export interface Shortlist {
 const MOST_STEPS = 200_000;
 export const MOST_RUNNERS_UP = 20;
 
-/** @throws Failure invalid naming every number of the workload that cannot be, or where a mix takes too long */
+/** @throws Failure invalid naming every number of the workload that cannot be, or if a mix takes too long */
 export function shortlist(workload: Workload, market: Market, most: number): Shortlist {
   const { best, runnersUp, more, unable, refused } = placeShort(
     workload,

@@ -1,7 +1,7 @@
 /**
- * What is to be placed, and what is known about the world it is placed in.
+ * The workload to place, and the known facts of its surroundings.
  *
- * Nothing here is guessed: what a workload needs is stated by who runs it, and what is not stated does not bind.
+ * Nothing here is guessed: the workload's owner states its needs, and an unstated need does not restrict it.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import type { FxTable } from '../../core/price/fx.js';

@@ -1,7 +1,7 @@
 /**
- * What the published rules and the optimum would have cost on the same recording, where there are any: reservations,
- * idle resources, fleets. Each is paid by the same bill as the policy. A part for which nothing is published has no
- * opponent but doing nothing, and no optimum. What nobody can price is left out of theirs as of the policy's.
+ * The cost of the published rules and of the optimum on the same recording, if there are any: reservations, idle
+ * resources, fleets. Each pays the same bill as the policy. A part without a published rule is compared only with doing
+ * nothing, and has no optimum. Unpriced use is left out of theirs as of the policy's.
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
@@ -23,15 +23,15 @@ import { ReplayedWorkload } from './workloads.js';
 export interface Alternative {
   readonly name: string;
   readonly cost: number;
-  /** Share of the load that went unserved; null where there is none. */
+  /** Share of the load that went unserved; null if there is none. */
   readonly unservedShare?: number | null;
   /** More of what it did, beside its cost. */
   readonly measures?: Readonly<Record<string, number | null>>;
-  /** Cost of each step of the window; absent where it is not known when it was paid. */
+  /** Cost of each step of the window; absent if it is not known when it was paid. */
   readonly paid?: Float64Array;
 }
 
-/** One that is worked out when it is asked for: each may take a second of a long window. */
+/** One that is computed when it is asked for: each may take a second of a long window. */
 export type PendingAlternative = () => Alternative;
 
 /** Whether a series, resource or workload has a price, by its index in the history. */

@@ -31,7 +31,7 @@ export interface Commitment {
   readonly perHour: number;
 }
 
-/** What stands over the demand of a series in one hour. */
+/** A limit on the demand of a series in one hour, and whether it runs on spot. */
 export interface Standing {
   /** Most GPUs that are served; Infinity: nothing is refused. */
   readonly level: number;
@@ -110,7 +110,7 @@ export const peakOf = ({ peak }: RecordedHistory, hour: number): number =>
       0,
     );
 
-/** Share of the hour in which spot was seen, and its price; null where nobody looked or there is no price. */
+/** Share of the hour in which spot was seen, and its price; null if nobody looked or there is no price. */
 function spotOf(
   history: RecordedHistory,
   series: number,
@@ -135,7 +135,7 @@ function spotOf(
   return prices.length === 0 ? null : { share, perHour: Math.min(...prices.map(({ rate }) => gpuHour(rate))) };
 }
 
-/** Ticks in which nobody looked count as without spot; null where none of the hour was looked at. */
+/** Unobserved ticks count as without spot; null if no tick of the hour was observed. */
 export function availableShare(market: SpotMarket, hour: number): number | null {
   const tickMs = market.tickSeconds * 1000;
   const first = Math.floor((hour - market.from) / tickMs);

@@ -1,9 +1,9 @@
 /**
- * From what is recorded of a team (core/policy/history.ts) to the views that a policy would have had, hour by hour.
+ * From the recorded history of a team (core/policy/history.ts) to the views that a policy would have had, hour by hour.
  *
- * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a
- * reading nor a metered hour that is not over nor a price. What was never recorded over time (the facts of a workload,
- * a lease) is shown as it is known now, which a report says.
+ * `viewAt` is the only way from a recording to a view. The invariant: a view contains nothing after its time: no
+ * reading, no metered hour that is not over, no price. Facts that were never recorded over time (the facts of a
+ * workload, a lease) are shown as known now, and the report says so.
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
@@ -17,7 +17,7 @@ import {
 } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 
-/** What a replay has changed, as far as a view shows it. */
+/** The changes by a replay that a view shows. */
 export interface Changed {
   /** GPUs of a series that commitments of the replay hold, by its index, and the hours that they still do. */
   readonly committed: (
@@ -26,7 +26,7 @@ export interface Changed {
   /** Null: it is not there yet. */
   readonly workload: (one: WorkloadView) => WorkloadView | null;
   readonly budgets: PolicyView['budgets'];
-  /** Whether a market's reading of this very instant has come; else the newest is of the step before. */
+  /** Whether a market's reading of this very instant has come; otherwise the newest is of the step before. */
   readonly seesMarketNow?: boolean;
 }
 

@@ -1,11 +1,11 @@
 /**
- * What the published rules and the optimum would have made of the same jobs: on demand in one piece at once, Greedy and
- * Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that sees
- * all prices and all spot.
+ * The cost of the same jobs under the published rules and the optimum: on demand in one piece at once, Greedy and
+ * Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that
+ * knows all prices and all spot.
  *
- * They change only what its owner lets be interrupted; any other job is as when nothing is done, but for its size,
- * where the policy changes that. The optimum is done by the deadline, or, where there is none, where doing nothing
- * misses it, by the instant at which that is done: a policy that is done later may have paid less.
+ * They change only jobs that their owner lets be interrupted; any other job is as if nothing is done, except for its
+ * size, if the policy changes it. The optimum finishes by the deadline, or, if there is none or doing nothing misses
+ * it, by the time at which doing nothing finishes: a policy that finishes later may have paid less.
  */
 import { greedy, uniformProgress } from '../spot/opponents.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode, type SpotProblem } from '../spot/problem.js';

@@ -1,9 +1,9 @@
 /**
- * Which jobs of a recording can be run again, and on what terms; of every other one, why not.
+ * The jobs of a recording that can be replayed, and their terms; for every other job, the reason why not.
  *
- * A job can be where its owner said its work and since when, the instant lies in the window, and its size, its restart
- * and every price from then on are known. Nothing is filled in: what is missing is a reason. Spot that was seen to be
- * gone is gone; where nobody looked, a job that was on spot is taken to have had it, and one that was not pays on
+ * A job can be replayed if its owner stated its work and start, the time lies in the window, and its size, its restart
+ * and every price from then on are known. Nothing is filled in: missing data is a reason. Recorded absence of spot
+ * counts as absence. Without a record, a job that was on spot is assumed to have had it, and one that was not pays on
  * demand.
  */
 import type { RecordedHistory, RecordedJob } from '../../core/policy/history.js';
@@ -54,7 +54,7 @@ export function jobCases(history: RecordedHistory): JobOrReason[] {
 }
 
 /**
- * Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it
+ * The replicas of an instance or a group: present or at its start; null: unknown. As views count it
  * (store/workload/job-usage.ts).
  */
 function replicasOf({ fleet }: RecordedJob): number | null {
@@ -114,7 +114,7 @@ function speedsOf(
   if (measurements === undefined || runs === undefined || gpuModel === null) return () => null;
   const paces = pacesOf(measurements, team);
   return (gpus) => {
-    // What is measured is measured on whole GPUs.
+    // Measurements are made on whole GPUs.
     if (!Number.isInteger(own) || !Number.isInteger(gpus)) return null;
     const [now, then] = [paces.paceOf(runs, gpuModel, own), paces.paceOf(runs, gpuModel, gpus)];
     return now === null || then === null ? null : then.samplesPerSecond / now.samplesPerSecond;

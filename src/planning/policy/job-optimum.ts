@@ -19,7 +19,7 @@ export interface ScheduleProblem {
   readonly restartMs: number;
   /** Sizes that it may have beside its own. */
   readonly sizes?: readonly JobSize[];
-  /** What it may be held in; absent: in all, and in nothing. Where only spot is there, it waits while that is gone. */
+  /** The permitted modes; absent: all, and none. If only spot is permitted, it waits while spot is gone. */
   readonly modes?: readonly Mode[];
 }
 
@@ -89,7 +89,7 @@ function aheadOf(slots: readonly JobSlot[]): { readonly timeLeft: Float64Array; 
   return { timeLeft, cheapest };
 }
 
-/** Of ways to the same machine those that no other beats in both cost and work left. */
+/** Among ways to the same machine, those that no other way beats in both cost and work left. */
 function unbeaten(ways: Way[]): Way[] {
   ways.sort((a, b) => a.cost - b.cost || a.state.workLeftMs - b.state.workLeftMs);
   let least = Infinity;

@@ -21,7 +21,7 @@ export interface JobSlot {
   readonly ms: number;
   /** Currency units per hour of all GPUs of the job, peak factor included. */
   readonly onDemand: number;
-  /** The same on spot; null: spot was seen to be gone. Where nobody looked it is the on-demand price. */
+  /** The same on spot; null: spot was recorded as gone. Without a record it is the on-demand price. */
   readonly spot: number | null;
   /** Whether somebody saw spot there. */
   readonly isVerified: boolean;
@@ -35,11 +35,11 @@ export interface JobSize {
 
 export interface JobState {
   readonly held: Mode;
-  /** Of the machines that are held; absent: the job's own. */
+  /** The size of the held machines; absent: the job's own. */
   readonly size?: JobSize;
-  /** Of the machine that is held. */
+  /** The remaining restart of the held machine. */
   readonly restartLeftMs: number;
-  /** Of its own GPUs. */
+  /** The remaining work on its own GPUs. */
   readonly workLeftMs: number;
 }
 
@@ -91,7 +91,7 @@ export interface JobCase {
   readonly deadline: number | null;
   readonly gpus: number;
   readonly replicas: number;
-  /** How fast it is with another number of GPUs, relative to its own; null: nobody has measured it. */
+  /** Its speed with another number of GPUs, relative to its own; null: not measured. */
   readonly speedAt: (gpus: number) => number | null;
   /** The term that it has: SPOT or ON_DEMAND. */
   readonly own: Mode;
@@ -116,7 +116,7 @@ export interface JobBill {
   readonly hoursLate: number;
   /** Not done when the window ended. */
   readonly isUnfinished: boolean;
-  /** GPU-hours that wanted spot where nobody had looked for it: paid on demand. */
+  /** GPU-hours that wanted spot without a record of it: paid on demand. */
   readonly unverifiedGpuHours: number;
 }
 

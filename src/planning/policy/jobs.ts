@@ -1,10 +1,10 @@
 /**
- * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, given more machines
- * or fewer, and done later or for less.
+ * A recorded job under the effects of a policy: paused, stopped, moved between spot and on demand, given more or fewer
+ * machines, and so finished later or at lower cost.
  *
- * The policy sees it as the replay has it, by the same count of its work as a view's (core/workload/job-work.ts), and
- * never what comes. Before its beginning it is not there. What cannot be run again (job-cases.ts) is shown as it is
- * known and changes for nothing that is proposed.
+ * The policy sees it as the replay has it, with the same count of its work as a view's (core/workload/job-work.ts), and
+ * never the future. Before its beginning it does not exist. A job that cannot be replayed (job-cases.ts) is shown as
+ * known, and no proposal changes it.
  */
 import type { Change } from '../../core/policy/recommendation.js';
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
@@ -16,7 +16,7 @@ import type { CostSteps } from './steps.js';
 
 export class ReplayedJob {
   readonly name: string;
-  /** Why nobody can tell what it cost; null: it is known. */
+  /** Why its cost is unknown; null: it is known. */
   readonly unknown: string | null;
   private readonly job: JobCase | null;
   private readonly run: JobRun | null;
@@ -44,7 +44,7 @@ export class ReplayedJob {
 
   /**
    * How it looks to a policy at an instant; null: it is not there yet.
-   * @param isRestored as it would be with nothing held against it, for a policy whose word holds only while it says it
+   * @param isRestored as it would be with nothing compared with it, for a policy whose word holds only while it says it
    */
   view(one: WorkloadView, asOf: number, isRestored: boolean): WorkloadView | null {
     const { job, run, known } = this;
@@ -92,8 +92,8 @@ export class ReplayedJob {
   }
 
   /**
-   * Does what a proposal says; false where this model knows no such thing: another number of replicas whose speed
-   * nobody has measured, another machine.
+   * Does what a proposal says; false if this model knows no such thing: another number of replicas whose speed nobody
+   * has measured, another machine.
    */
   change(action: string, change: Change, at: number): boolean {
     const { job, run } = this;
@@ -168,17 +168,17 @@ export class ReplayedJob {
     );
   }
 
-  /** When it begins; null: nobody can tell what it does. */
+  /** When it begins; null: unknown. */
   get since(): number | null {
     return this.job?.since ?? null;
   }
 
-  /** What it has cost so far. */
+  /** Its cost so far. */
   get cost(): number {
     return this.run?.cost ?? 0;
   }
 
-  /** Null: it is not known. */
+  /** Null: it is unknown. */
   bill(): JobBill | null {
     return this.run?.bill() ?? null;
   }
@@ -192,7 +192,7 @@ export interface JobsBill {
   readonly unverifiedGpuHours: number;
 }
 
-/** What jobs went through, beside their costs. */
+/** The measures of jobs other than their costs. */
 export function jobMeasures(bills: readonly JobBill[]): JobsBill {
   const sum = (of: (one: JobBill) => number): number => bills.reduce((whole, one) => whole + of(one), 0);
   return {

@@ -1,11 +1,11 @@
 /**
- * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts,
+ * Replays one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts,
  * workloads.ts and jobs.ts.
  *
- * At each step the policy sees a view of the past alone and its proposals are taken at once, as if somebody approved
- * them all. Purchases hold for their term; what is said of a team's launches or of its demand on spot holds while the
- * policy goes on saying it; a change of a workload holds until the next, or while it is proposed where the policy says
- * so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
+ * At each step the policy sees a view of the past alone and its proposals take effect at once, as if a person approved
+ * them all. Purchases hold for their term. A limit on a team's launches, or its demand on spot, holds while the policy
+ * continues to propose it. A change of a workload holds until the next one, or, if the policy says so
+ * (`holdsWhileProposed`), while it is proposed. Proposals without a modelled effect are counted, never guessed.
  */
 import { evaluateBudget, type Forecaster, type SpendPoint } from '../../core/budget/budget.js';
 import type { RecordedHistory } from '../../core/policy/history.js';
@@ -48,7 +48,7 @@ export interface ReplayedCase {
   readonly cost: number;
   /** Cost of each step of the window. */
   readonly paid: Float64Array;
-  /** Why nobody can tell what it cost: then the cost is none. Null: it is known. */
+  /** Why its cost is unknown: then it has no cost. Null: it is known. */
   readonly unknown: string | null;
 }
 
@@ -61,7 +61,7 @@ export interface ReplayRun {
     readonly preventedMinutes: number;
   };
   readonly workloads: WorkloadBill;
-  /** Of the jobs that are known. */
+  /** The measures of the known jobs. */
   readonly jobs: JobsBill;
   /** Sizes beside their own that jobs were given, by name. */
   readonly jobSizes: ReadonlyMap<string, readonly JobSize[]>;
@@ -109,7 +109,7 @@ export function replayPolicy(
 
 /**
  * The same, hour by hour.
- * @param jobs of the history, where they are worked out already
+ * @param jobs of the history, where they are computed already
  */
 export function* replaySteps(
   history: RecordedHistory,
@@ -175,7 +175,7 @@ class Replay {
   private onSpot: ReadonlySet<number> = new Set();
   private demand: DemandBill = NO_BILL;
   private withoutEffect = 0;
-  /** What jobs have cost less than where nothing is done. */
+  /** The saving of jobs so far, compared with doing nothing. */
   private jobsAhead = 0;
   private readonly steps: CostSteps;
   private readonly paidDemand: readonly Float64Array[];
@@ -220,7 +220,7 @@ class Replay {
     });
   }
 
-  /** Those jobs alone, as whoever is asked because of them sees them: with the market's reading that has just come. */
+  /** A view of only those jobs, for an evaluation because of them: with the market's newest reading. */
   viewOfJobs(asOf: number, names: ReadonlySet<string>): PolicyView {
     const { history } = this;
     const workloads = history.workloads.filter(({ workload }) => names.has(workload));
@@ -360,7 +360,7 @@ class Replay {
       const own = this.workloads.get(base.facts.workload);
       if (own === undefined) continue;
       const [of, without] = [hourOf(own, hour), hourOf(base, hour)];
-      // Where one of the two has no price, nobody knows what the difference is.
+      // If one of the two has no price, the difference is unknown.
       if (!of.isUnpriced && !without.isUnpriced) saved += without.cost - of.cost;
       add(this.paidWorkloads.get(own.facts.workload), step, of.cost);
     }
@@ -446,7 +446,7 @@ class Replay {
     };
   }
 
-  /** Demand of which no hour has a price; what commitments of the replay cover has one. */
+  /** Demand without any priced hour; usage that commitments of the replay cover has a price. */
   private demandCase(one: DemandSeries, series: number): ReplayedCase {
     const { cost, unpricedGpuHours, refusedGpuHours } = this.demandOf[series] ?? NO_BILL;
     let wanted = 0;
@@ -476,7 +476,7 @@ function hourOf(one: ReplayedWorkload, hour: number): { readonly cost: number; r
   };
 }
 
-/** Only what is bought on demand is anybody's to change; a term that nobody stated is taken for it. */
+/** Only on-demand usage can be changed; an unstated term counts as on demand. */
 export const isOnDemand = ({ term }: DemandSeries): boolean => term === null || term === 'on-demand';
 
 const FREE: Standing = { level: Infinity, onSpot: false };

@@ -1,11 +1,10 @@
 /**
  * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed,
- * against doing nothing, the published rules and the optimum, where there are any. A cell is a team and what is billed
- * there: its demand, its resources, its workloads, its jobs.
- *
- * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in
- * no figure and stands beside them with the reason; where nothing of a cell has a price its figures are null. Cells are
- * not added up: the same GPU may be metered and sampled.
+ * compared with doing nothing, the published rules and the optimum, if there are any. A cell is a team and one part of
+ * its bill: its demand, its resources, its workloads, its jobs. Without a known optimum the share is null, never zero.
+ * Use that is unpriced, with the policy or without it, is in no figure and is listed beside them with the reason; if
+ * nothing of a cell has a price its figures are null. Cells are not added up, because the same GPU may be metered and
+ * sampled.
  */
 import {
   pooledShare,
@@ -154,8 +153,8 @@ type Measures = Readonly<Record<string, number | null>>;
 type Part = keyof ReplayRun['cases'];
 
 /**
- * Why each case of a part is in no figure: it has no price with the policy, or without it, and then nobody knows the
- * difference. Null: it has one.
+ * Why each case of a part is in no figure: it has no price with the policy, or without it, so the difference is
+ * unknown. Null: it has a price.
  */
 const unknownOf = (run: ReplayRun, nothing: ReplayRun, part: Part): readonly (string | null)[] =>
   nothing.cases[part].map(({ unknown }, index) => unknown ?? run.cases[part][index]?.unknown ?? null);
@@ -164,9 +163,9 @@ interface Costs {
   readonly baseline: number;
   readonly cost: number;
   readonly alternatives: readonly Alternative[];
-  /** Of the policy itself, beside its cost. */
+  /** The measures of the policy itself, other than its cost. */
   readonly measures: Measures;
-  /** Of doing nothing. */
+  /** The measures of doing nothing. */
   readonly without: Measures;
 }
 
@@ -216,8 +215,8 @@ const costOf = ({ policies }: BacktestCell, who: string): number =>
   Number(policies.find(({ name }) => name === who)?.['cost'] ?? 0);
 
 /**
- * The part of a team that stands for it in a sum of money. Its parts tell of the same GPUs, metered, measured and as a
- * fleet: that in which the policy changes most; where it changes nothing, that of which most is known.
+ * The part of a team that represents it in a sum of money. Its parts describe the same GPUs, metered, measured and as a
+ * fleet: the part in which the policy changes most, or, if it changes nothing, the part with the most known data.
  */
 function standingFor(cells: readonly BacktestCell[]): BacktestCell | undefined {
   const change = (one: BacktestCell): number => Math.abs(costOf(one, 'none') - costOf(one, 'bursar'));

@@ -1,9 +1,9 @@
 /**
- * A recorded resource under stops: what it cost, and whom a stop disturbed.
+ * A recorded resource under stops: its cost, and the work that a stop disturbed.
  *
- * A stop of something that rests lasts until a reading shows that it is needed (work, or nothing known: no saving may
- * be claimed for what nobody saw). A stop of something at work lasts as long as the policy goes on saying so, and the
- * work that it kept from being done is counted.
+ * A stop of an idle resource lasts until a reading shows that it is needed (work, or nothing known: no saving may be
+ * claimed for an unobserved time). A stop of a working resource lasts as long as the policy continues to propose it,
+ * and the prevented work is counted.
  */
 import type { ResourceView } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
@@ -86,7 +86,7 @@ export class ReplayedResource {
     return this.resource.hourlyNanos === null ? null : Number(this.resource.hourlyNanos) / 1e9;
   }
 
-  /** Why nobody can tell what it cost; null: it is known. */
+  /** Why its cost is unknown; null: it is known. */
   get unknown(): string | null {
     return this.perHour === null ? 'what an hour of it costs is not known' : null;
   }

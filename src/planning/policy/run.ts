@@ -1,8 +1,8 @@
 /**
- * The backtest of a policy over its teams, one after the other, on whatever history is handed in. Both the command line
- * and the line run this.
+ * The backtest of a policy over its teams, one after the other, on any given history. The command line and the line
+ * both run this.
  *
- * It reads and keeps nothing itself. The invariant: how often it rests, and what it is told meanwhile, changes no
+ * It reads and stores nothing itself. The invariant: the number of its pauses, and messages during them, change no
  * figure.
  */
 import type { BacktestReport } from '../../core/policy/backtest.js';
@@ -29,9 +29,9 @@ const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
   forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
 /**
- * @param teams asked for; those of which nothing is recorded are left out
- * @throws Failure missing where nothing is recorded of any of them, invalid where they have several currencies;
- * whatever the ports throw
+ * @param teams the requested teams; teams without recorded data are left out
+ * @throws Failure missing if nothing is recorded of any of them, invalid if they have several currencies; whatever the
+ * ports throw
  */
 export async function backtestPolicy(
   asked: Omit<PolicyBacktestRequest, 'forecaster'>,

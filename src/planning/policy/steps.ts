@@ -1,8 +1,8 @@
 /**
- * Long work in steps: a generator says how far it is, so that whoever drives it may rest, tell, or leave off in
- * between; and the equal steps of a window in which costs are told.
+ * Long work in steps: a generator reports its progress, so that its driver may rest, report, or stop in between; and
+ * the equal steps of a window in which costs are reported.
  *
- * The invariant: driven in one go or with rests, the work gives the same result.
+ * The invariant: driven in one go or with pauses, the work gives the same result.
  */
 import type { CostSeries } from '../../core/policy/backtest.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../../core/time.js';
@@ -55,7 +55,7 @@ export class CostSteps {
     return [start, Math.min(this.window.to, start + this.stepMs)];
   }
 
-  /** Of several, step by step. */
+  /** The sum of several, step by step. */
   sum(all: readonly { readonly paid: Float64Array }[]): Float64Array {
     const whole = this.none();
     for (const { paid } of all) paid.forEach((cost, step) => void (whole[step] = (whole[step] ?? 0) + cost));

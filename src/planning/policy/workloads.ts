@@ -1,10 +1,9 @@
 /**
- * A recorded workload under changes of its fleet, its machines and its term: what it cost and what load went unserved.
- * How many replicas it had in the past is not recorded: every run, and doing nothing, begins with the fleet that is
- * known.
+ * A recorded workload under changes of its fleet, its machines and its term: its cost and the unserved load. The past
+ * number of its replicas is not recorded: every run, and doing nothing, begins with the fleet that is known.
  *
- * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has
- * a price says why.
+ * The invariant: a replica-minute without a price adds nothing and is counted separately; a workload without any priced
+ * minute says why.
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
@@ -26,7 +25,7 @@ export interface WorkloadBill {
   readonly unpricedReplicaMinutes: number;
 }
 
-/** What its replicas run on, and what one of them serves in a minute there (null: not measured). */
+/** The machine of its replicas, and the capacity of one replica per minute there (null: not measured). */
 interface Machine {
   readonly sku: string | null;
   readonly gpuModel: string | null;
@@ -96,7 +95,7 @@ export class ReplayedWorkload {
     this.machine = machineOf(facts);
   }
 
-  /** Does what a proposal says; false where this model knows no such thing. */
+  /** Does what a proposal says; false if this model knows no such thing. */
   change(action: string, change: Change, at: number): boolean {
     if (this.facts.fleet === null) return false;
     if (action === 'MoveToSpot' || action === 'MoveToOnDemand') {
@@ -113,8 +112,8 @@ export class ReplayedWorkload {
   }
 
   /**
-   * Other machines under every replica, all of which boot anew, or another number of the same; false where it is not
-   * one kind at its own place, or nobody measured what it does there.
+   * Other machines under every replica, all of which boot again, or another number of the same; false if it is not one
+   * kind at its own place, or its performance there was not measured.
    */
   private replace({ sku, replicas }: Change, at: number): boolean {
     const { provider, region, gpusPerReplica } = this.facts;
@@ -144,8 +143,8 @@ export class ReplayedWorkload {
   }
 
   /**
-   * What a replica of that GPU model does, relative to one of its own: as stated, else as measured or predicted; null:
-   * nobody knows.
+   * The performance of a replica on that GPU model, relative to its own: as stated, otherwise as measured or predicted;
+   * null: unknown.
    */
   private speedOn(model: string): number | null {
     const { runs, gpuModel: own, gpusPerReplica } = this.facts;
@@ -205,7 +204,7 @@ export class ReplayedWorkload {
     if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced();
   }
 
-  /** Why nobody can tell what it cost; null: some of it, or all, is known. */
+  /** Why its cost is unknown; null: some of it, or all, is known. */
   get unknown(): string | null {
     if (this.facts.fleet === null) return 'how many replicas it has is not known';
     const { replicaMinutes, unpricedReplicaMinutes } = this.bill;
@@ -227,8 +226,8 @@ export class ReplayedWorkload {
   }
 
   /**
-   * Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null where it has
-   * no price.
+   * Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null if it has no
+   * price.
    */
   perReplicaHour(hour: number): number | null {
     const { history, facts, machine } = this;
@@ -262,7 +261,8 @@ export class ReplayedWorkload {
       (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
     );
     const share = market === undefined ? null : availableShare(market, hour);
-    // What was on spot when it was recorded is paid as spot; what a policy moved there needs proof that there was any.
+    // Replicas on spot in the recording are paid as spot; replicas that a policy moved there need proof that spot was
+    // available.
     const available = share ?? (this.facts.term === 'spot' ? 1 : 0);
     if (spot === null) return onDemand;
     return available * spot + (1 - available) * (onDemand ?? spot);

@@ -1,12 +1,11 @@
 /**
  * The rule of Kubernetes' HorizontalPodAutoscaler: how many replicas bring a mean measure to its target.
  *
- * Pure arithmetic of the present and the last minutes, without a forecast: Bursar decides by it where a policy document
- * states such a target, and is measured against it elsewhere (opponents.ts). The invariants: a minute that nobody
- * measured never takes a replica away, replicas of which nothing came neither bring others nor take them away, and
- * within the tolerance nothing changes.
- * Source: kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale (algorithm details, stabilization
- * window) and `calcPlainMetricReplicas` in pkg/controller/podautoscaler/replica_calculator.go.
+ * Pure arithmetic on the present and the last minutes, without a forecast: Bursar decides by it if a policy document
+ * states such a target, and is measured against it elsewhere (opponents.ts). The invariants: an unmeasured minute never
+ * removes a replica; replicas without data neither add nor remove others; within the tolerance nothing changes. Source:
+ * kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale (algorithm details, stabilization window)
+ * and `calcPlainMetricReplicas` in pkg/controller/podautoscaler/replica_calculator.go.
  */
 
 /** The default of the controller (horizontal-pod-autoscaler-tolerance). */

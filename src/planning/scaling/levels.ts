@@ -1,8 +1,8 @@
 /**
  * Running averages of one series: exponential ones by half-life, and the mean of any past window.
  *
- * Holds what it was given and nothing else. An exponential average divides by its own weight, so that a short history
- * is averaged evenly instead of being pulled towards zero.
+ * Holds only its input. An exponential average divides by its own weight, so that a short history is averaged evenly
+ * instead of being pulled towards zero.
  */
 
 export class SlidingLevels {

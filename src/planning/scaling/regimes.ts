@@ -115,7 +115,8 @@ export class RegimeFilter {
   }
 
   /**
-   * Level of the load as it is now, as a square root: the surge's while there probably is one, else the forecast calm.
+   * Level of the load as it is now, as a square root: the surge's while there probably is one, otherwise the forecast
+   * calm.
    */
   present(calm: CalmForecast): number {
     return this.surgeProbability > 0.5 ? this.surge : calm.root;

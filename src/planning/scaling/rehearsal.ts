@@ -38,7 +38,7 @@ export interface LoadForecast {
   /** The calm load and the standard deviation of its forecast. */
   readonly calmRoot: number;
   readonly calmDeviation: number;
-  /** The load as it is: the level of a surge while one lasts, else the calm load. */
+  /** The load as it is: the level of a surge while one lasts, otherwise the calm load. */
   readonly presentRoot: number;
   /** Expected load beyond k replicas, k from 0 to the largest fleet; and where the load had no memory. */
   readonly shortfall: Float64Array;

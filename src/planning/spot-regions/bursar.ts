@@ -1,13 +1,13 @@
 /**
- * Bursar's own policy for a job under a deadline over many zones: it rolls rules out over futures drawn from what is
- * believed, and does what was cheapest on average.
+ * Bursar's own policy for a job under a deadline over many zones: it rolls rules out over futures drawn from its
+ * belief, and chooses the cheapest on average.
  *
- * At each evaluation it asks what the job would cost if it stayed, waited or took on-demand now and the best of a
- * family of rules (rules.ts) ran the rest; then, zone by zone, what a launch that succeeds would save. Zones that would
- * save are tried, best first; launches that fail are free, and what they show is believed at once. It never probes: a
- * launch that is worth its restart tells the same for nothing.
+ * At each evaluation it computes the cost of the job if it stayed, waited or took on-demand now and the best of a
+ * family of rules (rules.ts) ran the rest; then, zone by zone, the saving of a successful launch. It tries the zones
+ * with a saving, best first; failed launches are free, and update the belief at once. It never probes: a launch that is
+ * worth its restart gives the same information for free.
  *
- * It learns from readings before the job and from what it holds and tries, never from what lies ahead. The invariant is
+ * It learns from readings before the job and from its own instances and tries, never from the future. The invariant is
  * `keepsDeadline`: a choice that could cost the deadline is never made, whatever the model believes.
  */
 import { CLASSES, AVAILABLE_HOURS, type ZoneBelief } from './availability.js';
@@ -129,7 +129,7 @@ class Planner {
   }
 }
 
-/** Hours of on-demand over which a dearer egress is compared with a cheaper price. */
+/** Hours of on-demand over which a more expensive egress is compared with a cheaper price. */
 const ON_DEMAND_HOURS = 3;
 
 const workHours = ({ restartUnits, unitSeconds }: RegionsProblem, workLeft: number): number =>

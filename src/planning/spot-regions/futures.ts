@@ -1,8 +1,8 @@
 /**
- * Futures of many zones, drawn from what is believed: by sample and zone whether spot can be had, from this tick on.
+ * Futures of many zones, drawn from the belief: by sample and zone whether spot is available, from this tick on.
  *
- * Each zone is drawn twice with every sample: as it is believed, and given that spot can be had there now, for evaluating
- * a launch that succeeds. Random numbers are handed in. Nothing here decides.
+ * Each zone is drawn twice in every sample: as believed, and given that spot is available there now, to evaluate a
+ * successful launch. Random numbers are passed in. Nothing here decides.
  */
 import { CLASSES, endChances, type ZoneBelief } from './availability.js';
 
@@ -75,7 +75,7 @@ export class Futures {
     this.logStay = endChances(tickSeconds).map((end) => Math.log(1 - end));
   }
 
-  /** Draws anew, `ticks` far; what was handed out before is overwritten. */
+  /** Draws again, `ticks` far; what was handed out before is overwritten. */
   draw(beliefs: readonly ZoneBelief[], ticks: number): readonly Future[] {
     const length = Math.min(ticks, this.ticks);
     for (const { believed, givenNow } of this.samples) {

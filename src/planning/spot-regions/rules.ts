@@ -3,10 +3,10 @@
  *
  * A rule is a pace and an order of zones. Spot is taken in the first zone of the order that has it, and left for one
  * that is worth the move. Without spot it waits while the slack (time left beyond work and one restart) is above a line
- * that falls to zero at the deadline; below it dearer spot is taken, or else on-demand: pace 0 waits until the last
- * safe tick, pace 1 keeps the present share of slack as Uniform Progress does (Wu et al., NSDI 2024, section 5.2), and
- * as it does on-demand is kept until it is ahead by two restarts. The invariant: no rule ever leaves too little time
- * for on-demand.
+ * that falls to zero at the deadline; below it more expensive spot is taken, or else on-demand: pace 0 waits until the
+ * last safe tick, pace 1 keeps the present share of slack as Uniform Progress does (Wu et al., NSDI 2024, section 5.2),
+ * and as it does on-demand is kept until it is ahead by two restarts. The invariant: no rule ever leaves too little
+ * time for on-demand.
  */
 import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem } from './problem.js';
 

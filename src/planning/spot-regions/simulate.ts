@@ -18,7 +18,7 @@
 import { assert } from '../../core/errors.js';
 import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem, type RegionsWindow } from './problem.js';
 
-/** What is held, or shall be: `zone` says nothing where the mode is idle. */
+/** What is held, or shall be: `zone` says nothing if the mode is idle. */
 export interface Place {
   readonly mode: Mode;
   readonly zone: number;
@@ -41,7 +41,7 @@ export interface RegionsView extends Place {
   spotPrice(zone: number): number;
   /** Tries to start spot. Once it says yes, this tick is spent there, and nothing more may be tried. */
   tryLaunch(zone: number): boolean;
-  /** Looks whether spot could be had, at a price where it can. */
+  /** Checks whether spot could be had, at a price where it can. */
   probe(zone: number): boolean;
 }
 

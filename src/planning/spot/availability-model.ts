@@ -43,7 +43,7 @@ export interface AvailabilityParameters {
 export interface AvailabilityModel {
   readonly parameters: AvailabilityParameters;
   readonly stay: readonly [Float64Array, Float64Array];
-  /** What is believed of a window that has shown nothing. */
+  /** The belief about a window without readings. */
   readonly prior: Float64Array;
   /** What a redraw of the frailties yields in the far future of a plan. */
   readonly reversion: Float64Array;
@@ -113,7 +113,7 @@ export function agePosition(age: number): { readonly index: number; readonly fra
  */
 const FIRST_AGE = 16;
 
-/** What is believed about one zone after the readings so far. */
+/** The belief about one zone after the readings so far. */
 export class AvailabilityBelief {
   readonly components: Float64Array;
   age = 0;
@@ -148,10 +148,7 @@ export class AvailabilityBelief {
   }
 }
 
-/**
- * Built in, for a zone of which nothing else is known; learned on four zones (docs/decisions-quality/spot.md names
- * them).
- */
+/** Built in, for a zone without other data; learned on four zones (docs/decisions-quality/spot.md names them). */
 export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
   absent: [1.6911, 0.6523],
   available: [1.4839, 0.3687],

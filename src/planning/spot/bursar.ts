@@ -23,10 +23,10 @@ import { IDLE, ON_DEMAND, SPOT, type Mode } from './problem.js';
 import { staysSafe } from './safety.js';
 import type { SpotPolicy, SpotView } from './simulate.js';
 
-/** What the policy goes by: the age of the present spell and the weights of the components, after each reading. */
+/** The input of the policy: the age of the present spell and the weights of the components, after each reading. */
 export type SpotBelief = Pick<AvailabilityBelief, 'age' | 'components' | 'observe'>;
 
-/** How much dearer than on-demand the choice of `table` is expected to be now, over the belief. */
+/** How much more expensive than on-demand the choice of `table` is expected to be now, over the belief. */
 function dearerBy(plan: SpotPlan, belief: SpotBelief, tick: number, table: number, reserve: number): number {
   const tables = plan.dearer(tick);
   if (tables === undefined || reserve < 0) return Infinity;
@@ -52,13 +52,13 @@ function dearerBy(plan: SpotPlan, belief: SpotBelief, tick: number, table: numbe
 }
 
 /**
- * How much dearer than the best, in restarts into spot and back, a choice may be expected to be and still pass for as
- * good: less than the model can tell. In windows drawn from the model itself it costs at most 0.0025 of the share
- * (docs/decisions-quality/spot.md).
+ * How much more expensive than the best, in restarts into spot and back, a choice may be expected to be and still pass
+ * for as good: less than the model can tell. In windows drawn from the model itself it costs at most 0.0025 of the
+ * share (docs/decisions-quality/spot.md).
  */
 const TOLERANCE_RESTARTS = 0.04;
 
-/** What each mode is expected to cost above on-demand, by mode; Infinity where it cannot be had. */
+/** The expected cost of each mode above on-demand; Infinity if it is not available. */
 function pricesOf(plan: SpotPlan, belief: SpotBelief, view: SpotView): readonly [number, number, number] {
   const slack = view.timeLeft - view.workLeft;
   const { tick, available } = view;

@@ -4,7 +4,7 @@
  * An evaluation asks for the tables of one tick, and a job's next evaluations for those of the ticks that follow. All
  * of a tick's tables follow from the expected costs (`TickSolver`'s values) of the tick after it. Kept are those costs
  * at every n-th tick, n the root of the number of ticks, and the tables of the n ticks last asked about; any other
- * tick's are solved anew from the kept costs that follow it, at most n ticks of work. Costs are kept in the 64 bits in
+ * tick's are solved again from the kept costs that follow it, at most n ticks of work. Costs are kept in the 64 bits in
  * which they are solved and nothing is rounded, packed or left out. The invariant: the tables of every tick are those
  * of `planSpot` bit for bit, and so is every decision, whatever the belief.
  */

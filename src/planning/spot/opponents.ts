@@ -53,7 +53,7 @@ function withSafetyNet(
   return { name, start };
 }
 
-/** Greedy (section 3.4): spot whenever it is there, else wait, until the safety net closes. */
+/** Greedy (section 3.4): spot whenever it is there, otherwise wait, until the safety net closes. */
 export function greedy(problem: SpotProblem, reading: SafetyReading = 'continuous'): SpotPolicy {
   const name = reading === 'continuous' ? 'greedy' : 'greedy-whole-ticks';
   return withSafetyNet(problem, name, reading, () => (view) => (view.available ? SPOT : IDLE));

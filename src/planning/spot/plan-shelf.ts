@@ -1,8 +1,8 @@
 /**
- * Plans that are kept between looks, by what they follow from: a job's own numbers and the parameters of the model.
+ * A cache of plans between evaluations, by the inputs that determine them: a job's own numbers and the parameters of
+ * the model. It drops the least recently used plan, never the most recent one.
  *
- * It forgets what was asked for longest ago, never what was asked for last. The invariant: what it keeps takes up no
- * more than `mostBytes`, but for a single plan that alone takes more.
+ * The invariant: the cache takes at most `mostBytes`, except for a single plan that alone takes more.
  */
 import { availabilityModel, type AvailabilityParameters } from './availability-model.js';
 import { KeptPlan } from './kept-plan.js';

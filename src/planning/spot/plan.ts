@@ -1,6 +1,6 @@
 /**
- * The exact dynamic program of the availability model: for every tick, reserve, instance held and spell, how much
- * dearer each other choice is than on-demand, in expectation over the model's futures.
+ * The exact dynamic program of the availability model: for every tick, reserve, instance held and spell, how much more
+ * expensive each other choice is than on-demand, in expectation over the model's futures.
  *
  * "Reserve" is the time that could still be wasted with the deadline kept by on-demand: slack (time left minus work
  * left) minus the restart into on-demand where on-demand is not held. Waiting a tick costs a tick of it, a launch of
@@ -18,7 +18,7 @@ const [AGES, EACH] = [AGE_GRID.length, COMPONENTS];
 /** Cells of one row of a table: ages times components. */
 export const WIDTH = AGES * EACH;
 
-/** The tables of one tick: how much dearer than on-demand a choice is, by what is held and what is seen. */
+/** The tables of one tick: how much more expensive than on-demand a choice is, by what is held and what is seen. */
 export const WAIT_WHEN_ABSENT = 0;
 export const WAIT_WHEN_AVAILABLE = 1;
 export const SPOT_WHEN_AVAILABLE = 2;

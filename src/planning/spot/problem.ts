@@ -7,7 +7,7 @@
  */
 import { invalid, type Problem } from '../../core/errors.js';
 
-/** What the job occupies during a tick. */
+/** The capacity that the job occupies during a tick. */
 export type Mode = 0 | 1 | 2;
 export const IDLE: Mode = 0;
 export const SPOT: Mode = 1;
@@ -101,7 +101,7 @@ function termProblems(terms: SpotTerms): Problem[] {
   return problems;
 }
 
-/** What all on-demand from the start costs: one restart and the work. Every saving is measured against it. */
+/** The cost of on-demand from the start: one restart and the work. Every saving is measured against it. */
 export function onDemandCost(problem: SpotProblem): number {
   return (problem.jobUnits + problem.restartUnits) * problem.unitPrice[ON_DEMAND];
 }

@@ -18,7 +18,7 @@
 import { assert } from '../../core/errors.js';
 import { IDLE, SPOT, type Mode, type SpotProblem } from './problem.js';
 
-/** What a policy knows at the start of a tick. The object is reused: a policy copies what it keeps. */
+/** A policy's knowledge at the start of a tick. The object is reused: a policy copies what it keeps. */
 export interface SpotView {
   readonly tick: number;
   /** Whether spot can be had during this tick. */

@@ -105,6 +105,23 @@ export function featureSpace(configurations: readonly Configuration[], batchMean
   };
 }
 
+/** What configurations differ in beside numbers. */
+export interface Levels {
+  readonly gpus: ReadonlySet<string>;
+  readonly precisions: ReadonlySet<string>;
+  readonly optimizers: ReadonlySet<string>;
+  readonly families: ReadonlySet<string>;
+}
+
+/** Steps of both curves, the latent gain, and the counts of GPUs and nodes. */
+const COEFFICIENTS_OF_ALL = 15;
+
+/** How many features configurations with such levels have at most. */
+export function coefficientsFor({ gpus, precisions, optimizers }: Levels): number {
+  const ofGpus = gpus.size > 1 ? gpus.size * (2 + precisions.size) : 0;
+  return COEFFICIENTS_OF_ALL + 2 * precisions.size + 2 * optimizers.size + ofGpus;
+}
+
 const levels = (configurations: readonly Configuration[], of: (c: Configuration) => string): string[] =>
   [...new Set(configurations.map(of))].sort();
 

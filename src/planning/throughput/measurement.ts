@@ -1,8 +1,6 @@
 /**
- * One spelling for the levels of a measured configuration, so that `float32` and `FP32` are one precision; what a name
- * says of a model's family.
- *
- * Holds no model, and never fills in what is not stated.
+ * One spelling for the levels of a measured configuration, so that `float32` and `FP32` are one precision; and the
+ * family that a model's name implies. Contains no model, and never fills in missing values.
  */
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 
@@ -55,7 +53,7 @@ const FAMILY_OF_NAME: readonly (readonly [RegExp, string])[] = [
   [/bert|gpt|llama|mistral|qwen|transformer|(^|[^a-z])t5/i, 'transformer'],
 ];
 
-/** The stated family in lower case; where none is stated, the one that the model's name says; else empty. */
+/** The stated family in lower case; where none is stated, the one that the model's name says; otherwise empty. */
 export function familyOf({ family, model }: Configuration): string {
   if (family !== null) return family.trim().toLowerCase();
   return FAMILY_OF_NAME.find(([name]) => name.test(model))?.[1] ?? '';

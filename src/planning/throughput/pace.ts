@@ -1,23 +1,22 @@
 /**
- * How fast what a workload runs is on other GPUs, or on more or fewer of them: as it was measured there, else as the
- * throughput model predicts from what was measured of it.
- *
- * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on;
- * of anything else nothing is known.
- * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past
- * alone learns nothing of what comes.
+ * The speed of a workload's model on other GPUs, or on more or fewer of them: as measured there, otherwise as the
+ * throughput model predicts from its measurements. Answers only for models that the same team has measured, and for
+ * kinds of GPU with at least one measurement; anything else is unknown. Other teams' measurements of other models are
+ * background. Reads only its input: given only the past, it learns nothing of the future.
  */
 import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/workload/measurement.js';
 import { memoryGib } from '../placement/gpu-memory.js';
-import { learnThroughput } from './hierarchy.js';
+import { featureSpace } from './features.js';
+import { learnThroughput, type Knowledge } from './hierarchy.js';
 import { byModel, configurationOf, optimizerOf, precisionOf } from './measurement.js';
 import { predictWith, type ThroughputEstimate } from './predict.js';
+import { chosenRows, type ChosenRows } from './chosen-rows.js';
 
 /** Samples per second of all GPUs together. */
 export interface Pace extends ThroughputEstimate {
   /**
-   * In this very configuration: `low` and `high` are the least and the most that was measured. Else they are a 90 %
-   * interval.
+   * In this very configuration: `low` and `high` are the least and the most that was measured. Otherwise they are a 90
+   * % interval.
    */
   readonly isMeasured: boolean;
   /** Rows of the model that it rests on. */
@@ -27,10 +26,38 @@ export interface Pace extends ThroughputEstimate {
 /** Of other models, and of each of them evenly spread: beyond, an answer changes little. */
 const MOST_MODELS = 12;
 const MOST_ROWS = 24;
+/** Each of them may have to be learned for itself. */
+const MOST_KINDS = 16;
+const MOST_KEPT = 64;
+
+const LEARNED = new WeakMap<readonly TakenMeasurement[], Map<string, Knowledge>>();
+
+/**
+ * What the rows teach for a configuration, kept as long as the list `all` that they are of: it depends on the background
+ * and on what there is a coefficient for, and on nothing else of the asked configuration.
+ */
+export function keptKnowledge(
+  all: readonly TakenMeasurement[],
+  { known, background }: Pick<ChosenRows, 'known' | 'background'>,
+  asked: Configuration,
+): Knowledge {
+  const kept = LEARNED.get(all) ?? new Map<string, Knowledge>();
+  LEARNED.set(all, kept);
+  const rows = [...background, ...known, asked];
+  const { features, families } = featureSpace(rows, 'all-gpus');
+  const isSpread = rows.some(({ gpuCount }) => gpuCount !== 1);
+  const name = JSON.stringify([features.map((one) => one.name), families, isSpread, background.map(({ id }) => id)]);
+  let knowledge = kept.get(name);
+  if (knowledge === undefined) {
+    if (kept.size >= MOST_KEPT) kept.clear();
+    kept.set(name, (knowledge = learnThroughput(background, [...known, asked])));
+  }
+  return knowledge;
+}
 
 const KNOWN = new WeakMap<readonly TakenMeasurement[], Map<string, Paces>>();
 
-/** What a team's measurements say; worked out once for the same list. */
+/** What a team's measurements say; computed once for the same list. */
 export function pacesOf(measurements: readonly TakenMeasurement[], team: string): Paces {
   const teams = KNOWN.get(measurements) ?? new Map<string, Paces>();
   KNOWN.set(measurements, teams);
@@ -48,9 +75,24 @@ export class Paces {
     private readonly team: string,
   ) {}
 
-  /** Kinds of GPU that something was measured on. */
-  kinds(): string[] {
-    return [...new Set(this.measurements.map(({ gpu }) => gpu))].sort();
+  /**
+   * Kinds of GPU that something was measured on; of very many those that the team has measured the model on the most,
+   * and then those that the most models are known on.
+   */
+  kinds(model: string): string[] {
+    const kinds = [...new Set(this.measurements.map(({ gpu }) => gpu))].sort();
+    if (kinds.length <= MOST_KINDS) return kinds;
+    const own = new Map<string, number>();
+    const models = new Map(kinds.map((gpu) => [gpu, new Set<string>()]));
+    for (const row of this.measurements) {
+      models.get(row.gpu)?.add(row.model);
+      if (row.team === this.team && row.model === model) own.set(row.gpu, (own.get(row.gpu) ?? 0) + 1);
+    }
+    const rows = (gpu: string): number => own.get(gpu) ?? 0;
+    return kinds
+      .sort((a, b) => rows(b) - rows(a) || (models.get(b)?.size ?? 0) - (models.get(a)?.size ?? 0))
+      .slice(0, MOST_KINDS)
+      .sort();
   }
 
   /** Null: the team has measured nothing of the model, or nobody anything on such a GPU. */
@@ -73,13 +115,14 @@ export class Paces {
     };
     const measured = measuredAs(own, asked);
     if (measured !== null) return measured;
-    const [estimate] = predictWith(learnThroughput(background, [...own, asked]), own, [asked]);
-    return estimate === undefined ? null : { ...estimate, isMeasured: false, rows: own.length };
+    const chosen = chosenRows({ own, background }, asked);
+    const [estimate] = predictWith(keptKnowledge(this.measurements, chosen, asked), chosen.own, [asked]);
+    return estimate === undefined ? null : { ...estimate, isMeasured: false, rows: chosen.own.length };
   }
 
   /**
    * Whether a GPU of the kind holds it: from the memory that it took at most, with a batch of that size or a larger
-   * one; null: not known.
+   * one; null: unknown.
    */
   fits(run: RunFacts, gpu: string): boolean | null {
     const { own } = rowsFor(this.measurements, this.team, run.model, gpu);
@@ -141,7 +184,7 @@ export function measuredAs(rows: readonly Measurement[], asked: Configuration): 
 /**
  * How fast a run is on each kind of GPU of which something is known, over a reference; kinds that are known not to hold
  * it are left out. What is predicted counts at the low end of its interval, the reference at its high one.
- * @returns null where nothing is known of the reference
+ * @returns null if nothing is known of the reference
  */
 export function relativeSpeeds(
   paces: Paces,
@@ -153,7 +196,7 @@ export function relativeSpeeds(
   if (base === null) return null;
   const over = base.isMeasured ? base.samplesPerSecond : base.high;
   return Object.fromEntries(
-    paces.kinds().flatMap((gpu): [string, number][] => {
+    paces.kinds(run.model).flatMap((gpu): [string, number][] => {
       if (gpu === reference) return [[gpu, 1]];
       const pace = paces.fits(run, gpu) === false ? null : paces.paceOf(run, gpu, gpuCount);
       return pace === null ? [] : [[gpu, (pace.isMeasured ? pace.samplesPerSecond : pace.low) / over]];

@@ -1,8 +1,8 @@
 /**
- * Throughput of a configuration that was not measured, with an interval, and the time and cost of finishing with it.
+ * The throughput of an unmeasured configuration, with an interval, and the time and cost of finishing with it.
  *
- * It reads the measured rows, the background and the asked configuration; never a value that is to be predicted. An
- * interval is part of every answer; without a single measurement it is wide, not absent.
+ * It reads the measured rows, the background and the requested configuration; never a value that it should predict.
+ * Every answer contains an interval; without any measurement it is wide, not absent.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { costOf, type Money, type Rate } from '../../core/money.js';
@@ -57,12 +57,14 @@ const rateOf = (log: number): number => Math.exp(Math.max(-MOST_LOG, Math.min(MO
 /**
  * Predicts one configuration from measured rows of the same model and background rows of others.
  * @param measured rows of the query's model; none is allowed.
+ * @param learn as `learnThroughput`, or what has kept it
  * @throws Failure `invalid` naming every number that is not above 0, and every measured row of another model.
  */
 export function predictThroughput(
   measured: readonly Measurement[],
   background: readonly Measurement[],
   query: ThroughputQuery,
+  learn = learnThroughput,
 ): ThroughputPrediction {
   const problems = [
     ...measured.flatMap((row, i) => [
@@ -75,7 +77,7 @@ export function predictThroughput(
     ...problemsOf(query, 'query'),
   ];
   if (problems.length > 0) throw invalid('the throughput cannot be predicted', problems);
-  const [estimate] = predictWith(learnThroughput(background, [...measured, query]), measured, [query]);
+  const [estimate] = predictWith(learn(background, [...measured, query]), measured, [query]);
   return { ...estimate!, ...finish(estimate!, query) };
 }
 

@@ -1,14 +1,15 @@
 /**
- * A question about a throughput that was not measured, and its answer: samples a second, time and cost to finish, from
- * what a team measured and at the cheapest price that holds. Pure: whoever asks brings measurements and prices.
+ * A query for an unmeasured throughput, and its answer: samples a second, time and cost to finish, from a team's
+ * measurements and at the cheapest valid price. Pure: the caller passes in measurements and prices.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { Configuration, TakenMeasurement } from '../../core/workload/measurement.js';
 import { formatMoney, type Money, type Rate } from '../../core/money.js';
 import type { GpuOffer } from '../../core/policy/policy.js';
 import { providerName } from '../../core/price/price.js';
-import { measuredAs, rowsFor } from './pace.js';
+import { keptKnowledge, measuredAs, rowsFor } from './pace.js';
 import { finish, predictThroughput, type Range, type ThroughputQuery } from './predict.js';
+import { chosenRows } from './chosen-rows.js';
 
 export interface ThroughputQuestion extends Omit<Configuration, 'gpu'> {
   /** Whose measurements of the model count; those of other models are background. */
@@ -77,15 +78,18 @@ export function answerThroughput(
     ...(samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) }),
   };
   const measured = measuredAs(own, asked);
+  const chosen = chosenRows({ own, background }, asked);
   const { samplesPerSecond, low, high, secondsToFinish, cost } =
-    measured === null ? predictThroughput(own, background, run) : { ...measured, ...finish(measured, run) };
+    measured === null
+      ? predictThroughput(chosen.own, chosen.background, run, () => keptKnowledge(all, chosen, asked))
+      : { ...measured, ...finish(measured, run) };
   return {
     samplesPerSecond,
     low,
     high,
     isMeasured: measured !== null,
     measurements: own.length,
-    background: background.length,
+    background: chosen.background.length,
     secondsToFinish: secondsToFinish ?? null,
     cost: cost === undefined ? null : inDecimals(cost),
     price:

@@ -1,6 +1,6 @@
 /**
- * Weekly windows in a zone, read as the peak schedule reads them: a window past midnight belongs to the day on which it
- * begins, and a day whose clocks change is as long as it is. Nothing here knows what a window is for.
+ * Weekly windows in a zone, read like the peak schedule: a window past midnight belongs to the day on which it begins,
+ * and a day with a clock change has its real length. This file does not know the purpose of a window.
  */
 import { Failure, type Problem } from '../../core/errors.js';
 import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 const TIME = /^([01]\d|2[0-4]):[0-5]\d$/;
 
-/** What a window's parameters look like in a policy. */
+/** The parameters of a window in a policy. */
 export const windowShape = {
   days: z.array(z.enum(WEEKDAYS)).min(1).optional().describe('Days on which the window begins; every day where absent'),
   from: z.string().regex(TIME, 'is not a time HH:MM').default('00:00').describe('First minute, local time'),
@@ -48,7 +48,7 @@ export class Calendar {
   }
 }
 
-/** Everything that is wrong with windows and zone, as core/price/peak.ts says it; nothing where they can be used. */
+/** Everything that is wrong with windows and zone, as core/price/peak.ts says it; nothing if they can be used. */
 export function windowProblems(windows: readonly Spec[], zone: string): readonly Problem[] {
   try {
     compilePeak(windows.map((spec) => ruleOf(spec, zone)));

@@ -1,4 +1,6 @@
-/** What the policies' examples are made of: a small team at one instant, with prices. Everything in it is invented. */
+/**
+ * The data of the policies' examples: a small team at one time, with prices. All of it is invented.
+ */
 import type { GpuOffer, MinuteSeries, PolicyView, WorkloadView } from '../../core/policy/policy.js';
 import { viewOf } from '../../core/policy/policy.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -43,7 +45,7 @@ export const OFFERS: readonly GpuOffer[] = [
   offer('T4', 'spot', 200),
 ];
 
-/** An on-demand workload of which nothing is known but where it runs and what it may be called. */
+/** An on-demand workload of which only the place and the names are known. */
 export function workload(name: string, over: Partial<WorkloadView> = {}): WorkloadView {
   return {
     workload: name,

@@ -1,10 +1,10 @@
 /**
- * How a policy tells what it saw of something, and why it leaves it alone. One judgement makes the proposal and the
- * reason, so that what is told is what is done.
+ * A policy's explanation of what it saw of a subject, and why it leaves the subject alone. One judgement yields both
+ * the proposal and the reason, so the explanation always matches the behaviour.
  */
 import type { LeftAlone, TargetExplanation, Proposal, WorkloadView } from '../../core/policy/policy.js';
 
-/** What a policy makes of one thing. */
+/** A policy's judgement of one subject. */
 export type Judged = Proposal | LeftAlone;
 
 export const leftAlone = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
@@ -18,7 +18,7 @@ export const explainTarget = (target: string, saw: readonly string[], judged: ob
 
 export const PROTECTED = leftAlone('protected', 'its owner protects it', 'that the protection is taken away');
 
-/** What is known of a workload, in the words of all policies. */
+/** The known facts about a workload, in the common words of all policies. */
 export function sawOf(one: WorkloadView): string[] {
   const { kind, fleet, gpusPerReplica, gpuModel, term, provider, region, health = [] } = one;
   const size =

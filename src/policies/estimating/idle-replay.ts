@@ -1,10 +1,9 @@
 /**
- * What the idle rule would have done over a resource's readings, and whether what is missing among them could change its
- * word.
+ * Replays the idle rule over a resource's readings, and checks whether missing readings could change its result.
  *
- * Pure. The invariant: a reading that is missing, blank or contradicted by the card's power is neither work nor rest.
- * Both are tried: where they lead to the same, that holds; where they do not, nothing new is proposed, and what was
- * proposed before stands.
+ * Pure. The invariant: a missing or blank reading, or one that the card's power contradicts, is neither work nor rest.
+ * Both are tried: if they lead to the same result, it holds; if not, nothing new is proposed, and an earlier proposal
+ * stays.
  */
 import { workingWatts } from '../../core/fleet/gpu-power.js';
 import type { PolicyView, Reading, ResourceView } from '../../core/policy/policy.js';
@@ -20,7 +19,7 @@ export interface ReplaySettings {
   readonly lagMinutes: number;
 }
 
-/** What the rule did over a resource's readings, and what it says at the last one. */
+/** The rule's actions over a resource's readings, and its decision at the last one. */
 export interface Replay {
   /** At the last reading; null unless the rule has stopped the resource in its present quiet. */
   readonly open: IdleDecision | null;
@@ -32,7 +31,7 @@ export interface Replay {
   readonly savedMinutes: readonly number[];
 }
 
-/** The newest minute that nobody knows of, and why. */
+/** The newest unknown minute, and the reason. */
 export interface Doubt {
   readonly at: number;
   readonly because: 'late' | 'missing' | 'blank' | 'contradictory';
@@ -46,7 +45,7 @@ const NOTHING_KNOWN: IdleDecision = {
   expectedSavedMinutes: null,
 };
 
-/** Readings beyond so many minutes of a gap tell nothing more: the quiet begins anew in any case. */
+/** Readings beyond so many minutes of a gap tell nothing more: the quiet starts again in any case. */
 const MOST_FILLED_MINUTES = 1440;
 
 /** Where a reading should be and is not, something was done or nothing was: both are tried. */
@@ -82,7 +81,7 @@ interface LeastWatts {
   readonly ofModel: ReadonlyMap<string, number>;
 }
 
-/** Each resource is held against all others of its kind: their readings are looked at once for all. */
+/** Each resource is compared with all others of its kind: their readings are looked at once for all. */
 const leastOf = new WeakMap<Resources, LeastWatts>();
 
 function leastWatts(resources: Resources): LeastWatts {
@@ -179,12 +178,12 @@ export function verdict(
   return { replay: asItIs, doubt: { at: newest, because: found ?? (isLate ? 'late' : 'missing') } };
 }
 
-/** `count` readings that are missing, each a step after the one before, the first a step after `from`. */
+/** `count` readings that are missing, each a step after the previous one, the first a step after `from`. */
 interface Gap {
   readonly from: number;
   readonly step: number;
   readonly count: number;
-  /** What the readings of the gap are like, but for what was done. */
+  /** The assumed readings of the gap, except for the work. */
   readonly like: Reading;
 }
 

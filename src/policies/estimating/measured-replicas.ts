@@ -1,12 +1,12 @@
 /**
- * Of how many of a workload's replicas a minute is. What is measured GPU by GPU is the mean of those that were measured;
- * of the others nothing is known, and what they do is neither nothing nor the same.
+ * The number of a workload's replicas that a minute covers. A value measured per GPU is the mean of the measured
+ * replicas; the others are unknown, and are assumed neither idle nor equal to the mean.
  */
 import type { WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import type { Window } from './minutes.js';
 
-/** Measures of GPUs, of which the whole is 1. */
+/** Measures of GPUs whose maximum is 1. */
 const OF_GPUS: ReadonlySet<string> = new Set(['gpu_utilisation_ratio', 'memory_used_ratio']);
 
 /**
@@ -23,13 +23,13 @@ export function measuredReplicas({ fleet, gpusPerReplica }: WorkloadView, gpus: 
 /** The measure of a replica that is wholly used; null: it has no such end that is known. */
 export const wholeOf = (metric: string): number | null => (OF_GPUS.has(metric) ? 1 : null);
 
-/** What the mean over all ready replicas is at least and at most. */
+/** The bounds of the mean over all ready replicas. */
 export interface Bounds {
   readonly least: number;
   readonly most: number;
 }
 
-/** Of a measured minute; null: nobody knows. */
+/** The bounds of a measured minute; null: unknown. */
 export function boundsOf(one: WorkloadView, metric: string, value: number, gpus: number | null): Bounds | null {
   if (gpus === null) return { least: value, most: value };
   const ready = one.fleet?.ready ?? 0;
@@ -48,7 +48,7 @@ export function boundsOf(one: WorkloadView, metric: string, value: number, gpus:
   return { least: part, most: part + rest * whole };
 }
 
-/** Whether every minute of the window was measured and passes, whatever the replicas do of which nothing came. */
+/** Whether every minute of the window was measured and passes, whatever the replicas without data do. */
 export const isEveryOf = (
   one: WorkloadView,
   metric: string,

@@ -7,7 +7,7 @@ import { MINUTE_MS } from '../../core/time.js';
 export interface Window {
   /** Values of the minutes, oldest first; those not measured are null. */
   readonly values: readonly (number | null)[];
-  /** Of how many GPUs each value is; null: of the whole workload, as whoever sent it says. */
+  /** The number of GPUs behind each value; null: the sender states the value for the whole workload. */
   readonly gpus: readonly (number | null)[];
   /** The first minute's first millisecond, and the millisecond after the last minute. */
   readonly from: number;
@@ -16,7 +16,7 @@ export interface Window {
   readonly isWhole: boolean;
 }
 
-/** The last `minutes` whole minutes before `asOf`; null where there is no series. */
+/** The last `minutes` whole minutes before `asOf`; null if there is no series. */
 export function windowBefore(series: MinuteSeries | undefined, asOf: number, minutes: number): Window | null {
   if (series === undefined) return null;
   const to = Math.floor((asOf - series.from) / MINUTE_MS);
@@ -44,5 +44,5 @@ export function knownTail({ values }: Window): number[] {
   return tail.reverse();
 }
 
-/** Whether nobody has forbidden to touch it. */
+/** Whether its owner has not protected it. */
 export const mayTouch = ({ isProtected }: WorkloadView): boolean => isProtected !== true;

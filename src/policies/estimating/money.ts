@@ -1,8 +1,8 @@
 /**
- * From prices to monthly savings, the same way in every policy. For estimates only: what is billed is computed
+ * From prices to monthly savings, in the same way in every policy. Only for estimates: billed amounts are computed
  * elsewhere, exactly.
  *
- * Never invents a price: where one is missing the answer is null, and so is every saving made of it.
+ * Never invents a price: without one the answer is null, and so is every saving computed from it.
  */
 import {
   HOURS_PER_MONTH,
@@ -26,8 +26,8 @@ export const gpuHourNanos = (rate: Rate): number => (Number(rate.nanos) * 3600) 
 export const units = (nanos: number): string => (nanos / 1e9).toFixed(6);
 
 /**
- * What so many nanos per hour come to in a month; null: not known. Rounded as a saving is, so that saving all of it is
- * that much.
+ * The monthly cost of a number of nanos per hour; null: unknown. Rounded like a saving, so that a saving of the whole
+ * cost equals it.
  */
 export const monthlyCostOf = (hourlyNanos: number | null): bigint | null =>
   hourlyNanos === null ? null : BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH));
@@ -50,7 +50,7 @@ export function oneTime(nanos: number): SavingsEstimate {
   return { mean, low: mean, high: mean };
 }
 
-/** What is paid once, such as for one job; null: not known. */
+/** A cost that is paid once, such as for one job; null: unknown. */
 export const costOnce = (nanos: number | null): bigint | null => (nanos === null ? null : BigInt(Math.round(nanos)));
 
 export function evidenceOf(view: PolicyView, what: string, from: number, to: number): Evidence {
@@ -66,8 +66,8 @@ export interface Place {
 }
 
 /**
- * What is paid at a place: the offer of exactly this SKU and region. Null where either does not match: another offer
- * that stood in for a missing one might be dearer, and a saving against it would be larger than the truth.
+ * The price paid at a place: the offer of exactly this SKU and region. Null if either does not match: another offer
+ * that stood in for a missing one might be more expensive, and a saving against it would be larger than the truth.
  */
 export function ownOffer(view: PolicyView, { provider, region, sku }: Place, term: Term): GpuOffer | null {
   if (provider === null || sku === null) return null;
@@ -79,7 +79,7 @@ export function ownOffer(view: PolicyView, { provider, region, sku }: Place, ter
 }
 
 /**
- * What could be bought there under a term: the cheapest offer of the SKU, or of the model where no SKU is known. Null:
+ * The possible purchase there under a term: the cheapest offer of the SKU, or of the model if no SKU is known. Null:
  * there is none.
  */
 export function offerAt(view: PolicyView, { provider, region, sku, gpuModel }: Place, term: Term): GpuOffer | null {
@@ -100,17 +100,17 @@ export const cheapest = (offers: readonly GpuOffer[]): GpuOffer | null =>
     null,
   );
 
-/** Nanos per hour of one replica under its own term; null: not known. */
+/** Nanos per hour of one replica under its own term; null: unknown. */
 export function replicaHourNanos(view: PolicyView, workload: WorkloadView): number | null {
   const offer = workload.term === null ? null : ownOffer(view, workload, workload.term);
   return offer === null || workload.gpusPerReplica === null ? null : gpuHourNanos(offer.rate) * workload.gpusPerReplica;
 }
 
-/** Replicas held, booting ones included; null: not known. */
+/** Replicas held, booting ones included; null: unknown. */
 export const replicasOf = ({ fleet }: WorkloadView): number | null =>
   fleet === null ? null : fleet.ready + fleet.booting;
 
-/** Nanos per hour of all its replicas; null: not known. */
+/** Nanos per hour of all its replicas; null: unknown. */
 export function workloadHourNanos(view: PolicyView, workload: WorkloadView): number | null {
   const [perReplica, replicas] = [replicaHourNanos(view, workload), replicasOf(workload)];
   return perReplica === null || replicas === null ? null : perReplica * replicas;

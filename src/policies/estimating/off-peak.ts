@@ -1,9 +1,8 @@
 /**
- * The cheapest whole hours in which a job can do its work before its deadline, cut into few pieces.
+ * The cheapest whole hours in which a job can do its work before its deadline, in few pieces.
  *
- * Exact by dynamic programming over (hour, starts, hours run, whether it runs): every start first loses a restart; a
- * job that runs already and goes on has none. It knows the price of each hour, which a calendar gives; it forecasts
- * nothing.
+ * Exact, by dynamic programming over (hour, starts, hours run, whether it runs): every start first loses a restart; a
+ * job that already runs and continues loses none. It uses the price of each hour from a calendar; it forecasts nothing.
  */
 
 export interface HoursProblem {
@@ -24,7 +23,7 @@ export interface HoursPlan {
   readonly pieces: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** The plan that costs least, and of equals one with fewer starts; null where the work does not fit. */
+/** The plan that costs least, and of equals one with fewer starts; null if the work does not fit. */
 export function cheapestHours({
   hourCost,
   workHours,

@@ -1,9 +1,9 @@
 /**
- * What each kind of GPU does for a workload: as somebody states it, else as its team measured what it runs, else as
- * that predicts.
+ * The performance of each kind of GPU for a workload: as stated, otherwise as its team measured the same model,
+ * otherwise as predicted from the measurements.
  *
- * A prediction counts at the end of its 90 % interval that speaks against a change: the low end for other GPUs, the
- * high end for those that it has. Nothing is said of a workload of which nobody says what it runs.
+ * A prediction counts with the end of its 90 % interval that speaks against a change: the low end for other GPUs, the
+ * high end for the present ones. A workload without a stated model gets no answer.
  */
 import type { ModelPerformance, PolicyView, WorkloadView } from '../../core/policy/policy.js';
 import { pacesOf, type Pace } from '../../planning/throughput/pace.js';
@@ -21,7 +21,7 @@ export function performanceOf({ measurements, team }: PolicyView, one: WorkloadV
   )
     return stated;
   const paces = pacesOf(measurements, team);
-  return paces.kinds().flatMap((gpuModel): ModelPerformance[] => {
+  return paces.kinds(runs.model).flatMap((gpuModel): ModelPerformance[] => {
     const pace = paces.paceOf(runs, gpuModel, gpusPerReplica);
     if (pace === null) return [];
     const end = pace.isMeasured ? pace.samplesPerSecond : gpuModel === own ? pace.high : pace.low;

@@ -1,11 +1,11 @@
 /**
- * What replaces a GPU that has failed or vanished: one proposal per resource that held it, for the policies that keep a
+ * Replaces a GPU that has failed or vanished: one proposal per resource that held it, for the policies that keep a
  * workload running.
  *
- * It acts only on findings that are fatal and open; a warning or a stale reading replaces nothing. It saves nothing by
- * itself: it keeps the capacity that is paid for. Hot spares that the fleet declares are started first, each for one
- * resource; what failed is replaced after that. The invariant: what is only silent is never ended, since it may be
- * rebooting; a spare is started for it.
+ * It acts only on open, fatal findings; a warning or a stale reading replaces nothing. It saves nothing by itself: it
+ * keeps the capacity that is paid for. Hot spares that the fleet declares are started first, each for one resource;
+ * failed resources are replaced after that. The invariant: a resource that is only silent is never ended, because it
+ * may be rebooting; a spare is started for it.
  */
 import type { HealthFinding } from '../../core/fleet/health.js';
 import type { Proposal, WorkloadView } from '../../core/policy/policy.js';
@@ -68,7 +68,7 @@ function replacement(
     ...common,
     action: 'Replace',
     target: resource,
-    // What was lost: the machine is looked at once more before it is ended.
+    // The lost machine: it is read once more before it is ended.
     change: { group: workload, ...(findings.every(({ ofMachine }) => ofMachine === true) ? { lost: 'machine' } : {}) },
     title: `Replace ${resource} of ${workload}: ${why}`,
     risk: { interruption: 'Medium', note: 'What still runs on the resource is ended with it.' },

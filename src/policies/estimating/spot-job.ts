@@ -1,10 +1,8 @@
 /**
- * The planner's word on a job with a deadline, now: spot, on demand, or wait.
- *
- * It hands the recorded availability before the job's start and since to the policy of planning/spot, tick by tick, and
- * asks it about the present tick. The deadline is the planner's invariant: what could cost it is never answered. The
- * plans are kept by the job's own numbers and by what the market's past says of its future, from which alone they
- * follow.
+ * The planner's current decision for a job with a deadline: spot, on demand, or wait. It passes the recorded
+ * availability before and since the job's start to the policy of planning/spot, tick by tick, and asks it about the
+ * current tick. The deadline is the planner's invariant: it never answers with a choice that could cost the deadline.
+ * Plans are cached by the job's own numbers and the model of the market's past, from which alone they follow.
  */
 import { Failure } from '../../core/errors.js';
 import type { JobFacts, SpotMarket } from '../../core/policy/policy.js';
@@ -22,7 +20,7 @@ export type SpotWord = 'spot' | 'on-demand' | 'wait';
 export interface SpotQuestion {
   readonly job: JobFacts;
   readonly asOf: number;
-  /** What it holds now; null: nothing. */
+  /** The instance that it holds now; null: none. */
   readonly holds: 'spot' | 'on-demand' | null;
   readonly market: SpotMarket;
   readonly restartHours: number;
@@ -34,8 +32,8 @@ export interface SpotQuestion {
 /** Ticks times slack beyond which a plan would take too long: then the safety rule alone decides. */
 const MOST_PLAN_CELLS = 100_000;
 /**
- * What the plans of running jobs may take up together: ten of the longest that are made, some dozens of two-day jobs
- * with little slack.
+ * The memory for the plans of running jobs: ten of the longest plans, or some dozens for two-day jobs with little
+ * slack.
  */
 const MOST_PLAN_BYTES = 128_000_000;
 const shelf = new PlanShelf(MOST_PLAN_BYTES);
@@ -45,7 +43,7 @@ const shelf = new PlanShelf(MOST_PLAN_BYTES);
  */
 const MOST_PAST_DAYS = 14;
 
-/** Null where the job's numbers are not all known. `plans`: where plans are kept between looks. */
+/** Null if the job's numbers are not all known. `plans`: where plans are kept between looks. */
 export function spotWord(question: SpotQuestion, plans: PlanShelf = shelf): SpotWord | null {
   const { job, market, asOf, restartHours } = question;
   const { startedAt, deadline, workHours, workLeftHours } = job;
@@ -58,7 +56,7 @@ export function spotWord(question: SpotQuestion, plans: PlanShelf = shelf): Spot
   const available = (at: number): boolean | null =>
     market.available[Math.floor((startedAt + at * tickMs - market.from) / tickMs)] ?? null;
   const held: Mode = question.holds === 'spot' ? SPOT : question.holds === 'on-demand' ? ON_DEMAND : IDLE;
-  // The tick that runs counts where it was seen, else the one before it.
+  // The tick that runs counts where it was seen, otherwise the one before it.
   const present = (available(tick) ?? available(tick - 1)) === true;
   const view: SpotView = {
     tick,
@@ -115,7 +113,7 @@ function pastOf(market: SpotMarket, startedAt: number): Uint8Array {
 interface Case {
   readonly problem: SpotProblem;
   readonly view: SpotView;
-  /** The reading of a tick of the job; null where nobody looked. */
+  /** The reading of a tick of the job; null if nobody looked. */
   readonly available: (tick: number) => boolean | null;
   readonly past: Uint8Array;
 }

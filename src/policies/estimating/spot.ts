@@ -1,7 +1,8 @@
 /**
- * What spot would have saved, from prices and from the recorded availability of one market.
+ * The past saving of spot, from prices and from the recorded availability of one market.
  *
- * An hour in which nobody looked counts as one without spot: a missing reading never makes spot look better.
+ * An hour without a reading counts as one without spot, and as the loss of spot where it may have been one: a missing
+ * reading never makes spot look better.
  */
 import type { GpuOffer, PolicyView, SpotMarket } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
@@ -33,7 +34,7 @@ export const marketOf = (
       (market.region === region || market.region === null),
   ) ?? null;
 
-/** The market's last `days`; null where it was not recorded for so long. */
+/** The market's last `days`; null if it was not recorded for so long. */
 export function recordOf(view: PolicyView, market: SpotMarket | null, days: number): SpotRecord | null {
   if (market === null) return null;
   const tickMs = market.tickSeconds * 1000;
@@ -41,7 +42,6 @@ export function recordOf(view: PolicyView, market: SpotMarket | null, days: numb
   const end = Math.floor((view.asOf - market.from) / tickMs);
   if (end < count || count < 1) return null;
   const ticks = Array.from({ length: count }, (_, n) => market.available[end - count + n] ?? null);
-  const interruptions = ticks.filter((tick, n) => n > 0 && ticks[n - 1] === true && tick !== true).length;
   const perDay = Math.max(1, Math.round(DAY_MS / tickMs));
   const dailyShares = Array.from({ length: Math.ceil(count / perDay) }, (_, day) =>
     shareOf(ticks.slice(day * perDay, (day + 1) * perDay)),
@@ -54,8 +54,19 @@ export function recordOf(view: PolicyView, market: SpotMarket | null, days: numb
     share: shareOf(ticks),
     dailyShares,
     ticks,
-    interruptionsPerHour: interruptions / ((count * tickMs) / HOUR_MS),
+    interruptionsPerHour: mostInterruptions(ticks) / ((count * tickMs) / HOUR_MS),
   };
+}
+
+/** How often spot was lost, for those values of the missing readings with which it was lost most often. */
+function mostInterruptions(ticks: readonly (boolean | null)[]): number {
+  let [there, gone] = [-Infinity, 0];
+  for (const tick of ticks)
+    [there, gone] = [
+      tick === false ? -Infinity : Math.max(there, gone),
+      tick === true ? -Infinity : Math.max(there + 1, gone),
+    ];
+  return Math.max(there, gone);
 }
 
 const shareOf = (ticks: readonly (boolean | null)[]): number =>
@@ -68,7 +79,7 @@ export interface SpotPrices {
   readonly offer: GpuOffer;
 }
 
-/** Both prices of a place; null where one is missing. */
+/** Both prices of a place; null if one is missing. */
 export function spotPrices(view: PolicyView, place: Place): SpotPrices | null {
   const [own, offer] = [ownOffer(view, place, 'on-demand'), offerAt(view, place, 'spot')];
   return own === null || offer === null

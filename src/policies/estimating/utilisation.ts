@@ -1,11 +1,13 @@
 /**
- * A target for a measure of a workload (70 % of its GPUs), held by the rule of Kubernetes' autoscaler: what
- * target-tracking proposes where its document states one.
+ * A target for a measure of a workload (70 % of its GPUs), held by the rule of Kubernetes' autoscaler: the proposal of
+ * target-tracking for a document that states such a target.
  *
- * The measure is a mean over the replicas that were measured, minute by minute; the others count as idle before replicas
- * are added, and as wholly used before any is taken away. What an autoscaler of the workload's own cloud follows
- * already is left to that: two that set one size undo each other. A minute that nobody measured takes nothing away.
+ * The measure is a mean over the measured replicas, minute by minute; the others count as idle before replicas are
+ * added, and as fully used before any is removed. If an autoscaler of the workload's own cloud already follows the
+ * measure, it is left alone, because two scalers of one size work against each other. An unmeasured minute removes
+ * nothing.
  */
+import { own } from '../../core/own.js';
 import type { LeftAlone, TargetExplanation, PolicyView, Proposal, WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import { HPA_TOLERANCE, trackTarget, type TargetPlan, type TrackedMinute } from '../../planning/scaling/hpa.js';
@@ -49,7 +51,7 @@ export type Target = z.output<typeof targetShape>;
 interface Tracked {
   readonly plan: TargetPlan;
   readonly newest: TrackedMinute;
-  /** What is told of replicas of which nothing came; null: of each something did. */
+  /** The note about replicas without data; null: all have data. */
   readonly unmeasured: string | null;
   /** The end of the newest measured minute. */
   readonly at: number;
@@ -59,7 +61,7 @@ const left = (code: string, message: string, toAct: string): LeftAlone => ({ cod
 
 const HOLDS = { holds: true } as const;
 
-/** What keeps the rule from being asked at all; null: nothing. */
+/** The reason why the rule cannot be evaluated; null: none. */
 function aboutGroup(one: WorkloadView, { metric }: Target): LeftAlone | null {
   const { fleet, followedBy } = one;
   if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
@@ -84,7 +86,11 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
   const { fleet, metrics } = one;
   const because = aboutGroup(one, target);
   if (because !== null || fleet === null) return because ?? left('no-size', 'its size is not known', 'its size');
-  const window = windowBefore(metrics[target.metric], view.asOf, target.stabilisationMinutes + target.staleMinutes);
+  const window = windowBefore(
+    own(metrics, target.metric),
+    view.asOf,
+    target.stabilisationMinutes + target.staleMinutes,
+  );
   const values = window?.values ?? [];
   const last = values.findLastIndex((value) => value !== null);
   const newest = values[last] ?? null;
@@ -100,7 +106,7 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
         `${target.metric} has no value of the last ${target.staleMinutes} minutes`,
         'samples of its GPUs, or values at /v1/workload-metrics',
       ),
-      // It was measured within the view's days: what it does now is not known.
+      // It was measured within the view's days: what it does now is unknown.
       ...(window === null ? {} : HOLDS),
     };
   const now = minuteAt(last);
@@ -178,7 +184,7 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
   ];
 }
 
-/** Whose bound keeps it: the group's own, the document's, or that a target leaves one to measure. */
+/** The bound that limits it: the group's own, the document's, or the one replica that a target needs for measuring. */
 function boundOf(
   { fleet }: WorkloadView,
   { minReplicas, maxReplicas }: Target,

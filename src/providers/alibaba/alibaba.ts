@@ -2,8 +2,8 @@
  * Alibaba Cloud: ECS instances and Auto Scaling (ESS) groups with GPUs, their prices, and the account's bill by
  * instance and day.
  *
- * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage
- * and commitments on sale have no part here.
+ * Never retries anything that acts and never acts with the keys for reading. The connection leaves out what the cloud
+ * cannot do: metered usage and commitments on sale.
  */
 import type { Clock } from '../../core/time.js';
 import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';

@@ -1,12 +1,12 @@
 /**
- * Effects on ECS instances and scaling groups: what is sent for each.
+ * Effects on ECS instances and scaling groups, and the request for each.
  *
- * Every request goes out once. Where the API has a ClientToken (deleting, resizing, removing from a group) the action's
- * token is sent as it, so that sending again changes nothing more; the others state what is wanted, not what changes.
- * The invariant: a stop asks for the economical mode, never for one in which the machine is billed on. How an outcome
- * is told: outcomeOf in ../rpc.ts. Sources: ECS API Reference (2014-05-26), "StopInstance", "StartInstance",
- * "DeleteInstances", "ModifyInstanceSpec" and "How to ensure idempotence"; Auto Scaling API Reference (2022-02-22),
- * "ModifyScalingGroup" and "RemoveInstances".
+ * Every request is sent once. If the API has a ClientToken (deleting, resizing, removing from a group) the action's
+ * token is sent as the ClientToken, so that sending again changes nothing more; the other requests state the desired
+ * state, not the difference. The invariant: a stop asks for the economical mode, never for one in which the machine is
+ * billed on. outcomeOf in ../rpc.ts determines the outcome. Sources: ECS API Reference (2014-05-26), "StopInstance",
+ * "StartInstance", "DeleteInstances", "ModifyInstanceSpec" and "How to ensure idempotence"; Auto Scaling API Reference
+ * (2022-02-22), "ModifyScalingGroup" and "RemoveInstances".
  */
 import { z } from 'zod';
 import { denied, invalid } from '../../core/errors.js';
@@ -37,7 +37,7 @@ interface Request {
   readonly detail: string;
 }
 
-/** What is sent for an effect; null: this cloud has nothing for it. */
+/** The request for an effect; null: this cloud does not support it. */
 function requestFor(effect: Effect, { kind, region, id }: RpcTarget, token: string): Request | null {
   return kind === 'instance' ? instanceRequest(effect, region, id, token) : groupRequest(effect, region, id);
 }
@@ -118,9 +118,9 @@ const ANSWER = z.object({ RequestId: z.string().optional() });
 
 /**
  * Asks for an effect, once per token.
- * @returns taken, refused with Alibaba Cloud's code (or `unsupported`), or unknown where the answer was lost
- * @throws Failure denied without credentials or permission, unavailable where nothing was sent, invalid for a wrong
- * target or token
+ * @returns taken, refused with Alibaba Cloud's code (or `unsupported`), or unknown if the answer was lost
+ * @throws Failure denied without credentials or permission, unavailable if nothing was sent, invalid for a wrong target
+ * or token
  */
 export async function applyEffect(
   client: AlibabaClient,

@@ -1,14 +1,14 @@
 /**
  * The bill, by instance, billable item and day, as bill lines.
  *
- * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount; the shape has no tax. What a
- * subscription costs per day is not stated here: its effective cost is null, and its order is a purchase. By instance
- * alone a machine, its disks and its traffic would be one amount: asked for by billable item, only the machine itself
- * is a line of its instance type. The invariant: a month is read whole, because a bill replaces its month, and never
- * between its end and its last day of change. The instance's term is not stated: null. Source: BSS OpenAPI Reference
- * (2017-12-14), "DescribeInstanceBill" (IsBillingItem, BillingItem and BillingItemCode; final after 12:00 of the third
- * day of the next month; region names, not ids); ECS API Reference (2014-05-26), "DescribeRegions" (their names in the
- * language that is asked for).
+ * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount; the shape has no tax. The
+ * daily cost of a subscription is not stated here: its effective cost is null, and its order is a purchase. By instance
+ * alone, a machine, its disks and its traffic would be one amount; by billable item, only the machine itself is a line
+ * of its instance type. The invariant: a month is read whole, because a bill replaces its month, and never between its
+ * end and its last day of change. The instance's term is not stated: null. Source: BSS OpenAPI Reference (2017-12-14),
+ * "DescribeInstanceBill" (IsBillingItem, BillingItem and BillingItemCode; final after 12:00 of the third day of the
+ * next month; region names, not ids); ECS API Reference (2014-05-26), "DescribeRegions" (their names in the language
+ * that is asked for).
  */
 import { z } from 'zod';
 import { isMachineComponent, namesOther } from '../../core/bill/components.js';
@@ -210,7 +210,7 @@ class Lines {
     };
   }
 
-  /** What names a line; lines that share it are counted in the order of the bill. */
+  /** The id of a line; lines that share it are numbered in the order of the bill. */
   private id({
     BillingDate,
     InstanceID,

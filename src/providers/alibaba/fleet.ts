@@ -1,8 +1,8 @@
 /**
  * The fleet: GPU instances and scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
- * groups.
+ * The invariant: an unreadable part is reported. A reading is complete only if every region returned its instances and
+ * its groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { idOf, Members, parseTarget, readParts } from '../rpc.js';
@@ -21,7 +21,7 @@ import { HEALTH_PERMISSIONS, unwellInstances } from './health.js';
 import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
-/** What it takes to know which types are in use. */
+/** The permissions for reading the types in use. */
 export const IN_USE_PERMISSIONS: readonly string[] = [
   INSTANCES_PERMISSION,
   TYPES_PERMISSION,
@@ -38,7 +38,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
 export const membersIn = (client: AlibabaClient): Members =>
   new Members((region, ids) => membersOf(client, region, ids));
 
-/** @throws Failure where nothing at all could be read */
+/** @throws Failure if nothing at all could be read */
 export function readFleet(
   client: AlibabaClient,
   types: InstanceTypes,

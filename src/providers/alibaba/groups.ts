@@ -1,9 +1,9 @@
 /**
  * Scaling groups of Auto Scaling (ESS) as fleet targets.
  *
- * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what
- * Bursar may set. The invariant: a group whose machines differ has no one SKU, and one that counts by weight has no
- * GPUs per replica. Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups",
+ * A group's spot ratio is the setting that Bursar may change: the ratio for the capacity above its base of
+ * pay-as-you-go instances. The invariant: a group whose machines differ has no one SKU, and one that counts by weight
+ * has no GPUs per replica. Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups",
  * "DescribeScalingConfigurations" and "DescribeScalingInstances".
  */
 import { z } from 'zod';
@@ -152,7 +152,7 @@ export async function readGroup(
  * one (or has its default, 100), and the expected number only where it is in use: otherwise setting them would change
  * how the group works, and nothing would take that back (Auto Scaling API Reference, "ModifyScalingGroup":
  * MultiAZPolicy, OnDemandPercentageAboveBaseCapacity, DesiredCapacity).
- * @throws Failure before acting, where it cannot be asked now
+ * @throws Failure before acting, if it cannot be asked now
  */
 async function withSettings(
   client: AlibabaClient,
@@ -327,7 +327,7 @@ function termOf({ OnDemandPercentageAboveBaseCapacity }: Group, spotRatio: numbe
   return spotRatio === 1 && OnDemandPercentageAboveBaseCapacity === undefined ? 'spot' : null;
 }
 
-/** What all machines of the group have in common. */
+/** The GPUs that all machines of the group have in common. */
 function commonGpus({ types, weighted }: Machines, known: ReadonlyMap<string, TypeGpus>): TypeGpus {
   const all = types.map((type) => known.get(type));
   const [first] = all;

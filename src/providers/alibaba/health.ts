@@ -1,11 +1,11 @@
 /**
- * What ECS itself says of instances that it calls running: their health, and system events that are at work on them.
+ * ECS' own report on running instances: their health, and the system events in progress.
  *
- * A witness that knows nothing of what is scraped on a machine. The invariant: what a reboot looks like too says
- * nothing: an operating system that crashed and planned reboots are not asked for; an event that is announced counts
- * once its time has come. Sources: ECS API Reference (2014-05-26), "DescribeInstancesFullStatus" and
- * "DescribeInstanceHistoryEvents"; ECS User Guide, "System events". Fields and words are held against the models of the
- * official SDK (tests/contract/rpc-models.test.ts).
+ * A witness that does not depend on the exporters of a machine. The invariant: a sign that a reboot also shows proves
+ * nothing: crashes of the operating system and planned reboots are not queried; an announced event counts once its time
+ * has come. Sources: ECS API Reference (2014-05-26), "DescribeInstancesFullStatus" and "DescribeInstanceHistoryEvents";
+ * ECS User Guide, "System events". Fields and words are compared with the models of the official SDK
+ * (tests/contract/rpc-models.test.ts).
  */
 import { z } from 'zod';
 import { reading } from '../rpc.js';
@@ -48,7 +48,7 @@ export const EVENTS_REPLY = z.object({
   }),
 });
 
-/** Of the running instances of a region those that are not well, by id, each with why. @throws Failure */
+/** The unhealthy running instances of a region, by id, each with the reason. @throws Failure */
 export async function unwellInstances(client: AlibabaClient, region: string, now: number): Promise<Unwell> {
   return new Map([...(await impaired(client, region)), ...(await atWork(client, region, now))]);
 }

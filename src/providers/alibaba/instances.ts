@@ -1,10 +1,10 @@
 /**
  * ECS instances as fleet targets.
  *
- * Only instances with a GPU are in the fleet. The invariant: a stopped instance is not said to have ended: in
- * economical mode its disks go on being billed, and one that does not support that mode is stopped without an error and
- * billed whole (ECS API Reference, "StopInstance"; ECS User Guide, "Economical mode"). Fields: ECS API Reference
- * (2014-05-26), "DescribeInstances".
+ * Only instances with a GPU are in the fleet. The invariant: a stopped instance is never reported as ended: in
+ * economical mode its disks are still billed, and an instance that does not support that mode is stopped without an
+ * error and billed in full (ECS API Reference, "StopInstance"; ECS User Guide, "Economical mode"). Fields: ECS API
+ * Reference (2014-05-26), "DescribeInstances".
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';

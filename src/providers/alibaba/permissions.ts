@@ -1,14 +1,14 @@
 /**
- * Which of Alibaba Cloud's permissions the credentials have, asked of the cloud itself: reading by reading, acting by
- * dry runs where the API has one.
+ * Checks which of Alibaba Cloud's permissions the credentials have, by asking the cloud itself: reading is tried,
+ * acting is tried as a dry run if the API has one.
  *
- * Changes nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling has no dry run, nor
- * has a change of an instance's type. Before an effect is tried dry a reading is: a compatible server that answers it
- * with the list does not know `DryRun`, and would stop machines.
- * Sources: ECS API Reference (2014-05-26), DryRun of "DescribeInstances", "StopInstance", "StartInstance" and
- * "DeleteInstances" (the credentials and the RAM user's permissions are checked; the code DryRunOperation where nothing
- * is missing); ECS, "Announcement of changes to the authentication mechanism for Alibaba Cloud ECS query API
- * operations" (until December 2025 an empty list was also the answer to who may not list).
+ * Changes nothing. The invariant: a permission that cannot be checked without acting is unknown. Auto Scaling has no
+ * dry run, nor has a change of an instance's type. Before the dry run of an effect, a reading is tried as a dry run: a
+ * compatible server that answers it with the list does not know `DryRun`, and would stop machines. Sources: ECS API
+ * Reference (2014-05-26), DryRun of "DescribeInstances", "StopInstance", "StartInstance" and "DeleteInstances" (the
+ * credentials and the RAM user's permissions are checked; the code DryRunOperation where nothing is missing); ECS,
+ * "Announcement of changes to the authentication mechanism for Alibaba Cloud ECS query API operations" (until December
+ * 2025 callers without the permission to list also got an empty list).
  */
 import { z } from 'zod';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -18,7 +18,7 @@ import { readInstances, type Instance } from './instances.js';
 import { HOUR_MS } from '../../core/time.js';
 
 const DONE_DRY = 'DryRunOperation';
-/** Of so many instances one has to be allowed: a policy may let act on some only. */
+/** One of this many instances must be permitted, because a policy may allow acting on some only. */
 const MOST_INSTANCES = 3;
 const MONTH_LENGTH = 'YYYY-MM'.length;
 
@@ -98,8 +98,8 @@ export class Permissions {
   ) {}
 
   /**
-   * As ProviderConnection.granted says. @param now epoch milliseconds @throws Failure where the instances cannot be
-   * listed for another reason than a permission
+   * As ProviderConnection.granted says. @param now epoch milliseconds @throws Failure if the instances cannot be listed
+   * for another reason than a permission
    */
   async granted(permission: string, use: ProviderSetting['use'], now: number): Promise<boolean | null> {
     const needsType =

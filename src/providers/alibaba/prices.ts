@@ -3,10 +3,9 @@
  * instances.
  *
  * A price is that of the account, after its discounts, for the instance alone: system disks are sold apart. The
- * invariant: a price without an amount is no price; a price that was asked for holds from when it was seen, one of the
- * history from when it changed.
- * Sources: ECS API Reference (2014-05-26), "DescribePrice" (DetailInfos by Resource; Hour is the default PriceUnit) and
- * "DescribeSpotPriceHistory" (at most 30 days, by zone, NextOffset).
+ * invariant: an entry without an amount is not a price; a queried price holds from the time of the query, a price of
+ * the history from the time of its change. Sources: ECS API Reference (2014-05-26), "DescribePrice" (DetailInfos by
+ * Resource; Hour is the default PriceUnit) and "DescribeSpotPriceHistory" (at most 30 days, by zone, NextOffset).
  */
 import { z } from 'zod';
 import type { FleetReading } from '../../core/fleet/fleet.js';
@@ -68,7 +67,7 @@ interface Sold {
   readonly gpus: TypeGpus;
 }
 
-/** What is read of each type. */
+/** The reading for each type. */
 type ReadType<Item> = (sold: Sold, since: number) => AsyncIterable<Item>;
 
 /**
@@ -112,7 +111,7 @@ interface Asked {
 
 const NOTHING_READ: Pick<FleetReading, 'targets' | 'problems'> = { targets: [], problems: [] };
 
-/** The price of a type now, per hour; null where the region does not sell it so. @throws Failure */
+/** The price of a type now, per hour; null if the region does not sell it so. @throws Failure */
 async function priceNow(
   client: AlibabaClient,
   { region, sku, gpus }: Sold,

@@ -1,11 +1,10 @@
 /**
  * The GPUs of ECS instance types, as ECS itself states them.
  *
- * Keeps no table of its own. The invariant: a type that ECS did not describe is not known; a share of a card is never
- * counted as a card.
- * Sources: ECS API Reference (2014-05-26), "DescribeInstanceTypes" (GPUAmount, GPUSpec, GPUMemorySize in GiB per GPU);
- * ECS User Guide, "GPU-accelerated compute-optimized and vGPU-accelerated instance families" (vgn and sgn share a
- * card).
+ * Keeps no table of its own. The invariant: a type that ECS did not describe is unknown; a share of a card is never
+ * counted as a card. Sources: ECS API Reference (2014-05-26), "DescribeInstanceTypes" (GPUAmount, GPUSpec,
+ * GPUMemorySize in GiB per GPU); ECS User Guide, "GPU-accelerated compute-optimized and vGPU-accelerated instance
+ * families" (vgn and sgn share a card).
  */
 import { z } from 'zod';
 import { Failure } from '../../core/errors.js';
@@ -48,7 +47,7 @@ export function gpusOf(
 }
 
 export class InstanceTypes {
-  /** What a type is does not change, nor does it differ between regions. */
+  /** A type does not change, and does not differ between regions. */
   private readonly known = new Map<string, TypeGpus>();
 
   constructor(private readonly client: AlibabaClient) {}

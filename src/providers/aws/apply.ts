@@ -1,9 +1,9 @@
 /**
- * Effects on instances and groups, each sent once; and what became of them.
+ * Effects on instances and groups, each sent once, and their outcomes.
  *
- * Never repeats a request. The invariant: what is returned as refused, or thrown, has changed nothing; what may have
- * arrived is `unknown` until AWS' own state tells. EC2 and Auto Scaling take no token for these effects: they are
- * absolute, and their state is their receipt.
+ * Never repeats a request. The invariant: an effect that is returned as refused, or throws, has changed nothing; an
+ * effect that may have arrived is `unknown` until AWS' own state shows it. EC2 and Auto Scaling take no token for these
+ * effects: they are absolute, and the resulting state is their receipt.
  */
 import type { Clock } from '../../core/time.js';
 import {
@@ -89,7 +89,7 @@ export class Effects {
     return outcome;
   }
 
-  /** As ProviderConnection.outcome says. @throws Failure where AWS cannot be asked */
+  /** As ProviderConnection.outcome says. @throws Failure if AWS cannot be asked */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     if (effect.kind === 'purchase') return purchaseOutcome(this.clients, effect, token);
     const seen = await readTarget(this.clients, this.types, effect.target);
@@ -255,7 +255,7 @@ export class Effects {
   }
 }
 
-/** What the target's state tells of an absolute effect. */
+/** The outcome of an absolute effect, from the target's state. */
 function outcomeShownBy(effect: Effect, seen: FleetTarget | null): EffectOutcome {
   const underway =
     (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting');

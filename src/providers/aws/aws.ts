@@ -3,9 +3,9 @@
  * savings plans.
  *
  * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without
- * the second nothing is ever sent that could change anything. EC2 has no meter of machines: what ran is told by the
- * readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts that
- * nobody saw. `usage` is of volumes, which are billed for as long as they are there, and of traffic.
+ * the second nothing is ever sent that could change anything. EC2 has no meter of machines: the readings of the fleet
+ * show what ran, and the bill shows its cost; hours computed from launch times would ignore stops and starts that
+ * nobody saw. `usage` covers volumes, which are billed as long as they exist, and traffic.
  */
 import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import type { PriceEvent } from '../../core/price/price.js';
@@ -70,7 +70,7 @@ export const provider: Provider = {
   },
 };
 
-/** What machines cost, and volumes. */
+/** The prices of machines and volumes. */
 const pricesOf = (
   clients: Clients,
   types: InstanceTypes,

@@ -3,10 +3,11 @@
  * allocation tag.
  *
  * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it (`Estimated` of
- * each day): a later answer replaces the month. The hours of EC2's machines are asked for apart from all other usage:
- * EMR and the marketplace have usage types of the same names. The invariant: the questions share out every charge: what
- * is none of the others is usage, so that the lines add up to the bill. Source: AWS Cost Management API Reference,
- * GetCostAndUsage (at most two groups; metrics by day) and dimensions RECORD_TYPE and SERVICE.
+ * each day): a later answer replaces the month. The hours of EC2's machines are queried separately from all other
+ * usage, because EMR and the marketplace have usage types of the same names. The invariant: the queries together cover
+ * every charge once: a charge in none of the others is usage, so that the lines add up to the bill. Source: AWS Cost
+ * Management API Reference, GetCostAndUsage (at most two groups; metrics by day) and dimensions RECORD_TYPE and
+ * SERVICE.
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
@@ -103,7 +104,7 @@ export async function* readBill(
   }
 }
 
-/** What a type is does not differ between regions: one that cannot be read leaves the bill as it is. */
+/** A type does not differ between regions: an unreadable one leaves the bill unchanged. */
 async function modelsOf(
   clients: Clients,
   types: InstanceTypes,
@@ -169,7 +170,7 @@ function batchOf(days: readonly ResultByTime[], context: Context): RecordBatch {
   return { records, rejects };
 }
 
-/** Null where the group states no cost. */
+/** Null if the group states no cost. */
 function recordOf(
   { Keys = [], Metrics = {} }: Group,
   start: number,

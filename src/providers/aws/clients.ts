@@ -1,9 +1,8 @@
 /**
- * The SDK's clients, one per service, region and use, made when they are first needed.
+ * The SDK's clients, one per service, region and use, created on first use.
  *
- * Never calls anybody itself. The invariant: a client that acts sends a request once (no retries of the SDK, a fresh
- * connection each time, so that a socket that died while idle is not taken for a lost answer); only reading is tried
- * again.
+ * Never sends a request itself. The invariant: a client that acts sends a request once (no retries of the SDK, a fresh
+ * connection each time, so that a socket that died while idle is not taken for a lost answer); only reading is retried.
  */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
@@ -22,7 +21,7 @@ const CONNECT_MILLISECONDS = 5_000;
 const ANSWER_MILLISECONDS = 30_000;
 const READ_ATTEMPTS = 3;
 
-/** What all clients are made from. */
+/** The common configuration of all clients. */
 function configOf(settings: AwsSettings, region: string, use: Use, answerMilliseconds: number) {
   const acts = use !== 'read';
   const agent = { keepAlive: !acts, maxSockets: 16 };

@@ -1,11 +1,12 @@
 /**
- * What is bought already: reserved instances of GPU types, and savings plans that cover EC2. It says that hours of some
- * machine are paid for by a term, and so that a stop may save nothing of them.
+ * Existing commitments: reserved instances of GPU types, and savings plans that cover EC2. They show that a term pays
+ * for hours of some machine, so that a stop may not save their cost. Only the bill decides which machine a commitment
+ * covers. They are read once an hour, because only purchases change them.
  *
- * Which machine a commitment covers is decided when the bill is made. Read once an hour: they change by purchases. The
- * invariant: what cannot be read now is as it was read last, and that is told; it is never said to have ended.
- * Sources: Amazon EC2 API Reference, DescribeReservedInstances; Savings Plans API Reference, DescribeSavingsPlans;
- * Savings Plans User Guide, "Types of Savings Plans" (Compute: any family and region; EC2 Instance: one of each).
+ * The invariant: a commitment that cannot be read now keeps its last known state, with a note; it is never reported as
+ * ended. Sources: Amazon EC2 API Reference, DescribeReservedInstances; Savings Plans API Reference,
+ * DescribeSavingsPlans; Savings Plans User Guide, "Types of Savings Plans" (Compute: any family and region; EC2
+ * Instance: one of each).
  */
 import { DescribeReservedInstancesCommand, type ReservedInstances } from '@aws-sdk/client-ec2';
 import { DescribeSavingsPlansCommand, type SavingsPlan } from '@aws-sdk/client-savingsplans';
@@ -28,7 +29,7 @@ const YEARS: ReadonlyMap<number, '1y' | '3y'> = new Map([
 /** Families with accelerators: a plan of another family covers none of the machines here. */
 const ACCELERATED = /^(?:p|g|trn|inf|dl)\d/;
 
-/** What was bought a moment ago is being paid for; it is held all the same. */
+/** A new purchase whose payment is pending is held all the same. */
 const HELD = ['active', 'payment-pending'] as const;
 
 interface Kept {
@@ -54,7 +55,7 @@ export class Commitments {
     return [...reserved.flat(), ...plans];
   }
 
-  /** Something was bought: they are read anew. What cannot be read then stays as it was. */
+  /** Something was bought: they are read again. What cannot be read then stays as it was. */
   expire(): void {
     for (const [name, { targets }] of this.kept) this.kept.set(name, { at: -Infinity, targets });
   }

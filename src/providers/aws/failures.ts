@@ -1,10 +1,11 @@
 /**
- * What an error of the SDK means: whether the request arrived, whether AWS said no, and whether trying again may help.
+ * The meaning of an error of the SDK: whether the request arrived, whether AWS refused it, and whether a retry may
+ * help.
  *
- * Never carries the SDK's error on (it holds the request's headers) and never repeats AWS' words about credentials. The
- * invariant: only what surely changed nothing is a failure or a refusal; everything else that may have arrived is
- * unknown. Sources: Amazon EC2 API Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API
- * Reference, "Common Errors".
+ * Never passes on the SDK's error (it contains the request's headers) and never repeats AWS' words about credentials.
+ * The invariant: only a request that certainly changed nothing is a failure or a refusal; any other request that may
+ * have arrived is unknown. Sources: Amazon EC2 API Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto
+ * Scaling API Reference, "Common Errors".
  */
 import { denied, Failure, invalid, NoCapacity, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
@@ -155,8 +156,8 @@ interface Answer {
 
 /**
  * Sends a request that acts, once.
- * @returns taken with AWS' id of the request, refused with AWS' code, or unknown where the answer was lost
- * @throws Failure unavailable or denied where nothing was changed
+ * @returns taken with AWS' id of the request, refused with AWS' code, or unknown if the answer was lost
+ * @throws Failure unavailable or denied if nothing was changed
  */
 export async function acting<T extends Answer>(
   permission: string,

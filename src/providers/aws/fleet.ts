@@ -1,8 +1,8 @@
 /**
  * The fleet: GPU instances and Auto Scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
- * groups.
+ * The invariant: an unreadable part is reported. A reading is complete only if every region returned its instances and
+ * its groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { Failure } from '../../core/errors.js';
@@ -28,13 +28,13 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   ...COMMITMENT_PERMISSIONS,
 ];
 
-/** What is not asked for at every reading. */
+/** Data that is not queried at every reading. */
 export interface KeptBetweenReadings {
   readonly commitments: Commitments;
   readonly hooks: ListedHooks;
 }
 
-/** @throws Failure where nothing at all could be read: that of the first region */
+/** @throws Failure if nothing at all could be read: that of the first region */
 export async function readFleet(
   clients: Clients,
   types: InstanceTypes,
@@ -76,7 +76,7 @@ interface Part {
   readonly what: string;
   readonly targets: readonly FleetTarget[];
   readonly failure: Failure | null;
-  /** What it lacks that makes no target unknown: the reading is complete without it. */
+  /** Missing parts that make no target unknown: the reading is complete without them. */
   readonly lacking: readonly string[];
 }
 
@@ -95,8 +95,8 @@ async function readPart(
 }
 
 /**
- * One target, read now; null where AWS does not know it. An instance that was terminated lately is still there, and
- * gone. @throws Failure
+ * One target, read now; null if AWS does not know it. An instance that was terminated lately is still there, and gone.
+ * @throws Failure
  */
 export async function readTarget(clients: Clients, types: InstanceTypes, target: string): Promise<FleetTarget | null> {
   const named = parseTarget(target);

@@ -1,8 +1,8 @@
 /**
  * The GPUs of instance types, as EC2 itself states them (DescribeInstanceTypes, GpuInfo).
  *
- * Keeps no table of its own. The invariant: a type that EC2 did not describe is not known; only a type that it
- * described without a GPU has none. Source: Amazon EC2 API Reference, data types GpuInfo and GpuDeviceInfo.
+ * Keeps no table of its own. The invariant: a type that EC2 did not describe is unknown; only a type that it described
+ * without a GPU has none. Source: Amazon EC2 API Reference, data types GpuInfo and GpuDeviceInfo.
  */
 import { paginateDescribeInstanceTypes, type GpuDeviceInfo, type InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -10,7 +10,7 @@ import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 
 export interface TypeGpus {
-  /** As modelOf names it; null where EC2's name is not one that is known here. */
+  /** As modelOf names it; null if EC2's name is not one that is known here. */
   readonly model: string | null;
   /** Whole GPUs, or a fraction of one (an eighth of an L4 in g6f.large). */
   readonly gpus: number;
@@ -29,8 +29,7 @@ const MOST_TYPES = 100;
 const GPU_FAMILIES = ['g*', 'p*'];
 
 /**
- * The GPUs of a type as EC2 describes it; null where it has none. Gaudi cards (Habana) are listed there, but are no
- * GPUs.
+ * The GPUs of a type as EC2 describes it; null if it has none. Gaudi cards (Habana) are listed there, but are no GPUs.
  */
 function gpusOf(type: InstanceTypeInfo): TypeGpus | null {
   const devices = (type.GpuInfo?.Gpus ?? []).filter((device) => device.Manufacturer !== 'Habana');
@@ -85,7 +84,7 @@ export class InstanceTypes {
     );
   }
 
-  /** Every type with a GPU that the region offers, asked anew. */
+  /** Every type with a GPU that the region offers, asked again. */
   async withGpus(region: string): Promise<ReadonlyMap<string, TypeGpus>> {
     const described = await this.describe(region, {
       Filters: [{ Name: 'instance-type', Values: GPU_FAMILIES }],

@@ -1,12 +1,12 @@
 /**
- * What an Auto Scaling group's own settings say of its size: scale-in protection, suspended processes, lifecycle hooks
+ * The settings of an Auto Scaling group that affect its size: scale-in protection, suspended processes, lifecycle hooks
  * and scaling policies.
  *
- * The invariant: what may not be read is unknown, never none. A listing, made every minute, asks little of limits that
- * the whole account shares: policies of a region by pages, and hooks, which AWS tells of one group at a time, once in
- * ten minutes. Before acting both are read anew. Fields: Amazon EC2 Auto Scaling API Reference, "DescribeLifecycleHooks"
- * (AutoScalingGroupName is required), "DescribePolicies" (it is not, up to 100 a page) and data types AutoScalingGroup,
- * SuspendedProcess and ScalingPolicy.
+ * The invariant: an unreadable setting is unknown, never absent. The listing runs every minute, so it uses little of
+ * the rate limits that the whole account shares: it reads the policies of a region by pages, and the hooks, which AWS
+ * returns for one group at a time, once in ten minutes. Before acting both are read again. Fields: Amazon EC2 Auto
+ * Scaling API Reference, "DescribeLifecycleHooks" (AutoScalingGroupName is required), "DescribePolicies" (it is not, up
+ * to 100 a page) and data types AutoScalingGroup, SuspendedProcess and ScalingPolicy.
  */
 import {
   DescribeLifecycleHooksCommand,
@@ -60,7 +60,7 @@ export class ListedHooks {
   }
 }
 
-/** A group, its settings read now. @throws Failure before acting, where AWS cannot be asked now */
+/** A group, its settings read now. @throws Failure before acting, if AWS cannot be asked now */
 export async function withSettingsNow(
   clients: Clients,
   region: string,

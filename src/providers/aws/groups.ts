@@ -1,8 +1,8 @@
 /**
  * Auto Scaling groups as fleet targets.
  *
- * A group is in the fleet when it may launch a GPU, also while it is empty. The invariant: where its types differ, or
- * weights make a unit of capacity something else than an instance, what one replica holds is unknown, never guessed.
+ * A group is in the fleet if it may launch a GPU, even while it is empty. The invariant: if its types differ, or
+ * weights make a unit of capacity different from an instance, the size of one replica is unknown, never guessed.
  */
 import {
   paginateDescribeAutoScalingGroups,
@@ -21,7 +21,7 @@ import { groupTarget, labelsOf } from './targets.js';
 export const GROUP_PERMISSION = 'autoscaling:DescribeAutoScalingGroups';
 export const TEMPLATE_PERMISSION = 'ec2:DescribeLaunchTemplateVersions';
 
-/** What a launch template says of the instances to come. */
+/** A launch template's data about future instances. */
 interface Launch {
   readonly type: string | null;
   readonly spot: boolean;
@@ -41,7 +41,7 @@ export async function readGroups(clients: Clients, region: string, names?: strin
 }
 
 /**
- * The groups of a region that may launch GPUs, or of which that is not known.
+ * The groups of a region that may launch GPUs, or of which that is unknown.
  * @param outOfService takes their machines that are not in service, by id, with the state that their group gives them
  * @throws Failure
  */
@@ -72,7 +72,7 @@ export async function readGroup(
   return found === undefined ? null : withSettingsNow(clients, region, found);
 }
 
-/** Groups as targets, each with whether any of its types has a GPU (null: not known). @throws Failure */
+/** Groups as targets, each with whether any of its types has a GPU (null: unknown). @throws Failure */
 async function groupsAsTargets(
   clients: Clients,
   types: InstanceTypes,
@@ -105,7 +105,7 @@ async function groupsAsTargets(
   });
 }
 
-/** Null where the template is gone. */
+/** Null if the template is gone. */
 async function readLaunch(
   clients: Clients,
   region: string,
@@ -117,7 +117,7 @@ async function readLaunch(
     : { type: data.InstanceType ?? null, spot: data.InstanceMarketOptions?.MarketType === 'spot' };
 }
 
-/** What a version of a template says; null where it is gone. @throws Failure */
+/** The content of a template's version; null if it is gone. @throws Failure */
 export async function readTemplate(
   clients: Clients,
   region: string,
@@ -141,8 +141,8 @@ export async function readTemplate(
 }
 
 /**
- * The types that a group may launch: its overrides, else its template's; of a launch configuration, those that it has
- * launched.
+ * The types that a group may launch: its overrides, otherwise its template's; of a launch configuration, those that it
+ * has launched.
  */
 function typesOf(group: AutoScalingGroup, launch: Launch | null): string[] {
   const overrides = (group.MixedInstancesPolicy?.LaunchTemplate?.Overrides ?? []).flatMap(
@@ -192,7 +192,7 @@ function groupAsTarget(
   };
 }
 
-/** The value that all share; null where they differ, or one is not known. */
+/** The value that all share; null if they differ, or one is unknown. */
 function common<T>(values: readonly (T | null)[]): T | null {
   const first = values[0];
   return first !== undefined && values.every((value) => value === first) ? first : null;

@@ -2,9 +2,8 @@
  * EC2 instances as fleet targets.
  *
  * Only instances with a GPU are in the fleet. The invariant: an instance whose machine AWS may go on billing after a
- * stop (a dedicated host, a capacity reservation or block of its own) is never said to have ended.
- * Sources: Amazon EC2 User Guide, "Amazon EC2 instance state changes" (billing by state) and "Capacity Reservation
- * pricing and billing".
+ * stop (a dedicated host, a capacity reservation or block of its own) is never reported as ended. Sources: Amazon EC2
+ * User Guide, "Amazon EC2 instance state changes" (billing by state) and "Capacity Reservation pricing and billing".
  */
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';

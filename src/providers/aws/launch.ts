@@ -1,6 +1,6 @@
 /**
- * How an instance was made: by which launch template, and with what beside it. EC2 forgets most of it when the instance
- * is terminated, so that it is told with the instance while it is there.
+ * The origin of an instance: its launch template, and its other attributes at the launch. EC2 forgets most of this when
+ * the instance is terminated, so it is read with the instance while the instance exists.
  */
 import type { Instance } from '@aws-sdk/client-ec2';
 
@@ -20,7 +20,7 @@ export function templateOf(labels: Readonly<Record<string, string>>): Template |
   return template === undefined || version === undefined ? null : { template, version };
 }
 
-/** What another like it takes, in EC2's own words; undefined where nothing makes another, or EC2 tells no more. */
+/** What another like it takes, in EC2's own words; undefined if nothing makes another, or EC2 tells no more. */
 export function launchOf(
   instance: Instance,
   labels: Readonly<Record<string, string>>,

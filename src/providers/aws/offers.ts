@@ -1,9 +1,8 @@
 /**
- * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them, with what these
- * charge (plan-rates.ts).
+ * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them, with their rates
+ * (plan-rates.ts).
  *
- * Never buys. The invariant: an offer is listed at the price that AWS states for it; one whose price cannot be read
- * exactly is left out.
+ * Never buys. The invariant: an offer is listed at AWS' stated price; an offer without an exact price is left out.
  * Sources: Amazon EC2 API Reference, ReservedInstancesOffering; Savings Plans API Reference, SavingsPlanOffering and
  * CreateSavingsPlan.
  */
@@ -151,8 +150,8 @@ export interface ReservedFound {
 }
 
 /**
- * Null where a part of the price is missing or cannot be read. Convertible offers are other goods and have a SKU of
- * their own.
+ * Null if a part of the price is missing or cannot be read. Convertible offers are other goods and have a SKU of their
+ * own.
  */
 function reservedAsOffer(offering: ReservedInstancesOffering, region: string): ReservedFound | null {
   const {
@@ -237,13 +236,13 @@ function planAsOffer(plan: SavingsPlanOffering): CommitmentOffer | null {
   };
 }
 
-/** A reserved-instance offer as it is now; null where it is no longer on sale. @throws Failure */
+/** A reserved-instance offer as it is now; null if it is no longer on sale. @throws Failure */
 export async function readReservedOffer(clients: Clients, region: string, id: string): Promise<ReservedFound | null> {
   const [found] = await reservedOfferings(clients, region, { ReservedInstancesOfferingIds: [id] });
   return found === undefined ? null : reservedAsOffer(found, region);
 }
 
-/** A savings plan's offer as it is now; null where it is no longer on sale. @throws Failure */
+/** A savings plan's offer as it is now; null if it is no longer on sale. @throws Failure */
 export async function readSavingsPlanOffer(clients: Clients, id: string): Promise<CommitmentOffer | null> {
   const [found] = await savingsPlans(clients, { offeringIds: [id] });
   return found === undefined ? null : planAsOffer(found);

@@ -1,12 +1,13 @@
 /**
- * What an instance has of its own beside its launch template, read when another like it is started: the sizes and types
- * of its volumes, its user data, and the highest price that its spot request pays.
+ * The attributes of an instance beyond its launch template, read when a replacement is started: the sizes and types of
+ * its volumes, its user data, and the highest price of its spot request.
  *
- * User data holds secrets: it goes from EC2 to the request for the new instance, and nowhere else (no log, no answer, no
- * table). The invariant: what could not be read is named, never guessed. Where EC2 gives no answer it is asked again for
- * a few seconds, and then the replacement goes on: a machine that is dead waits for no attribute. Sources: Amazon EC2 API
- * Reference, "DescribeInstanceAttribute" (userData), "DescribeVolumes", "DescribeSpotInstanceRequests" (SpotPrice),
- * "RunInstances" and data type EbsBlockDevice (iops of gp3, io1 and io2, throughput of gp3 alone).
+ * User data contains secrets: it goes from EC2 to the request for the new instance, and nowhere else (no log, no
+ * answer, no table). The invariant: an unreadable attribute is named, never guessed. If EC2 does not answer, the
+ * reading is retried for a few seconds, and then the replacement continues: a dead machine does not wait for an
+ * attribute. Sources: Amazon EC2 API Reference, "DescribeInstanceAttribute" (userData), "DescribeVolumes",
+ * "DescribeSpotInstanceRequests" (SpotPrice), "RunInstances" and data type EbsBlockDevice (iops of gp3, io1 and io2,
+ * throughput of gp3 alone).
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -36,7 +37,7 @@ export interface Own {
   readonly volumes: RunInstancesCommandInput['BlockDeviceMappings'];
   readonly userData: string | undefined;
   readonly maxPrice: string | undefined;
-  /** What could not be read, each as a clause. */
+  /** The unreadable attributes, each as a clause. */
   readonly lacks: readonly string[];
 }
 
@@ -128,7 +129,7 @@ async function maxPriceOf(clients: Clients, region: string, instance: Instance):
 
 /**
  * All mappings of the template, as those of a request may replace them, with the sizes and types that the volumes have
- * that end with the instance. One that is kept is not made anew.
+ * that end with the instance. One that is kept is not made again.
  */
 function mappingsOf(
   { RootDeviceName }: Instance,

@@ -1,13 +1,13 @@
 /**
- * Which of AWS' permissions the credentials have, asked of AWS itself: reading by reading, acting by rehearsals that
- * EC2 answers without doing anything.
+ * Checks which of AWS' permissions the credentials have, by asking AWS itself: reading is tried, acting is tried as a
+ * dry run that EC2 answers without any effect.
  *
- * Changes nothing and spends nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling and
- * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer or for
- * metrics of CloudWatch costs money. Before an effect is rehearsed EC2 has to show that it keeps to `DryRun`: a
- * compatible server that answers a rehearsed reading with the list would stop machines. Sources: Amazon EC2 API
- * Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide, "Troubleshoot access
- * denied error messages" (the action that is denied stands in the message).
+ * Changes nothing and spends nothing. The invariant: a permission that cannot be checked without acting is unknown.
+ * Auto Scaling and Savings Plans have no dry run, a purchase is not even tried as a dry run, and each request to Cost
+ * Explorer or for metrics of CloudWatch costs money. Before the dry run of an effect, EC2 must prove that it respects
+ * `DryRun`: a compatible server that answers a dry-run reading with the list would stop machines. Sources: Amazon EC2
+ * API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide, "Troubleshoot access
+ * denied error messages" (the message contains the denied action).
  */
 import {
   DescribeAutoScalingGroupsCommand,
@@ -51,7 +51,7 @@ import { likeIt } from './replace.js';
 import { labelsOf } from './targets.js';
 
 const DRY = { DryRun: true } as const;
-/** Of so many instances one has to be allowed: a policy may let act on some only. */
+/** One of this many instances must be permitted, because a policy may allow acting on some only. */
 const MOST_INSTANCES = 3;
 
 /** Calls that read, by permission. They are made with the credentials for reading, whatever needs them. */
@@ -103,7 +103,7 @@ const REHEARSALS: Readonly<Record<string, (ec2: EC2Client, instance: Instance) =
     ec2.send(new ModifyInstanceAttributeCommand({ InstanceId, InstanceType: { Value: InstanceType }, ...DRY })),
 };
 
-/** What launching another instance from a template needs, all of it or AWS names what is missing. */
+/** The permissions for launching an instance from a template; AWS names the missing ones. */
 const LAUNCHING: ReadonlySet<string> = new Set(['ec2:RunInstances', 'ec2:CreateTags', 'iam:PassRole']);
 
 /**
@@ -144,7 +144,7 @@ export class Permissions {
     private readonly region: string,
   ) {}
 
-  /** As ProviderConnection.granted says. @throws Failure where there are no credentials of the use */
+  /** As ProviderConnection.granted says. @throws Failure if there are no credentials of the use */
   async granted(permission: string, use: ProviderSetting['use']): Promise<boolean | null> {
     const reading = READINGS[permission];
     if (reading !== undefined) return verdictOf(await answerTo(() => reading(this.clients, this.region)), permission);
@@ -156,9 +156,7 @@ export class Permissions {
       : null;
   }
 
-  /**
-   * True where one instance gives leave, false where each refuses; null where there is none or AWS says something else.
-   */
+  /** True where one instance gives leave, false if each refuses; null if there is none or AWS says something else. */
   private async onAny(
     rehearse: (ec2: EC2Client, instance: Instance) => Promise<unknown> | null,
     permission: string,
@@ -177,7 +175,7 @@ export class Permissions {
   private launch(ec2: EC2Client, instance: Instance, permission: string): Promise<unknown> | null {
     const labels = labelsOf(instance.Tags);
     const from = templateOf(labels);
-    // Where no role is passed on, nobody looks whether it might be.
+    // Where no role is passed on, nobody checks whether it might be.
     const passesNone = permission === 'iam:PassRole' && instance.IamInstanceProfile === undefined;
     return from === null || passesNone
       ? null

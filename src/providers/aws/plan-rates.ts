@@ -1,10 +1,8 @@
 /**
- * What savings plans charge for machines with GPUs: plain Linux on shared hardware, as the price list is read
- * (prices.ts).
+ * The rates of savings plans for machines with GPUs: plain Linux on shared hardware, as in the price list (prices.ts).
  *
- * Never buys. The invariant: a rate is listed as AWS states it, under the offering that it belongs to; one that cannot
- * be read exactly is left out.
- * Source: Savings Plans API Reference, DescribeSavingsPlansOfferingRates and SavingsPlanOfferingRate.
+ * Never buys. The invariant: a rate is listed as AWS states it, under its offering; a rate that is not exact is left
+ * out. Source: Savings Plans API Reference, DescribeSavingsPlansOfferingRates and SavingsPlanOfferingRate.
  */
 import { DescribeSavingsPlansOfferingRatesCommand, type SavingsPlanOfferingRate } from '@aws-sdk/client-savingsplans';
 import { parseDecimal } from '../../core/decimal.js';

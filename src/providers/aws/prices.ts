@@ -1,10 +1,9 @@
 /**
  * On-demand and reserved prices of GPU instance types, from the Price List Query API (GetProducts).
  *
- * Linux on shared hardware, without further software: what Bursar prices is the machine. The list says what holds, not
- * what was dropped, so that nothing is withdrawn here. The invariant: a price of zero, or one that cannot be read, is
- * no price. Source: AWS Billing User Guide, "Using the AWS Price List Query API" and "Reading the service price list
- * file".
+ * Linux on shared hardware, without further software, because Bursar prices the machine. The list contains valid prices
+ * and no removals, so nothing is withdrawn here. The invariant: a zero or unreadable price is not a price. Source: AWS
+ * Billing User Guide, "Using the AWS Price List Query API" and "Reading the service price list file".
  */
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
@@ -22,7 +21,7 @@ const PERMISSION = 'pricing:GetProducts';
 export const PRICE_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, PERMISSION];
 
 /**
- * What tells the plain machine apart from the other products of its type; a capacity block shares all but
+ * The fields that distinguish the plain machine from the other products of its type; a capacity block shares all but
  * `marketoption`.
  */
 const PLAIN: Readonly<Record<string, string>> = {
@@ -123,7 +122,7 @@ interface Machine {
   readonly type: TypeGpus;
 }
 
-/** The parts of a term's price: per hour, and once. Null where one is in no known unit, or in several currencies. */
+/** The parts of a term's price: per hour, and once. Null if one is in no known unit, or in several currencies. */
 function partsOf({
   priceDimensions,
 }: ListedTerm): { readonly hourly: Decimal; readonly once: Decimal; readonly currency: string } | null {

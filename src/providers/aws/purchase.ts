@@ -1,9 +1,9 @@
 /**
  * Purchases of commitments: reserved instances and savings plans, each request sent once.
  *
- * Never repeated by itself: a purchase cannot be taken back. The invariant: before a purchase its offer is read again,
- * and nothing is bought whose whole cost over the term is above what was allowed; a lost answer stays unknown until AWS
- * shows what was bought.
+ * Never repeated automatically, because a purchase cannot be reversed. The invariant: before a purchase its offer is
+ * read again, and nothing is bought whose whole cost over the term is above the allowed amount; a lost answer stays
+ * unknown until AWS shows the purchase.
  */
 import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import {
@@ -40,7 +40,7 @@ export const PURCHASE_PERMISSIONS: readonly string[] = [
 /** Digits after the point of a savings plan's commitment (CreateSavingsPlan). */
 const MOST_COMMITMENT_DIGITS = 5;
 
-/** Buys once. @throws Failure where nothing was sent */
+/** Buys once. @throws Failure if nothing was sent */
 export async function purchase(clients: Clients, effect: Purchase, token: string): Promise<EffectOutcome> {
   const named = parseOffer(effect.offer);
   if (named === null) return refused('unknown-offer', `${effect.offer} names no offer of AWS`);
@@ -49,7 +49,7 @@ export async function purchase(clients: Clients, effect: Purchase, token: string
     : buyPlan(clients, named.id, effect, token);
 }
 
-/** Why the offer, as it is now, is not to be bought; null where it may be. */
+/** Why the offer, as it is now, is not to be bought; null if it may be. */
 function objection(
   offer: CommitmentOffer | null,
   effect: Purchase,
@@ -140,7 +140,7 @@ async function buyPlan(clients: Clients, id: string, effect: Purchase, token: st
 /**
  * What was bought under the token. Never `absent`: that AWS does not show a purchase does not prove that there is none,
  * and a second one cannot be taken back.
- * @throws Failure where AWS cannot be asked
+ * @throws Failure if AWS cannot be asked
  */
 export async function purchaseOutcome(clients: Clients, effect: Purchase, token: string): Promise<EffectOutcome> {
   const named = parseOffer(effect.offer);

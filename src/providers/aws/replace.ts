@@ -1,10 +1,9 @@
 /**
- * Another instance like one that is to end, where no Auto Scaling group brings it: from the launch template that made
- * the first.
+ * Replaces an instance that is not in an Auto Scaling group, from the same launch template.
  *
- * Never guesses how an instance was made: without its template it is refused. The invariant: the new one is started
- * before the old one is ended, and under one token at most one is started (RunInstances, ClientToken).
- * Source: Amazon EC2 Developer Guide, "Ensuring idempotency in Amazon EC2 API requests".
+ * Never guesses how an instance was created: without its template the effect is refused. The invariant: the new one is
+ * started before the old one is ended, and under one token at most one is started (RunInstances, ClientToken). Source:
+ * Amazon EC2 Developer Guide, "Ensuring idempotency in Amazon EC2 API requests".
  */
 import {
   RunInstancesCommand,
@@ -35,7 +34,7 @@ export const REPLACE_PERMISSIONS: readonly string[] = [RUN, END, 'ec2:CreateTags
  * is made of may have changed since, and EC2 takes the token for no other request (IdempotentParameterMismatch).
  * @param kept how it was made, and its tags, as they were told before: EC2 forgets the network of what is terminated, and
  *   its tags after a while
- * @throws Failure where nothing was started
+ * @throws Failure if nothing was started
  */
 export async function startAnother(
   clients: Clients,
@@ -87,7 +86,7 @@ export async function startAnother(
     },
   );
   if (started.kind !== 'taken') return started;
-  // Of a token that was used EC2 answers with what was started then, whatever has become of it.
+  // For a used token EC2 answers with the instance started then, whatever its present state.
   if (hasEnded(successor)) return endedAgain(id, successor);
   const lacks = [...leftBehind(instance), ...own.lacks];
   const ended = await endOld(clients, { region, id }, started.detail, successor);
@@ -99,7 +98,7 @@ export async function startAnother(
 const inPlaceOf = (id: string, { InstanceId = 'another' }: Instance): string =>
   `${InstanceId} runs in the place of ${id}`;
 
-/** What was started under a token runs no more: it takes nobody's place. */
+/** The instance started under a token no longer runs, so it replaces nothing. */
 export const hasEnded = ({ State }: Instance): boolean =>
   State?.Name === 'terminated' || State?.Name === 'shutting-down';
 
@@ -220,7 +219,7 @@ function placed(placement: Instance['Placement']): RunInstancesCommandInput['Pla
   return { ...(GroupName === '' ? {} : { GroupName }), ...(Tenancy === 'default' ? {} : { Tenancy }) };
 }
 
-/** The instance that was started under the token, or null where none shows. @throws Failure */
+/** The instance that was started under the token, or null if none shows. @throws Failure */
 export async function successorOf(clients: Clients, region: string, token: string): Promise<Instance | null> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'client-token', Values: [token] }] });
   return found?.instance ?? null;

@@ -1,9 +1,8 @@
 /**
  * The settings of the AWS connection: regions, and separate credentials for reading, for acting and for purchases.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: whatever may act was named for
- * acting; the SDK's default chain (environment, instance role) is taken for reading only, and only where it is asked
- * for.
+ * Never reads the environment itself and never shows a value in an error. The invariant: only credentials named for
+ * acting may act; the SDK's default chain (environment, instance role) is used only for reading, and only on request.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -64,7 +63,7 @@ type Given = Readonly<Record<string, string | undefined>>;
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d{1,2}$/;
 
 /**
- * @returns null where none of the settings is there
+ * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
  */
 export function parseSettings(given: Given): AwsSettings | null {
@@ -121,7 +120,7 @@ function valueOf(given: Given, name: string): string | null {
 
 type Wrong = (name: string, message: string) => void;
 
-/** Credentials of one use, or null where there are none. */
+/** Credentials of one use, or null if there are none. */
 function credentialsOf(given: Given, use: 'READ' | 'ACT', wrong: Wrong): AwsCredentials | null {
   const text = (name: string): string | null => valueOf(given, `BURSAR_AWS_${use}_${name}`);
   const choice = text('CREDENTIALS');

@@ -1,10 +1,10 @@
 /**
- * Spot instances that EC2 does not stop, by the requests that they were launched for.
+ * Spot instances that EC2 cannot stop, by their spot requests. RunInstances makes one-time requests by default, and EC2
+ * refuses StopInstances for their instances.
  *
- * RunInstances makes one-time requests unless it is told otherwise, and StopInstances is refused for their instances.
- * The invariant: a request that is not told of stands against nothing. Sources: Amazon EC2 User Guide, "Manage your Spot
- * Instances" (Stop a Spot Instance: of a persistent request that is not cancelled, and of no fleet, launch group or
- * Availability Zone group); Amazon EC2 API Reference, data type SpotInstanceRequest.
+ * The invariant: an unknown request is no obstacle. Sources: Amazon EC2 User Guide, "Manage your Spot Instances" (Stop
+ * a Spot Instance: of a persistent request that is not cancelled, and of no fleet, launch group or Availability Zone
+ * group); Amazon EC2 API Reference, data type SpotInstanceRequest.
  */
 import { paginateDescribeSpotInstanceRequests, type Instance, type SpotInstanceRequest } from '@aws-sdk/client-ec2';
 import type { FleetTarget } from '../../core/fleet/fleet.js';

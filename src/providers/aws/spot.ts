@@ -1,8 +1,8 @@
 /**
  * Spot prices of GPU types over time, by availability zone (DescribeSpotPriceHistory, up to 90 days back).
  *
- * A price says nothing of availability: that stays unknown. Spot has no one price in a region, so that the zone is the
- * reading's region.
+ * A price says nothing about availability, which stays unknown. Spot has no single price in a region, so the zone is
+ * the reading's region.
  */
 import { paginateDescribeSpotPriceHistory, type SpotPrice, type _InstanceType } from '@aws-sdk/client-ec2';
 import { parseDecimal } from '../../core/decimal.js';

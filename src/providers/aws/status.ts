@@ -1,11 +1,11 @@
 /**
- * What EC2 itself says of instances that it calls running: its status checks, and events that it has scheduled.
+ * EC2's own report on running instances: its status checks, and its scheduled events.
  *
- * A witness that knows nothing of what is scraped on a machine. The invariant: what a reboot looks like too says
+ * A witness that does not depend on the exporters of a machine. The invariant: a sign that a reboot also shows proves
  * nothing: the check of the instance (its operating system answers) counts only once it has failed for longer than a
- * machine takes to boot; the check of the system is of the host; an event counts once its time has come, since a machine
- * that is to be retired in two weeks may be rebooted until then. Sources: Amazon EC2 User Guide, "Status checks for
- * Amazon EC2 instances" and "Scheduled events for Amazon EC2 instances"; Amazon EC2 API Reference,
+ * machine takes to boot; the check of the system concerns the host; an event counts once its time has come, since a
+ * machine that is to be retired in two weeks may be rebooted until then. Sources: Amazon EC2 User Guide, "Status checks
+ * for Amazon EC2 instances" and "Scheduled events for Amazon EC2 instances"; Amazon EC2 API Reference,
  * DescribeInstanceStatus (events that are over stay listed for a week, `[Completed]` or `[Canceled]` in their text).
  */
 import { paginateDescribeInstanceStatus, type InstanceStatus } from '@aws-sdk/client-ec2';
@@ -20,7 +20,7 @@ const BOOT_MS = 15 * MINUTE_MS;
 /** The host is failing, or has. */
 const ENDS: ReadonlySet<string> = new Set(['instance-retirement', 'instance-stop']);
 
-/** Of the running instances of a region those that are not well, by id, each with why. @throws Failure */
+/** The unhealthy running instances of a region, by id, each with the reason. @throws Failure */
 export async function unwellInstances(
   clients: Clients,
   region: string,

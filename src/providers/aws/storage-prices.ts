@@ -1,13 +1,13 @@
 /**
  * Prices of EBS volumes from the Price List Query API: a GB-month as a rate by the second, month by month.
  *
- * AWS charges the part of the month over which a volume was there: 2,000 GB for 12 hours of a 30-day month are 2,000 x
- * 43,200 / 2,592,000 GB-months. So a GB-month costs the same in February and in March, and an hour of it does not: each
- * calendar month (UTC) has a rate of its own, an exact fraction, and the months that are near are stated. A GB is a GiB
- * here: DescribeVolumes states GiB, and the bill has as many GB-months.
- * The invariant: a price of zero, one in tiers, in several currencies or in another unit is no price.
- * Sources: Amazon EBS pricing (the example of a part of a month); AWS re:Post, "How are charges for Amazon EBS volumes
- * calculated on my bill?"; AWS Price List, product family Storage (units GB-Mo and GB-month).
+ * AWS charges the part of the month during which a volume existed: 2,000 GB for 12 hours of a 30-day month are 2,000 x
+ * 43,200 / 2,592,000 GB-months. So a GB-month costs the same in February and in March, but an hour of it does not: each
+ * calendar month (UTC) has its own rate, an exact fraction, and the rates of the neighbouring months are stated. A GB
+ * is a GiB here: DescribeVolumes states GiB, and the bill has the same number of GB-months. The invariant: a price of
+ * zero, in tiers, in several currencies or in another unit is not a price. Sources: Amazon EBS pricing (the example of
+ * a part of a month); AWS re:Post, "How are charges for Amazon EBS volumes calculated on my bill?"; AWS Price List,
+ * product family Storage (units GB-Mo and GB-month).
  */
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
@@ -113,7 +113,7 @@ interface Monthly {
   readonly currency: string;
 }
 
-/** What a GB-month costs; null where the term does not state one price of it. */
+/** The price of a GB-month; null if the term does not state exactly one. */
 function monthlyOf({ priceDimensions }: ListedTerm): Monthly | null {
   const [dimension, other] = Object.values(priceDimensions);
   if (dimension === undefined || other !== undefined || !UNITS.has(dimension.unit)) return null;

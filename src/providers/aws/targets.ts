@@ -13,7 +13,7 @@ export const groupTarget = (region: string, name: string): string => `asg/${regi
 
 const TARGET = /^(instance|asg)\/([a-z0-9-]+)\/(.+)$/;
 
-/** Null where the text names no instance or group of AWS. */
+/** Null if the text names no instance or group of AWS. */
 export function parseTarget(target: string): AwsTarget | null {
   const [, kind, region = '', id = ''] = TARGET.exec(target) ?? [];
   if (kind === 'instance') return { kind, region, id };
@@ -29,7 +29,7 @@ export const savingsPlanOffer = (id: string): string => `savings-plan/${id}`;
 
 const OFFER = /^(?:reserved-instance\/([a-z0-9-]+)|savings-plan)\/([\w-]+)$/;
 
-/** Null where the text names no offer of AWS. */
+/** Null if the text names no offer of AWS. */
 export function parseOffer(offer: string): AwsOffer | null {
   const [, region, id] = OFFER.exec(offer) ?? [];
   if (id === undefined) return null;

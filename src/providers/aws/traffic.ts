@@ -1,12 +1,12 @@
 /**
- * What GPU instances send, hour by hour, as CloudWatch counts it (AWS/EC2, NetworkOut).
+ * The outgoing traffic of GPU instances, hour by hour, as CloudWatch counts it (AWS/EC2, NetworkOut).
  *
- * The counter is of all interfaces and does not tell where bytes go: to the internet, to another region, or to the
- * neighbour, which costs nothing. So it is a quantity, and no list of AWS gives it a price: only a price that people
- * state themselves does, and until then it is named among what totals lack. An hour without a data point is not known,
- * and never zero. Each question costs money (GetMetricData: by the metric), so an hour is asked for once. Sources:
- * Amazon EC2 User Guide, "CloudWatch metrics that are available for your instances"; Amazon CloudWatch API Reference,
- * GetMetricData (at most 500 queries).
+ * The counter covers all interfaces and does not show the destination: the internet, another region, or the same zone,
+ * which costs nothing. So it is a quantity without a price in AWS' lists: only people's own price applies, and until
+ * then it is listed among the amounts that totals lack. An hour without a data point is unknown, and never zero. Each
+ * query costs money (GetMetricData: by the metric), so an hour is queried once. Sources: Amazon EC2 User Guide,
+ * "CloudWatch metrics that are available for your instances"; Amazon CloudWatch API Reference, GetMetricData (at most
+ * 500 queries).
  */
 import { paginateGetMetricData, type MetricDataQuery, type MetricDataResult } from '@aws-sdk/client-cloudwatch';
 import { unavailable } from '../../core/errors.js';
@@ -60,7 +60,7 @@ const queryOf = (instance: string, place: number): MetricDataQuery => ({
   },
 });
 
-/** @throws Failure unavailable where CloudWatch has an error of its own for the metric */
+/** @throws Failure unavailable if CloudWatch has an error of its own for the metric */
 function recordsOf(
   { StatusCode, Timestamps = [], Values = [] }: MetricDataResult,
   { instance, owner }: OwnedInstance,

@@ -1,8 +1,8 @@
 /**
- * What AWS meters apart from machines: the hours of volumes, and what GPU instances send.
+ * AWS' metered usage other than machines: the hours of volumes, and the outgoing traffic of GPU instances.
  *
- * The invariant: an hour is metered once, in the first reading after it is over (and after CloudWatch has it), by what
- * is there then. A reading within an hour that was looked at before asks AWS nothing.
+ * The invariant: an hour is metered once, in the first reading after it is over (and after CloudWatch has it), by the
+ * volumes and instances of that time. A reading within an hour that was already read sends AWS no request.
  */
 import { eachPart, orLacking, type PartialRead } from '../../core/partial-read.js';
 import { HOUR_MS, hourOf, MINUTE_MS, type Interval } from '../../core/time.js';
@@ -23,7 +23,7 @@ export const USAGE_PERMISSIONS: readonly string[] = [
 /** Data points of basic monitoring are of five minutes, and come some minutes late. */
 const TRAFFIC_SETTLES_MS = 15 * MINUTE_MS;
 
-/** What is asked for; `meteredTo` is up to when a reading was kept before, null where none was. */
+/** The query; `meteredTo` is the end of the last kept reading, null if there was none. */
 export interface Asked {
   readonly from: number;
   readonly to: number;

@@ -1,15 +1,15 @@
 /**
- * EBS volumes as metered storage: hours that each volume was there, at the size and type that it had then.
+ * EBS volumes as metered storage: the hours of each volume, at its size and type in that hour.
  *
  * A volume is billed from its creation until it is deleted, attached or not, whether its machine runs or is stopped.
- * The invariant: only whole hours of volumes that are still there are metered, each once, so that the meter is at most
- * an hour short and never long. What a modification changed counts from its start; before it the volume was what AWS
- * says that it was (of the latest modification, the only one that AWS states). What is charged apart from the size
- * (provisioned IOPS and throughput, requests of magnetic volumes) is in no unit of the cost model: it is metered as
- * usage without a quantity, so that it has no price and is named where totals say what they lack. Sources: Amazon EC2
- * API Reference, DescribeVolumes and DescribeVolumesModifications; Amazon EBS User Guide, "Amazon EBS volume types"
- * (what gp3 includes) and "Modify an Amazon EBS volume using Elastic Volumes operations" (the new configuration is
- * charged from the start of the modification).
+ * The invariant: only whole hours of existing volumes are metered, each once, so that the meter is at most an hour
+ * short and never long. A modification counts from its start; before it the volume has AWS' stated previous values (of
+ * the latest modification, the only one that AWS reports). Charges other than the size (provisioned IOPS and
+ * throughput, requests of magnetic volumes) fit no unit of the cost model: they are metered as usage without a
+ * quantity, so that they have no price and are listed among the amounts that totals lack. Sources: Amazon EC2 API
+ * Reference, DescribeVolumes and DescribeVolumesModifications; Amazon EBS User Guide, "Amazon EBS volume types" (what
+ * gp3 includes) and "Modify an Amazon EBS volume using Elastic Volumes operations" (the new configuration is charged
+ * from the start of the modification).
  */
 import {
   paginateDescribeVolumes,
@@ -34,7 +34,7 @@ const GP3_INCLUDED = { iops: 3000, throughput: 125 };
 /** Provisioned IOPS of io2 above these are of SKUs of their own (Amazon EBS pricing). */
 const IO2_TIERS = [32_000, 64_000] as const;
 
-/** What a volume is charged by, over a time. */
+/** The charged properties of a volume, over a period. */
 export interface VolumeShape {
   readonly type: string;
   readonly gib: number | null;
@@ -107,7 +107,9 @@ interface Piece extends Interval {
   readonly shape: VolumeShape;
 }
 
-/** What a volume was and is; before its latest modification it was what that found. */
+/**
+ * The past and present state of a volume; before its latest modification it had that modification's original values.
+ */
 function piecesOf({ volume, modification }: ModifiedVolume): Piece[] {
   const now: VolumeShape = {
     type: volume.VolumeType ?? '',

@@ -1,12 +1,13 @@
 /**
- * Effects on virtual machines and scale sets: what is sent for each.
+ * Effects on virtual machines and scale sets, and the request for each.
  *
- * Every request goes out once, and states what is wanted, not what changes: sent again it changes nothing more. The
+ * Every request is sent once, and states the desired state, not the difference: sent again it changes nothing more. The
  * invariant: a stop deallocates. `powerOff` would keep the host and its charges. No header makes a request idempotent:
- * after a lost answer the target's own state tells (outcomeOf in ../rpc.ts), and a machine that stands still but keeps
- * its host does not show a stop. A set takes no `stop`, and its instances none but through it (core/fleet/membership).
- * Sources: Compute REST API, "Virtual Machines - Deallocate", "- Start", "- Delete", "- Update" and "Virtual Machine
- * Scale Sets - Update"; "Allocation failures" (AllocationFailed, ZonalAllocationFailed, SkuNotAvailable).
+ * after a lost answer the target's own state shows the outcome (outcomeOf in ../rpc.ts), and a stopped machine that
+ * keeps its host does not prove a stop. A set has no `stop`, and its instances only change through it
+ * (core/fleet/membership). Sources: Compute REST API, "Virtual Machines - Deallocate", "- Start", "- Delete", "-
+ * Update" and "Virtual Machine Scale Sets - Update"; "Allocation failures" (AllocationFailed, ZonalAllocationFailed,
+ * SkuNotAvailable).
  */
 import { denied, invalid } from '../../core/errors.js';
 import type { Effect, EffectKind, FleetTarget } from '../../core/fleet/fleet.js';
@@ -117,9 +118,8 @@ async function requestFor(
 
 /**
  * Asks for an effect, once per token.
- * @returns taken, refused with Azure's code (or `unsupported`), or unknown where the answer was lost
- * @throws Failure denied without credentials or permission, unavailable where nothing was sent, invalid for a wrong
- * target
+ * @returns taken, refused with Azure's code (or `unsupported`), or unknown if the answer was lost
+ * @throws Failure denied without credentials or permission, unavailable if nothing was sent, invalid for a wrong target
  */
 export async function applyEffect(
   client: AzureClient,
@@ -150,14 +150,14 @@ export async function applyEffect(
 
 /**
  * What was accepted and failed after that has changed nothing that lasts: the machine or the set is as it was.
- * @throws Failure unavailable where Azure had no machine: it may have one later
+ * @throws Failure unavailable if Azure had no machine: it may have one later
  */
 function failedOutcome(failed: Failed | null, permission: string): EffectOutcome | null {
   if (failed !== null && isFull(failed.code)) throw noCapacity(CLOUD, permission, failed.code);
   return failed === null ? null : refused(failed.code, failed.detail);
 }
 
-/** What became of an effect, told from its target. @throws Failure where the target cannot be read */
+/** The outcome of an effect, from its target. @throws Failure if the target cannot be read */
 export function effectOutcome(
   read: (target: string) => Promise<FleetTarget | null>,
   sent: Sent,

@@ -3,10 +3,10 @@
  * on sale.
  *
  * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate identities, and without
- * the second nothing is ever sent that could change anything. Over REST, not through Microsoft's packages: their
- * releases of today need Node 22, and the two for machines and networks unpack to some 70 MB; what is sent and read is
- * held against those packages instead (operations.ts). What Azure cannot do is absent: a set brings no other machine
- * for one that is ended (`replace`), nothing is bought, and the bill comes as a cost export
+ * the second nothing is ever sent that could change anything. Uses REST, not Microsoft's packages: their present
+ * releases need Node 22, and the two for machines and networks unpack to some 70 MB; requests and replies are compared
+ * with those packages instead (operations.ts). The connection leaves out what Azure cannot do: a set does not replace
+ * an ended machine (`replace`), nothing is bought, and the bill is imported as a cost export
  * (docs/how-to/connect-azure.md).
  */
 import type { PartialRead } from '../../core/partial-read.js';

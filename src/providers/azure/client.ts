@@ -1,12 +1,12 @@
 /**
- * Requests to Azure Resource Manager and to the list of retail prices, and what becomes of them.
+ * Requests to Azure Resource Manager and to the list of retail prices, and their outcomes.
  *
- * Follows no redirect and no link to another host: a token goes to the configured one alone. The invariants: a request
- * that acts goes out once; only reading is tried again, and waits as long as it is told to, within bounds. No header
- * makes a request idempotent (`x-ms-client-request-id` only names it in logs): what became of a lost one is told from
- * the target's own state.
- * Sources: "Azure Resource Manager", "Throttling Resource Manager requests" (429, Retry-After), "Track asynchronous
- * Azure operations" (Azure-AsyncOperation, Location) and "Resource provider errors" on learn.microsoft.com.
+ * Follows no redirect and no link to another host: a token goes only to the configured host. The invariants: a request
+ * that acts is sent once; only reading is retried, and waits as long as Azure asks, within bounds. No header makes a
+ * request idempotent (`x-ms-client-request-id` only names it in logs): the target's own state shows the outcome of a
+ * lost one. Sources: "Azure Resource Manager", "Throttling Resource Manager requests" (429, Retry-After), "Track
+ * asynchronous Azure operations" (Azure-AsyncOperation, Location) and "Resource provider errors" on
+ * learn.microsoft.com.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { z } from 'zod';
@@ -63,7 +63,7 @@ export class AzureClient {
     return reading(CLOUD, operation.permission, operation.reply, () => this.patiently(sent, 'read'));
   }
 
-  /** What is asked for by its name; null: Azure says that there is no such thing. @throws Failure */
+  /** Reads an object by its name; null: Azure says that it does not exist. @throws Failure */
   async find<Reply extends z.ZodType>(
     operation: Operation<Reply>,
     values: Values,

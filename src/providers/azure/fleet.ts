@@ -1,8 +1,8 @@
 /**
  * The fleet: GPU machines and scale sets of every subscription, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every subscription gave its machines,
- * their states and addresses, its scale sets and their instances.
+ * The invariant: an unreadable part is reported. A reading is complete only if every subscription returned its
+ * machines, their states and addresses, its scale sets and their instances.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { readParts } from '../rpc.js';
@@ -21,7 +21,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   ...HEALTH_PERMISSIONS,
 ];
 
-/** @throws Failure where nothing at all could be read */
+/** @throws Failure if nothing at all could be read */
 export function readFleet(client: AzureClient, sizes: Sizes, now: number): Promise<FleetReading> {
   return readParts(
     client.settings.subscriptions.flatMap((subscription) => {

@@ -1,13 +1,13 @@
 /**
- * What Azure itself says of machines: that one which is called running is not available, and that a spot machine which
- * stands still was evicted, not stopped by a person; from the table HealthResources of Azure Resource Graph.
+ * Azure's own report on machines, from the table HealthResources of Azure Resource Graph: running machines that are not
+ * available, and stopped spot machines that were evicted, not stopped by a person.
  *
- * A witness that knows nothing of what is scraped on a machine. The invariant: what a reboot looks like too says
- * nothing: a machine that is unavailable counts at once only where Azure calls that its own, unplanned doing, and else
- * once it lasts longer than a machine takes to boot; what a person or process asked for never counts. A list without a
- * word on any of the machines that run is told as one that may not be read: the graph leaves out, without an error,
- * what the caller may not see. Sources: learn.microsoft.com, "VM availability information in Azure Resource Graph",
- * "Resource Health virtual machine Health Annotations", "Azure Resource Graph overview" (permissions).
+ * A witness that does not depend on the exporters of a machine. The invariant: a sign that a reboot also shows proves
+ * nothing: an unavailable machine counts at once only if Azure calls the cause unplanned and its own, and otherwise
+ * once it lasts longer than a boot; a cause requested by a person or process never counts. A list without any running
+ * machine is reported as not readable, because the graph leaves out, without an error, the rows that the caller may not
+ * see. Sources: learn.microsoft.com, "VM availability information in Azure Resource Graph", "Resource Health virtual
+ * machine Health Annotations", "Azure Resource Graph overview" (permissions).
  */
 import { z } from 'zod';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
@@ -17,7 +17,7 @@ import { unlessFailed, type Tell } from '../rpc.js';
 import type { AzureClient } from './client.js';
 import { OPERATIONS } from './operations.js';
 
-/** What the graph asks for beside its own right. */
+/** The permission that the graph requires in addition to its own. */
 const HEALTH_PERMISSION = 'Microsoft.ResourceHealth/availabilityStatuses/read';
 export const HEALTH_PERMISSIONS: readonly string[] = [OPERATIONS.graph.permission, HEALTH_PERMISSION];
 
@@ -49,7 +49,7 @@ export const healthQuery = (ids: readonly string[]): string =>
     'order by targetResourceId asc',
   ].join(' | ');
 
-/** What is known of a machine. */
+/** The known facts about a machine. */
 interface Health {
   readonly status: Row | null;
   /** The newest annotation. */

@@ -2,10 +2,10 @@
  * Virtual machines with GPUs as fleet targets, those of flexible scale sets among them.
  *
  * Names and states come in two lists (the machines, and with `statusOnly` their power states), addresses in a third.
- * The invariant: what one of these lists does not tell is unknown for each machine, and takes no machine away; a
- * machine of a scale set says so, unless it is known that the set brings no machines of its own.
- * Sources: Compute REST API, "Virtual Machines - List All", "- Get" and data type VirtualMachine; Network REST API,
- * "Network Interfaces - List All"; "Ephemeral OS disks for Azure VMs" (no stop-deallocate).
+ * The invariant: a value missing from one of these lists is unknown for that machine, and removes no machine; a machine
+ * of a scale set names its set, unless the set is known to create no machines of its own. Sources: Compute REST API,
+ * "Virtual Machines - List All", "- Get" and data type VirtualMachine; Network REST API, "Network Interfaces - List
+ * All"; "Ephemeral OS disks for Azure VMs" (no stop-deallocate).
  */
 import { azureIdOf } from '../../core/fleet/azure-id.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
@@ -25,7 +25,7 @@ export const MACHINE_PERMISSIONS: readonly string[] = [
   OPERATIONS.interfaces.permission,
 ];
 
-/** What a machine is told from, beside its own entry. */
+/** The data behind a machine, in addition to its own entry. */
 export interface About {
   readonly sizes: SizeTable;
   /** Its network interfaces, by their ids in one case. */

@@ -2,9 +2,9 @@
  * Every request that is sent to Azure Resource Manager: method, path, version, parameters, body, and what is read of
  * the reply; and the permission that each needs.
  *
- * Sends nothing. The invariant: what is not in this table is not sent and not read. tests/contract/azure-model.test.ts
- * holds each line against Microsoft's own model (tests/fixtures/azure-model). Only what is read stands in a schema, and
- * of that only ids and names are required: what else is missing is not known.
+ * Sends nothing. The invariant: a request or field outside this table is not sent and not read.
+ * tests/contract/azure-model.test.ts compares each line with Microsoft's own model (tests/fixtures/azure-model). A
+ * schema contains only the fields that are read, and requires only ids and names: any other missing field is unknown.
  * Sources: REST API reference on learn.microsoft.com (Compute 2024-11-01 and 2021-07-01, Network 2024-05-01 and
  * 2018-10-01, Monitor 2015-04-01, Authorization 2022-04-01, Resource Graph 2021-03-01); "Azure permissions for Compute"
  * and its sisters (names of permissions).
@@ -19,7 +19,7 @@ export interface Operation<Reply extends z.ZodType = z.ZodType> {
   /** Parameters of the query that it may be sent with. */
   readonly query: readonly string[];
   readonly body: z.ZodType | null;
-  /** What is read of the reply's body; unknown: nothing. */
+  /** The fields read from the reply's body; unknown: none. */
   readonly reply: Reply;
   readonly permission: string;
 }
@@ -305,7 +305,7 @@ export const WORDS = {
  * The state of an operation that goes on after it was accepted ("Track asynchronous Azure operations").
  */
 export const PROGRESS = z.object({ status: z.string(), error: z.object({ code: text, message: text }).nullish() });
-/** What asking for it needs. */
+/** The permission for querying it. */
 export const PROGRESS_PERMISSION = 'Microsoft.Compute/locations/operations/read';
 
 /** A refusal, as every service of Azure Resource Manager words it. */

@@ -1,11 +1,11 @@
 /**
- * Which of Azure's permissions the identities have, asked of Azure itself: it lists what the caller may do in a
- * resource group, so that nothing has to be tried.
+ * Checks which of Azure's permissions the identities have, by asking Azure itself: it lists the caller's permissions in
+ * a resource group, so nothing has to be tried.
  *
- * Changes nothing. The invariant: where no resource group with a GPU machine is known, or the list cannot be read, a
- * permission is not known. A role that holds for some resource groups only counts where it holds for one of them.
- * Source: Authorization REST API, "Permissions - List For Resource Group"; "Understand Azure role definitions" (actions
- * less notActions, `*` for any text, letters of either case).
+ * Changes nothing. The invariant: if no resource group with a GPU machine is known, or the list cannot be read, a
+ * permission is unknown. A role that holds for some resource groups only counts where it holds for one of them. Source:
+ * Authorization REST API, "Permissions - List For Resource Group"; "Understand Azure role definitions" (actions less
+ * notActions, `*` for any text, letters of either case).
  */
 import { Failure } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -40,7 +40,7 @@ export class Permissions {
 
   constructor(private readonly client: AzureClient) {}
 
-  /** As ProviderConnection.granted says. @throws Failure where Azure cannot be asked now */
+  /** As ProviderConnection.granted says. @throws Failure if Azure cannot be asked now */
   async granted(permission: string, use: ProviderSetting['use']): Promise<boolean | null> {
     if (use === 'act' && this.client.settings.act === null) return null;
     const asked = this.known.get(use) ?? this.ask(use);

@@ -1,12 +1,11 @@
 /**
  * Retail prices of GPU sizes, on demand, as spot and reserved, and commitments on sale, from Azure's public list.
  *
- * Linux, so that what is priced is the machine; in the region's own meters. They are the prices that anybody pays: an
- * agreement's own come with the bill. The invariant: a price that cannot be read exactly is no price, and a reservation
- * is stated for its whole term (the list writes `1 Hour` there all the same).
- * Source: learn.microsoft.com, "Azure Retail Prices overview" (2023-01-01-preview, with savings plans): values of the
- * filter are case-sensitive; Spot and Low Priority stand in skuName; a page has at most 1,000 entries and names the
- * next.
+ * Linux, so that only the machine is priced; in the region's own meters. They are public prices; the prices of an
+ * agreement come with the bill. The invariant: an inexact price is not a price, and a reservation is stated for its
+ * whole term (although the list writes `1 Hour` there). Source: learn.microsoft.com, "Azure Retail Prices overview"
+ * (2023-01-01-preview, with savings plans): values of the filter are case-sensitive; Spot and Low Priority stand in
+ * skuName; a page has at most 1,000 entries and names the next.
  */
 import { z } from 'zod';
 import { ZERO, type Decimal } from '../../core/decimal.js';
@@ -57,7 +56,7 @@ interface Quoted {
   readonly term: Term;
 }
 
-/** What the list says of the GPU sizes of each region. */
+/** The list's entries for the GPU sizes of each region. */
 const quotes = (client: AzureClient, sizes: Sizes, partial?: PartialRead): AsyncGenerator<Quoted[]> =>
   eachPart(client.settings.regions, 0, partial, (region) => quotesOf(client, sizes, region));
 

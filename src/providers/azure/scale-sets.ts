@@ -1,12 +1,12 @@
 /**
  * Virtual machine scale sets as fleet targets, and the instances of those of uniform orchestration.
  *
- * A set is in the fleet when it may bring a GPU, also while it is empty; a flexible one without a profile brings
- * nothing and is none. The invariant: what a set's instances, its autoscale settings or its sizes do not tell is
- * unknown, and nothing is said of a set that has machines of several sizes as if it had one.
- * Sources: Compute REST API, data types VirtualMachineScaleSet, PriorityMixPolicy and VirtualMachineScaleSetVM; Monitor
- * REST API, data type AutoscaleSettingResource; "Orchestration modes for Virtual Machine Scale Sets"; "Terminate
- * notification for Azure Virtual Machine Scale Set instances"; "Support policies for Azure Kubernetes Service".
+ * A set is in the fleet if it may create a GPU machine, even while it is empty; a flexible set without a profile
+ * creates nothing and is left out. The invariant: a value missing from a set's instances, autoscale settings or sizes
+ * is unknown, and a set with machines of several sizes is never described as if it had one. Sources: Compute REST API,
+ * data types VirtualMachineScaleSet, PriorityMixPolicy and VirtualMachineScaleSetVM; Monitor REST API, data type
+ * AutoscaleSettingResource; "Orchestration modes for Virtual Machine Scale Sets"; "Terminate notification for Azure
+ * Virtual Machine Scale Set instances"; "Support policies for Azure Kubernetes Service".
  */
 import type { BillingState, FleetTarget, GroupSettings, Replicas, RunState } from '../../core/fleet/fleet.js';
 import { TARGET_TAG } from '../../core/fleet/membership.js';
@@ -182,13 +182,13 @@ function setAsTarget(
   };
 }
 
-/** The value that all share; null where they differ, or one is not known. */
+/** The value that all share; null if they differ, or one is unknown. */
 function common<T>(values: readonly (T | null)[]): T | null {
   const [first] = values;
   return first !== undefined && values.every((value) => value === first) ? first : null;
 }
 
-/** Of a set that mixes, spot's share above its base of regular machines: what new capacity is. */
+/** For a mixing set, spot's share above its base of regular machines: the share of new capacity. */
 function spotRatioOf({ properties }: ScaleSet): number | null {
   const mix = properties?.priorityMixPolicy ?? null;
   if (mix === null) return isSpot(properties?.virtualMachineProfile?.priority) ? 1 : 0;

@@ -1,10 +1,9 @@
 /**
  * The settings of the Azure connection: subscriptions, regions, and separate identities for reading and for acting.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: whatever may act was named for
- * acting; nothing acts with the identity for reading.
- * Sources: "Azure Resource Manager" and "Microsoft Entra authentication & national clouds" on learn.microsoft.com (the
- * hosts of each cloud).
+ * Never reads the environment itself and never shows a value in an error. The invariant: only the identity named for
+ * acting may act; nothing acts with the identity for reading. Sources: "Azure Resource Manager" and "Microsoft Entra
+ * authentication & national clouds" on learn.microsoft.com (the hosts of each cloud).
  */
 import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -26,7 +25,7 @@ export interface Hosts {
   readonly login: string;
   /** Null: the cloud's prices are not published by that service. */
   readonly prices: string | null;
-  /** Of the virtual machine's own metadata service. */
+  /** The address of the virtual machine's own metadata service. */
   readonly metadata: string;
 }
 
@@ -104,7 +103,7 @@ const DEFAULT_TIMEOUT_SECONDS = 20;
 const GUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /**
- * @returns null where none of the settings is there
+ * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
  */
 export function parseSettings(given: Readonly<Record<string, string | undefined>>): AzureSettings | null {
@@ -155,7 +154,7 @@ const elsewhere = ({ prices }: Hosts, endpoint: string): Hosts => ({
   metadata: endpoint,
 });
 
-/** The identity of one use, or null where there is none. */
+/** The identity of one use, or null if there is none. */
 function identityOf(reader: SettingsReader, use: 'READ' | 'ACT'): AzureIdentity | null {
   const choice = reader.text(`${use}_CREDENTIALS`);
   const clientId = reader.text(`${use}_CLIENT_ID`);

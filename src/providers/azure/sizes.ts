@@ -1,11 +1,11 @@
 /**
- * The GPUs of virtual machine sizes, as Azure lists them per subscription and region (Resource SKUs), and what a
- * machine of a size loses when it is deallocated.
+ * The GPUs of virtual machine sizes, as Azure lists them per subscription and region (Resource SKUs), and the data that
+ * a machine of a size loses when it is deallocated.
  *
- * The invariant: a size that is not listed is not known, and blinds no other. That a size outside the N family has no
- * GPU is Azure's own naming rule ("Azure virtual machine sizes naming conventions": N, GPU enabled). The list has no
- * model: it follows from the size's name, after the pages of the sizes ("GPU accelerated VM sizes"), and so do the
- * shares of a card, which the list rounds up to whole ones (pages "NVadsA10 v5", "NVads V710 v5" and "NVv4").
+ * The invariant: a size that is not listed is unknown, and hides no other. That a size outside the N family has no GPU
+ * is Azure's own naming rule ("Azure virtual machine sizes naming conventions": N, GPU enabled). The list has no model:
+ * it follows from the size's name, after the pages of the sizes ("GPU accelerated VM sizes"), and so do the shares of a
+ * card, which the list rounds up to whole ones (pages "NVadsA10 v5", "NVads V710 v5" and "NVv4").
  */
 import { DAY_MS, type Clock } from '../../core/time.js';
 import { orNull, unlessFailed, type TypeGpus } from '../rpc.js';
@@ -15,7 +15,7 @@ import { OPERATIONS, type Sku } from './operations.js';
 export interface Size extends TypeGpus {
   /** As Azure spells it. */
   readonly name: string;
-  /** It has a temporary disk or local NVMe disks, whose data deallocation loses; null: not known. */
+  /** It has a temporary disk or local NVMe disks, whose data deallocation loses; null: unknown. */
   readonly localDisks: boolean | null;
 }
 
@@ -64,7 +64,7 @@ export const isGpuSize = (size: string): boolean => /^N(?!P)/i.test(bare(size));
 
 const modelOfSize = (size: string): string | null => MODELS.find(([form]) => form.test(bare(size)))?.[1] ?? null;
 
-/** What is known of a size that the list does not have. */
+/** The known facts about a size that the list lacks. */
 const unlisted = (size: string): Size => ({
   name: size,
   model: modelOfSize(size),
@@ -121,7 +121,7 @@ export class Sizes {
     return table;
   }
 
-  /** Those of the first subscription that tells: what a size has is the same in all. @throws Failure where none does */
+  /** Those of the first subscription that tells: what a size has is the same in all. @throws Failure if none does */
   async ofAny(region: string): Promise<SizeTable> {
     const { subscriptions } = this.client.settings;
     for (const one of subscriptions.slice(0, -1)) {

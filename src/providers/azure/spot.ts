@@ -1,10 +1,10 @@
 /**
  * Spot prices of GPU sizes over the last ninety days, from Azure Resource Graph.
  *
- * Says prices, never availability: whether Azure has a machine shows only when it is asked for one. The invariant: a
- * row that cannot be read is passed over, and blinds no other. Source: learn.microsoft.com, "Use Azure Spot Virtual
- * Machines", pricing and eviction history (table SpotResources, type microsoft.compute/skuspotpricehistory, prices in
- * US dollars); Resource Graph REST API, "Resources" (pages of at most 1,000 rows).
+ * Returns prices, never availability: only a request for a machine shows whether Azure has one. The invariant: an
+ * unreadable row is skipped, and hides no other. Source: learn.microsoft.com, "Use Azure Spot Virtual Machines",
+ * pricing and eviction history (table SpotResources, type microsoft.compute/skuspotpricehistory, prices in US dollars);
+ * Resource Graph REST API, "Resources" (pages of at most 1,000 rows).
  */
 import { z } from 'zod';
 import { eachPart, type PartialRead } from '../../core/partial-read.js';

@@ -1,10 +1,10 @@
 /**
- * The names of Azure's targets, and what tags and states say in the words of the fleet.
+ * The names of Azure's targets, and its tags and states in the terms of the fleet.
  *
- * Never guesses: a machine whose power state nobody tells is unknown. The invariant: `stopped` with its charges is told
- * apart from `stopped` without: a machine that was shut down from within, or powered off, keeps its host and is billed.
- * Sources: learn.microsoft.com, "States and billing status of Azure Virtual Machines" and "Use tags to organize your
- * Azure resources" (a tag's name has no `/`).
+ * Never guesses: a machine without a reported power state is unknown. The invariant: `stopped` with charges is
+ * distinguished from `stopped` without: a machine that was shut down from within, or powered off, keeps its host and is
+ * billed. Sources: learn.microsoft.com, "States and billing status of Azure Virtual Machines" and "Use tags to organize
+ * your Azure resources" (a tag's name has no `/`).
  */
 import { azureIdOf } from '../../core/fleet/azure-id.js';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -12,7 +12,7 @@ import type { Values } from './client.js';
 import type { Interface, Machine } from './operations.js';
 
 /**
- * `instance/eastus/SUBSCRIPTION:GROUP:NAME`, of a uniform set's instance `...:SET:NUMBER`; `asg/eastus/...`. Null where
+ * `instance/eastus/SUBSCRIPTION:GROUP:NAME`, of a uniform set's instance `...:SET:NUMBER`; `asg/eastus/...`. Null if
  * Azure's own id is of another form.
  */
 export function targetOf(id: string, region: string): string | null {
@@ -27,7 +27,7 @@ export type AzureTarget =
 
 const TARGET = /^(instance|asg)\/([a-z0-9]+)\/([^/:]+):([^/:]+):([^/:]+)(?::([^/:]+))?$/;
 
-/** Null where the text names no machine or scale set of Azure. */
+/** Null if the text names no machine or scale set of Azure. */
 export function parseTarget(target: string): AzureTarget | null {
   const [, kind, region = '', subscriptionId = '', resourceGroupName = '', name = '', member] =
     TARGET.exec(target) ?? [];
@@ -47,7 +47,7 @@ export function parseTarget(target: string): AzureTarget | null {
 /** The reference has two names for the same parameter. */
 const setValues = (name: string): Values => ({ vmScaleSetName: name, virtualMachineScaleSetName: name });
 
-/** Parameters of a request about a resource, by Azure's own id of it. Null where that is of another form. */
+/** Parameters of a request about a resource, by Azure's own id of it. Null if that is of another form. */
 export function valuesOf(id: string, last: string): Values | null {
   const [, subscriptionId, resourceGroupName, name] =
     /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/[^/]+\/[^/]+\/([^/]+)$/i.exec(id) ?? [];
@@ -109,7 +109,7 @@ export function powerOf(statuses: Statuses | null | undefined, provisioningState
   return { state, billing, since: state === 'running' || state === 'starting' ? since : null };
 }
 
-/** What its network calls it: its name there, its addresses; and the virtual network that they are of. */
+/** Its names in its network: its name there and its addresses; and their virtual network. */
 export function addressesOf(
   computerName: string | null,
   interfaces: readonly Interface[],

@@ -2,11 +2,10 @@
  * Access tokens of Microsoft Entra, by the OAuth 2.0 client credentials grant or from a virtual machine's own metadata
  * service, each kept until it is about to end.
  *
- * Never shows a secret, a token or what Entra says about them: of a refusal its code alone is told. The invariant: a
- * token of one identity is never used for another.
- * Sources: learn.microsoft.com, "Microsoft identity platform and the OAuth 2.0 client credentials flow" (shared secret;
- * federated credential) and "How to use managed identities for Azure resources on an Azure VM to acquire an access
- * token" (api-version 2018-02-01, header Metadata).
+ * Never shows a secret, a token or Entra's message about them: only the code of a refusal is shown. The invariant: a
+ * token of one identity is never used for another. Sources: learn.microsoft.com, "Microsoft identity platform and the
+ * OAuth 2.0 client credentials flow" (shared secret; federated credential) and "How to use managed identities for Azure
+ * resources on an Azure VM to acquire an access token" (api-version 2018-02-01, header Metadata).
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -58,7 +57,7 @@ export class Tokens {
     return held.token;
   }
 
-  /** The token was not accepted: the next one is asked for anew. */
+  /** The token was not accepted: the next one is asked for again. */
   forget(): void {
     this.held = null;
   }

@@ -1,5 +1,6 @@
 /**
- * What the fake cloud sells: kinds of machines, what they cost when, when spot is to be had, and commitments.
+ * The catalogue of the fake cloud: kinds of machines, their prices over time, the availability of spot, and
+ * commitments.
  *
  * The prices are made up, of the size that clouds asked in 2025; they follow from the seed alone, so that any instant
  * can be asked for in any order. On-demand prices change every quarter, spot prices every six hours, both on whole
@@ -22,7 +23,7 @@ export interface MachineKind {
   readonly sku: string;
   readonly gpuModel: string;
   readonly gpus: number;
-  /** Of the first quarter in the first region, for an hour of the whole machine, on demand. */
+  /** The on-demand price of the first quarter in the first region, for an hour of the whole machine. */
   readonly hourlyNanos: bigint;
 }
 
@@ -61,7 +62,7 @@ export class Catalogue {
     private readonly spotDownHours: number,
   ) {}
 
-  /** What an hour of a machine costs at an instant; null: it is not sold so. */
+  /** The price of a machine-hour at a time; null: it is not sold under that term. */
   hourlyNanos(sku: string, region: string, term: Term, at: number): bigint | null {
     const key = `${sku}/${region}/${term}/${Math.floor(at / HOUR_MS)}`;
     const known = this.hourly.get(key);
@@ -88,7 +89,7 @@ export class Catalogue {
     return (list * BigInt(this.spotShare(sku, region, Math.floor(at / SPOT_STEP_MS)))) / 10_000n;
   }
 
-  /** What spot costs of the list price, in ten-thousandths, at a step counted from the epoch. */
+  /** The share of spot in the list price, in ten-thousandths, at a step counted from the epoch. */
   private spotShare(sku: string, region: string, step: number): number {
     const { lowest, highest, noise } = SPOT_BAND;
     const stretch = Math.floor(step / SPOT_LEVEL_STEPS);
@@ -182,7 +183,7 @@ export class Catalogue {
     return changes;
   }
 
-  /** What there was of spot, every ten minutes within [since, until]. */
+  /** The availability of spot, every ten minutes within [since, until]. */
   *spotHistory(since: number, until: number): Generator<SpotReading[]> {
     const first = Math.ceil(Math.max(since, this.from) / SPOT_TICK_MS) * SPOT_TICK_MS;
     for (const { sku, gpuModel } of KINDS) {

@@ -2,10 +2,10 @@
  * A cloud in memory: machines that boot and stop, groups that keep their number, spot that comes and goes, effects
  * under tokens.
  *
- * It lives by the clock that it is given: whenever it is asked, what should have happened since has happened, in the
- * order of its instants, so that how often it is looked at changes nothing. The invariant: an effect takes hold once
- * per token, whatever is sent again. What really happened can be read here directly (`runs`, `applied`); what the
- * cloud's API says of it, with its faults, is connection.ts.
+ * It uses the clock that is passed in: at every call it first executes everything that should have happened since, in
+ * the order of time, so that the number of calls changes nothing. The invariant: an effect is applied once per token,
+ * whatever is sent again. The real history can be read here directly (`runs`, `applied`); connection.ts is the cloud's
+ * API, with its faults.
  */
 import { isSameEffect } from '../../core/action/action.js';
 import { assert } from '../../core/errors.js';
@@ -247,7 +247,7 @@ export class FakeCloud {
 
   private plan(at: number, happen: () => void): void {
     if (!Number.isFinite(at)) return;
-    // Of two at one instant, the one that was planned first happens first.
+    // Of two events at one time, the one planned first happens first.
     let place = this.planned.length;
     while (place > 0 && (this.planned[place - 1]?.at ?? Infinity) <= at) place -= 1;
     this.planned.splice(place, 0, { at, happen });
@@ -416,7 +416,7 @@ export class FakeCloud {
     if (group?.members.delete(machine.id) === true) this.reconcile(group);
   }
 
-  /** What is gone is listed for as long as it is billed. */
+  /** A gone machine is listed for as long as it is billed. */
   private forget(machine: Machine): void {
     const billedTo = machine.run === null ? this.at : machine.run.billedTo;
     if (billedTo === null) return;

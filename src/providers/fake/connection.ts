@@ -1,8 +1,8 @@
 /**
  * The fake cloud's API, as a provider's connection: the cloud's own truth, through the faults of its plan.
  *
- * A call that fails has sent nothing; a lost answer is said to be unknown, whether or not the request arrived. Every
- * fault follows from the seed and from how many calls came before, or from the token and how often it was sent.
+ * A failed call has sent nothing; a lost answer is reported as unknown, whether or not the request arrived. Every fault
+ * follows from the seed and from how many calls came before, or from the token and how often it was sent.
  */
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import { denied, unavailable } from '../../core/errors.js';
@@ -126,7 +126,7 @@ export class FakeConnection implements ProviderConnection {
 
   async close(): Promise<void> {}
 
-  /** The number of this call. @throws Failure unavailable in an outage, and where it is throttled. */
+  /** The number of this call. @throws Failure unavailable in an outage, and if it is throttled. */
   private call(what: string): number {
     const call = ++this.calls;
     const { seed, faults } = this.cloud;

@@ -2,7 +2,7 @@
  * GPU evidence of a fake cloud's machines, as a source of telemetry gives it: a reading of each card at a steady pace
  * while its machine runs, and nothing while it does not.
  *
- * How busy a machine is, is made up by whoever hands it in; the cards, their times and their ends are the cloud's runs.
+ * The caller makes up how busy a machine is; the cards, their times and their ends follow from the cloud's runs.
  */
 import type { GpuSample, TelemetryConnection, TelemetryReading } from '../../core/ports.js';
 import { MINUTE_MS } from '../../core/time.js';
@@ -10,7 +10,7 @@ import { kindOf } from './catalogue.js';
 import type { FakeCloud } from './cloud.js';
 import type { Run } from './machines.js';
 
-/** What the cards of a machine do at an instant; null: nobody measures it then. */
+/** The load of a machine's cards at a time; null: not measured then. */
 export interface CardLoad {
   readonly utilisationRatio: number;
   readonly memoryUsedRatio: number;

@@ -1,8 +1,8 @@
 /**
- * What goes wrong in the fake cloud, how often, and the chance by which it does.
+ * The faults of the fake cloud, their frequency, and their randomness.
  *
- * Every question to chance is a hash of the seed and of what is asked, never the next number of a sequence: a call more
- * or a call less changes nothing elsewhere, and one seed gives one history. Nothing here reads a clock.
+ * Every random decision is a hash of the seed and of the question, never the next number of a sequence: an additional
+ * or a missing call changes nothing elsewhere, and one seed gives one history. Nothing here reads a clock.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 

@@ -1,8 +1,6 @@
 /**
- * What there is in the fake cloud: machines, the groups that keep a number of them, commitments, and the runs that are
- * billed.
- *
- * Shapes, and how the cloud's own API shows them as fleet targets. Decides nothing.
+ * The objects of the fake cloud: machines, the groups that keep a number of them, commitments, and the billed runs.
+ * Types, and their form as fleet targets in the cloud's own API. Decides nothing.
  */
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';

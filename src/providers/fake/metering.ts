@@ -1,8 +1,8 @@
 /**
- * What the fake cloud metered and billed, made of the runs that really were.
+ * The usage and the bill of the fake cloud, computed from the real runs.
  *
  * Usage is cut into pieces of one length on the clock's own grid and shown when a piece is over, so that a record is
- * the same whenever it is asked for; a bill has the days that are over. A stopped machine has no usage: a stop shows.
+ * the same at every reading; a bill contains the finished days. A stopped machine has no usage, so a stop is visible.
  */
 import { divideHalfEven } from '../../core/money.js';
 import { civilFromDays, DAY_MS, daysFromCivil, HOUR_MS } from '../../core/time.js';

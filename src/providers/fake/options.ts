@@ -1,10 +1,12 @@
-/** What a fake cloud is made of: its seed, its clock, what runs in it at first, and how fast it is. */
+/**
+ * The options of a fake cloud: its seed, its clock, its initial machines, and its speed.
+ */
 import type { Effect } from '../../core/fleet/fleet.js';
 import type { Clock } from '../../core/time.js';
 import type { FaultPlan } from './faults.js';
 import type { GroupSpec, MachineSpec } from './machines.js';
 
-/** What happens at an instant, epoch milliseconds: an effect that took hold, or what somebody else changed. */
+/** An event at a time, epoch milliseconds: an applied effect, or another party's change. */
 export type CloudEvent =
   | { readonly at: number; readonly token: string; readonly effect: Effect }
   | {
@@ -19,10 +21,10 @@ export interface CloudOptions {
   readonly clock: Clock;
   /** Since when it is there, epoch milliseconds; absent: since now. */
   readonly from?: number;
-  /** What runs from the first instant on. */
+  /** The machines that run from the beginning. */
   readonly machines?: readonly MachineSpec[];
   readonly groups?: readonly GroupSpec[];
-  /** What is known to happen to it, past or to come; what lies before `from` happens at `from`. */
+  /** The planned events, past or future; events before `from` happen at `from`. */
   readonly events?: readonly CloudEvent[];
   readonly account?: string;
   readonly faults?: Partial<FaultPlan>;
@@ -32,7 +34,7 @@ export interface CloudOptions {
   readonly meterSeconds?: number;
   /** How long after a day's end the bill has it. */
   readonly billDelaySeconds?: number;
-  /** What the bill takes off the list price. */
+  /** The bill's discount on the list price. */
   readonly billDiscountPercent?: number;
   /** Mean lengths of the stretches in which spot of a kind is to be had, and is not. */
   readonly spotUpHours?: number;

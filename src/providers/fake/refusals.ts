@@ -1,5 +1,6 @@
 /**
- * Why the fake cloud refuses an effect, as a cloud's own API would: decided from the target as it is, nothing changed.
+ * The reasons for which the fake cloud refuses an effect, as a cloud's own API would: decided on the target's present
+ * state, changing nothing.
  */
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import { type Catalogue, kindOf } from './catalogue.js';

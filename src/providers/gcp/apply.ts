@@ -1,12 +1,12 @@
 /**
- * Effects on instances and managed instance groups, each sent once; and what became of them.
+ * Effects on instances and managed instance groups, each sent once, and their outcomes.
  *
- * Every request carries the action's token as its `requestId`: the server ignores a second one of the same id, and its
- * operation keeps the id, so that after a lost answer the operation itself is asked for. What found no capacity is
- * sent again under another id, which follows from the token and the number of attempts. The invariant: what is
- * returned as refused, or thrown, has changed nothing; what may have arrived is `unknown` until the operation or the
- * target's own state tells. Sources: compute v1, the methods of instances, instanceGroupManagers and autoscalers
- * (requestId, discardLocalSsd), zoneOperations.list (clientOperationId) and wait.
+ * Every request carries the action's token as its `requestId`: the server ignores a second request of the same id, and
+ * its operation keeps the id, so that after a lost answer the operation itself is queried. A request that found no
+ * capacity is sent again under another id, which follows from the token and the number of attempts. The invariant: an
+ * effect that is returned as refused, or throws, has changed nothing; an effect that may have arrived is `unknown`
+ * until the operation or the target's own state shows it. Sources: compute v1, the methods of instances,
+ * instanceGroupManagers and autoscalers (requestId, discardLocalSsd), zoneOperations.list (clientOperationId) and wait.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/time.js';
@@ -23,7 +23,7 @@ import { OPERATIONS, type Operation, type Receipt } from './operations.js';
 import { lastOf, parseTarget, type GcpTarget } from './targets.js';
 
 const { stop, start, resume, setMachineType, zone, region } = OPERATIONS;
-/** What became of an effect is asked with the credentials for reading. */
+/** The outcome of an effect is queried with the credentials for reading. */
 export const RECEIPT_PERMISSIONS: readonly string[] = [zone, region].flatMap(({ operations, wait }) => [
   operations.permission,
   wait.permission,
@@ -88,7 +88,7 @@ export class Effects {
     return outcome;
   }
 
-  /** As ProviderConnection.outcome says. @throws Failure where Google cannot be asked */
+  /** As ProviderConnection.outcome says. @throws Failure if Google cannot be asked */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     const answered = this.sent.answered(token);
     if (answered !== undefined) return answered;
@@ -218,7 +218,7 @@ export class Effects {
 const fullCode = ({ error }: Receipt): string | null =>
   (error?.errors ?? []).map(({ code }) => code ?? '').find(isFull) ?? null;
 
-/** What an operation says: over and with an error, the effect has not come; all else was taken. */
+/** The outcome of an operation: finished with an error, the effect was not applied; anything else was accepted. */
 function outcomeOf({ name, error }: Receipt, detail: string): EffectOutcome {
   const [first] = error?.errors ?? [];
   return first === undefined
@@ -248,7 +248,7 @@ function resizeOf(
   };
 }
 
-/** A member is made anew by its group, under its old name and a new number; a machine of no group by nobody. */
+/** A member is made again by its group, under its old name and a new number; a machine of no group by nobody. */
 function replaceOf(seen: FleetTarget, zoneOf: string): Request | EffectOutcome {
   const group = parseTarget(groupOf(seen) ?? '');
   if (group === null || group.kind !== 'mig')

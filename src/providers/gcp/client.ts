@@ -3,11 +3,12 @@
  *
  * The client libraries of the single services are not used: the present @google-cloud/compute wants Node.js 22 and
  * brings gRPC and protocol buffers for what is a hundred lines of JSON here, @googleapis/compute is 34 MB and names no
- * enumerations. What has to be Google's own are the credentials: keys, federation, impersonation, the metadata server.
+ * enumerations. Only the credentials must come from Google's own library: keys, federation, impersonation, the metadata
+ * server.
  *
- * The invariants: a request that acts goes out once; a token for reading has scopes for reading alone, whatever else
- * its account may do; no error of a library is carried on (it holds the token); only reading is tried again.
- * Sources: AIP-193 "Errors"; Compute Engine, "Handling API errors" and "Rate quotas"; AIP-4111 "Self-signed JWT".
+ * The invariants: a request that acts is sent once; a token for reading has only scopes for reading, whatever else its
+ * account may do; no error of a library is passed on (it contains the token); only reading is retried. Sources: AIP-193
+ * "Errors"; Compute Engine, "Handling API errors" and "Rate quotas"; AIP-4111 "Self-signed JWT".
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GoogleAuth, JWT, type AuthClient } from 'google-auth-library';
@@ -28,7 +29,7 @@ const BASES: Readonly<Record<Api, { readonly host: string; readonly path: string
 };
 
 const SCOPE = 'https://www.googleapis.com/auth/';
-/** What a token of each use is good for, at most. The last lets it ask which permissions it has. */
+/** The most that a token of each use may do. The last scope lets it query its permissions. */
 export const SCOPES: Readonly<Record<Use, readonly string[]>> = {
   read: ['compute.readonly', 'cloud-billing.readonly', 'cloud-platform.read-only'].map((name) => SCOPE + name),
   act: ['compute', 'cloud-platform.read-only'].map((name) => SCOPE + name),
@@ -83,7 +84,7 @@ export class GoogleClient {
     return reading(CLOUD, operation.permission, operation.reply, () => this.ask(operation, args));
   }
 
-  /** As `read`; null where Google says that there is no such thing. @throws Failure */
+  /** As `read`; null if Google says that there is no such thing. @throws Failure */
   async find<Reply extends z.ZodType>(operation: Operation<Reply>, args: Args): Promise<z.output<Reply> | null> {
     return reading(CLOUD, operation.permission, operation.reply.nullable(), async () => {
       try {
@@ -156,7 +157,7 @@ export class GoogleClient {
       if (token === null) throw new Error('no token');
       return token;
     } catch (error) {
-      // A file that was put right, or a server that is back, is looked at anew.
+      // A file that was put right, or a server that is back, is looked at again.
       this.clients.delete(use);
       throw new CallError(withoutToken(error));
     }
@@ -175,7 +176,7 @@ async function open(credentials: GcpCredentials, use: Use, timeout: number): Pro
   return client;
 }
 
-/** What the library says where it has no token: nothing was sent to Google's services by then. */
+/** The library's error without a token: nothing was sent to Google's services by then. */
 function withoutToken(error: unknown): Meaning {
   const { code, response } = (typeof error === 'object' && error !== null ? error : {}) as {
     readonly code?: unknown;

@@ -1,9 +1,8 @@
 /**
- * Committed use of GPUs, as Compute Engine lists it: what says that hours are paid for by a term.
- *
- * Which machine a commitment covers is decided when the bill is made; it is listed for its region, for no machine type.
- * Committed spend ("flexible" commitments) belongs to the billing account and is not in this API.
- * Source: compute v1, Commitment; Compute Engine, "Resource-based committed use discounts".
+ * Committed use of GPUs, as Compute Engine lists it: it shows that a term pays for hours. Only the bill decides which
+ * machine a commitment covers; a commitment is listed for its region, not for a machine type. Committed spend
+ * ("flexible" commitments) belongs to the billing account and is not in this API. Source: compute v1, Commitment;
+ * Compute Engine, "Resource-based committed use discounts".
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { CLOUD, type GoogleClient } from './client.js';

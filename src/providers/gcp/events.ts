@@ -1,13 +1,13 @@
 /**
- * What Google itself did to instances: preempted them, lost their hosts, or, as somebody's request, deleted them; told
- * by the operations of their zones.
+ * What Google itself did to instances: preempted them, lost their hosts, or deleted them on a request; read from the
+ * operations of their zones.
  *
- * A witness that knows nothing of what is scraped on a machine. The invariant: only what came after a machine's last
- * start is told of it, and only of a project that was listed whole a machine is said to be gone; what no operation
- * explains is left as it is listed. A machine that its group deletes is the group's matter, and nobody's end.
- * Sources: Compute Engine, "Spot VMs" and "Create and use preemptible VMs" (the operation compute.instances.preempted),
- * "Host events" (compute.instances.hostError, compute.instances.automaticRestart), "About audited system events";
- * compute v1, Operation and zoneOperations.list (filters, order).
+ * A witness that does not depend on the exporters of a machine. The invariant: only operations after a machine's last
+ * start count, and a machine is reported as gone only if its project was listed completely; a machine without an
+ * explaining operation stays as listed. A deletion by the machine's group belongs to the group, and does not count as a
+ * loss. Sources: Compute Engine, "Spot VMs" and "Create and use preemptible VMs" (the operation
+ * compute.instances.preempted), "Host events" (compute.instances.hostError, compute.instances.automaticRestart), "About
+ * audited system events"; compute v1, Operation and zoneOperations.list (filters, order).
  */
 import type { Ended, FleetTarget } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
@@ -31,7 +31,7 @@ interface Event {
   readonly at: number;
 }
 
-/** What the instances of a connection's projects were when they were listed last, and what has ended since. */
+/** The last listed instances of a connection's projects, and those that have ended since. */
 export class Events {
   private readonly last = new Map<string, ReadonlyMap<string, FleetTarget>>();
   private readonly gone = new Map<string, { readonly target: FleetTarget; readonly until: number }>();
@@ -126,7 +126,7 @@ export class Events {
 const zoneOf = ({ target }: FleetTarget): string => parseTarget(target)?.place ?? '';
 const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
 
-/** What came after its last start. */
+/** The event after its last start. */
 function eventOf(one: FleetTarget, events: ReadonlyMap<string, Event> | null): Event | null {
   const event = events?.get(idOf(one)) ?? null;
   return event === null || one.launchedAt === null || event.at < one.launchedAt ? null : event;

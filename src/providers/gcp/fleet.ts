@@ -2,8 +2,8 @@
  * The fleet: GPU instances, managed instance groups and commitments of every project, read side by side; and one target
  * read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every zone of the regions that are
- * looked at gave all that it has.
+ * The invariant: an unreadable part is reported. A reading is complete only if every zone of the configured regions
+ * returned everything.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { readParts } from '../rpc.js';
@@ -20,7 +20,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   ...COMMITMENT_PERMISSIONS,
 ];
 
-/** @throws Failure where nothing at all could be read */
+/** @throws Failure if nothing at all could be read */
 export function readFleet(reader: GroupReader, events: Events, now: number): Promise<FleetReading> {
   const { client, types } = reader;
   return readParts(

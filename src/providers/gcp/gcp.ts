@@ -3,9 +3,10 @@
  * machines.
  *
  * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without
- * the second nothing is ever sent that could change anything. What it cannot do is absent: the bill lies in BigQuery
- * and comes as a file (formats/gcp-billing.ts); there is no meter, no history of spot and no list of commitments on
- * sale to ask for; spot belongs to a machine or a template, and is not mixed in a group. GKE is the Kubernetes part's.
+ * the second nothing is ever sent that could change anything. The connection leaves out what the cloud cannot do: the
+ * bill lies in BigQuery and is imported as a file (formats/gcp-billing.ts); there is no meter, no history of spot and
+ * no list of commitments on sale; spot belongs to a machine or a template, and is not mixed in a group. The Kubernetes
+ * provider handles GKE.
  */
 import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import { SeenPrices } from '../rpc.js';

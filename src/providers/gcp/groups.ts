@@ -1,11 +1,11 @@
 /**
  * Managed instance groups as fleet targets, zonal and regional.
  *
- * What a group's machines are is its templates' to say; a template never changes, and is read once. A group has one
- * provisioning model, so that spot is not mixed in it, and its bounds are its autoscaler's. The invariant: where its
- * templates differ, or it may choose among machine types, what one replica holds is unknown, never guessed; an
- * autoscaler that could not be read is not taken to be absent. Sources: compute v1, InstanceGroupManager, Autoscaler
- * and InstanceTemplate; Compute Engine, "Autoscaling groups of instances" and "Stateful managed instance groups".
+ * The templates of a group describe its machines; a template never changes, and is read once. A group has one
+ * provisioning model, so spot is not mixed in it, and its autoscaler has its bounds. The invariant: if its templates
+ * differ, or it may choose among machine types, the size of one replica is unknown, never guessed; an unreadable
+ * autoscaler is not assumed to be absent. Sources: compute v1, InstanceGroupManager, Autoscaler and InstanceTemplate;
+ * Compute Engine, "Autoscaling groups of instances" and "Stateful managed instance groups".
  */
 import { Failure } from '../../core/errors.js';
 import type { BillingState, FleetTarget, GroupSettings, Replicas, RuledOut, RunState } from '../../core/fleet/fleet.js';
@@ -55,14 +55,14 @@ export class Templates {
   }
 }
 
-/** What reading groups takes beside the client. */
+/** The inputs for reading groups, in addition to the client. */
 export interface GroupReader {
   readonly client: GoogleClient;
   readonly types: MachineTypes;
   readonly templates: Templates;
 }
 
-/** The groups of a project that may launch GPUs, or of which that is not known. @throws Failure */
+/** The groups of a project that may launch GPUs, or of which that is unknown. @throws Failure */
 export async function gpuGroups(reader: GroupReader, project: string, lacks: Lacks): Promise<FleetTarget[]> {
   const groups = await listed(reader.client, { project, name: 'instanceGroupManagers', entry: GROUP }, lacks);
   const targets: FleetTarget[] = [];
@@ -97,7 +97,7 @@ export function findGroup(client: GoogleClient, project: string, place: string, 
   return client.find(kind.get, { path: { project, ...path, instanceGroupManager: name } });
 }
 
-/** What a template makes: the type, what is attached, the term. */
+/** The machine of a template: the type, the attached cards, the term. */
 interface Make {
   readonly properties: NonNullable<Template['properties']>;
   readonly type: string;
@@ -156,7 +156,7 @@ async function groupAsTarget(reader: GroupReader, group: Group, project: string,
   };
 }
 
-/** The value that all share; null where they differ, or one is not known. */
+/** The value that all share; null if they differ, or one is unknown. */
 function common<T>(values: readonly (T | null)[]): T | null {
   const first = values[0];
   return first !== undefined && values.every((value) => value === first) ? first : null;
@@ -181,7 +181,7 @@ function billingOf({ targetSize, targetStoppedSize, targetSuspendedSize, current
   return (targetStoppedSize ?? 0) + (targetSuspendedSize ?? 0) > 0 ? 'partly' : 'ended';
 }
 
-/** What the group's own settings say of its size. @throws Failure where it cannot be asked now */
+/** Adds the group's own settings about its size. @throws Failure if it cannot be asked now */
 async function withSettings(
   client: GoogleClient,
   group: Group,

@@ -1,12 +1,12 @@
 /**
  * Compute Engine instances as fleet targets.
  *
- * Only instances with a GPU, or of which that is not known, are in the fleet. Of an instance's metadata one entry is
- * looked at, the one that names the group that made it; the rest (start scripts among it) is dropped where it is read.
- * The invariant: an instance whose machine Google may go on billing after a stop (a reservation, a sole-tenant node)
- * is never said to have ended. Sources: Compute Engine, "VM instance lifecycle" (states, and what each is charged
- * for), "Spot VMs", "Internal DNS", "Reservations of Compute Engine zonal resources" and, for the group, "View info
- * about MIGs and managed instances" (the metadata entry `created-by`).
+ * Only instances with a GPU, or with an unknown type, are in the fleet. Of an instance's metadata only the entry that
+ * names its group is used; the rest (including start scripts) is dropped at the reading. The invariant: an instance
+ * whose machine Google may go on billing after a stop (a reservation, a sole-tenant node) is never reported as ended.
+ * Sources: Compute Engine, "VM instance lifecycle" (states, and what each is charged for), "Spot VMs", "Internal DNS",
+ * "Reservations of Compute Engine zonal resources" and, for the group, "View info about MIGs and managed instances"
+ * (the metadata entry `created-by`).
  */
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { TARGET_TAG } from '../../core/fleet/membership.js';

@@ -1,9 +1,9 @@
 /**
- * Aggregated lists: what a project has in all its zones and regions, read page by page.
+ * Aggregated lists of a project over all its zones and regions, read page by page.
  *
- * The invariant: a zone that does not answer, an entry that cannot be read and a list without an end blind nothing
- * else, and each is said. Sources: Compute Engine, "Requesting aggregated lists" (partial success, `unreachables` and
- * the warnings of a scope); AIP-158 "Pagination".
+ * The invariant: a zone that does not answer, an unreadable entry and a list without an end hide nothing else, and each
+ * is reported. Sources: Compute Engine, "Requesting aggregated lists" (partial success, `unreachables` and the warnings
+ * of a scope); AIP-158 "Pagination".
  */
 import type { z } from 'zod';
 import type { GoogleClient } from './client.js';
@@ -13,7 +13,7 @@ import { lastOf, regionOf } from './targets.js';
 const PAGE = 500;
 /** A hundred thousand entries. */
 const MOST_PAGES = 200;
-/** What a scope says that has nothing on this page. */
+/** The warning of a scope without entries on this page. */
 const NOTHING_HERE = 'NO_RESULTS_ON_PAGE';
 
 const LISTS = {
@@ -23,7 +23,7 @@ const LISTS = {
   machineTypes: OPERATIONS.machineTypes,
 } as const;
 
-/** What all pages have in common. */
+/** The common fields of all pages. */
 interface Page {
   readonly nextPageToken?: string | null;
   readonly unreachables?: readonly string[] | null;
@@ -43,7 +43,7 @@ interface Wanted<Entry extends z.ZodType> {
   readonly filter?: string;
 }
 
-/** Everything of a kind in the regions that are looked at. @throws Failure where there is no first page */
+/** Everything of a kind in the regions that are looked at. @throws Failure if there is no first page */
 export async function listed<Entry extends z.ZodType>(
   client: GoogleClient,
   { project, name, entry, filter }: Wanted<Entry>,
@@ -83,7 +83,7 @@ export async function listed<Entry extends z.ZodType>(
   return found;
 }
 
-/** Of the entries of a list those that are of the form. */
+/** The entries of a list that match the schema. */
 export function understood<Entry extends z.ZodType>(
   all: readonly unknown[],
   entry: Entry,

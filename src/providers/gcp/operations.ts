@@ -1,11 +1,10 @@
 /**
- * Every request that this part can send, with the part of the reply that it reads.
+ * Every request that this provider can send, with the fields of the reply that it reads. Only data: it sends nothing.
  *
- * Data alone: it calls nobody. The invariant: nothing is sent and nothing is read that is not written here, so that all
- * of it can be held against Google's discovery documents (tests/contract/gcp-discovery.test.ts): methods, paths,
- * parameters, bodies, fields, types and the words of each enumeration that the code tells apart.
- * Sources: discovery documents of compute v1, cloudbilling v1 and cloudresourcemanager v3; IAM, "Permissions
- * reference", and the pages of the methods for the permission of each.
+ * The invariant: nothing is sent or read that is not listed here, so that all of it can be compared with Google's
+ * discovery documents (tests/contract/gcp-discovery.test.ts): methods, paths, parameters, bodies, fields, types and the
+ * words of each enumeration that the code distinguishes. Sources: discovery documents of compute v1, cloudbilling v1
+ * and cloudresourcemanager v3; IAM, "Permissions reference", and the pages of the methods for the permission of each.
  */
 import { z } from 'zod';
 
@@ -33,7 +32,7 @@ const long = z
   .string()
   .regex(/^-?\d+$/)
   .nullish();
-/** Words that the code tells apart; any other is not known, and null. */
+/** Words that the code distinguishes; any other is unknown, and null. */
 const word = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z.enum(words).nullish().catch(null);
 /** A list whose entries are looked at one by one: one that cannot be read blinds no other. */

@@ -1,9 +1,9 @@
 /**
- * Which of Google Cloud's permissions the credentials have, asked of Resource Manager: it names those of a list that
- * the caller has on the project, and changes nothing.
+ * Checks which of Google Cloud's permissions the credentials have, by asking Resource Manager: it names the permissions
+ * of a list that the caller has on the project, and changes nothing.
  *
- * The invariant: what it does not know is not known. A permission that is given on single machines alone is not seen
- * here. Source: Resource Manager API v3, projects.testIamPermissions.
+ * The invariant: a permission that it does not know is unknown. A permission that is granted only on single machines is
+ * not visible here. Source: Resource Manager API v3, projects.testIamPermissions.
  */
 import { permitted, type Use } from '../rpc.js';
 import type { ProviderSetting } from '../../core/setting.js';

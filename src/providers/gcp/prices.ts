@@ -2,11 +2,11 @@
  * List prices of machines with GPUs, on demand, spot and under commitments of one and three years.
  *
  * Google sells no machines but their parts: a machine's price is the sum of its vCPUs, its memory, its cards and the
- * local SSD that comes with it. The invariant: a machine of which one part has no price has none; a sum of some parts
- * is never given for the whole. Discounts for sustained use (N1) and contracts are not in the list. What holds is told
- * from when it was first seen: the catalogue states no day.
- * Sources: Compute Engine, "VM instance pricing" (by the second, at least a minute; months of 730 hours), "Local SSD
- * disks" (375 GiB each); Cloud Billing Catalog API v1, PricingExpression.
+ * local SSD that comes with it. The invariant: if one part of a machine has no price, the machine has none; a sum of
+ * some parts is never used for the whole. Discounts for sustained use (N1) and contracts are not in the list. A price
+ * holds from the time when it was first seen, because the catalogue states no day. Sources: Compute Engine, "VM
+ * instance pricing" (by the second, at least a minute; months of 730 hours), "Local SSD disks" (375 GiB each); Cloud
+ * Billing Catalog API v1, PricingExpression.
  */
 import { Failure } from '../../core/errors.js';
 import { eachPart, type PartialRead } from '../../core/partial-read.js';
@@ -87,7 +87,7 @@ const BUILT_IN_TYPES = 'machine types';
 
 /**
  * What the regions offer with cards built in, as the first project that may read it is told: it is the same in all.
- * @throws Failure where none may
+ * @throws Failure if none may
  */
 async function withBuiltIn(client: GoogleClient, lacks: Lacks): Promise<Machine[]> {
   let failed: Failure | null = null;
@@ -161,7 +161,7 @@ const HOURS_PER_MONTH = 730n;
 const EIGHTHS = 8n;
 const WHOLE = MIB_PER_GIB * HOURS_PER_MONTH * EIGHTHS;
 
-/** What all parts cost together, as an exact fraction per GPU-second; null where one of them has no price. */
+/** The cost of all parts together, as an exact fraction per GPU-second; null if one of them has no price. */
 function rateOfMachine({ region, type, cards }: Machine, usage: Usage, prices: PartPrices, gpus: number): Rate | null {
   const family = familyOf(type.name);
   const eighths = 8 * cards.count;

@@ -1,8 +1,8 @@
 /**
  * The settings of the Google Cloud connection: projects, regions, and separate credentials for reading and for acting.
  *
- * Never reads the environment or a file itself and never shows a value in an error. The invariant: whatever may act was
- * named for acting; Application Default Credentials are taken for reading only, and only where they are asked for.
+ * Never reads the environment or a file itself and never shows a value in an error. The invariant: only credentials
+ * named for acting may act; Application Default Credentials are used only for reading, and only on request.
  */
 import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -63,7 +63,7 @@ const PROJECT = /^(?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/;
 const REGION = /^[a-z]+-[a-z]+\d+$/;
 
 /**
- * @returns null where none of the settings is there
+ * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
  */
 export function parseSettings(given: Readonly<Record<string, string | undefined>>): GcpSettings | null {

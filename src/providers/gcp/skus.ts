@@ -1,11 +1,11 @@
 /**
  * The catalogue's SKUs of Compute Engine that machines with GPUs are made of: vCPUs, memory, cards, bundled local SSD.
  *
- * A SKU says what it prices in its description alone; only whole descriptions that are known here are taken, so that
- * sole tenancy, reservations, calendar mode and other goods of like names never pass for the plain machine. The
- * invariant: of two SKUs that name the same part in one region at different prices none is believed; a price of zero,
- * in several tiers, or per an unknown unit is no price. Sources: Cloud Billing Catalog API v1, services.skus.list and
- * Sku; descriptions as Google's SKU explorer lists them (cloud.google.com/skus).
+ * Only the description of a SKU says what it prices; only complete descriptions that are known here are accepted, so
+ * that sole tenancy, reservations, calendar mode and other products with similar names never pass for the plain
+ * machine. The invariant: if two SKUs name the same part in one region at different prices, neither is used; a price of
+ * zero, in several tiers, or per an unknown unit is not a price. Sources: Cloud Billing Catalog API v1,
+ * services.skus.list and Sku; descriptions as Google's SKU explorer lists them (cloud.google.com/skus).
  */
 import type { z } from 'zod';
 import { NANOS_PER_UNIT } from '../../core/money.js';
@@ -42,7 +42,7 @@ const COMMITMENT = /^Commitment v1: /;
 /** N1's own commitments name no family. */
 const N1 = 'N1 Predefined';
 
-/** What a SKU prices, and for which use; null: something else. */
+/** The part that a SKU prices, and its use; null: something else. */
 function partOf({ description, category }: Sku): (Part & { readonly usage: Usage }) | null {
   const usage = USAGES.find((one) => one === category.usageType);
   if (usage === undefined) return null;
@@ -126,8 +126,8 @@ export async function readPartPrices(client: GoogleClient, lacks: Lacks): Promis
 }
 
 /**
- * How the catalogue calls the vCPUs and the memory of a machine type; null: not known. A4 and A4X are sold by slices
- * of which the catalogue does not say what is in them.
+ * How the catalogue calls the vCPUs and the memory of a machine type; null: unknown. A4 and A4X are sold by slices of
+ * which the catalogue does not say what is in them.
  */
 export function familyOf(machineType: string): string | null {
   if (machineType.endsWith('-ext')) return null;

@@ -2,8 +2,8 @@
  * The names of Google Cloud's targets: `instance/ml-prod/us-central1-a/4711`, `mig/ml-prod/us-central1/trainers`,
  * `commitment/ml-prod/us-central1/gpus-2026`.
  *
- * An instance goes by its number, which is its own for ever: a managed instance group gives the name of a machine that
- * it ended to the one that takes its place. A group's place is a zone or a region.
+ * An instance is identified by its number, which never changes: a managed instance group reuses the name of a
+ * terminated machine for its replacement. A group's place is a zone or a region.
  */
 export interface GcpTarget {
   readonly kind: 'instance' | 'mig';
@@ -22,7 +22,7 @@ export const commitmentTarget = (project: string, region: string, name: string):
 
 const TARGET = /^(instance|mig)\/((?:[a-z0-9.-]+:)?[a-z0-9-]+)\/([a-z0-9-]+)\/([a-z0-9-]+)$/;
 
-/** Null where the text names no instance or group of Google Cloud. */
+/** Null if the text names no instance or group of Google Cloud. */
 export function parseTarget(target: string): GcpTarget | null {
   const [, kind, project = '', place = '', id = ''] = TARGET.exec(target) ?? [];
   return kind === 'instance' || kind === 'mig' ? { kind, project, place, id } : null;

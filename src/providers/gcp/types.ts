@@ -1,10 +1,10 @@
 /**
- * Machine types and accelerators: which GPUs a machine has, and of what its price is made.
+ * Machine types and accelerators: which GPUs a machine has, and the parts of its price.
  *
- * The invariant: a type that Google did not describe is not known; only one that it described without an accelerator,
- * and that has none attached, has no GPU. A share of a card is a fraction, never a card.
- * Sources: compute v1, MachineType and AcceleratorConfig; Compute Engine, "GPU machine types" (models, memory, the
- * shares of G4) and "Accelerator-optimized machine family".
+ * The invariant: a type that Google did not describe is unknown; only one that it described without an accelerator, and
+ * that has none attached, has no GPU. A share of a card is a fraction, never a card. Sources: compute v1, MachineType
+ * and AcceleratorConfig; Compute Engine, "GPU machine types" (models, memory, the shares of G4) and
+ * "Accelerator-optimized machine family".
  */
 import { Failure } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -13,7 +13,7 @@ import type { GoogleClient } from './client.js';
 import type { Lacks } from './lists.js';
 import { OPERATIONS, type Accelerator, type MachineType } from './operations.js';
 
-/** Of Google's names those that leave the memory open, and sell one size alone. */
+/** Google's names that leave the memory open although only one size is sold. */
 const MODELS: Readonly<Record<string, string>> = { 'nvidia-tesla-a100': 'A100-40GB', 'nvidia-tesla-v100': 'V100-16GB' };
 /** With a licence for virtual workstations it is the same card. */
 const WORKSTATION = /-vws$/;
@@ -77,8 +77,7 @@ export function cardsOfType(type: MachineType): Cards | null {
 }
 
 /**
- * What a machine is sold as: its type, and where the cards are attached to it (N1), the type with them. Both make its
- * price.
+ * The SKU of a machine: its type, or, if cards are attached to it (N1), the type with the cards. Both decide its price.
  */
 export function skuOf(machineType: string, attached: readonly Cards[]): string {
   const [first, ...others] = attached;
@@ -103,7 +102,7 @@ export class MachineTypes {
    * Those of the types that Google knows.
    * @param wanted each with a zone that has it
    * @param lacks is told of one that Google did not answer for
-   * @throws Failure denied where none may be asked for
+   * @throws Failure denied if none may be asked for
    */
   async gpusOf(
     project: string,

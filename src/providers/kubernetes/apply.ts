@@ -16,7 +16,7 @@ import { jobPatch, revisionOfJob, type JobObject } from './jobs.js';
 import { RESOURCES, resourceOf } from './resources.js';
 import { addressOf, controllerOf, revisionOf, type Address, type Autoscaler, type Workload } from './objects.js';
 
-/** Of a write that the status alone has overtaken. */
+/** The tries of a write that only a change of the status has overtaken. */
 const MOST_ATTEMPTS = 4;
 
 const KARPENTER = 'karpenter.sh/nodepool';
@@ -59,7 +59,7 @@ export class Actor {
     }
   }
 
-  /** What became of the effect that was sent under the token. */
+  /** The outcome of the effect that was sent under the token. */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     const address = addressOf(effect.target);
     if (address === null || address.kind === 'node-pool') return { kind: 'absent' };
@@ -79,7 +79,7 @@ export class Actor {
 
   /**
    * A write is refused where the object has changed at all since it was read, its status too. Where only that has moved
-   * it is read again and written anew: what was refused has surely changed nothing.
+   * it is read again and written again: what was refused has surely changed nothing.
    */
   private async resize(
     effect: Effect,
@@ -100,7 +100,7 @@ export class Actor {
     if ('kind' in change) return change;
     const written = await this.patch(address, scaler, change);
     if (written.done) return taken(change.detail);
-    // Of two writes under one token the first may have arrived after all: it is looked for before anything else.
+    // Of two writes under one token the first may have arrived after all: it is searched before anything else.
     return written.code === 409 && attempts > 1
       ? this.resize(effect, token, before, address, attempts - 1, read)
       : written.outcome;

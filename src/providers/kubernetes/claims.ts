@@ -17,7 +17,7 @@ export type Claims = ReadonlyMap<string, ResourceV1ResourceClaim> | null;
 const GPU_DRIVER = /^gpu\./;
 const WHOLE = /^gpu-\d+$/;
 
-/** The claims of the pods' namespaces; nothing is asked where no pod has any. @throws Failure where it cannot be now */
+/** The claims of the pods' namespaces; nothing is asked where no pod has any. @throws Failure if it cannot be now */
 export async function claimsOf(cluster: Cluster, pods: readonly V1Pod[]): Promise<Claims> {
   const spaces = new Set(
     pods.filter(({ spec }) => (spec?.resourceClaims ?? []).length > 0).map(({ metadata }) => metadata?.namespace ?? ''),
@@ -36,7 +36,7 @@ export async function claimsOf(cluster: Cluster, pods: readonly V1Pod[]): Promis
   return found;
 }
 
-/** Parts of GPUs that a pod holds by its claims; null: not known. A claim that several share is shared evenly. */
+/** Parts of GPUs that a pod holds by its claims; null: unknown. A claim that several share is shared evenly. */
 export function claimedParts({ metadata, spec, status }: V1Pod, claims: Claims): number | null {
   let parts = 0;
   for (const { name, resourceClaimName } of spec?.resourceClaims ?? []) {

@@ -79,7 +79,7 @@ export interface PageRequest {
 
 /**
  * A list, page by page, each item once. Where its token expires on the way (410 Gone; Kubernetes API Concepts,
- * "Retrieving large results sets in chunks") the list begins anew, and what was handed on before is left out.
+ * "Retrieving large results sets in chunks") the list starts again, and what was passed on before is left out.
  * @throws Failure
  */
 export async function* pagesOf<T extends { readonly metadata?: V1ObjectMeta }>(

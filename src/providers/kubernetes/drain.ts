@@ -29,7 +29,7 @@ export const mustMove = (pod: V1Pod): boolean =>
 
 /**
  * Sets or lifts a cordon under a token, on the node as it was read. A kubelet writes its status all the time: where
- * nothing but that has changed it is written anew on the node as it is read again.
+ * nothing but that has changed it is written again on the node as it is read again.
  */
 export async function cordon(
   cluster: Cluster,
@@ -53,7 +53,7 @@ export async function cordon(
 
 /**
  * @param moving the node's pods that must move
- * @throws Failure where nothing has been changed
+ * @throws Failure if nothing has been changed
  */
 export async function drain(
   cluster: Cluster,
@@ -99,11 +99,11 @@ export async function drain(
 interface Evictions {
   /** Pods that a disruption budget holds. */
   readonly blocked: readonly V1Pod[];
-  /** What stopped it before the last pod; null: nothing did. */
+  /** The reason why it stopped before the last pod; null: it did not. */
   readonly outcome: EffectOutcome | null;
 }
 
-/** @throws Failure where the first eviction may not be asked for, or the server has no time for it */
+/** @throws Failure if the first eviction may not be asked for, or the server has no time for it */
 async function evictAll(cluster: Cluster, pods: readonly V1Pod[], dryRun: boolean): Promise<Evictions> {
   const blocked: V1Pod[] = [];
   for (const pod of pods) {

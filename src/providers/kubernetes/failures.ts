@@ -12,7 +12,7 @@ import { NEVER_SENT } from '../../core/never-sent.js';
 /** Verb and resource as RBAC writes them: `list pods`, `patch deployments.apps ml/trainer`. */
 export type Asked = string;
 
-/** What the API server answers with where it refuses (Kubernetes API, meta/v1 Status). */
+/** The API server's answer to a refused request (Kubernetes API, meta/v1 Status). */
 interface Status {
   readonly reason?: string;
   readonly message?: string;
@@ -83,7 +83,7 @@ export type Written<T> =
 /**
  * Writes once, never again.
  * @param answers statuses that are answers here and not failures
- * @throws Failure denied, or unavailable, where nothing has been changed
+ * @throws Failure denied, or unavailable, if nothing has been changed
  */
 export async function write<T>(
   asked: Asked,

@@ -45,7 +45,7 @@ export class FleetReader {
     private readonly settings: { readonly provider: string | null; readonly account: string | null },
   ) {}
 
-  /** Whose machines these are: the setting, else what the first node says of itself. */
+  /** The provider of these machines: the setting, otherwise the first node's own data. */
   async identity(): Promise<Identity> {
     if (this.known !== null) return this.known;
     const { provider, account } = this.settings;
@@ -117,7 +117,7 @@ export class FleetReader {
     };
   }
 
-  /** One target, read now; null where it is not there. */
+  /** One target, read now; null if it is not there. */
   async target(target: string): Promise<FleetTarget | null> {
     const address = addressOf(target);
     if (address === null) return null;

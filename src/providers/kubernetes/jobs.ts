@@ -31,7 +31,7 @@ interface Condition {
   readonly status: string;
 }
 
-/** What is read of any of the three. */
+/** The fields read from any of the three. */
 export interface JobObject {
   /** As JSON has it: instants are texts. */
   readonly metadata?: Omit<V1ObjectMeta, 'creationTimestamp' | 'deletionTimestamp'> & {

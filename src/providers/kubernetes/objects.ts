@@ -25,7 +25,7 @@ import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 export type WorkloadKind = 'deployment' | 'statefulset';
 
 /**
- * What a target's name stands for: `job/ns/name` and its like (resources.ts), `deployment/ns/name`,
+ * The object behind a target's name: `job/ns/name` and its like (resources.ts), `deployment/ns/name`,
  * `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`, `node/name`, `node-pool/name`.
  */
 export type Address =
@@ -40,7 +40,7 @@ const NAMESPACED =
   /^(deployment|statefulset|pod|job|rayjob|pytorchjob)\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})(?:@([\w-]+))?$/;
 const CLUSTER_WIDE = /^(node|node-pool)\/(\S{1,253})$/;
 
-/** Null where the text names nothing of a cluster. */
+/** Null if the text names nothing of a cluster. */
 export function addressOf(target: string): Address | null {
   const [, kind, namespace = '', name = '', uid] = NAMESPACED.exec(target) ?? [];
   if (kind === 'pod') return { kind, namespace, name, uid: uid ?? null };
@@ -53,7 +53,7 @@ export function addressOf(target: string): Address | null {
   return null;
 }
 
-/** What the connection knows of its cluster. */
+/** The connection's data about its cluster. */
 export interface Identity {
   /** FOCUS ProviderName. */
   readonly provider: string;
@@ -218,7 +218,7 @@ const settingOf = ({ metadata, spec }: Settable): unknown => [
   metadata?.deletionTimestamp !== undefined,
 ];
 
-/** What is set of some objects together; null where one has no identity. */
+/** The combined revision of some objects; null if one has no identity. */
 export function revisionOf(...objects: readonly (Settable | null)[]): string | null {
   const all = objects.filter((one) => one !== null);
   if (all.some(({ metadata }) => metadata?.uid === undefined)) return null;
@@ -294,7 +294,7 @@ function namesOfNode({ metadata, spec, status }: V1Node): string[] {
 export const poolOf = (node: V1Node): string | null =>
   POOLS.map((label) => node.metadata?.labels?.[label]).find((value) => value !== undefined && value !== '') ?? null;
 
-/** The one value that all have; null where they differ or it is not known. */
+/** The one value that all have; null if they differ or it is unknown. */
 const common = <T>(values: readonly (T | null)[]): T | null =>
   new Set(values).size === 1 ? (values[0] ?? null) : null;
 
@@ -332,7 +332,7 @@ export const isOver = ({ status }: V1Pod): boolean => status?.phase === 'Succeed
 export const controllerOf = ({ metadata }: V1Pod): { readonly kind: string; readonly name: string } | null =>
   metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? null;
 
-/** @param claimed parts of GPUs that it holds by resource claims; null: not known */
+/** @param claimed parts of GPUs that it holds by resource claims; null: unknown */
 export function podTarget(
   pod: V1Pod,
   target: string,

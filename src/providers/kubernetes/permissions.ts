@@ -8,7 +8,7 @@ import { failureOf } from './failures.js';
 /**
  * @param permission verb and resource as `abilities` words them: `patch deployments.apps`, `create pods/eviction`; in
  * all namespaces
- * @returns null where the cluster cannot judge it @throws Failure
+ * @returns null if the cluster cannot judge it @throws Failure
  */
 export async function grants(cluster: Cluster, permission: string): Promise<boolean | null> {
   const [, verb, resource, group = '', subresource] = /^(\w+) (\w+)(?:\.([\w.]+))?(?:\/(\w+))?$/.exec(permission) ?? [];

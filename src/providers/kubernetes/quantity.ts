@@ -33,7 +33,7 @@ const PARTITION = 'cloud.google.com/gke-gpu-partition-size';
 const first = (labels: Labels, keys: readonly string[]): string | undefined =>
   keys.map((key) => labels[key]).find((value) => value !== undefined && value !== '');
 
-/** What one unit of a GPU resource is worth on a node, or wherever a pod's node selector lets it run. */
+/** The size of one unit of a GPU resource on a node, or on the nodes that a pod's node selector permits. */
 export function unitsOf(labels: Labels): GpuUnits {
   const product = first(labels, PRODUCT) ?? '';
   const model = modelOf(product.replace(/-(?:MIG|SHARED)\b.*$/i, '').replace(/^nvidia-tesla-/, 'nvidia-'));
@@ -48,7 +48,8 @@ export function unitsOf(labels: Labels): GpuUnits {
 }
 
 /**
- * GPUs of the machine, whole: by its label, else by what it can hand out; null: it has some and nobody says how many.
+ * GPUs of the machine, whole: by its label, otherwise by what it can hand out; null: it has some and nobody says how
+ * many.
  */
 export function gpusOfNode(labels: Labels, capacity: Readonly<Record<string, string>>): number | null {
   const counted = countOf(first(labels, COUNT) ?? '');

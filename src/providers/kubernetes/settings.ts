@@ -66,7 +66,7 @@ class Given {
   }
 }
 
-/** Null where none of the settings is there. @throws Failure invalid naming every wrong setting, never a value. */
+/** Null if none of the settings is there. @throws Failure invalid naming every wrong setting, never a value. */
 export function accessOf(settings: Readonly<Record<string, string | undefined>>): Access | null {
   if (SETTINGS.every(({ name }) => (settings[name]?.trim() ?? '') === '')) return null;
   const given = new Given(settings);

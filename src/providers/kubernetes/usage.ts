@@ -23,7 +23,7 @@ const MOST_RECORDS = 10_000;
  */
 const SETTLE_MS = MINUTE_MS;
 
-/** What the usage of a node's pods is filed under. */
+/** The place under which the usage of a node's pods is filed. */
 export interface Place {
   readonly provider: string;
   readonly units: GpuUnits;

@@ -3,9 +3,9 @@
  *
  * What it cannot do is absent: an instance cannot be stopped, only terminated, and what was terminated does not come
  * back; the API launches others, which is no start. The invariant: whether an instance is paid on demand or lies in a
- * reserved cluster is not told by the API, so its term is not known.
- * Sources: Lambda Cloud API 1.10.0 (OpenAPI document at docs.lambda.ai/api/cloud); Lambda docs, "Billing" (by the
- * minute, from when an instance passes its health checks until it is terminated; file systems are billed on).
+ * reserved cluster is not told by the API, so its term is unknown. Sources: Lambda Cloud API 1.10.0 (OpenAPI document
+ * at docs.lambda.ai/api/cloud); Lambda docs, "Billing" (by the minute, from when an instance passes its health checks
+ * until it is terminated; file systems are billed on).
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';

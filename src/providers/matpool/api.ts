@@ -104,7 +104,7 @@ export class MatpoolApi {
     };
   }
 
-  /** @throws Failure only where nothing was sent, or the answer says that nothing was done. */
+  /** @throws Failure only if nothing was sent, or the answer says that nothing was done. */
   async apply(effect: Effect, token: string): Promise<EffectOutcome> {
     if (this.settings.actSecret === null)
       throw denied('the Matpool connection is read-only: BURSAR_MATPOOL_ACT_TOKEN is not set');
@@ -173,7 +173,7 @@ export class MatpoolApi {
     return answerOf(sent);
   }
 
-  /** @throws Failure where the answer is not the success that is written down. */
+  /** @throws Failure if the answer is not the success that is written down. */
   private expect(what: string, answer: Answer, success: Match): void {
     const barred = this.barred(what, answer, undefined);
     if (barred !== null) throw barred;
@@ -183,7 +183,7 @@ export class MatpoolApi {
     throw invalid(`Matpool answered ${answer.status} to ${what}, which is not the success that is written down`);
   }
 
-  /** The failure that an answer is where nothing was looked at; null where it is none. */
+  /** The failure that an answer is where nothing was looked at; null if it is none. */
   private barred(what: string, answer: Answer, refused: Match | undefined): Failure | null {
     const { status, json } = answer;
     const written = this.api.denied !== undefined && matches(this.api.denied, status, json);
@@ -249,7 +249,7 @@ export class MatpoolApi {
     };
   }
 
-  /** A text or number where a pointer says, as text; null where there is none. */
+  /** A text or number where a pointer says, as text; null if there is none. */
   private textAt(json: unknown, at: string | undefined): string | null {
     const value = at === undefined ? undefined : valueAt(json, at);
     return (typeof value === 'string' && value !== '') || typeof value === 'number'
@@ -274,7 +274,7 @@ function answerOf({ status, text, retryAfter }: Extract<Exchanged, { kind: 'answ
   }
 }
 
-/** What an effect's templates may name. */
+/** The values that an effect's templates may name. */
 function valuesOf(effect: Effect, token: string): Values {
   return {
     token,

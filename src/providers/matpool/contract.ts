@@ -133,7 +133,7 @@ export const apiSchema = z.strictObject({
 /** The interface as it is written, every default filled in. */
 export type WrittenApi = z.infer<typeof apiSchema>;
 
-/** The value that a JSON pointer (RFC 6901) finds; undefined where there is none. */
+/** The value that a JSON pointer (RFC 6901) finds; undefined if there is none. */
 export function valueAt(json: unknown, at: string): unknown {
   let value = json;
   for (const step of at

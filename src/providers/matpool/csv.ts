@@ -31,7 +31,7 @@ interface Cells {
 /**
  * The rows of a file below its header, each read or refused.
  * @param name what the file is called in messages
- * @throws Failure invalid where the header is wrong
+ * @throws Failure invalid if the header is wrong
  */
 export function* readCsv(
   name: string,

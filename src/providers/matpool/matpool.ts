@@ -160,7 +160,7 @@ interface Parts {
   readonly canAct: boolean;
 }
 
-/** What is not set up is absent. */
+/** Methods without a setting are absent. */
 function connectionOf({ api, prices, usage, account, canAct }: Parts, clock: Clock): ProviderConnection {
   return {
     name: 'matpool',

@@ -178,7 +178,7 @@ export interface UsageAsked {
 /**
  * The pieces of the rentals that lie within [from, to) and are over. Rows that cannot be read come as rejects, whenever
  * they were.
- * @throws Failure invalid where the header is wrong
+ * @throws Failure invalid if the header is wrong
  */
 export function* usageOf(text: string, { from, to, now, account }: UsageAsked): Generator<RecordBatch> {
   let batch: { records: UsageRecord[]; rejects: Reject[] } = { records: [], rejects: [] };

@@ -32,7 +32,7 @@ const CREDENTIALS = z.object({
   }),
 });
 
-/** What is wrong with the text of a credentials file; null: nothing. Never says a word of it. */
+/** The problem of a credentials file's text; null: none. Never reveals its content. */
 export function credentialsMisfit(text: string): string | null {
   const why = 'is not a credentials file of a Nebius service account (JSON with subject-credentials)';
   try {
@@ -75,7 +75,7 @@ export class NebiusClient {
     return reading(CLOUD, permissionOf(method), z.custom<Decoded<Reply>>(), () => this.ask(method, request));
   }
 
-  /** As `read`; null where Nebius says that there is no such thing. @throws Failure */
+  /** As `read`; null if Nebius says that there is no such thing. @throws Failure */
   find<Request extends Message, Reply extends Message>(
     method: Method<Request, Reply>,
     request: Encodable,

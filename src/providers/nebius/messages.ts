@@ -2,9 +2,9 @@
  * Every message that this part sends and reads, with the fields that it uses, and the calls that it makes.
  *
  * Data alone: it calls nobody. The invariant: nothing is sent and nothing is read that is not written here, so that all
- * of it can be held against Nebius' own protocol buffers (tests/contract/nebius-proto.test.ts): services, methods,
- * messages, names, numbers, types and the words of enumerations.
- * Sources: github.com/nebius/api (common, compute, billing and iam, v1); google.protobuf and google.rpc.
+ * of it can be compared with Nebius' own protocol buffers (tests/contract/nebius-proto.test.ts): services, methods,
+ * messages, names, numbers, types and the words of enumerations. Sources: github.com/nebius/api (common, compute,
+ * billing and iam, v1); google.protobuf and google.rpc.
  */
 import type { Field, Message, Words } from './protobuf.js';
 
@@ -105,7 +105,7 @@ const AGGREGATION = words(
   'FILTER_AGGREGATION_UNIT_MONTH',
 );
 
-/** What a failure's details hold, as far as it tells failures apart. */
+/** The details of a failure that distinguish failures. */
 export const RPC_STATUS = message('google.rpc.Status', {
   code: one(1, 'int32'),
   message: text(2),

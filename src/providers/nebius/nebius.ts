@@ -1,11 +1,11 @@
 /**
  * Nebius AI Cloud: virtual machines with GPUs, their prices, and starting, stopping and deleting them, by its gRPC API.
  *
- * The invariants: a machine's GPUs are what its platform says of its preset, and unknown where the platform is not
- * told; a stopped machine is not billed and its disks are; a machine whose GPUs are reserved is paid for whether it
- * runs or not. When a machine was last started is not told.
- * Sources: github.com/nebius/api (compute/v1, billing/v1); Nebius documentation, "Specific terms of Compute" (billed
- * from the start to a complete stop; disks always), "Preemptible VMs", "Reservations".
+ * The invariants: a machine's GPUs are what its platform says of its preset, and unknown if the platform is not told; a
+ * stopped machine is not billed and its disks are; a machine whose GPUs are reserved is paid for whether it runs or
+ * not. When a machine was last started is not told. Sources: github.com/nebius/api (compute/v1, billing/v1); Nebius
+ * documentation, "Specific terms of Compute" (billed from the start to a complete stop; disks always), "Preemptible
+ * VMs", "Reservations".
  */
 import { Failure } from '../../core/errors.js';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -49,7 +49,7 @@ async function listed<Entry>(read: ReadPage<Entry>, project: string, lacks: Lack
   }
 }
 
-/** Of a platform and preset the GPUs; null: not told. */
+/** The GPUs of a platform and preset; null: unknown. */
 interface Type {
   readonly model: string | null;
   readonly gpus: number | null;
@@ -83,7 +83,7 @@ async function typesOf(client: NebiusClient, project: string): Promise<Types> {
 const RUN_STATES: Readonly<Record<State, RunState>> = {
   UNSPECIFIED: 'unknown',
   CREATING: 'starting',
-  // What it was before is not told.
+  // Its previous state is not reported.
   UPDATING: 'unknown',
   STARTING: 'starting',
   RUNNING: 'running',
@@ -184,7 +184,7 @@ async function machine(client: NebiusClient, id: string): Promise<FleetTarget | 
 
 const TYPE_URL = `type.googleapis.com/${CREATE_INSTANCE.name}`;
 
-/** What is asked for, under the name by which the calculator gives it back. */
+/** The queried machine, under the name that the calculator returns. */
 interface Wanted {
   readonly sku: string;
   readonly type: Type;

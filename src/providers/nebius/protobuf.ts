@@ -39,7 +39,7 @@ type One<Type> = Type extends 'string'
             : never;
 type Listed<Type> = Exclude<One<Type>, null>;
 
-/** What is read of a message. A word that is not known is null. */
+/** The decoded fields of a message. An unknown enumeration value is null. */
 export type Decoded<Of extends Message> = {
   readonly [Name in keyof Of['fields']]: Of['fields'][Name] extends { readonly many: 'list' }
     ? readonly Listed<Of['fields'][Name]['type']>[]
@@ -48,7 +48,7 @@ export type Decoded<Of extends Message> = {
       : One<Of['fields'][Name]['type']>;
 };
 
-/** What is written of a message: what is left out is not sent. */
+/** The encoded fields of a message: absent fields are not sent. */
 export type Encodable = Readonly<Record<string, unknown>>;
 
 /** Bytes that are no message. */
@@ -116,7 +116,7 @@ function numberOf(type: Field['type'], value: unknown): bigint {
   return BigInt(place);
 }
 
-/** What stands in the bytes of a message. @throws ProtoError */
+/** Decodes the bytes of a message. @throws ProtoError */
 export function decode<Of extends Message>(message: Of, bytes: Uint8Array): Decoded<Of> {
   const found: Record<string, unknown> = {};
   const names = new Map<number, string>();

@@ -2,10 +2,10 @@
  * Requests to a cloud whose API is JSON over HTTP behind a key: what every neocloud with a REST API shares.
  *
  * It knows no cloud: what can be asked is written down in each cloud's own file as operations, and nothing else is sent
- * or read, so that all of it can be held against the cloud's OpenAPI document
+ * or read, so that all of it can be compared with the cloud's OpenAPI document
  * (tests/contract/neocloud-openapi.test.ts). The invariants: a request that acts goes out once; only reading is tried
- * again; a key stands in no message.
- * Sources: RFC 6750 (bearer), RFC 9110 (Retry-After), RFC 6585 (429), RFC 9457 (problem details).
+ * again; a key stands in no message. Sources: RFC 6750 (bearer), RFC 9110 (Retry-After), RFC 6585 (429), RFC 9457
+ * (problem details).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export interface Operation<Reply extends z.ZodType = z.ZodType> {
   readonly path: string;
   readonly query: readonly string[];
   readonly body: z.ZodType | null;
-  /** Of the successful answer; null where it has no body. */
+  /** The schema of the successful answer; null if it has no body. */
   readonly reply: Reply;
 }
 
@@ -73,7 +73,7 @@ export class RestClient {
     return reading(this.api.cloud, operation.id, operation.reply, () => this.ask(operation, args));
   }
 
-  /** As `read`; null where the cloud says that there is no such thing. @throws Failure */
+  /** As `read`; null if the cloud says that there is no such thing. @throws Failure */
   async find<Reply extends z.ZodType>(operation: Operation<Reply>, args: Args): Promise<z.output<Reply> | null> {
     return reading(this.api.cloud, operation.id, operation.reply.nullable(), async () => {
       try {
@@ -206,6 +206,6 @@ export const count = z.number().nullish();
 export const flag = z.boolean().nullish();
 /** A list whose entries are looked at one by one: one that cannot be read blinds no other. */
 export const entries = z.array(z.unknown());
-/** Words that the code tells apart; any other is not known, and null. */
+/** Words that the code distinguishes; any other is unknown, and null. */
 export const word = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z.enum(words).nullish().catch(null);

@@ -18,7 +18,7 @@ import { parseSettings, prefixOf, settingsOf, type NeoSettings, type SettingWord
 /** A request that changes a machine. */
 export interface Change<Client> {
   readonly permission: string;
-  /** What is said of it once it was taken. */
+  /** The message once it was accepted. */
   readonly detail: string;
   /** Sends it, once, and answers with the cloud's id of the request, if it gives one. @throws CallError */
   send(client: Client, id: string, token: string): Promise<string | null>;
@@ -30,16 +30,16 @@ export interface Neocloud<Client> {
   readonly name: string;
   readonly description: string;
   readonly settings: SettingWords;
-  /** What reading the machines and the prices needs, in the cloud's own words. */
+  /** The permissions for reading the machines and the prices, in the cloud's own words. */
   readonly permissions: { readonly fleet: readonly string[]; readonly prices: readonly string[] | null };
   /** Ids of machines: what else a target's name holds is none of this cloud's. */
   readonly id: RegExp;
   open(settings: NeoSettings, clock: Clock): Client;
-  /** All machines with GPUs. @throws Failure where nothing could be read */
+  /** All machines with GPUs. @throws Failure if nothing could be read */
   machines(client: Client, lacks: Lacks): Promise<FleetTarget[]>;
   /** One, read now; null: the cloud says that it is not there. @throws Failure */
   machine(client: Client, id: string): Promise<FleetTarget | null>;
-  /** What holds now; `effectiveFrom` is not looked at. @throws Failure where nothing could be read */
+  /** What holds now; `effectiveFrom` is not looked at. @throws Failure if nothing could be read */
   readonly prices?: (client: Client, lacks: Lacks) => Promise<Price[]>;
   readonly changes: Readonly<Partial<Record<EffectKind, Change<Client>>>>;
   /** A question that only who has the permission is answered; null: there is none that changes nothing. */

@@ -20,17 +20,17 @@ export interface ListSetting {
   readonly description: string;
 }
 
-/** What a cloud's settings are called and say. */
+/** The names and descriptions of a cloud's settings. */
 export interface SettingWords {
   /** The provider's name, of which the prefix is made. */
   readonly name: string;
   /** As people write the cloud's name. */
   readonly cloud: string;
-  /** What comes after `READ_` and `ACT_`. */
+  /** The part of the name after `READ_` and `ACT_`. */
   readonly credential: string;
   readonly read: string;
   readonly act: string;
-  /** What is wrong with a credential; null: nothing that can be seen here. */
+  /** The problem of a credential; null: none that is visible here. */
   readonly misfit: (text: string) => string | null;
   readonly lists: readonly ListSetting[];
 }
@@ -79,7 +79,7 @@ export function settingsOf(words: SettingWords): ProviderSetting[] {
 }
 
 /**
- * @returns null where none of the settings is there
+ * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
  */
 export function parseSettings(

@@ -105,9 +105,8 @@ const ANSWER = z.object({ RequestId: z.string().optional() });
 
 /**
  * Asks for an effect, once per token.
- * @returns taken, refused with Tencent Cloud's code (or `unsupported`), or unknown where the answer was lost
- * @throws Failure denied without credentials or permission, unavailable where nothing was sent, invalid for a wrong
- * target
+ * @returns taken, refused with Tencent Cloud's code (or `unsupported`), or unknown if the answer was lost
+ * @throws Failure denied without credentials or permission, unavailable if nothing was sent, invalid for a wrong target
  */
 export async function applyEffect(
   client: TencentClient,

@@ -192,7 +192,7 @@ class Lines {
     };
   }
 
-  /** What names a line; lines that share it are counted in the order of the bill. */
+  /** The id of a line; lines that share it are numbered in the order of the bill. */
   private id({ Id, BillId, ResourceId, ActionType, FeeBeginTime }: Detail, item: string): string {
     const name = [orNull(Id) ?? BillId, ResourceId, ActionType, FeeBeginTime, item].map((part) => part ?? '').join('/');
     const count = (this.counts.get(name) ?? 0) + 1;
@@ -210,7 +210,9 @@ function categoryOf(action: string): ChargeCategory {
   return action.startsWith('postpay_') || action.endsWith('line_deduct') ? 'Usage' : 'Adjustment';
 }
 
-/** Whether a component of an instance is its computing; by its codes, else by its names; null where it has neither. */
+/**
+ * Whether a component of an instance is its computing; by its codes, otherwise by its names; null if it has neither.
+ */
 function isMachineOf({ ComponentCode, ComponentCodeName, ItemCode, ItemCodeName }: Component): boolean | null {
   return (
     isMachineComponent(ComponentCode ?? '', ItemCode ?? '') ??

@@ -34,7 +34,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
 export const membersIn = (client: TencentClient): Members =>
   new Members((region, ids) => membersOf(client, region, ids));
 
-/** @throws Failure where nothing at all could be read */
+/** @throws Failure if nothing at all could be read */
 export function readFleet(
   client: TencentClient,
   types: InstanceTypes,

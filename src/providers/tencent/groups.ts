@@ -20,7 +20,7 @@ export const MEMBERS_PERMISSION = permissionOf('as', 'DescribeAutoScalingInstanc
 const HOOKS_PERMISSION = permissionOf('as', 'DescribeLifecycleHooks');
 const POLICIES_PERMISSION = permissionOf('as', 'DescribeScalingPolicies');
 export const SETTINGS_PERMISSIONS: readonly string[] = [HOOKS_PERMISSION, POLICIES_PERMISSION];
-/** Of a page, and ids in one request. */
+/** The size of a page, and the number of ids in one request. */
 const LIMIT = 100;
 
 const text = z.string().nullish();
@@ -161,7 +161,7 @@ export async function readGroupTarget(
  * What the group's own settings say of its size. Spot is mixed only where the group already mixes it: switching it to
  * SPOT_MIXED would stay behind when the share is put back (Auto Scaling API Reference, "ModifyAutoScalingGroup":
  * InstanceAllocationPolicy).
- * @throws Failure before acting, where it cannot be asked now
+ * @throws Failure before acting, if it cannot be asked now
  */
 async function withSettings(
   client: TencentClient,
@@ -281,7 +281,7 @@ function asTarget(
   };
 }
 
-/** What all types of the group have in common. */
+/** The GPUs that all types of the group have in common. */
 function commonGpus(types: readonly string[], known: ReadonlyMap<string, TypeGpus>): TypeGpus {
   const all = types.map((type) => known.get(type));
   const [first] = all;

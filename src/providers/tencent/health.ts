@@ -3,9 +3,9 @@
  *
  * A witness that knows nothing of what is scraped on a machine. The invariant: only what is broken now counts: a task
  * for an instance that runs abnormally or whose network is down, and that is neither over, called off nor put off to a
- * time to come; warnings and maintenance that is announced do not.
- * Sources: CVM API Reference (2017-03-12), "DescribeTaskInfo" and data type RepairTaskInfo; CVM, "Repair tasks". Fields
- * and numbers are held against the types of the official SDK (tests/contract/rpc-models.test.ts).
+ * time to come; warnings and maintenance that is announced do not. Sources: CVM API Reference (2017-03-12),
+ * "DescribeTaskInfo" and data type RepairTaskInfo; CVM, "Repair tasks". Fields and numbers are compared with the types
+ * of the official SDK (tests/contract/rpc-models.test.ts).
  */
 import { z } from 'zod';
 import { DAY_MS } from '../../core/time.js';
@@ -41,7 +41,7 @@ export const tasksParams = (offset: number, now: number): Params => ({
   StartDate: `${beijingDate(now - BACK_MS)} 00:00:00`,
 });
 
-/** Of the instances of a region those that are not well, by id, each with why. @throws Failure */
+/** The unhealthy instances of a region, by id, each with the reason. @throws Failure */
 export async function unwellInstances(client: TencentClient, region: string, now: number): Promise<Unwell> {
   const found = new Map<string, string>();
   let offset = 0;

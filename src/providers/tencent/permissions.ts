@@ -1,8 +1,8 @@
 /**
  * Which of Tencent Cloud's permissions the credentials have: reading is asked by reading.
  *
- * Changes nothing. The invariant: what cannot be asked without acting is not known, and none of the effects here can
- * be: neither CVM's StopInstances, StartInstances, TerminateInstances and ResetInstancesType nor Auto Scaling's
+ * Changes nothing. The invariant: what cannot be asked without acting is unknown, and none of the effects here can be:
+ * neither CVM's StopInstances, StartInstances, TerminateInstances and ResetInstancesType nor Auto Scaling's
  * ModifyAutoScalingGroup has a dry run (CVM API Reference 2017-03-12 and Auto Scaling API Reference 2018-04-19, input
  * parameters), and CAM evaluates no policy for whoever asks.
  */

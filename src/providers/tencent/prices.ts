@@ -3,10 +3,9 @@
  *
  * A price is that of the account, after its discounts, of the first hours (where a price falls with the time of use,
  * the later steps are not taken: what is accrued is then too high, never too low). A price that all zones of a region
- * share is the region's; else each zone is a region of its own, as in the histories that are imported. There is no API
- * for past spot prices: the history grows by asking.
- * Source: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and
- * ItemPrice.
+ * share is the region's; otherwise each zone is a region of its own, as in the histories that are imported. There is no
+ * API for past spot prices: the history grows by asking. Source: CVM API Reference (2017-03-12),
+ * "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and ItemPrice.
  */
 import { eachPart, type PartialRead } from '../../core/partial-read.js';
 import { nanosOf } from '../../core/money.js';
@@ -72,7 +71,7 @@ function pricesOf(offers: readonly Offer[], region: string, term: 'on-demand' | 
   return shared ? [{ ...first, region }] : prices;
 }
 
-/** What can be had as spot now, by zone: one reading per type, at the present. @throws Failure */
+/** The present availability of spot, by zone: one reading per type. @throws Failure */
 export async function* readSpot(
   client: TencentClient,
   since: number,

@@ -62,7 +62,7 @@ export const SETTINGS: readonly ProviderSetting[] = [
 const DEFAULT_TIMEOUT_SECONDS = 20;
 
 /**
- * @returns null where none of the settings is there
+ * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
  */
 export function parseSettings(given: Readonly<Record<string, string | undefined>>): TencentSettings | null {

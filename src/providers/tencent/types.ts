@@ -1,10 +1,10 @@
 /**
  * Instance types of a region as CVM sells them: their GPUs, and what they cost by zone now.
  *
- * The invariant: a share of a card is a fraction, never a card; a type that is not listed is not known. The model is
- * not stated with the type: it follows from the family.
- * Sources: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" (GpuCount: physical cards, below 1 for a
- * vGPU; Price in the site's currency); Cloud GPU Service, "Computing Instances" (models of the families).
+ * The invariant: a share of a card is a fraction, never a card; a type that is not listed is unknown. The model is not
+ * stated with the type: it follows from the family. Sources: CVM API Reference (2017-03-12),
+ * "DescribeZoneInstanceConfigInfos" (GpuCount: physical cards, below 1 for a vGPU; Price in the site's currency); Cloud
+ * GPU Service, "Computing Instances" (models of the families).
  */
 import { z } from 'zod';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -27,7 +27,7 @@ const MODELS: Readonly<Record<string, string>> = {
   GN6S: 'P4',
 };
 
-/** The model of a family such as `GN10Xp`, in any case; null where it is not known. */
+/** The model of a family such as `GN10Xp`, in any case; null if it is unknown. */
 export const familyModel = (family: string): string | null => MODELS[family.toUpperCase()] ?? null;
 
 /** The model of a type such as `GN7.2XLARGE32`, or as the instance itself names its cards. */
@@ -54,7 +54,7 @@ export interface Offer {
   readonly gpus: TypeGpus;
   /** Null: the cloud does not say. */
   readonly onSale: boolean | null;
-  /** For an hour of the instance, after the account's discounts; unknown where it is not charged by the hour. */
+  /** For an hour of the instance, after the account's discounts; unknown if it is not charged by the hour. */
   readonly hourly: unknown;
 }
 
@@ -77,7 +77,7 @@ export async function readOffers(client: TencentClient, region: string, charge: 
   });
 }
 
-/** The GPUs of types, read when a type is met that is not known. */
+/** The GPUs of types, read when a type is met that is unknown. */
 export class InstanceTypes {
   private readonly known = new Map<string, { readonly at: number; readonly types: ReadonlyMap<string, TypeGpus> }>();
 

@@ -143,7 +143,7 @@ export const recordSchema = z
   .meta({ id: 'UsageRecord' });
 export type WireRecord = z.infer<typeof recordSchema>;
 
-/** What a price is for, and the component that it prices. */
+/** The unit of a price, and the component that it prices. */
 export const PER = {
   'instance-hour': 'gpu',
   'gpu-hour': 'gpu',

@@ -14,7 +14,7 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly timeoutMilliseconds: number;
-  /** Of the answer's body, unpacked. */
+  /** The limit of the answer's body, unpacked. */
   readonly mostBytes: number;
 }
 
@@ -94,7 +94,7 @@ function lostDetail(error: unknown, request: Exchange): string {
 
 /** The system's code behind an error of fetch; messages are not used, they may quote an address. */
 /**
- * Seconds that a Retry-After header asks for, at least 0; null where there is none or it cannot be read. `now`: epoch
+ * Seconds that a Retry-After header asks for, at least 0; null if there is none or it cannot be read. `now`: epoch
  * milliseconds.
  */
 export function retryAfterSeconds(header: string | null, now: number): number | null {
@@ -106,9 +106,7 @@ export function retryAfterSeconds(header: string | null, now: number): number | 
 
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/**
- * What is wrong with an address that secrets are sent to: null where nothing is. TLS is required, save on this machine.
- */
+/** The problem of an address for secrets; null if there is none. TLS is required, except on this machine. */
 export function addressProblem(text: string): string | null {
   if (!URL.canParse(text)) return 'is not a URL';
   const url = new URL(text);

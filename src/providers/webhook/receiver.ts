@@ -65,7 +65,7 @@ export class Receiver {
     return this.answerTo(operation, await this.post(operation, data, this.settings.read), schema);
   }
 
-  /** Asks for an effect. @throws Failure only where the receiver surely did nothing. */
+  /** Asks for an effect. @throws Failure only if the receiver surely did nothing. */
   async apply(data: unknown): Promise<EffectOutcome> {
     if (this.settings.act === null)
       throw denied('the webhook connection is read-only: BURSAR_WEBHOOK_ACT_SECRET is not set');

@@ -266,7 +266,7 @@ class WebhookConnection implements ProviderConnection {
     );
   }
 
-  /** The pages of a list until there is no cursor. @throws Failure invalid where a cursor comes again. */
+  /** The pages of a list until there is no cursor. @throws Failure invalid if a cursor comes again. */
   private async *pages<Name extends 'prices' | 'records' | 'targets', Entry extends z.ZodType>(
     operation: Exclude<Operation, 'apply'>,
     name: Name,

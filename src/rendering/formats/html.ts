@@ -7,7 +7,7 @@ export const renderer: ReportRenderer = {
   async render(report, reader) {
     // What draws is heavy: it is loaded when somebody asks for a report.
     const [{ write }, { pageOf }] = await Promise.all([import('../report/written.js'), import('../report/page.js')]);
-    const { texts, format, charts, ...page } = write(report, reader);
-    return new TextEncoder().encode(pageOf(page, texts, format, charts));
+    const { texts, format, charts, cover, ...page } = write(report, reader);
+    return new TextEncoder().encode(pageOf({ ...page, sentences: cover.sentences }, texts, format, charts));
   },
 };

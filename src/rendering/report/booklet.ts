@@ -1,158 +1,120 @@
 /**
- * A report as PDF: the document's sections on pages, with their pictures, and tables whose heads come again on every
- * page.
+ * A report as PDF, for somebody who signs for the money: page one says it all in three sentences, four figures and the
+ * picture of what changed; then what a CFO asks, in that order (chapters.ts); the whole document follows as an
+ * appendix.
  *
- * Columns are as wide as their figures need; words give way first, and where that is not enough the type gets smaller.
- * A figure is never broken.
+ * Portrait and tagged (sheet.ts). It draws; what is said is chosen elsewhere.
  */
-import type { Section, Table } from './document.js';
-import type { Formatter, Shown } from './format.js';
+import type { ChartName, Section } from './cells.js';
+import type { Cover, Tile } from './cover.js';
+import { Grid } from './grid.js';
 import { Sheet, type Style } from './sheet.js';
 import type { Written } from './written.js';
 
-const SIZES = [8, 7, 6, 5, 4.5] as const;
-const PADDING = 6;
-const CHART_WIDTH = 520;
 const SOFT = '#57606a';
+const NOTE: Style = { size: 8, colour: SOFT };
+const GAP = 8;
+const TILE_PADDING = 7;
+/** Of a tile's figure: the largest in which it stands on one line. */
+const FIGURE_SIZES = [17, 15, 13, 11, 9.5, 8, 7, 6] as const;
+/** Lines of what others named, so that page one stays one page. */
+const [TITLE_LINES, LEAD_LINES, TILE_LINES, SENTENCE_LINES] = [2, 4, 6, 5];
 
-export async function bookletOf(
-  { texts, format, charts, sections, title, leads }: Written,
-  madeAt: string,
-): Promise<Uint8Array> {
+export async function bookletOf(written: Written, madeAt: string): Promise<Uint8Array> {
+  const { texts, format, sections, chapters, title } = written;
   const sheet = new Sheet({ title: `${texts.text('title')}: ${title}`, language: format.reader.locale, madeAt });
-  sheet.paragraph(texts.text('title'), { size: 22, bold: true });
-  sheet.paragraph(title, { size: 13, bold: true }, 4);
-  for (const lead of leads) sheet.paragraph(lead, { size: 9, colour: SOFT });
-  for (const section of sections) put(sheet, section, format, (name) => charts.svg(name));
+  front(sheet, written);
+  sheet.newPage();
+  for (const chapter of chapters)
+    sheet.within('Sect', () => {
+      // A chapter's heading does not stand alone at the foot of a page.
+      if (!sheet.has(140)) sheet.newPage();
+      sheet.take(14);
+      sheet.mark(chapter.title);
+      sheet.paragraph(chapter.title, { size: 14, bold: true }, 2, 'H2');
+      put(sheet, chapter, written);
+    });
+  sheet.newPage();
+  sheet.within('Sect', () => {
+    sheet.mark(texts.text('appendix'));
+    sheet.paragraph(texts.text('appendix'), { size: 14, bold: true }, 2, 'H2');
+    for (const section of sections)
+      sheet.within('Sect', () => {
+        if (!sheet.has(90)) sheet.newPage();
+        sheet.take(12);
+        sheet.paragraph(section.title, { size: 11, bold: true }, 2, 'H3');
+        put(sheet, { ...section, charts: [] }, written);
+      });
+  });
   return sheet.end((page, pages) => texts.text('page', { page, pages }));
 }
 
-function put(
-  sheet: Sheet,
-  { title, notes, charts, tables }: Section,
-  format: Formatter,
-  svgOf: (name: Section['charts'][number]) => string | null,
-): void {
-  // A heading does not stand alone at the foot of a page.
-  if (!sheet.has(90)) sheet.newPage();
-  sheet.take(14);
-  sheet.mark(title);
-  sheet.paragraph(title, { size: 14, bold: true }, 2);
-  for (const note of notes) sheet.paragraph(note, { size: 8, colour: SOFT }, 2);
-  for (const name of charts) {
-    const svg = svgOf(name);
-    if (svg !== null) sheet.picture(svg, CHART_WIDTH);
-  }
-  for (const table of tables) new Grid(sheet, table, format).draw();
+/** Page one. */
+function front(sheet: Sheet, { texts, title, leads, cover, charts, unexplained }: Written): void {
+  sheet.mark(texts.text('title'));
+  sheet.paragraph(texts.text('title'), { size: 20, bold: true }, 0, 'H1');
+  sheet.paragraph(title, { size: 12, bold: true }, 3, 'P', TITLE_LINES);
+  for (const lead of leads) sheet.paragraph(lead, NOTE, 0, 'P', LEAD_LINES);
+  sheet.take(8);
+  for (const sentence of cover.sentences) sheet.paragraph(sentence, { size: 10.5 }, 4, 'P', SENTENCE_LINES);
+  sheet.take(4);
+  tiles(sheet, cover.tiles);
+  sheet.take(6);
+  for (const one of cover.lacking) sheet.paragraph(one, NOTE, 1, 'P', 2);
+  sheet.take(6);
+  sheet.paragraph(charts.title('bridge'), { size: 12, bold: true }, 2, 'H2');
+  if (unexplained !== null) sheet.paragraph(unexplained, { size: 9 }, 2);
+  picture(sheet, 'bridge', charts);
 }
 
-interface Layout {
-  readonly size: number;
-  readonly widths: readonly number[];
-}
-
-class Grid {
-  private readonly cells: readonly (readonly Shown[])[];
-  private readonly isNumeric: readonly boolean[];
-
-  constructor(
-    private readonly sheet: Sheet,
-    private readonly table: Table,
-    format: Formatter,
-  ) {
-    this.cells = table.rows.map((row) => row.map((cell) => format.cell(cell)));
-    this.isNumeric = table.columns.map((_, at) => this.cells.some((row) => row[at]?.isNumber === true));
-  }
-
-  draw(): void {
-    const { sheet, table } = this;
-    const layout = this.layout();
-    const head = this.rowOf(
-      table.columns.map(({ title }) => title),
-      layout,
-      true,
-    );
-    if (!sheet.has(24 + head.height + 20)) sheet.newPage();
-    sheet.take(6);
-    sheet.paragraph(table.title, { size: 9, bold: true }, 2);
-    this.put(head, layout, true);
-    for (const row of this.cells) {
-      const made = this.rowOf(
-        row.map(({ text }) => text),
-        layout,
-        false,
-      );
-      if (!sheet.has(made.height)) {
-        sheet.newPage();
-        this.put(head, layout, true);
+/** The tiles side by side, all as high as the highest. */
+function tiles(sheet: Sheet, all: Cover['tiles']): void {
+  const width = (sheet.width - (all.length - 1) * GAP) / all.length;
+  const room = width - 2 * TILE_PADDING;
+  const [small, note]: Style[] = [{ size: 8, bold: true, colour: SOFT }, NOTE];
+  const made = all.map(({ label, value, note: words }: Tile) => {
+    const size = FIGURE_SIZES.find((one) => sheet.measure(value, { size: one, bold: true }) <= room) ?? 6;
+    const figure: Style = { size, bold: true };
+    return [
+      { style: small ?? NOTE, lines: sheet.wrap(label, room, small ?? NOTE, 2) },
+      { style: figure, lines: sheet.wrap(value, room, figure, 3) },
+      { style: note ?? NOTE, lines: sheet.wrap(words, room, note ?? NOTE, TILE_LINES) },
+    ];
+  });
+  const heights = made.map((parts) =>
+    parts.reduce((sum, { style, lines }) => sum + lines.length * sheet.lineHeight(style), 2 * TILE_PADDING + 4),
+  );
+  const y = sheet.take(Math.max(...heights));
+  made.forEach((parts, at) => {
+    const x = at * (width + GAP);
+    sheet.band(x, y, width, Math.max(...heights));
+    let top = y + TILE_PADDING;
+    sheet.within('Div', () => {
+      for (const { style, lines } of parts) {
+        sheet.within('P', () => {
+          for (const line of lines) {
+            sheet.write(line, x + TILE_PADDING, top, style);
+            top += sheet.lineHeight(style);
+          }
+        });
+        top += 2;
       }
-      this.put(made, layout, false);
-    }
-    sheet.take(4);
-  }
-
-  /** The largest type in which every figure stands whole. */
-  private layout(): Layout {
-    for (const size of SIZES) {
-      const widths = this.widths(size);
-      if (widths !== null) return { size, widths };
-    }
-    const size = SIZES.at(-1) ?? 5;
-    return { size, widths: this.table.columns.map(() => this.sheet.width / this.table.columns.length) };
-  }
-
-  /** Null: it does not fit. */
-  private widths(size: number): number[] | null {
-    const { sheet } = this;
-    const style = { size };
-    const most = this.table.columns.map(({ title }, at) =>
-      this.cells.reduce(
-        (width, row) => Math.max(width, sheet.measure(row[at]?.text ?? '', style)),
-        sheet.widestPiece(title, { size, bold: true }),
-      ),
-    );
-    const least = this.table.columns.map(({ title }, at) =>
-      this.isNumeric[at] === true
-        ? (most[at] ?? 0)
-        : Math.max(sheet.widestPiece(title, { size, bold: true }), Math.min(most[at] ?? 0, 8 * size)),
-    );
-    const room = sheet.width - this.table.columns.length * PADDING;
-    const [wanted, needed] = [most, least].map((all) => all.reduce((sum, width) => sum + width, 0));
-    if ((wanted ?? 0) <= room) return most.map((width) => width + PADDING);
-    if ((needed ?? 0) > room) return null;
-    // What is left is shared by how much each column would like to have.
-    const share = (room - (needed ?? 0)) / ((wanted ?? 1) - (needed ?? 0));
-    return least.map((width, at) => width + ((most[at] ?? 0) - width) * share + PADDING);
-  }
-
-  private rowOf(
-    texts: readonly string[],
-    { size, widths }: Layout,
-    bold: boolean,
-  ): { readonly lines: readonly string[][]; readonly height: number } {
-    const style: Style = { size, bold };
-    const lines = texts.map((text, at) => this.sheet.wrap(text, (widths[at] ?? 0) - PADDING, style));
-    return { lines, height: Math.max(...lines.map((all) => all.length)) * this.sheet.lineHeight(style) + 3 };
-  }
-
-  private put(
-    { lines, height }: { readonly lines: readonly string[][]; readonly height: number },
-    { size, widths }: Layout,
-    isHead: boolean,
-  ): void {
-    const { sheet } = this;
-    const style: Style = { size, bold: isHead };
-    const y = sheet.take(height);
-    const whole = widths.reduce((sum, width) => sum + width, 0);
-    if (isHead) sheet.band(y, whole, height);
-    let x = 0;
-    lines.forEach((all, at) => {
-      const width = widths[at] ?? 0;
-      all.forEach((line, n) => {
-        const shift = this.isNumeric[at] === true ? width - PADDING / 2 - sheet.measure(line, style) : PADDING / 2;
-        sheet.write(line, x + shift, y + 1.5 + n * sheet.lineHeight(style), style);
-      });
-      x += width;
     });
+  });
+}
+
+function picture(sheet: Sheet, name: ChartName, charts: Written['charts']): void {
+  const svg = charts.svg(name);
+  if (svg !== null) sheet.picture(svg, sheet.width, charts.words(name));
+}
+
+function put(sheet: Sheet, { notes, charts: names, tables }: Section, { charts, format, texts }: Written): void {
+  for (const note of notes) sheet.paragraph(note, NOTE, 2);
+  for (const name of names) {
+    // A picture's title stays with it.
+    if (!sheet.has(230)) sheet.newPage();
+    sheet.paragraph(charts.title(name), { size: 9, bold: true }, 2);
+    picture(sheet, name, charts);
   }
+  for (const table of tables) new Grid(sheet, table, format, texts).draw();
 }

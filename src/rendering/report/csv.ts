@@ -5,7 +5,7 @@
  * Names come from bills and clouds: one that a spreadsheet would take for a formula gets an apostrophe before it
  * (OWASP, "CSV Injection"). Figures are our own and stay numbers, the negative ones too.
  */
-import type { Section, Table } from './document.js';
+import type { Section, Table } from './cells.js';
 import type { Formatter, Shown } from './format.js';
 
 const HEAD = ['section', 'table', 'item', 'measure', 'value', 'unit', 'note'];

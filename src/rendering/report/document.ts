@@ -7,59 +7,18 @@
  */
 import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import { EFFECTS, type EffectName } from '../../core/report/bridge.js';
-import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Stated } from '../../core/report/report.js';
+import type {
+  Report,
+  ReportAmount,
+  ReportBridge,
+  ReportChance,
+  ReportRefusal,
+  ReportSaving,
+  SpendLine,
+  Stated,
+} from '../../core/report/report.js';
+import { count, hours, instant, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
 import type { TextKey, Texts } from './texts.js';
-
-export type Cell =
-  /** An amount in a currency. */
-  | { readonly kind: 'money'; readonly amount: string | null; readonly currency: string }
-  /** A decimal of GPU-hours. */
-  | { readonly kind: 'hours'; readonly amount: string | null }
-  /** 1 is 100 %. */
-  | { readonly kind: 'ratio'; readonly value: number | null }
-  | { readonly kind: 'count'; readonly value: number | null }
-  /** What somebody else named: never trusted, never translated. */
-  | { readonly kind: 'name'; readonly text: string | null }
-  /** The report's own words. */
-  | { readonly kind: 'text'; readonly text: string }
-  /** `YYYY-MM-DD`. */
-  | { readonly kind: 'day'; readonly day: string }
-  /** ISO 8601. */
-  | { readonly kind: 'instant'; readonly at: string | null };
-
-export interface Column {
-  /** Names the measure where no title is wanted (CSV). */
-  readonly id: string;
-  readonly title: string;
-}
-
-export interface Table {
-  readonly id: string;
-  readonly title: string;
-  readonly columns: readonly Column[];
-  /** So many columns at the left name the row. */
-  readonly heads: number;
-  readonly rows: readonly (readonly Cell[])[];
-}
-
-export const CHARTS = ['spend', 'bridge', 'gpu'] as const;
-export type ChartName = (typeof CHARTS)[number];
-
-export interface Section {
-  readonly id: string;
-  readonly title: string;
-  readonly notes: readonly string[];
-  readonly charts: readonly ChartName[];
-  readonly tables: readonly Table[];
-}
-
-const money = (amount: string | null, currency: string): Cell => ({ kind: 'money', amount, currency });
-const hours = (amount: string | null): Cell => ({ kind: 'hours', amount });
-const ratio = (value: number | null): Cell => ({ kind: 'ratio', value });
-const count = (value: number | null): Cell => ({ kind: 'count', value });
-const name = (text: string | null): Cell => ({ kind: 'name', text });
-const text = (words: string): Cell => ({ kind: 'text', text: words });
-const instant = (at: string | null): Cell => ({ kind: 'instant', at });
 
 /** What the total lacks, beside it; the tables of the spend say more. */
 const lackingFigures = ({ unconverted, setAside = [], unpriced = [] }: Report['spend']): [string, Cell][] => [
@@ -84,14 +43,14 @@ class Writer {
       this.budgets(),
       this.spend(),
       this.change(),
+      this.variance(),
+      this.utilisation(),
       this.savings(),
       this.refused(),
-      this.left(),
       this.optimum(),
-      this.utilisation(),
-      this.variance(),
       this.forecast(),
       this.steps(),
+      this.left(),
     ];
   }
 
@@ -359,6 +318,18 @@ class Writer {
     return term === null ? name(null) : text(this.texts.code('term', term));
   }
 
+  /** An estimate of a month and the ends of its interval. */
+  private estimate({
+    estimatedMonthlySavings,
+    estimatedMonthlySavingsLow = null,
+    estimatedMonthlySavingsHigh = null,
+    currency,
+  }: ReportSaving | ReportRefusal | ReportChance): Cell[] {
+    return [estimatedMonthlySavings, estimatedMonthlySavingsLow, estimatedMonthlySavingsHigh].map((amount) =>
+      money(amount, currency),
+    );
+  }
+
   private savings(): Section {
     const { savings, teams } = this.report;
     const { estimated, unverifiable, actions } = savings;
@@ -366,6 +337,8 @@ class Writer {
       ...this.perCurrency('verified', savings.verified, '0.00'),
       ...this.perCurrency('measured', savings.measured, '0.00'),
       ...this.perCurrency('estimated', estimated.monthly, estimated.count === 0 ? '0.00' : null),
+      ...(estimated.monthlyLow ?? []).map((one): [string, Cell] => ['left-low', money(one.amount, one.currency)]),
+      ...(estimated.monthlyHigh ?? []).map((one): [string, Cell] => ['left-high', money(one.amount, one.currency)]),
       ['unverifiable', count(unverifiable.count)],
     ];
     return this.section(
@@ -387,6 +360,8 @@ class Writer {
             'verified',
             'to-date',
             'estimated',
+            'low',
+            'high',
             'why',
           ],
           teams.length > 1 ? 3 : 2,
@@ -402,7 +377,7 @@ class Writer {
             money(one.measured, one.currency),
             money(one.verified, one.currency),
             money(one.savedToDate, one.currency),
-            money(one.estimatedMonthlySavings, one.currency),
+            ...this.estimate(one),
             one.reason === null ? text('') : name(one.reason),
           ]),
         ),
@@ -427,7 +402,7 @@ class Writer {
         ]),
         this.table(
           'refused-actions',
-          ['action', 'target', 'effect', 'state', 'at', 'why', 'estimated'],
+          ['action', 'target', 'effect', 'state', 'at', 'why', 'estimated', 'low', 'high'],
           2,
           refused.actions.map((one) => [
             name(one.action),
@@ -436,7 +411,7 @@ class Writer {
             text(this.texts.code('state', one.state)),
             instant(one.at),
             name(one.reasons.map(({ message }) => message).join('; ')),
-            money(one.estimatedMonthlySavings, one.currency),
+            ...this.estimate(one),
           ]),
         ),
       ],
@@ -453,9 +428,7 @@ class Writer {
         name(one.title),
         name(one.team),
         text(this.texts.code('state', one.state)),
-        money(one.estimatedMonthlySavings, one.currency),
-        money(one.estimatedMonthlySavingsLow, one.currency),
-        money(one.estimatedMonthlySavingsHigh, one.currency),
+        ...this.estimate(one),
         money(one.estimatedMonthlyCost ?? null, one.currency),
         text(this.texts.code('effort', one.effort)),
         one.obstacle === null ? text('') : name(one.obstacle),
@@ -465,18 +438,23 @@ class Writer {
 
   private left(): Section {
     const { leftOnTable, currency } = this.report;
-    const states = leftOnTable.byState.flatMap(({ state, count: all, unknown, monthly }) =>
+    const amountIn = (amounts: readonly ReportAmount[], named: string): string | null =>
+      amounts.find((one) => one.currency === named)?.amount ?? null;
+    const states = leftOnTable.byState.flatMap(({ state, count: all, unknown, monthly, monthlyLow, monthlyHigh }) =>
       (monthly.length === 0 ? [{ currency, amount: all === 0 ? '0.00' : null }] : monthly).map((one) => [
         text(this.texts.code('state', state)),
         count(all),
         money(one.amount, one.currency),
+        ...[monthlyLow, monthlyHigh].map((ends) =>
+          money(all === 0 ? '0.00' : amountIn(ends ?? [], one.currency), one.currency),
+        ),
         count(unknown),
       ]),
     );
     return this.section(
       'left',
       [
-        this.table('left-states', ['state', 'count', 'estimated', 'unknown'], 1, states),
+        this.table('left-states', ['state', 'count', 'estimated', 'low', 'high', 'unknown'], 1, states),
         this.chances('left-chances', leftOnTable.chances),
       ],
       { notes: [this.texts.text('note.left')] },

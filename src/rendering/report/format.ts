@@ -5,7 +5,7 @@
  * amounts to the cent; below one unit to four digits. The exact value is in `exact`.
  */
 import type { Reader } from '../../core/report/reader.js';
-import type { Cell } from './document.js';
+import type { Cell } from './cells.js';
 import type { Texts } from './texts.js';
 
 /** A cell as it is shown, and as a machine reads it; null: not known, or a word. */
@@ -23,7 +23,7 @@ type Decimal = `${number}`;
 /** ECMA-402: Intl takes a decimal as text, to the last digit. */
 const asDecimal = (amount: string): Decimal => amount as Decimal;
 
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu;
+export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu;
 
 /** A name without characters that show nothing or turn the line around. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, ' ').replace(/\s+/g, ' ').trim();
@@ -52,6 +52,18 @@ export class Formatter {
       ? { minimumFractionDigits: 2, maximumFractionDigits: 4 }
       : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
     return this.number({ style: 'currency', currency, ...digits }).format(asDecimal(amount));
+  }
+
+  /** With its sign, a plus too: what was added or taken away. */
+  signed(amount: string, currency: string): string {
+    const digits = isSmall(amount) ? 4 : 2;
+    return this.number({
+      style: 'currency',
+      currency,
+      signDisplay: 'exceptZero',
+      minimumFractionDigits: 2,
+      maximumFractionDigits: digits,
+    }).format(asDecimal(amount));
   }
 
   hours(amount: string): string {

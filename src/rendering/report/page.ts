@@ -5,7 +5,7 @@
  * text is what the reader sees.
  */
 import type { Charts } from './charts.js';
-import type { Section, Table } from './document.js';
+import type { Section, Table } from './cells.js';
 import type { Formatter, Shown } from './format.js';
 import type { Texts } from './texts.js';
 
@@ -40,10 +40,17 @@ figcaption{color:#57606a;font-size:.85rem;padding:.3rem}
 export interface Page {
   readonly title: string;
   readonly leads: readonly string[];
+  /** The report in three sentences. */
+  readonly sentences: readonly string[];
   readonly sections: readonly Section[];
 }
 
-export function pageOf({ title, leads, sections }: Page, texts: Texts, format: Formatter, charts: Charts): string {
+export function pageOf(
+  { title, leads, sentences, sections }: Page,
+  texts: Texts,
+  format: Formatter,
+  charts: Charts,
+): string {
   const body = sections.map((section) => sectionOf(section, format, charts)).join('\n');
   return `<!doctype html>
 <html lang="${escapeHtml(format.reader.locale)}">
@@ -53,7 +60,8 @@ export function pageOf({ title, leads, sections }: Page, texts: Texts, format: F
 <body><main>
 <header><h1>${escapeHtml(texts.text('title'))}</h1>
 <p class="lead"><strong>${escapeHtml(title)}</strong></p>
-${leads.map((lead) => `<p class="lead">${escapeHtml(lead)}</p>`).join('\n')}</header>
+${leads.map((lead) => `<p class="lead">${escapeHtml(lead)}</p>`).join('\n')}
+${sentences.map((sentence) => `<p>${escapeHtml(sentence)}</p>`).join('\n')}</header>
 ${body}
 </main></body></html>
 `;

@@ -18,6 +18,135 @@ const TEXTS = {
   nothing: ['Nothing to tell.', '没有内容。'],
   total: ['Total', '合计'],
   others: ['{count} others', '其他 {count} 项'],
+  comma: [', ', '、'],
+  interval: ['{low} to {high}', '{low} 至 {high}'],
+  'interval-unknown': ['interval not known', '区间未知'],
+  'no-interval': ['none: measured', '无（实测）'],
+  'figure-of': ['{figure}: {value}', '{figure}：{value}'],
+  'part-of': ['{title} (part {part} of {parts})', '{title}（第 {part} 部分，共 {parts} 部分）'],
+  'first-of': [
+    '{title} (the first {most} of {count}; all in the appendix)',
+    '{title}（共 {count} 项，列前 {most} 项；全部见附录）',
+  ],
+  appendix: ['Appendix: the tables', '附录：数据表'],
+
+  'say.end': ['{first}.', '{first}。'],
+  'say.spent-nothing': ['Nothing is recorded of this month.', '本月没有记录。'],
+  'say.spent-unknown': [
+    'What the month cost is not known: nothing of what was used has a price.',
+    '本月支出未知：所用资源均没有价格。',
+  ],
+  'say.spent-open': [
+    'Until {at} the month has cost {total}; the whole month before cost {before}.',
+    '截至 {at}，本月支出 {total}；上月全月为 {before}。',
+  ],
+  'say.spent-open-alone': [
+    'Until {at} the month has cost {total}; nothing is recorded of the month before.',
+    '截至 {at}，本月支出 {total}；上月没有记录。',
+  ],
+  'say.spent-alone': [
+    'The month cost {total}; whether that is more or less is not known, since nothing is recorded of the month before.',
+    '本月支出 {total}；上月没有记录，增减未知。',
+  ],
+  'say.spent-same': ['The month cost {total}, as much as the month before.', '本月支出 {total}，与上月相同。'],
+  'say.spent-more': [
+    'The month cost {total}, {change}{share} more than the month before{why}.',
+    '本月支出 {total}，比上月多 {change}{share}{why}。',
+  ],
+  'say.spent-less': [
+    'The month cost {total}, {change}{share} less than the month before{why}.',
+    '本月支出 {total}，比上月少 {change}{share}{why}。',
+  ],
+  'say.why': [': {effects}', '，主要因为{effects}'],
+  'say.effect-volume': ['volume', '用量'],
+  'say.effect-price': ['price', '价格'],
+  'say.effect-mix': ['mix', '结构'],
+  'say.effect-new': ['what is new', '新增'],
+  'say.effect-gone': ['what is gone', '消失'],
+  'say.effect-charges': ['charges without a quantity', '无用量的费用'],
+  'say.effect-credits': ['credits', '抵扣'],
+  'say.saved': [
+    'Actions saved {proven}, of which bills that are closed confirm {verified} and metered usage shows {measured}',
+    '各项操作共节省 {proven}，其中 {verified} 已由关闭的账单验证，{measured} 由计量用量测得',
+  ],
+  'say.saved-parts': [
+    'Actions saved {verified} that closed bills confirm and {measured} that metered usage shows',
+    '各项操作节省：{verified} 已由关闭的账单验证，{measured} 由计量用量测得',
+  ],
+  'say.saved-none': ['No saving of this month has been measured or verified', '本月没有已测量或已验证的节省'],
+  'say.saved-estimated': [
+    '{first}; estimated, not measured yet: {mean} a month ({interval}).',
+    '{first}；另有预计、尚未测量的每月 {mean}（{interval}）。',
+  ],
+  'say.comes': [
+    'Next month is forecast at {mean} (80 %: {low} to {high})',
+    '下月预测为 {mean}（80%：{low} 至 {high}）',
+  ],
+  'say.comes-budget': [
+    'The budget {budget} is forecast to end its period at {mean} (80 %: {low} to {high})',
+    '预算 {budget} 预计期末为 {mean}（80%：{low} 至 {high}）',
+  ],
+  'say.comes-unknown': ['What comes is not known', '后续支出未知'],
+  'say.ahead': ['{comes}; {decide}.', '{comes}；{decide}。'],
+  'say.decide': [
+    'the open recommendations that surely save ({count}) come to at least {low} a month (estimate {mean}, at most {high})',
+    '{count} 项待处理建议按其区间每月至少节省 {low}（预计 {mean}，最多 {high}）',
+  ],
+  'say.decide-unsure': [
+    'none of the open recommendations ({count}) surely saves',
+    '{count} 项待处理建议均不能确定节省',
+  ],
+  'say.decide-none': ['no recommendation waits for a decision', '没有待决定的建议'],
+
+  'tile.spend': ['Spend', '支出'],
+  'tile.against': ['{change} against the month before ({before})', '较上月（{before}）{change}'],
+  'tile.before': ['The whole month before: {before}', '上月全月：{before}'],
+  'tile.saved': ['Saved, measured or verified', '节省（已测量或已验证）'],
+  'tile.saved-parts': ['Verified {verified}, measured {measured}.', '已验证 {verified}，已测量 {measured}。'],
+  'tile.saved-none': ['No action was measured in this month.', '本月没有已测量的操作。'],
+  'tile.unverifiable': ['{count} cannot be verified.', '{count} 项无法验证。'],
+  'tile.forecast': ['Next month', '下月'],
+  'tile.budget-end': ['Budget {budget} at its end', '预算 {budget} 期末'],
+  'tile.interval': ['80 %: {low} to {high}', '80%：{low} 至 {high}'],
+  'tile.decide': ['To decide, a month', '待决定（每月）'],
+  'tile.at-least': ['at least {low}', '至少 {low}'],
+  'tile.sure': [
+    '{count} surely save: estimate {mean}, at most {high}.',
+    '{count} 项确定节省：预计 {mean}，最多 {high}。',
+  ],
+  'tile.decide-none': ['Nothing open surely saves.', '没有确定节省的待处理建议。'],
+  'tile.unsure': ['{n} more may cost more than they save.', '另有 {n} 项可能得不偿失。'],
+  'tile.unknown': ['Of {n} more nobody knows what they save.', '另有 {n} 项节省未知。'],
+
+  'section.spent': ['What was spent, and why', '花了多少，为什么'],
+  'section.saved': ['What was saved, and how sure that is', '节省了多少，有多确定'],
+  'section.comes': ['What comes', '接下来'],
+  'section.decide': ['What to decide', '需要决定什么'],
+  'table.causes': ['Where it changed most', '变化最大之处'],
+  'table.proofs': ['Savings by how sure they are', '按确定程度的节省'],
+  'table.saved-actions': ['By action', '按操作'],
+  'table.next-month': ['Next month', '下月'],
+  'table.period-ends': ['Budgets at the end of their periods', '预算期末'],
+  'column.proof': ['How sure', '确定程度'],
+  'column.history': ['Days of history', '历史天数'],
+  'column.method': ['It rests on', '依据'],
+  'proof.verified': ['Verified: the bill is closed and agrees', '已验证：账单已关闭且一致'],
+  'proof.measured': ['Measured: metered usage, before the bill is closed', '已测量：按计量用量，账单尚未关闭'],
+  'proof.estimated': ['Estimated a month: not measured yet', '每月预计：尚未测量'],
+  'note.unverifiable': [
+    'What some actions saved ({count}) cannot be verified: it is in no figure.',
+    '{count} 项操作的节省无法验证，未计入任何数字。',
+  ],
+  'note.change-open': [
+    'The month is not over: the month before is whole, this one is not.',
+    '本月尚未结束：上月为全月，本月不是。',
+  ],
+  'note.steps': [
+    'Open recommendations whose whole interval saves, the largest low end first. They overlap where one makes another needless.',
+    '整个区间都节省的待处理建议，下限大者在前；若一项使另一项多余，则有重叠。',
+  ],
+  'note.no-steps': ['No open recommendation surely saves.', '没有确定节省的待处理建议。'],
+  'note.not-steps': ['Not among them, and all in the appendix:', '未列入（见附录）：'],
 
   'section.summary': ['In short', '摘要'],
   'section.budgets': ['Spend against budget', '支出与预算'],
@@ -137,6 +266,7 @@ const TEXTS = {
   'figure.credits': ['Credits in it', '其中抵扣'],
   'figure.gpu-hours': ['GPU-hours', 'GPU 小时'],
   'figure.unpriced': ['GPU-hours without a price', '未定价 GPU 小时'],
+  'figure.unpriced-lacking': ['GPU-hours without a price, not in it', '未定价 GPU 小时，未计入'],
   'figure.unconverted': ['Without an exchange rate, not in it', '没有汇率，未计入'],
   'figure.set-aside': ['Of bills that are not final, not in it', '未定账单金额，未计入'],
   'figure.unpriced-usage': ['Other kinds of usage without a price, not in it', '其他未定价用量（种），未计入'],
@@ -269,7 +399,7 @@ const TEXTS = {
   'chart.cumulative': ['Spend so far', '累计支出'],
   'chart.daily': ['Spend of the day', '当日支出'],
   'chart.planned': ['Planned', '计划'],
-  'chart.table': ['The figures are in the tables of this section.', '数字见本节表格。'],
+  'chart.table': ['The figures are in the tables.', '数字见各表。'],
 } as const;
 
 export type TextKey = keyof typeof TEXTS;
@@ -283,6 +413,14 @@ export class Texts {
     return (this.language === 'zh' ? chinese : english).replace(/\{(\w+)\}/g, (whole, name: string) =>
       String(filled[name] ?? whole),
     );
+  }
+
+  /** Open recommendations that are no step to begin with, by why. */
+  others(unsure: number, unknown: number): string[] {
+    return [
+      ...(unsure === 0 ? [] : [this.text('tile.unsure', { n: unsure })]),
+      ...(unknown === 0 ? [] : [this.text('tile.unknown', { n: unknown })]),
+    ];
   }
 
   /** The word for a code of a group; the code itself where there is none. */

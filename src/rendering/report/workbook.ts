@@ -4,7 +4,7 @@
  *
  * A spreadsheet counts in doubles: an amount with more digits than those hold stays a text, to the last digit.
  */
-import type { Section, Table } from './document.js';
+import type { Section, Table } from './cells.js';
 import type { Formatter, Shown } from './format.js';
 import { zipOf } from './zip.js';
 import { DAY_MS } from '../../core/time.js';

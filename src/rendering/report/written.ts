@@ -2,7 +2,10 @@
 import type { Reader } from '../../core/report/reader.js';
 import type { Report } from '../../core/report/report.js';
 import { Charts } from './charts.js';
-import { documentOf, type Section } from './document.js';
+import type { Section } from './cells.js';
+import { chaptersOf } from './chapters.js';
+import { coverOf, type Cover } from './cover.js';
+import { documentOf } from './document.js';
 import { Formatter, printable } from './format.js';
 import { Texts } from './texts.js';
 
@@ -13,7 +16,12 @@ export interface Written {
   readonly texts: Texts;
   readonly format: Formatter;
   readonly charts: Charts;
+  readonly cover: Cover;
+  /** For print: the questions that a report answers. */
+  readonly chapters: readonly Section[];
   readonly sections: readonly Section[];
+  /** Why the change is not, or not wholly, explained; null: it is. */
+  readonly unexplained: string | null;
   /** Team and month. */
   readonly title: string;
   /** Sentences under the title. */
@@ -29,7 +37,15 @@ export function write(report: Report, reader: Reader): Written {
     texts,
     format,
     charts: new Charts(report, texts, format),
+    cover: coverOf(report, texts, format),
+    chapters: chaptersOf(report, texts),
     sections: documentOf(report, texts),
+    unexplained:
+      report.bridge.known === null
+        ? texts.code('reason', report.bridge.reason)
+        : isOver
+          ? null
+          : texts.text('note.change-open'),
     title: texts.text('for', { team: printable(report.teamName), month: format.month(report.month) }),
     leads: [
       texts.text('zone', { zone, at: format.instant(madeAt) }),

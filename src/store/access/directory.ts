@@ -1,9 +1,9 @@
 /**
- * People and groups as an identity provider tells of them by SCIM (RFC 7643): who has an account, whether it is open,
- * and in which groups they are.
+ * People and groups that an identity provider reports by SCIM (RFC 7643): who has an account, whether it is open, and
+ * in which groups people are.
  *
- * A resource is kept as it was sent, beside what is asked of it here. Names are compared without regard to case, as RFC
- * 7643, section 4.1.1 says of userName. What follows from a closed account is not decided here
+ * A resource is stored as it was sent, together with the fields that Bursar queries. Names are compared ignoring case,
+ * as RFC 7643, section 4.1.1 says of userName. The consequences of a closed account are decided elsewhere
  * (application/access/provision.ts).
  */
 import { randomUUID } from 'node:crypto';
@@ -11,7 +11,7 @@ import { conflict, invalid, missing } from '../../core/errors.js';
 import type { Database, Queryable } from '../database.js';
 import { waitForLock } from '../locks.js';
 
-/** What is asked of a person; the rest is in `attributes`. */
+/** The queried fields of a person; the rest is in `attributes`. */
 export interface DirectoryUser {
   readonly id: string;
   readonly userName: string;
@@ -50,7 +50,7 @@ export interface DirectoryFilter {
   readonly userName?: string;
   readonly displayName?: string;
   readonly active?: boolean;
-  /** Of an e-mail address, or a group's member. */
+  /** The value of an e-mail address, or of a group's member. */
   readonly email?: string;
   readonly member?: string;
 }
@@ -60,7 +60,7 @@ export interface Found<T> {
   readonly items: readonly T[];
 }
 
-/** What the directory says of somebody who signs in. */
+/** The directory's data about a person who signs in. */
 export interface Known {
   readonly active: boolean;
   readonly groups: readonly string[];
@@ -154,8 +154,8 @@ export class DirectoryStore {
   }
 
   /**
-   * Adds a person, or writes one anew. @param id null: a new one
-   * @throws Failure conflict where another has the name, missing where nobody has the id
+   * Adds a person, or writes one again. @param id null: a new one
+   * @throws Failure conflict if another has the name, missing if nobody has the id
    */
   async saveUser(
     tx: Queryable,
@@ -190,8 +190,8 @@ export class DirectoryStore {
   }
 
   /**
-   * Adds a group, or writes one anew. @param id null: a new one
-   * @throws Failure conflict where another has the name, invalid where a member is no user, missing
+   * Adds a group, or writes one again. @param id null: a new one
+   * @throws Failure conflict if another has the name, invalid if a member is no user, missing
    */
   async saveGroup(
     tx: Queryable,
@@ -257,8 +257,8 @@ export async function noteSubject(tx: Queryable, organisation: string, name: str
 }
 
 /**
- * What the directory says of whoever signs in by a name: their externalId, or their userName. Null: it never told of
- * them. Of several that fit, all must be open.
+ * The directory's data about a person who signs in with a name: the externalId, or the userName. Null: the directory
+ * never reported the person. If several match, all must be open.
  */
 export async function knownAs(db: Queryable, organisation: string, name: string): Promise<Known | null> {
   const rows = await db.query<{ active: boolean; groups: string[] }>(

@@ -1,12 +1,12 @@
 /**
  * API keys: who may call, what they may do, for which teams, until when.
  *
- * A key's text is shown once, when it is made or rotated; only its SHA-256 is stored, and compared in constant time. A
- * key that was revoked or has expired is refused at once by the process that did it and within five seconds by every
- * other. A rotation keeps the key and replaces its secret: whoever it stands for stays the same.
+ * A key's text is shown once, when it is created or rotated; only its SHA-256 is stored, and compared in constant time.
+ * The process that revokes a key refuses it at once, and every other process within five seconds; the same holds for an
+ * expired key. A rotation keeps the key and replaces its secret, so its owner stays the same.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { principalFrom } from '../../core/actor.js';
+import { principalFrom, principalIn } from '../../core/actor.js';
 import { teamsUnder } from '../../core/budget/budget.js';
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
 import { CUSTOM_ROLE, inOrder, isRole, ROLES, scopesOf, type Scope } from '../../core/scopes.js';
@@ -14,10 +14,10 @@ import { DAY_MS } from '../../core/time.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import { customScopes, scopeProblems } from './roles.js';
 
-/** Who calls. */
+/** The caller. */
 export interface Principal {
   readonly organisation: string;
-  /** Of the key. */
+  /** The id of the key. */
   readonly id: string;
   readonly name: string;
   /** Null: a key that was given its scopes one by one. */
@@ -27,20 +27,29 @@ export interface Principal {
   readonly teams: readonly string[] | null;
   /** Somebody whom an identity provider vouches for, by the subject `id`; absent: a key. */
   readonly isUser?: true;
-  /** Whoever runs the command line on the database itself, by the operating system's user `id`; absent: a key. */
+  /** The user of the command line on the database itself, by the operating system's user `id`; absent: a key. */
   readonly isAdministrator?: true;
 }
+
+/** As deprovisioning finds whose a key is (application/access/provision.ts). */
+const USERS_CALLED = `
+select distinct u.id, lower(n.name) as name
+from scim_user u, lateral (
+  select unnest(u.subjects || u.user_name || u.external_id) as name
+  union all select e ->> 'value' from jsonb_array_elements(
+    case jsonb_typeof(u.attributes -> 'emails') when 'array' then u.attributes -> 'emails' else '[]'::jsonb end) e
+) n where u.organisation = $1 and lower(n.name) = any($2::text[])`;
 
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
   /** Null: it was given its scopes one by one. */
   readonly role: string | null;
-  /** What it may do now. */
+  /** Its present rights. */
   readonly scopes: readonly Scope[];
   /** As it was given: the teams below these are meant too. Null: no restriction. */
   readonly teams: readonly string[] | null;
-  /** Who answers for it: a person or a group, as the installation calls them. */
+  /** Its owner: a person or a group, under the installation's name for them. */
   readonly owner: string | null;
   readonly createdAt: string;
   /** Null: until it is revoked. */
@@ -183,8 +192,8 @@ export class KeyStore {
   }
 
   /**
-   * Gives a key another secret; the one before holds for `overlapMs` more, and those before it no longer. Sessions that
-   * were opened with the key end: whoever knew the old secret may have opened one.
+   * Gives a key another secret; the previous one holds for `overlapMs` more, and those before it no longer. Sessions
+   * that were opened with the key end: whoever knew the old secret may have opened one.
    * @throws Failure missing, conflict for a key that is revoked or has expired, invalid for an overlap that is too long
    */
   async rotate(
@@ -214,8 +223,8 @@ export class KeyStore {
   }
 
   /**
-   * The key that a text names: its id, and whether this very text was let in by this process before and not refused
-   * since. Null: there is no such key. Ids are read from the database every few seconds at most, whoever asks.
+   * The key that a text names: its id, and whether this process has accepted this text before and not refused it since.
+   * Null: there is no such key. Ids are read from the database at most every few seconds, for all callers together.
    */
   async named(text: string): Promise<{ readonly id: string; readonly hasHeld: boolean } | null> {
     const id = FORM.exec(text)?.[1];
@@ -230,8 +239,8 @@ export class KeyStore {
   }
 
   /**
-   * Who the key's text stands for; null for a text that is no key, an unknown or a revoked one. One look-up of a key is
-   * under way at a time, so that a database that hangs does not lose all its connections to one caller.
+   * The principal of a key's text; null for a text that is not a key, or an unknown or revoked key. Only one look-up of
+   * a key runs at a time, so that a hanging database does not lose all its connections to one caller.
    */
   async authenticate(text: string, now: number): Promise<Principal | null> {
     const id = FORM.exec(text)?.[1];
@@ -291,21 +300,35 @@ export class KeyStore {
     this.cache.clear();
   }
 
-  /** Of each principal's text: of a key that a user owns, that user (`user:<subject>`); of any other itself. */
-  async peopleOf(db: Queryable, organisation: string, principals: readonly string[]): Promise<string[]> {
-    const ids = principals.map((one) => {
-      const principal = principalFrom(one);
-      return principal?.kind === 'key' ? principal.id : null;
-    });
-    const rows = await db.query<{ id: string; owner: string }>(
-      `select id, owner from api_key where organisation = $1 and id = any($2::text[]) and owner like 'user:%'`,
-      [organisation, ids.filter((id) => id !== null)],
+  /**
+   * The names of the person behind each principal's text. Two principals belong to one person if they share a name: the
+   * principal itself, the owner of its key, or the directory's user with that subject, user name, external id or address.
+   * Case is ignored: a false match only demands another approver.
+   */
+  async peopleOf(db: Queryable, organisation: string, principals: readonly string[]): Promise<string[][]> {
+    const known = principals.map(principalFrom);
+    const keyIds = known.flatMap((one) => (one?.kind === 'key' ? [one.id] : []));
+    const keys = await db.query<{ id: string; owner: string }>(
+      `select id, owner from api_key where organisation = $1 and id = any($2::text[]) and owner is not null`,
+      [organisation, keyIds],
     );
-    const owners = new Map(rows.map(({ id, owner }) => [id, owner]));
-    return principals.map((one, at) => owners.get(ids[at] ?? '') ?? one);
+    const owners = new Map(keys.map(({ id, owner }) => [id, principalFrom(owner)?.id ?? owner]));
+    const called = known.map((one) => {
+      const name = one?.kind === 'user' ? one.id : owners.get(one?.id ?? '');
+      return name?.trim().toLowerCase() ?? null;
+    });
+    const users = await db.query<{ id: string; name: string }>(USERS_CALLED, [
+      organisation,
+      called.filter((name) => name !== null),
+    ]);
+    return principals.map((text, at) => {
+      const name = called[at] ?? null;
+      const listed = users.flatMap((user) => (user.name === name ? [`listed ${user.id}`] : []));
+      return [principalIn(text), ...(name === null ? [] : [`called ${name}`]), ...listed];
+    });
   }
 
-  /** Makes the first admin key of an organisation that has never had one; null where there is one. */
+  /** Makes the first admin key of an organisation that has never had one; null if there is one. */
   async firstKey(organisation: string): Promise<string | null> {
     return this.db.transaction(async (tx) => {
       // Of several processes that start at once, one makes the key.

@@ -1,7 +1,8 @@
 /**
- * What an organisation has decided: teams, allocation rules, settings. Small tables, read often, changed by people.
+ * The settings of an organisation: teams, allocation rules, and others. The tables are small, read often, and changed
+ * by people.
  *
- * A rule set is never edited: a new version is added, so that history can say under which rules it was allocated.
+ * A rule set is never edited: a new version is added, so that history shows under which rules it was allocated.
  */
 import {
   compileRules,
@@ -85,7 +86,7 @@ export class OrganisationStore {
     );
   }
 
-  /** Teams that somebody has set, and those that only rules name and that have spend; what is nobody's is no team. */
+  /** Teams that a person has set, and teams with spend that only rules name; `unallocated` is not a team. */
   async activeTeams(db: Queryable, organisation: string): Promise<string[]> {
     const rows = await db.query<{ team: string; set: boolean }>(
       `select team, bool_or(set) as set from (
@@ -118,7 +119,7 @@ export class OrganisationStore {
     return row ?? null;
   }
 
-  /** What is set for a team or lies below it, a name each; not more than 20 of them. */
+  /** The names of objects that are set for a team or lie below it, at most 20. */
   async hangingOn(db: Queryable, organisation: string, id: string): Promise<string[]> {
     const rows = await db.query<{ what: string }>(
       `select 'team ' || id as what from team where organisation = $1 and parent = $2
@@ -133,8 +134,7 @@ export class OrganisationStore {
   }
 
   /**
-   * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
-   * ancestor.
+   * Adds or changes a team. @throws Failure missing if the parent is unknown, conflict if it would be its own ancestor.
    */
   async saveTeam(tx: Queryable, organisation: string, team: Team): Promise<void> {
     let ancestor = team.parent;
@@ -297,8 +297,8 @@ export class OrganisationStore {
   }
 
   /**
-   * The instant as of which the organisation is looked at: the recorded history's end where it is an example or an
-   * archive, else now. Newer usage than the recorded end makes it now again.
+   * The time as of which the organisation is evaluated: the end of the recorded history for an example or an archive,
+   * otherwise now. Usage newer than the recorded end makes it now again.
    */
   async asOf(db: Queryable, organisation: string, now: number): Promise<number> {
     const recorded = await this.setting<number>(db, organisation, 'as-of');

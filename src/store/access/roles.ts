@@ -1,9 +1,7 @@
 /**
- * Roles of an organisation's own: a name for a set of scopes. Who has a role has what it allows now: a change reaches
- * every key and session that has it within five seconds.
- *
- * Never holds the scopes admin and scim: who may make keys, and who may say who people are, is seen by looking at the
- * keys, and no change of a role can lock the last administrator out.
+ * Custom roles of an organisation: a name for a set of scopes. A change of a role reaches every key and session that
+ * has it within five seconds. A role never contains the scopes admin and scim: the keys alone show who may create keys
+ * and who may report people, and no change of a role can lock the last administrator out.
  */
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
 import { CUSTOM_ROLE, inOrder, ROLE_SCOPES, ROLES, SCOPES, type Scope } from '../../core/scopes.js';
@@ -42,7 +40,7 @@ const FIXED: readonly StoredRole[] = ROLES.map((name) => ({
   updatedBy: null,
 }));
 
-/** What is wrong with a list of scopes. */
+/** The problems of a list of scopes. */
 export function scopeProblems(scopes: readonly string[]): Problem[] {
   if (scopes.length === 0) return [{ path: 'scopes', message: 'lists no scope' }];
   return scopes
@@ -111,7 +109,7 @@ export class RoleStore {
   }
 }
 
-/** What roles allow, of the rows of `access_role` that were joined to them. */
+/** The scopes of roles, from the joined rows of `access_role`. */
 export async function customScopes(
   db: Queryable,
   organisation: string,

@@ -1,15 +1,13 @@
 /**
- * The sessions that there are, and ending them: one's own, or anybody's.
- *
- * An ended session is refused at once by the process that ended it and within five seconds by every other. Nothing here
- * tells a session's text: it is not kept.
+ * Lists the sessions and ends them: one's own, or anybody's. The process that ends a session refuses it at once, and
+ * every other process within five seconds. Nothing here reveals a session's text, because it is not stored.
  */
 import { missing } from '../../core/errors.js';
 import { principalText } from '../../core/actor.js';
 import type { Database, Queryable } from '../database.js';
 import type { SessionRules } from './sessions.js';
 
-/** Whose sessions: of a key, or of an identity provider's user. */
+/** The owner of sessions: a key, or an identity provider's user. */
 export interface SessionOwner {
   readonly kind: 'key' | 'user';
   readonly id: string;
@@ -25,13 +23,13 @@ export interface StoredSession {
   readonly lastUsedAt: string;
   /** When it ends where it is not used again. */
   readonly endsAt: string;
-  /** Where it was opened from; null: not known. */
+  /** Where it was opened from; null: unknown. */
   readonly address: string | null;
-  /** What the browser called itself; null: it did not say. */
+  /** The browser's user agent; null: not stated. */
   readonly agent: string | null;
 }
 
-/** What a logout at the provider ends: a session of its own, or all of somebody. */
+/** The sessions that a logout at the provider ends: one session, or all of a person. */
 export type LoggedOut = { readonly session: string; readonly subject: string | null } | { readonly subject: string };
 
 interface Row {
@@ -76,7 +74,7 @@ export class SessionList {
 
   /**
    * Ends one. @param owner whose it must be; null: anybody's
-   * @throws Failure missing where there is none such
+   * @throws Failure missing if there is none such
    */
   async end(tx: Queryable, organisation: string, id: string, owner: SessionOwner | null): Promise<void> {
     const rows = await tx.query(

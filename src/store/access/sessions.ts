@@ -1,10 +1,10 @@
 /**
  * Sessions of the dashboard: who signed in, with a key or at an identity provider, from where, and until when.
  *
- * A session's text is told once, to the browser; only its SHA-256 is stored, and its id is the beginning of that. A
- * session that was opened with a key has the role and teams that the key has now, and ends when the key is revoked. One
- * of an identity provider's user has what the rules of now make of what the provider said last. It says who calls,
- * never what they may do. Which sessions there are, and ending them, is in session-list.ts.
+ * A session's text is given only to the browser, once; only its SHA-256 is stored, and its id is the beginning of the
+ * SHA-256. A session that was opened with a key has the key's current role and teams, and ends when the key is revoked.
+ * A session of an identity provider's user applies the current rules to the provider's last answer. It identifies the
+ * caller, but never says what the caller may do. session-list.ts lists and ends sessions.
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../database.js';
@@ -14,9 +14,9 @@ import { knownAs, noteSubject, type Known } from './directory.js';
 import { teamsBelow, type Principal } from './keys.js';
 import { customScopes } from './roles.js';
 
-/** What somebody may do, as the rules of now have it. */
+/** A person's rights under the present rules. */
 export interface Standing {
-  /** The highest of the three that everybody has, else the first of `roles`. */
+  /** The highest of the three that everybody has, otherwise the first of `roles`. */
   readonly role: string;
   /** All of them; absent: that one. */
   readonly roles?: readonly string[];
@@ -24,7 +24,7 @@ export interface Standing {
   readonly teams: readonly string[] | null;
 }
 
-/** What an identity provider said about somebody's groups and teams. */
+/** An identity provider's claims about a person's groups and teams. */
 export interface Claimed {
   readonly groups: readonly string[];
   readonly teams: readonly string[];
@@ -35,13 +35,13 @@ export interface SessionUser extends Standing {
   /** The provider's subject. */
   readonly id: string;
   readonly name: string;
-  /** What role and teams were made of; absent: they stay as they are. */
+  /** The claims behind role and teams; absent: these stay unchanged. */
   readonly claimed?: Claimed;
   /** By which the directory knows them (SCIM); absent: it is not asked. */
   readonly directoryName?: string;
 }
 
-/** What is known of a sign-in apart from who it is. */
+/** The facts about a sign-in other than the person. */
 export interface SignInFacts {
   readonly address?: string | null;
   readonly agent?: string | null;
@@ -65,15 +65,15 @@ export interface SessionRules {
   readonly idleMs: number;
   /** After so long the identity provider is asked again. */
   readonly checkMs: number;
-  /** What the claims make of somebody now; null: nothing any more. Absent: as it was when they signed in. */
+  /** The rights that the claims give now; null: none any more. Absent: as at the sign-in. */
   readonly standing?: (claimed: Claimed) => Standing | null;
   /** Absent: off. */
   readonly directory?: DirectoryUse;
 }
 
 /**
- * What the directory (SCIM) is asked of whoever signs in: whether it says that they are gone (off), whether it knows
- * them (users), and which groups they are in too (groups). Whoever it calls inactive is out in any case.
+ * The use of the directory (SCIM) at a sign-in: it only excludes inactive people (off), it must know the person
+ * (users), or it also provides the groups (groups). Inactive people are excluded in any case.
  */
 export type DirectoryUse = 'off' | 'users' | 'groups';
 
@@ -121,7 +121,7 @@ interface Held {
   readonly ends: number;
 }
 
-/** Of one key: what is opened beyond ends the oldest. */
+/** The limit for one key: a further session ends the oldest. */
 const MOST_SESSIONS = 100;
 
 export class SessionStore {
@@ -142,12 +142,12 @@ export class SessionStore {
     const expiresAt = now + lifeMs;
     const user = 'user' in who ? who.user : null;
     await tx.query(`delete from session where organisation = $1 and expires_at <= $2`, [organisation, new Date(now)]);
-    if ('key' in who)
-      await tx.query(
-        `delete from session where organisation = $1 and hash in (
-           select hash from session where organisation = $1 and key_id = $2 order by created_at desc offset $3)`,
-        [organisation, who.key, MOST_SESSIONS - 1],
-      );
+    const [column, owner] = 'key' in who ? ['key_id', who.key] : ['user_id', who.user.id];
+    await tx.query(
+      `delete from session where organisation = $1 and hash in (
+         select hash from session where organisation = $1 and ${column} = $2 order by created_at desc offset $3)`,
+      [organisation, owner, MOST_SESSIONS - 1],
+    );
     await tx.query(
       `insert into session (organisation, hash, key_id, user_id, user_name, role, roles, teams, claimed_groups,
          claimed_teams, directory_name, created_at, last_seen_at, checked_at, expires_at, address, agent,
@@ -230,7 +230,7 @@ export class SessionStore {
   }
 
   /**
-   * The sealed refresh token of a session whose provider is to be asked; null where the session has none, 'asked' where
+   * The sealed refresh token of a session whose provider is to be asked; null if the session has none, 'asked' where
    * somebody else asks just now, or has asked: a refresh token may hold once only.
    */
   async claimCheck(text: string, now: number, checkMs: number): Promise<Buffer | null | 'asked'> {
@@ -242,7 +242,7 @@ export class SessionStore {
     return row === undefined ? 'asked' : row.refresh;
   }
 
-  /** What the provider said again. False: the session was ended meanwhile. */
+  /** Saves the provider's new answer. False: the session was ended meanwhile. */
   async renew(text: string, user: SessionUser, refresh: Buffer | null, now: number): Promise<boolean> {
     const digest = digestOf(text);
     const rows = await this.db.query(
@@ -279,7 +279,9 @@ const endOf = (
   { lifeMs, idleMs }: Pick<SessionRules, 'lifeMs' | 'idleMs'>,
 ): number => Math.min(row.expires_at.getTime(), row.created_at.getTime() + lifeMs, row.seen_at.getTime() + idleMs);
 
-/** Whether the directory lets somebody in. @param known undefined: it is not asked; null: it never told of them */
+/**
+ * Whether the directory admits a person. @param known undefined: it is not asked; null: it never reported the person
+ */
 export const isOpen = (known: Known | null | undefined, use: DirectoryUse = 'off'): boolean =>
   known === undefined ? use === 'off' : known === null ? use === 'off' : known.active;
 

@@ -1,6 +1,6 @@
 /**
- * An action as every entry point shows it: instants as ISO 8601, amounts as decimal strings. Nothing is left out but how
- * a machine was made, which is for its provider alone (keys, profiles, perhaps more); nothing is a secret.
+ * An action in the form that every entry point shows: times as ISO 8601, amounts as decimal strings. It leaves out only
+ * the data of a machine's creation, which is for its provider alone (keys, profiles, perhaps more). Contains no secret.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { effectToJson, type Action, type EffectJson } from '../../core/action/action.js';
@@ -20,7 +20,7 @@ type Instant =
   | 'beforeAt'
   | 'afterAt';
 
-/** What follows an action, and when. */
+/** The follow-up of an action, and its time. */
 export interface NextActionJson {
   readonly effect: EffectJson;
   readonly notBefore: string;

@@ -1,10 +1,8 @@
 /**
- * Actions and their events. A state is only ever left by `move`, which follows the table in core/action/action.ts,
- * writes the event and says what to enqueue.
- *
- * Whoever moves an action holds its row (`lock`). Whatever makes an action live, or counts what was done, runs under
- * `serialise`, so that two workers never pass the same cap; that lock is always taken before a row's. Events are added,
- * never changed. It decides nothing.
+ * Actions and their events. Only `move` changes a state: it follows the table in core/action/action.ts, writes the
+ * event and returns the work to enqueue. The caller holds the action's row (`lock`). Code that starts an action, or
+ * counts past actions, runs under `serialise`, so that two workers never pass the same cap; that lock is always taken
+ * before a row's lock. Events are added, never changed. It decides nothing.
  */
 import { randomBytes } from 'node:crypto';
 import type { Subject } from '../../core/action/acting.js';
@@ -34,7 +32,7 @@ import { waitForLock } from '../locks.js';
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
 export const FOLLOW = 'action.follow';
-/** Of the part that measures savings. */
+/** The stage that measures savings. */
 export const VERIFY = 'saving.verify';
 
 export interface NewAction {
@@ -58,12 +56,12 @@ export interface NewAction {
   readonly follows?: string | null;
 }
 
-/** Who or what did a step, when, and what it changed of the action. */
+/** The actor and the time of a step, and its changes to the action. */
 export interface Step {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly actor: string;
-  /** What happened, where the state alone does not say it. */
+  /** What happened, if the state alone does not show it. */
   readonly code?: string;
   readonly detail?: Readonly<Record<string, unknown>>;
   readonly set?: Readonly<Partial<Settable>>;
@@ -171,8 +169,8 @@ const REACHED: Readonly<Partial<Record<ActionState, string>>> = {
 };
 
 /**
- * Of an action `a` with a document: when that had last done something to the target after it, its own taking back of
- * what it holds among it; null: it has not. What a person takes back is no doing of the document.
+ * For an action `a` with a document: the time of the document's last later action on the target, including a rollback
+ * of its own brake; null: there is none. A person's rollback does not count.
  */
 export const OVERTAKEN = `(select max(coalesce(n.ended_at, n.applied_at)) from action n
   where n.organisation = a.organisation and n.connection = a.connection and n.target = a.target
@@ -252,7 +250,7 @@ export class ActionStore {
     return actionOf(row);
   }
 
-  /** What a rollback means for the action that it takes back: it ends it, or gives the target back to it. */
+  /** The effect of a rollback on its original action: it ends the action, or gives the target back to it. */
   private async settleOriginal(
     tx: Transaction,
     organisation: string,
@@ -293,7 +291,7 @@ export class ActionStore {
     return row === undefined ? null : actionOf(row);
   }
 
-  /** What the policy knew of the target; null: nobody looked. */
+  /** The policy's knowledge of the target; null: no policy evaluated it. */
   async subjectOf(db: Queryable, organisation: string, id: string): Promise<Subject | null> {
     const [row] = await db.query<{ subject: Subject | null }>(
       `select subject from action where organisation = $1 and id = $2`,
@@ -328,8 +326,8 @@ export class ActionStore {
   }
 
   /**
-   * What was approved and no provider was asked for, but for what may act under the kill switch. Locked; what somebody
-   * is at work on is passed over, so that this never waits.
+   * Approved actions that were not sent to a provider, except those that may act under the kill switch. Locked; actions
+   * in progress are skipped, so that this never waits.
    */
   async unasked(tx: Transaction, organisation: string): Promise<Action[]> {
     return this.unaskedWhere(tx, organisation, 'and not under_stop', 'for update skip locked');
@@ -369,7 +367,9 @@ export class ActionStore {
     );
   }
 
-  /** What policies proposed for a team and nobody has begun, approved or not: it follows their newest look. Locked. */
+  /**
+   * Proposals of policies for a team that have not begun, approved or not: they follow the newest evaluation. Locked.
+   */
   async pending(tx: Transaction, organisation: string, team: string, policies: readonly string[]): Promise<Action[]> {
     const rows = await tx.query<Row>(
       `select ${COLUMNS} from action where organisation = $1 and team = $2 and policy = any($3::text[]) and recommendation is not null and state in ('proposed', 'approved') order by id for update`,
@@ -379,8 +379,8 @@ export class ActionStore {
   }
 
   /**
-   * What holds only while its policy proposes it, of a team: done, not taken back, and nobody has tried to. Newest
-   * first.
+   * A team's actions that hold only while their policy proposes them: done, not rolled back, and without an attempted
+   * rollback. Newest first.
    */
   async held(tx: Transaction, organisation: string, team: string, policies: readonly string[]): Promise<HeldAction[]> {
     const rows = await tx.query<Row & { subject: Subject }>(
@@ -439,7 +439,7 @@ export class ActionStore {
     return rows.map(({ place, ...row }) => ({ action: actionOf(row), place }));
   }
 
-  /** What a connection has done, oldest first, with the token of each effect. Epoch milliseconds. */
+  /** The effects of a connection, oldest first, with their tokens. Epoch milliseconds. */
   async doneBy(
     db: Queryable,
     organisation: string,
@@ -453,7 +453,7 @@ export class ActionStore {
     return rows.map((row) => ({ at: row.applied_at.getTime(), token: row.token, effect: effectFromJson(row.effect) }));
   }
 
-  /** What happened to an action, oldest first. */
+  /** The events of an action, oldest first. */
   async events(db: Queryable, organisation: string, id: string): Promise<ActionEvent[]> {
     const rows = await db.query<Omit<ActionEvent, 'at'> & { at: Date }>(
       `select no, at, from_state as "from", to_state as "to", actor, code, detail from action_event where organisation = $1 and action = $2 order by no`,
@@ -478,7 +478,7 @@ export class ActionStore {
   }
 }
 
-/** What an action in its state waits for. */
+/** The work items of an action in its state. */
 function evaluationItems(action: Action): WorkItem[] {
   const { id, team, state, expiresAt, takenBackBy, next = null } = action;
   const follows: WorkItem[] =

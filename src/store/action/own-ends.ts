@@ -1,8 +1,8 @@
 /**
- * What actions have ended, or are about to: machines that were replaced or terminated, by every name that they have, so
- * that nobody asks for the same again while readings of them echo. Reads only.
+ * Machines that actions have ended or will end soon: replaced or terminated machines, by all their names, so that no
+ * policy asks for the same effect again while old readings still show them. Reads only.
  *
- * The invariant: a name that is another's by now, or a machine that was started since, is not among them.
+ * The invariant: the list does not contain a name that another machine has by now, or a machine that was started since.
  */
 import type { OwnEnd } from '../../core/policy/policy.js';
 import { LIVE_STATES } from '../../core/action/action.js';
@@ -23,7 +23,7 @@ interface Row {
 /** A machine that ended longer ago is proposed by nobody: its readings are forgotten, and its cloud lists it no more. */
 const ECHO_MS = DAY_MS;
 
-/** What a target `t` is called by the fleet, and by the readings that were found to be its own. */
+/** The names of a target `t` in the fleet, and in the readings that were matched to it. */
 const NAMES = `(array[t.target, t.connection || '/' || t.target, t.resource, t.body ->> 'name']
   || array(select jsonb_array_elements_text(coalesce(t.body -> 'knownAs', '[]')))
   || array(select split_part(n, '.', 1) from jsonb_array_elements_text(coalesce(t.body -> 'knownAs', '[]')) as k(n)))`;
@@ -51,14 +51,15 @@ export async function ownEnds(
     `select t.connection, t.target, ${NAMES} as names from fleet_target t where t.organisation = $1 and t.gone_at is null and ${NAMES} && $2::text[]`,
     [organisation, [...new Set(rows.flatMap(({ names }) => names))]],
   );
-  const ends: Record<string, OwnEnd> = {};
+  const ends = new Map<string, OwnEnd>();
   for (const { action, policy, document, kind, state, connection, target, names } of rows) {
     const taken = new Set(
       others.flatMap((one) => (one.connection === connection && one.target === target ? [] : one.names)),
     );
     const isOver = state === 'confirmed' || state === 'measured';
     for (const name of names)
-      if (name !== null && !taken.has(name)) ends[name] ??= { action, policy, document, kind, isOver };
+      if (name !== null && !taken.has(name) && !ends.has(name))
+        ends.set(name, { action, policy, document, kind, isOver });
   }
-  return ends;
+  return Object.fromEntries(ends);
 }

@@ -1,6 +1,6 @@
 /**
- * What purchases of Bursar's own committed: the places of their recommendations, the amounts of their actions (a
- * recommendation is made anew under the same id), the account of the connection that bought. Reads only.
+ * Bursar's own purchases: the scopes of their recommendations, the amounts of their actions (a recommendation is made
+ * again under the same id), and the account of the buying connection. Reads only.
  */
 import type { OwnPurchase } from '../../core/policy/bought.js';
 import type { Queryable } from '../database.js';

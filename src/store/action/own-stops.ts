@@ -1,8 +1,9 @@
 /**
- * What policy documents have stopped and is still theirs to start: the newest action on a target that stands still,
- * where nobody has taken that back, nor started, changed or ended the target since, as far as was seen. Reads only.
+ * Targets that a policy document has stopped and may start again: the newest action on a stopped target, if nobody has
+ * rolled it back, or started, changed or ended the target since, as far as readings show. Reads only.
  *
- * A machine that started and stopped again between two readings shows it by its launch, where its provider says it.
+ * A machine that started and stopped again between two readings is recognised by its launch time, if its provider
+ * reports it.
  */
 import type { EffectKind } from '../../core/fleet/fleet.js';
 import type { OwnStop } from '../../core/policy/policy.js';
@@ -28,7 +29,7 @@ export async function ownStops(db: Queryable, organisation: string, team: string
   return rows.map((row) => ({ ...row, at: row.at.getTime() }));
 }
 
-/** The newest action that may have ended a target: clouds name whoever asked, and that may have been this installation. */
+/** The newest action that may have ended a target: clouds name the requester, which may have been this installation. */
 export async function ownEnd(
   db: Queryable,
   organisation: string,

@@ -1,9 +1,7 @@
 /**
- * What keeps acting safe: the kill switch, the limits, and the facts that the guard looks at. Facts only;
- * core/action/guard.ts decides.
- *
- * The kill switch is asked in the very statement that notes that a provider is being asked, so that it takes effect at
- * once.
+ * The data that keeps acting safe: the kill switch, the limits, and the facts for the guard. Facts only;
+ * core/action/guard.ts decides. The statement that records a request to a provider also checks the kill switch, so that
+ * the switch takes effect at once.
  */
 import { isApprovedByPolicy, LIVE_STATES, type Action, type Reason } from '../../core/action/action.js';
 import type { TeamFleet } from '../../core/action/team-floor.js';
@@ -45,7 +43,7 @@ export type KnownFacts = Pick<
   | 'isProtected'
 >;
 
-/** Of the kill switches those that cover a connection and a team with the teams above it: $1 is the organisation. */
+/** The kill switches that cover a connection, and a team with the teams above it: $1 is the organisation. */
 const covering = (connection: string, teams: string): string =>
   `k.organisation = $1 and (k.scope = 'all' or (k.scope = 'provider' and k.name in (${connection}, split_part(${connection}, ':', 1))) or (k.scope = 'team' and k.name = any(${teams})))`;
 
@@ -124,7 +122,7 @@ export class SafetyStore {
     return (await this.organisations.setting<LimitsDocument>(db, organisation, limitsKey(team))) ?? {};
   }
 
-  /** Replaces a checked document; returns the one before. */
+  /** Replaces a checked document; returns the previous one. */
   async saveLimits(
     tx: Transaction,
     organisation: string,
@@ -142,14 +140,14 @@ export class SafetyStore {
     return bindingLimits(set.get(all) ?? {}, set.get(own) ?? {});
   }
 
-  /** What holds for a team, or for the organisation. */
+  /** The limits that hold for a team, or for the organisation. */
   async binding(db: Queryable, organisation: string, team: string | null): Promise<Limits> {
     return team === null
       ? bindingLimits(await this.limitsDocument(db, organisation, null), {}).organisation
       : (await this.limits(db, organisation, team)).team;
   }
 
-  /** What the guard needs to know of an action apart from the provider's word. */
+  /** The facts about an action that the guard needs, other than the provider's reading. */
   async facts(
     tx: Transaction,
     organisation: string,
@@ -186,7 +184,10 @@ export class SafetyStore {
     };
   }
 
-  /** What the guard will surely refuse, as the target was last seen. @param names what the target is called */
+  /**
+   * The reasons for which the guard will certainly refuse, on the target's last known state. @param names the names of
+   * the target
+   */
   async standing(
     db: Queryable,
     organisation: string,
@@ -293,7 +294,7 @@ export class SafetyStore {
     return { kind: override === undefined ? 'none' : 'override' };
   }
 
-  /** Whether a workload of one of the names is protected by its owner; null: nobody said. */
+  /** Whether a workload with one of the names is protected by its owner; null: not stated. */
   private async isProtected(
     db: Queryable,
     organisation: string,

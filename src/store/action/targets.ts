@@ -1,6 +1,6 @@
 /**
- * Where a recommendation's target is: which connection knows it, and how it was last seen. A small port, so that acting
- * does not depend on how the fleet is kept. It never calls a provider.
+ * The location of a recommendation's target: the connection that knows it, and its last known state. A small port, so
+ * that acting does not depend on the storage of the fleet. It never calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { EffectKind, FleetTarget } from '../../core/fleet/fleet.js';
@@ -12,14 +12,14 @@ export interface FoundTarget {
   readonly seen: FleetTarget;
   /** Epoch milliseconds. */
   readonly seenAt: number;
-  /** Effects that the connection carries out, none where it may only read; absent or null: not known. */
+  /** Effects that the connection carries out, none if it may only read; absent or null: unknown. */
   readonly carriesOut?: readonly EffectKind[] | null;
 }
 
 export interface TargetFinder {
   /**
-   * The target that a team's recommendation names; null: nobody knows it, it is gone, or it is another team's.
-   * @param target as the recommendation names it: a target of the fleet, or a name that is one target's alone
+   * The target that a team's recommendation names; null: it is unknown, gone, or another team's. @param target the name
+   * in the recommendation: a target of the fleet, or a name that belongs to one target only
    */
   find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null>;
   /** Commitments on sale, as the connections last said; absent: nobody asks them. */

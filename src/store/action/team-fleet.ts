@@ -1,6 +1,6 @@
 /**
- * What a team runs, for the floor under all of it: its targets as the fleet was last seen, and what actions take out of
- * service that the fleet does not show yet. Reads only.
+ * The fleet of a team, for the floor of the whole team: its targets in their last known state, and the capacity that
+ * actions remove and that the fleet does not show yet. Reads only.
  */
 import type { TeamFleet } from '../../core/action/team-floor.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';

@@ -1,4 +1,6 @@
-/** Steps of actions that are worth telling: what asks for approval, what came of it, and waits that go on. */
+/**
+ * Steps of actions that are worth an alert: requests for approval, outcomes, and long waits.
+ */
 import {
   answerOf,
   approvalIdentity,
@@ -39,7 +41,7 @@ interface StepRow {
   code: string;
 }
 
-/** What steps of actions since an instant tell, and who has answered. */
+/** The news of actions' steps since a time, and the answers. */
 export async function actionNews(
   { actions, alerts }: Needs,
   db: Queryable,
@@ -66,7 +68,7 @@ export async function actionNews(
     if (!found.has(step.action)) found.set(step.action, await actions.get(db, organisation, step.action));
     const action = found.get(step.action) ?? null;
     if (action === null) continue;
-    // What was decided meanwhile, or by its own policy, asks nobody.
+    // An action that was decided meanwhile, or by its own policy, needs no approval.
     if (isProposal && action.state === 'proposed') news.push(approvalOf(action));
     if (outcome !== null && (await isNews(alerts, db, organisation, action, outcome)))
       news.push(resultOf(action, outcome));
@@ -75,8 +77,8 @@ export async function actionNews(
 }
 
 /**
- * A wait for capacity that was over when it was looked for is told neither when it begins nor when it ends; of one that
- * ends with the action, the action's end tells.
+ * A wait for capacity that was over at the check is reported neither at its beginning nor at its end; for a wait that
+ * ends with the action, the action's end is reported.
  */
 async function isNews(
   alerts: Needs['alerts'],
@@ -119,9 +121,9 @@ function resultOf(
     connection,
     approvedBy,
     rollbackOf,
-    // Of what was done they say what is proven beside the state: what runs in its place, what was bought.
+    // For a finished action they state the further proven facts: the replacement, the purchase.
     reasons,
-    // What no reading shows (a purchase, a cordon) has the provider's word only.
+    // An effect that no reading shows (a purchase, a cordon) has only the provider's answer.
     proof:
       outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind))
         ? null

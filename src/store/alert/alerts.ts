@@ -1,9 +1,9 @@
 /**
- * Alerts and what was sent of them. An alert is kept once per identity, and goes to a place once: the table's own keys
- * say so, whoever raises it.
+ * Alerts and their deliveries. The keys of the tables ensure that an alert is kept once per identity and goes to a
+ * place once, whoever raises it.
  *
- * A delivery is the intent to send, with its token; that it is tried, and what became of it, are commits of their own.
- * It sends nothing and decides nothing: where an alert goes and what a step means is told by whoever calls.
+ * A delivery is the intent to send, with its token; the try and its outcome are separate commits. It sends nothing and
+ * decides nothing: the caller decides where an alert goes and what a step means.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import {
@@ -123,7 +123,7 @@ export interface ListedAlert {
   readonly place: string;
 }
 
-/** What becomes of a delivery; absent: it stays. */
+/** The changes to a delivery; an absent field stays unchanged. */
 export interface DeliveryStep {
   readonly state?: Delivery['state'];
   readonly askedAt?: number | null;
@@ -137,8 +137,8 @@ export class AlertStore {
   constructor(private readonly db: Queryable) {}
 
   /**
-   * Keeps news once; true: they were new. Whoever makes news calls this in its own transaction; alert.make decides
-   * where they go.
+   * Keeps news once; true: they were new. The code that makes news calls this in its own transaction; alert.make
+   * decides where they go.
    */
   async raise(tx: Queryable, organisation: string, news: News, now: number): Promise<boolean> {
     const rows = await tx.query(
@@ -193,7 +193,7 @@ export class AlertStore {
     ]);
   }
 
-  /** What an alert says from now on: of the same fact, as it stands. */
+  /** Changes the content of an alert to the present state of the same fact. */
   async restate(tx: Queryable, organisation: string, { id }: Alert, news: News): Promise<void> {
     await tx.query(`update alert set news = $3 where organisation = $1 and id = $2`, [
       organisation,
@@ -202,7 +202,7 @@ export class AlertStore {
     ]);
   }
 
-  /** What was kept within another alert is directed on its own, where that one is told to nobody. */
+  /** Directs an alert separately that was kept within another, if the other is sent to nobody. */
   async release(tx: Queryable, organisation: string, { identity }: Pick<Alert, 'identity'>): Promise<void> {
     await tx.query(
       `update alert set state = 'new', silence = null, news = news - 'within'
@@ -334,8 +334,8 @@ export class AlertStore {
   }
 
   /**
-   * A page, newest first; `before` is the place of the last one seen. What concerns no single team is for whoever sees
-   * all.
+   * A page, newest first; `before` is the place of the last one seen. Only callers who may see all teams see alerts
+   * that concern no single team.
    */
   async list(organisation: string, filter: AlertFilter, before: string | null, limit: number): Promise<ListedAlert[]> {
     const rows = await this.db.query<AlertRow & { place: string }>(

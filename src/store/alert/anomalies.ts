@@ -1,5 +1,5 @@
 /**
- * Anomalies that were found, each once: found again it is the same. They are told by alert.make, if they are recent.
+ * Anomalies, each stored once; a repeated finding is the same anomaly. alert.make reports recent ones.
  */
 import { identityOf, type AnomalyNews, type PriceNews } from '../../core/alert/alert.js';
 import { formatInstant } from '../../core/time.js';
@@ -35,7 +35,9 @@ export class AnomalyStore {
     }
   }
 
-  /** Newest first; `before` is the id of the last one seen. Those of prices are for whoever sees all teams. */
+  /**
+   * Newest first; `before` is the id of the last one seen. Only callers who may see all teams see anomalies of prices.
+   */
   async list(
     organisation: string,
     filter: { readonly team?: string | undefined; readonly teams: readonly string[] | null },
@@ -75,7 +77,7 @@ export class AnomalyStore {
     return new Set(rows.map(({ provider, sku }) => `${provider}\u0001${sku}`));
   }
 
-  /** What was looked at last under a name, and whether it is something else now. */
+  /** The last checked value under a name, and whether it has changed. */
   async hasChanged(tx: Queryable, organisation: string, name: string, value: string): Promise<boolean> {
     const rows = await tx.query(
       `insert into alert_mark (organisation, name, value) values ($1, $2, $3) on conflict (organisation, name) do update set value = excluded.value where alert_mark.value is distinct from excluded.value returning 1 as changed`,

@@ -1,10 +1,10 @@
 /**
- * What has happened since the last check and may be worth telling: thresholds, steps of actions, health findings,
- * anomalies, differing bills, reports.
+ * Events since the last check that may be worth an alert: thresholds, steps of actions, health findings, anomalies,
+ * differing bills, reports.
  *
- * Reads only, but for its own mark. A check reaches back a little before the last one, so that what was committed late
- * is found; what is kept already is left out before anything more is read about it: looks come every few seconds, and a
- * turn of the month brings a report for every team.
+ * Reads only, except for its own mark. A check also covers a short time before the last check, so that late commits are
+ * found. Events that are already kept are left out before anything more is read about them, because checks run every
+ * few seconds and a new month brings a report for every team.
  */
 import {
   crossingIdentity,
@@ -18,33 +18,22 @@ import {
   type News,
   type VarianceNews,
 } from '../../core/alert/alert.js';
-import { driversOf, nextStepOf, spendSoFar } from '../../core/alert/numbers.js';
-import { BUDGET_FILTERS, holdsStill, periodAt, type Budget } from '../../core/budget/budget.js';
+import { holdsStill, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
 import type { Report } from '../../core/report/report.js';
-import {
-  DAY_MS,
-  dayLabel,
-  formatDay,
-  formatInstant,
-  localDays,
-  MINUTE_MS,
-  periodName,
-  startOfLocalDay,
-  type Interval,
-} from '../../core/time.js';
+import { DAY_MS, formatInstant, MINUTE_MS, periodName } from '../../core/time.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
-import { parseSpendQuery } from '../../core/cost/spend-query.js';
 import { actionNews, type Answered } from './action-news.js';
+import { explained, type Explaining } from './budget-explained.js';
 import type { FoundAnomaly } from './anomalies.js';
 import type { Stores } from '../stores.js';
 
-type Needs = Pick<Stores, 'alerts' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices'>;
+type Needs = Pick<Stores, 'alerts' | 'actions'> & Explaining;
 
-/** What a first check tells of. */
+/** How far back the first check goes. */
 const FIRST_MS = 7 * DAY_MS;
 /** No transaction that writes news takes longer. */
 const OVERLAP_MS = 15 * MINUTE_MS;
@@ -52,9 +41,9 @@ const MARK = 'news';
 
 export interface Happened {
   readonly news: readonly News[];
-  /** Of requests to approve, by the identity of the request. */
+  /** Answers to requests for approval, by the identity of the request. */
   readonly answers: readonly Answered[];
-  /** Thresholds that are reached no more, before anybody was told: they are as if they had not been crossed. */
+  /** Thresholds that are no longer reached before anybody was notified: they count as not crossed. */
   readonly passed: readonly BudgetNews[];
 }
 
@@ -76,8 +65,8 @@ export async function saveMark(tx: Queryable, organisation: string, now: number)
 }
 
 /**
- * Since when each channel is connected, epoch milliseconds, by name; one that is seen for the first time, and was never
- * told anything, is so from now on.
+ * The time since which each channel is connected, epoch milliseconds, by name; a channel that is seen for the first
+ * time, without earlier alerts, counts from now on.
  */
 export async function connectedSince(
   tx: Queryable,
@@ -243,7 +232,7 @@ export function stillHolds({ threshold, planned, spent, forecast }: BudgetNews):
  * as they are.
  */
 export async function restated(
-  stores: Pick<Needs, 'budgets' | 'recommendations' | 'spend' | 'prices'>,
+  stores: Explaining,
   db: Queryable,
   organisation: string,
   news: BudgetNews,
@@ -260,68 +249,6 @@ export async function restated(
   return current.spent === news.spent && current.currency === news.currency
     ? current
     : explained(stores, db, organisation, current, now);
-}
-
-/** With what drives the spend, how it compares with the period before, and where to begin. */
-async function explained(
-  { budgets, recommendations, spend, prices }: Pick<Needs, 'budgets' | 'recommendations' | 'spend' | 'prices'>,
-  db: Queryable,
-  organisation: string,
-  news: BudgetNews,
-  now: number,
-): Promise<BudgetNews> {
-  const budget = await budgets.get(db, organisation, news.budget);
-  const teams = await budgets.teamsUnder(db, organisation, news.team);
-  const fx = await prices.fx(db, organisation);
-  const zone = budget?.zone ?? 'UTC';
-  const names = BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one]);
-  const rowsOf = async (from: number, to: number) => {
-    const query = parseSpendQuery({
-      from: dayLabel(from, zone),
-      to: dayLabel(to, zone),
-      zone,
-      groupBy: [...new Set(['provider', 'sku', 'gpuModel', ...names])].join(','),
-      basis: budget?.basis ?? 'actual',
-      currency: news.currency,
-      teams,
-    });
-    return (await spend.spend(organisation, query, fx, db)).rows;
-  };
-  const period = { start: Date.parse(news.periodStart), end: Date.parse(news.periodEnd) };
-  const days = daysAlike(budget, period, now);
-  const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000, db);
-  return {
-    ...news,
-    drivers: driversOf(await rowsOf(period.start, period.end), news.currency, budget?.filters),
-    soFar:
-      days === null
-        ? null
-        : spendSoFar(
-            days.through,
-            await rowsOf(period.start, days.end),
-            await rowsOf(days.before.start, days.before.end),
-            news.currency,
-            budget?.filters,
-          ),
-    nextStep: nextStepOf(open, news.currency),
-  };
-}
-
-/** The whole days of a period that are over, and as many of the one before; null where there is none. */
-function daysAlike(budget: Budget | null, { start, end }: Interval, now: number) {
-  if (budget === null) return null;
-  const { zone } = budget;
-  const first = localDays(zone, start);
-  const before = periodAt(budget, start - 1);
-  const firstBefore = localDays(zone, before.start);
-  const length = Math.min(localDays(zone, Math.min(now, end)) - first, localDays(zone, before.end) - firstBefore);
-  return length <= 0
-    ? null
-    : {
-        through: formatDay(first + length - 1),
-        end: startOfLocalDay(zone, first + length),
-        before: { start: before.start, end: startOfLocalDay(zone, firstBefore + length) },
-      };
 }
 
 async function justified(
@@ -404,7 +331,7 @@ interface VarianceRow {
   amount: string;
 }
 
-/** What differs of each team's part of a bill, once its month is over: while it runs the bill is still growing. */
+/** The differences of each team's part of a bill, once its month is over: before that the bill is still growing. */
 async function differing(db: Queryable, organisation: string, since: string, now: number): Promise<News[]> {
   const rows = await db.query<VarianceRow>(
     `select f.team, f.source, f.month, f.currency, f.provider, f.sku, f.accrued::text as accrued, f.compared::text as compared, f.amount::text as amount from variance_finding f
@@ -441,7 +368,7 @@ async function differing(db: Queryable, organisation: string, since: string, now
   });
 }
 
-/** Null where a part is not known. */
+/** Null if a part is unknown. */
 function sumOf(texts: readonly (string | null)[]): string | null {
   const amounts = texts.map((text) => (text === null ? null : parseDecimal(text)));
   return amounts.some((amount) => amount === null)

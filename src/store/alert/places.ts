@@ -1,9 +1,9 @@
 /**
- * What is known of a place that alerts go to: when it may be sent to next, and by which message each conversation there
- * began.
+ * The state of each place for alerts: the time of the next permitted sending, and the message that began each
+ * conversation.
  *
- * The invariants: two runners never send to a place within its pause, and a conversation has one opener; whoever comes
- * meanwhile waits for its reference.
+ * The invariants: two runners never send to a place within its pause, and a conversation has one opener; later
+ * deliveries wait for its reference.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -16,12 +16,12 @@ export interface Place {
 export interface Conversation {
   /** The delivery that begins it. */
   readonly opener: string;
-  /** What the channel calls its first message; null: it is not there yet. */
+  /** The channel's reference of its first message; null: not sent yet. */
   readonly reference: string | null;
 }
 
 export class AlertPlaceStore {
-  /** Takes the place's next turn; null: it was free, and rests from now on. Else when it is free. */
+  /** Takes the place's next turn; null: it was free, and rests from now on. Otherwise when it is free. */
   async reserveSlot(
     tx: Queryable,
     organisation: string,

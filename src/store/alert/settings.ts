@@ -1,4 +1,6 @@
-/** What an organisation has decided about alerts: where they go, and what is muted. It tells nobody anything. */
+/**
+ * An organisation's settings of alerts: routes and mutes. It notifies nobody.
+ */
 import { randomBytes } from 'node:crypto';
 import type { AlertKind } from '../../core/alert/alert.js';
 import type { AlertRoutes, Mute } from '../../core/alert/routes.js';

@@ -1,9 +1,9 @@
 /**
- * What comes in from Slack: requests, each taken once, and which Bursar key stands behind a Slack user.
+ * Incoming requests from Slack, each taken once, and the Bursar key of each Slack user.
  *
- * A person in Slack may do what that key may do, and nothing once it is revoked. A request is kept by the digest of its
- * signature, so that the same one again is known; it is worked on by the line. Kept requests are forgotten after a day,
- * long after their time-stamp has run out.
+ * A person in Slack may do what the key may do, and nothing once it is revoked. A request is stored under the digest of
+ * its signature, so that a repetition is recognised; the line processes it. Stored requests are deleted after a day,
+ * long after their timestamp has expired.
  */
 import type { Act, Message } from '../../core/alert/message.js';
 import { missing } from '../../core/errors.js';
@@ -15,13 +15,13 @@ import { enqueue } from '../work.js';
 
 export const ANSWER = 'answer.take';
 
-/** Who asks, in Slack's words. */
+/** The person who asks, by Slack's ids. */
 export interface SlackPerson {
   readonly workspace: string;
   readonly user: string;
 }
 
-/** What a person in Slack wants. */
+/** The request of a person in Slack. */
 export type SlackQuestion = SlackPerson & {
   /** Where the answer goes. */
   readonly replyTo: string;
@@ -33,7 +33,7 @@ export type SlackQuestion = SlackPerson & {
 export interface SlackRequest {
   readonly digest: string;
   readonly question: SlackQuestion;
-  /** What is answered; null: nobody has worked on it. */
+  /** The answer; null: not processed yet. */
   readonly reply: Message | null;
   readonly isReplied: boolean;
 }
@@ -117,8 +117,8 @@ export class SlackDesk {
   }
 
   /**
-   * Slack users whose key is restricted to teams of which this is one, at most MOST_PEOPLE: those below it and those
-   * who may see everything are not meant. `now` is in epoch milliseconds.
+   * Slack users whose key is restricted to teams that include this one, at most MOST_PEOPLE; users of teams below it
+   * and users who may see everything are left out. `now` is in epoch milliseconds.
    */
   async peopleOf(db: Queryable, organisation: string, team: string, now: number): Promise<string[]> {
     const rows = await db.query<Row>(
@@ -173,8 +173,8 @@ export class SlackDesk {
   }
 
   /**
-   * Whose rights a person in Slack has, the teams below theirs included; null: nobody's, or the key is revoked or has
-   * expired. `now` is in epoch milliseconds.
+   * The principal whose rights a person in Slack has, including the teams below; null: none, or the key is revoked or
+   * has expired. `now` is in epoch milliseconds.
    */
   async principal(
     db: Queryable,

@@ -1,9 +1,9 @@
 /**
- * What the bills said, summed: kept, because a bill is compared again whenever a day changes that it speaks of, and has
- * millions of lines.
+ * Stored sums of bills. A bill is compared again whenever a day that it covers changes, and has millions of lines, so
+ * the sums are kept.
  *
- * A summary is a function of a delivery, which is never changed, and of the version of the rules that gave its lines to
- * teams. It goes with its delivery. Works nothing out.
+ * A summary depends only on a delivery, which never changes, and on the version of the rules that gave its lines to
+ * teams. It is deleted with its delivery. Computes nothing.
  */
 import type { BillSummary } from '../../core/bill/cells.js';
 import { formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
@@ -23,11 +23,11 @@ interface SummaryJson {
   readonly resources: BillSummary['resources'];
 }
 
-/** A summary of more cells is worked out anew each time. */
+/** A summary of more cells is computed again each time. */
 const MOST_CELLS = 100_000;
 
 export class BillCellStore {
-  /** Null: it has to be worked out. */
+  /** Null: it has to be computed. */
   async readKept(
     db: Queryable,
     organisation: string,

@@ -1,7 +1,6 @@
 /**
- * What bills say of commitments: sums a day, kept with the delivery that they came in and gone with it.
- *
- * Works nothing out; see core/bill/commitments.ts.
+ * The data of bills about commitments: sums per day, stored with their delivery and deleted with it. Computes nothing;
+ * see core/bill/commitments.ts.
  */
 import { commitmentReport, type CommitmentReport, type CommitmentUse } from '../../core/bill/commitments.js';
 import { contractReport } from '../../core/bill/contracts.js';
@@ -77,7 +76,7 @@ function* rowsOf(organisation: string, delivery: string, uses: readonly Commitme
 }
 
 /**
- * What the bills say of commitments and of contracts. @param from,to as of `commitmentUses`; contracts have their own
+ * The bills' data about commitments and contracts. @param from,to as of `commitmentUses`; contracts have their own
  * periods
  */
 export async function commitmentsOf(
@@ -98,7 +97,10 @@ const STATED_BY_SUPPLEMENT = `select 1 from delivery s join commitment_use w on 
     and w.status = c.status and w.service is not distinct from c.service and w.currency = c.currency
     and w.without_effective = 0 and w.lines >= c.without_effective`;
 
-/** Of charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no bound */
+/**
+ * The uses from charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no
+ * bound
+ */
 async function commitmentUses(
   db: Queryable,
   organisation: string,

@@ -1,9 +1,8 @@
 /**
- * What contracts commit to, and what bills say was applied to them: kept with the import and with the delivery that they
- * came in, and gone with these. Works nothing out; see core/bill/contracts.ts.
+ * Commitments of contracts, and the amounts that bills applied to them: stored with their import and delivery, and
+ * deleted with these. Computes nothing; see core/bill/contracts.ts.
  *
- * The invariant: of each source one statement counts, the last that was not taken back; a bill that is replaced applies
- * nothing.
+ * The invariant: one statement of each source counts, the last that was not undone; a replaced bill applies nothing.
  */
 import type { ContractUse } from '../../core/bill/contracts.js';
 import { formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
@@ -79,8 +78,8 @@ export async function writeContractUses(
 }
 
 /**
- * Keeps what a call of a source states of contracts, in the stead of what the source stated before.
- * @returns false where it is the same: nothing is kept then
+ * Keeps what a call of a source states of contracts, in place of what the source stated before.
+ * @returns false if it is the same: nothing is kept then
  */
 export async function writeContracts(
   tx: Transaction,
@@ -132,7 +131,7 @@ interface TermsRow extends Omit<ContractCommitment, 'cost' | 'quantity' | 'start
   readonly until: Date;
 }
 
-/** Of each source what it stated last. */
+/** The last statement of each source. */
 export async function contractTerms(
   db: Queryable,
   organisation: string,
@@ -155,7 +154,7 @@ export async function contractTerms(
   }));
 }
 
-/** What the bills that count apply, a day each. */
+/** The amounts that counting bills apply, per day. */
 export async function contractUses(db: Queryable, organisation: string): Promise<ContractUse[]> {
   const rows = await db.query<
     Record<'day' | 'commitment' | 'currency' | 'cost' | 'quantity', string> &

@@ -1,10 +1,10 @@
 /**
- * Keeps what decides which rows count: whose bill metered usage meets, on which days what is metered, and the state of
- * bills. The rule is core/bill/counting.ts; the view `hour_line` reads what is kept here.
+ * Stores the data that decides which rows count: the bill that covers metered usage, the metered SKUs of each day, and
+ * the state of bills. The rule is core/bill/counting.ts; the view `hour_line` reads the stored data. Every change here
+ * enqueues the roll-up of every affected day, in the same transaction.
  *
- * Whatever changes here enqueues the roll-up of every day that it bears on, in the same transaction. Whoever places
- * claims holds the lock until the end of the transaction, so that no bill and no meter miss each other; what else the
- * transaction enqueues to the left of the roll-up is enqueued before.
+ * Code that places claims holds the lock until the end of the transaction, so that no bill and no meter miss each
+ * other; it enqueues other work to the left of the roll-up before that.
  */
 import {
   claimsOf,
@@ -35,7 +35,7 @@ export interface TeamDay {
   readonly day: string;
 }
 
-/** What was metered of one name on a team's UTC day. */
+/** The metered usage of one name on a team's UTC day. */
 export interface MeteredDay {
   readonly day: string;
   readonly dimension: Dimension;
@@ -55,7 +55,7 @@ export interface StatedBill {
   readonly finalAt: string | null;
 }
 
-/** A SKU of a bill and what the meter calls the same: a SKU, else a GPU model. */
+/** A SKU of a bill and what the meter calls the same: a SKU, otherwise a GPU model. */
 export interface BillName {
   readonly sku: string;
   readonly meterSku: string;
@@ -64,7 +64,7 @@ export interface BillName {
 
 const SETTLING = 'bill-settling';
 
-/** Columns by which metered usage is told apart, in the order of the table's key. */
+/** Columns that distinguish metered usage, in the order of the table's key. */
 const NAMES = ['provider', 'account', 'sub_account', 'sku', 'gpu_model', 'region', 'market'] as const;
 
 interface Bill {
@@ -141,7 +141,7 @@ export class CountingStore {
     return [SETTLE];
   }
 
-  /** Works out anew whose bill the metered usage of some providers meets. The caller holds the lock. */
+  /** Computes again whose bill the metered usage of some providers meets. The caller holds the lock. */
   async place(tx: Queryable, organisation: string, providers: readonly string[]): Promise<WorkItem[]> {
     const workItems: WorkItem[] = [];
     for (const provider of new Set(providers)) {
@@ -258,7 +258,7 @@ export class CountingStore {
     );
     return bills.flatMap(({ teams, days, start, until, period }) => {
       const own = new Set(days);
-      // Of a bill whose midnights are not UTC's a civil day lies on two days of UTC.
+      // A civil day of a bill in another zone lies on two UTC days.
       const beyond = period.getTime() % DAY_MS === 0 ? 0 : DAY_MS;
       const [first, end] = [Math.max(from, start.getTime()) - beyond, Math.min(to, until.getTime()) + beyond];
       for (let day = dayOf(first); day < end; day += DAY_MS) own.add(dayText(day));
@@ -328,9 +328,7 @@ export class CountingStore {
       );
   }
 
-  /**
-   * Of providers that are billed: places keys that no bill has claimed yet, and enqueues lines that may be set aside.
-   */
+  /** For billed providers: places keys that no bill has claimed yet, and enqueues lines that may be set aside. */
   private async afterMetered(tx: Queryable, organisation: string, keys: readonly string[][]): Promise<WorkItem[]> {
     const billed = await tx.query<{ provider: string }>(
       `select distinct provider from delivery where organisation = $1 and scope is not null and provider = any($2::text[])`,
@@ -537,7 +535,7 @@ export class CountingStore {
 
 const dayText = (instant: number): string => formatInstant(dayOf(instant)).slice(0, 10);
 
-/** What metered usage is told apart by, in the order of the columns of its table. */
+/** The fields that distinguish metered usage, in the order of the columns of its table. */
 export const namesOf = ({
   provider,
   account,

@@ -1,6 +1,6 @@
 /**
- * Lines of a payer itself that several of its bills have: parts by sub-account, each from a source of its own, which
- * repeat the payer's tax, support or credits. Reads only, sums by hour and what a dimension tells apart.
+ * The payer's own lines that occur in several of its bills: parts by sub-account, from separate sources, that repeat
+ * the payer's tax, support or credits. Reads only sums, by hour and by the fields that a dimension distinguishes.
  */
 import type { Queryable } from '../database.js';
 
@@ -73,7 +73,7 @@ async function repeatedOf(db: Queryable, organisation: string, pairs: readonly P
   });
 }
 
-/** What of a part that comes other bills of the payer have already. */
+/** The lines of a new part that other bills of the payer already have. */
 export async function repeatedIn(
   db: Queryable,
   organisation: string,
@@ -90,7 +90,7 @@ export async function repeatedIn(
   return repeatedOf(db, organisation, pairs);
 }
 
-/** Of all bills. */
+/** The repeated lines of all bills. */
 export async function repeatedPayerLines(db: Queryable, organisation: string): Promise<RepeatedPayerLines[]> {
   const pairs = await db.query<Pair>(
     `select o.id::text as a, v.id::text as b, v.provider, v.account, o.source as first, v.source as second

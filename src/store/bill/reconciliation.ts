@@ -1,8 +1,8 @@
 /**
- * Facts for comparing bills with what was metered, and the published variance: its rows and findings.
+ * Facts for comparing bills with metered usage, and the published variance: its rows and findings.
  *
- * A source's month is published whole: what was there before is replaced in the transaction of whoever publishes. Never
- * compares anything itself.
+ * A source's month is published as a whole: the publishing transaction replaces the previous one. Never compares
+ * anything itself.
  */
 import { hash } from 'node:crypto';
 import type { AccruedCell, CellKey } from '../../core/bill/matching.js';
@@ -60,7 +60,7 @@ export interface StoredThreshold {
   readonly amount: string;
 }
 
-/** Of a source's blocks so many at a time, and so many in all, are looked at for what a resource is. */
+/** The number of a source's blocks that are read at a time, and in all, to find out what a resource is. */
 const PAGE_BLOCKS = 6;
 const MOST_BLOCKS = 60;
 
@@ -101,7 +101,7 @@ const ROW = [
 ];
 
 /**
- * What a bill is about begins and ends here: its period, and the time outside of it that its usage lines speak of.
+ * The beginning and the end of a bill's scope: its period, and the time outside of it that its usage lines cover.
  * @param table of the bill's row
  */
 export const aboutOf = (table: string): { readonly from: string; readonly until: string } => ({
@@ -110,7 +110,7 @@ export const aboutOf = (table: string): { readonly from: string; readonly until:
 });
 const ABOUT = aboutOf('delivery');
 
-/** What enqueues the comparison of a bill. */
+/** The work item that compares a bill. */
 export const reconcileItem = (source: string, month: string, notBefore?: number): WorkItem => ({
   stage: 'bill.reconcile',
   partition: source,
@@ -190,9 +190,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * What was accrued of what the bills may be about: metered usage of their providers in their periods, of their
-   * accounts or of none that is known. Each cost line counts once. A team's usage without a price is in its own
-   * currency.
+   * The accrual that the bills may cover: metered usage of their providers in their periods, of their accounts or of no
+   * known account. Each cost line counts once. A team's usage without a price is in its own currency.
    */
   async accrued(
     tx: Queryable,
@@ -234,8 +233,7 @@ export class ReconciliationStore {
   }
 
   /**
-   * What the meter calls some resources, as far as its newest records of the time tell; looks at about a million
-   * records at most.
+   * The meter's names of some resources, from its newest records of the period; reads at most about a million records.
    */
   async meteredAs(
     tx: Queryable,
@@ -254,7 +252,7 @@ export class ReconciliationStore {
           record.charge !== null ||
           record.resource === null ||
           !resources.has(record.resource) ||
-          // What a machine sends does not tell what it is.
+          // The traffic of a machine does not identify it.
           (!isOfMachine(record) && record.storageMib === null) ||
           record.start >= to ||
           record.end < from
@@ -278,7 +276,7 @@ export class ReconciliationStore {
     return readThreshold(await this.threshold(db, organisation));
   }
 
-  /** Saves the threshold; every bill is to be compared anew by it. @throws Failure invalid naming every problem. */
+  /** Saves the threshold; every bill is to be compared again by it. @throws Failure invalid naming every problem. */
   async saveThreshold(tx: Queryable, organisation: string, threshold: StoredThreshold): Promise<WorkItem[]> {
     readThreshold(threshold);
     await this.organisations.saveSetting(tx, organisation, 'variance-threshold', threshold);
@@ -384,7 +382,7 @@ const namesOf = ({
   currency,
 }: Names): readonly (string | null)[] => [team, provider, account, sku, gpuModel, region, term, component, currency];
 
-/** The same for the same names; should two rows share all of them, they are told apart by their order. */
+/** The same for the same names; should two rows share all of them, they are distinguished by their order. */
 function idOf(given: Map<string, number>, names: readonly (string | null)[]): string {
   const text = JSON.stringify(names);
   const count = (given.get(text) ?? 0) + 1;
@@ -416,7 +414,7 @@ function rowValues(row: VarianceRow): (string | bigint | null)[] {
   ];
 }
 
-/** Of words that need no quotes. */
+/** For words that need no quotes. */
 const arrayText = (words: readonly string[]): string => `{${words.join(',')}}`;
 function accruedCell(
   row: AccruedRow,
@@ -447,6 +445,6 @@ function accruedCell(
 
 const bigintOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
 
-/** Of two records which is the later one; the same in whatever order they are read. */
+/** Whether one record is later than the other; the same in whatever order they are read. */
 const isNewer = (one: UsageRecord, other: UsageRecord): boolean =>
   one.start !== other.start ? one.start > other.start : one.end !== other.end ? one.end > other.end : one.id > other.id;

@@ -1,9 +1,10 @@
 /**
- * Which bills are one, and would count twice: SQL over two rows of `delivery` (or of what may become one).
+ * Finds bills that are the same and would count twice: SQL over two rows of `delivery` (or of candidates).
  *
- * Of one account: those whose periods overlap and that name some of the same sub-accounts, or none; of one source one
- * beside the other where they state other periods, or the same scope. And the payer's bill that names an account holds
- * that account's own from another source. Files of one period that add up to it are no two bills.
+ * Two bills of one account with overlapping periods are the same if they name some of the same sub-accounts, or if one
+ * names none. Within one source they are two bills if they begin at the same time and have different scopes: files of
+ * one period that add up. Bills of two accounts are the same if they come from different sources and one (the payer's)
+ * names the other's account as a sub-account.
  */
 const keysOf = (names: string): string => `array(select account_key(name) from unnest(${names}) name)`;
 

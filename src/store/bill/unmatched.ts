@@ -1,6 +1,6 @@
 /**
- * Metered usage of which a bill that is not final has no line, while lines of the bill about usage of the same days
- * count: the two may call one machine by different names, and then it counts twice until the bill is final. Reads only.
+ * Metered usage without a line in a bill that is not final, while the bill's lines about usage of the same days count.
+ * The two may call one machine by different names; it then counts twice until the bill is final. Reads only.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -14,7 +14,7 @@ export interface UnmatchedUsage {
   readonly to: string;
 }
 
-/** What has no price counts nowhere; of days that a bill does not reach it says nothing. */
+/** Usage without a price counts nowhere; a bill says nothing about days that it does not reach. */
 const UNMATCHED = `
 with aside as materialized (
   select delivery, dimension, metered_on as day, names from set_aside_by where organisation = $1 and day >= $2::date - 1),
@@ -41,7 +41,7 @@ where delivery in (select delivery from counting) group by 1, 2, 3 order by 1, 2
 export const unmatchedUsage = (db: Queryable, organisation: string, since: number): Promise<UnmatchedUsage[]> =>
   db.query(UNMATCHED, [organisation, formatInstant(since).slice(0, 10), null]);
 
-/** What bills call a machine that a meter calls otherwise, as reconciliation has found by resource. */
+/** The bills' names of machines that a meter names differently, as reconciliation has found by resource. */
 export async function knownNames(
   db: Queryable,
   organisation: string,

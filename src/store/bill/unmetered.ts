@@ -1,8 +1,7 @@
 /**
- * Lines of bills that count before the bill is final although a meter stands for their SKU: their machines are not
- * metered (core/bill/unmetered.ts). The view `hour_line` adds them to `actual` while their SKU is set aside.
- *
- * What is kept follows from the bill's lines and the metered records, and is written anew whenever they are compared.
+ * Lines of bills that count before the bill is final although a meter stands for their SKU, because their machines are
+ * not metered (core/bill/unmetered.ts). The view `hour_line` adds them to `actual` while their SKU is set aside. The
+ * rows derive from the bill's lines and the metered records, and are rewritten at every comparison.
  */
 import { MeteredResources, SetAside, type UnmeteredLine } from '../../core/bill/unmetered.js';
 import { formatDecimal } from '../../core/decimal.js';
@@ -15,17 +14,17 @@ import { enqueue } from '../work.js';
 import { namesOf, rollupOf, type TeamDay } from './counting.js';
 
 const ROW = ['organisation', 'team', 'hour', 'dimension', 'delivery', 'no', 'until', 'billed'];
-/** Of metered usage so many records are read; where there are more, lines are set aside by their SKU alone. */
+/** The number of metered records that are read; if there are more, lines are set aside by their SKU alone. */
 const MOST_RECORDS = 2_000_000;
 const PAGE_BLOCKS = 20;
 
-/** What metered usage is told apart by. */
+/** The fields that distinguish metered usage. */
 const meterOf = (
   usage: Pick<Dimension, 'provider' | 'account' | 'subAccount' | 'sku' | 'gpuModel' | 'region' | 'term'>,
 ): string => JSON.stringify(namesOf(usage));
 
 export class UnmeteredStore {
-  /** What of a bill is set aside, and by which meters. */
+  /** The lines of a bill that are set aside, and the meters that set them aside. */
   async setAside(tx: Queryable, organisation: string, delivery: string): Promise<SetAside> {
     const rows = await tx.query<{ dimension: string; day: string; names: string[]; on: string }>(
       `select dimension::text as dimension, day::text as day, names, metered_on::text as "on" from set_aside_by
@@ -38,7 +37,7 @@ export class UnmeteredStore {
     return aside;
   }
 
-  /** The resources that metered usage within [from, to) names; null where there is too much of it to be read. */
+  /** The resources that metered usage within [from, to) names; null if there is too much of it to be read. */
   async metered(tx: Queryable, organisation: string, from: number, to: number): Promise<MeteredResources | null> {
     const seen = await meteredBlocks(tx, organisation, { start: from, end: to });
     if (seen.reduce((sum, { records }) => sum + records, 0) > MOST_RECORDS) return null;

@@ -1,6 +1,5 @@
 /**
- * The published variance as people and callers read it: rows in pages, sums that are theirs exactly, and findings.
- * Reads only.
+ * The published variance for people and callers: rows in pages, their exact sums, and findings. Reads only.
  */
 import { REASONS, type Reason } from '../../core/bill/reconciliation.js';
 import type { Queryable } from '../database.js';
@@ -62,7 +61,7 @@ export interface VarianceTotal {
   /** Usage and what stands apart. */
   readonly compared: string;
   readonly variance: string;
-  /** Of `compared` and `variance`, what stands apart: credits, taxes, purchases, adjustments. */
+  /** The separate part of `compared` and `variance`: credits, taxes, purchases, adjustments. */
   readonly apart: string;
   readonly unpricedGpuHours: string;
 }

@@ -1,6 +1,6 @@
 /**
- * What an admission goes by: the organisation's choice, its teams and rules, how its budgets stand, which orders are in
- * force. Reads only.
+ * The data for an admission: the organisation's setting, its teams and rules, the state of its budgets, and the orders
+ * in force. Reads only.
  */
 import {
   DEFAULT_ADMISSION,

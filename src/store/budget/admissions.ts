@@ -1,11 +1,9 @@
 /**
- * What the admission webhook refused or warned about: one row a team, workload and day, with counts, kept for a while
- * and then dropped.
- *
- * Whoever reviews hands a note over and waits for nothing: notes are added up in memory and written behind the answer,
- * many in one statement and one statement at a time. A database that is away keeps them in memory up to a bound; what
- * does not fit is dropped and counted, never waited for. A write whose answer is lost may count twice: these are
- * figures for people, and nothing is decided by them.
+ * The refusals and warnings of the admission webhook: one row per team, workload and day, with counts, kept for a while
+ * and then dropped. A review hands over a note and waits for nothing: notes are summed in memory and written after the
+ * answer, many in one statement and one statement at a time. If the database cannot be reached, notes stay in memory up
+ * to a bound; further notes are dropped and counted. A write whose answer is lost may count twice: these figures are
+ * for people, and nothing is decided by them.
  */
 import type { AdmissionNote, ObjectionReason } from '../../core/budget/admission.js';
 import { stated, notStated, type Stated } from '../../core/report/report.js';
@@ -30,7 +28,7 @@ export interface StoredAdmission {
   readonly refused: number;
   readonly warned: number;
   readonly reasons: readonly ObjectionReason[];
-  /** As it was told the last time. */
+  /** The last message. */
   readonly message: string;
   readonly firstAt: string;
   readonly lastAt: string;
@@ -62,7 +60,7 @@ interface PendingDay {
   reviewed: number;
 }
 
-/** What one review adds. */
+/** The addition of one review. */
 export interface Review {
   readonly organisation: string;
   /** Epoch milliseconds. */
@@ -159,7 +157,7 @@ export class AdmissionStore {
           organisation,
           own.map(([, row]) => row),
         );
-        // What is written is not written again, whatever fails after it.
+        // Written rows are not written again, whatever fails later.
         for (const [name] of own) rows.delete(name);
         for (const [name, one] of [...days].filter(([, each]) => each.organisation === organisation)) {
           await this.db.query(

@@ -1,7 +1,7 @@
 /**
- * Whether what a bill has just brought may still be set aside: metered usage of its time waits to be priced. Until it
- * is, the bill's lines count although a meter stands for them, and a budget would be evaluated on money that `actual`
- * does not have a moment later. Reads only.
+ * Whether lines of a new bill may still be set aside because metered usage of its time waits to be priced. Until then
+ * the bill's lines count although a meter stands for them, and a budget would be evaluated on money that `actual` does
+ * not contain a moment later. Reads only.
  */
 import { DAY_MS, formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -14,8 +14,8 @@ import { aboutOf } from '../bill/reconciliation.js';
 export const MOST_HELD_MS = 5 * MINUTE_MS;
 
 /**
- * What decides whether a bill's lines count, with the days in their keys; the others are of all days. Of any team: which
- * lines a meter stands for goes by the machine, and the meter may not know its team.
+ * The stages that decide whether a bill's lines count, with the days in their keys; the others cover all days. Of any
+ * team, because a meter stands for a line by the machine, and may not know its team.
  */
 const BY_DAY = ['cost.price', 'cost.rollup'];
 const OF_ALL_DAYS = ['usage.allocate', 'bill.settle'];
@@ -37,7 +37,7 @@ export async function isBeingPriced(
     [organisation, formatInstant(now - MOST_HELD_MS), formatInstant(start), formatInstant(end)],
   );
   if (bill === undefined) return false;
-  // What failed, or waits for a time of its own, may never be done: nothing waits for it.
+  // Work that failed, or waits for its own time, may never be done: nothing waits for it.
   const [work] = await db.query(
     `select 1 from work where organisation = $1 and done < wanted and parked_at is null and attempts = 0
        and not_before <= $2 and (stage = any($3::text[])

@@ -1,8 +1,6 @@
 /**
- * Budgets, their states and the thresholds that they crossed.
- *
- * A crossing is written once per (budget, period, kind, ratio, round) by the table's own key, whoever finds it, and
- * stays when its budget is removed.
+ * Budgets, their states and the thresholds that they crossed. The table's own key ensures that a crossing is written
+ * once per (budget, period, kind, ratio, round), whoever finds it. It stays when its budget is removed.
  */
 import { formatDecimal } from '../../core/decimal.js';
 import {
@@ -29,7 +27,7 @@ export interface StoredState {
   readonly state: BudgetStateJson;
 }
 
-/** What one period of a budget came to. */
+/** The result of one period of a budget. */
 export interface BudgetPeriod {
   /** ISO 8601. */
   readonly periodStart: string;
@@ -42,7 +40,7 @@ export interface BudgetPeriod {
   readonly crossings: readonly StoredCrossing[];
 }
 
-/** What names a crossing, as news of it do. */
+/** The key of a crossing, as in its news. */
 export interface NotificationOf {
   readonly budget: string;
   readonly periodStart: string;
@@ -50,7 +48,7 @@ export interface NotificationOf {
   readonly round?: number;
 }
 
-/** A threshold that was told. */
+/** A notified threshold. */
 export interface StoredCrossing {
   readonly budget: string;
   readonly periodStart: string;
@@ -68,7 +66,7 @@ export interface BudgetStateJson {
   readonly spent: string;
   readonly credits: string;
   readonly committed: string;
-  /** Of `committed`: what reservations held; absent in states of before there were any. */
+  /** The part of `committed` that reservations held; absent in states from before reservations existed. */
   readonly reserved?: string;
   readonly forecast: {
     readonly mean: string;
@@ -88,8 +86,8 @@ export interface BudgetStateJson {
    */
   readonly unstated?: readonly UnstatedAmount[];
   /**
-   * What bills that are not final state of usage that meters stand for until they are: it is not in `spent`. Absent in
-   * states of before it was named.
+   * The lines of bills that are not final that meters stand for until then: they are not in `spent`. Absent in older
+   * states.
    */
   readonly setAside?: readonly CurrencyAmount[];
   /** Metered usage that a filter leaves out since it does not say what the filter asks for. Absent likewise. */
@@ -106,14 +104,14 @@ export interface UnnamedAmount {
   readonly fields: readonly string[];
 }
 
-/** What is in none of a state's amounts, apart from GPU-hours without a price. */
+/** The amounts that a state lacks, other than GPU-hours without a price. */
 export type Lacking = Pick<BudgetSpend, 'unconverted' | 'unstated'> & {
   readonly setAside?: readonly CurrencyAmount[];
   readonly unnamed?: readonly UnnamedAmount[];
   readonly unpriced?: readonly UnpricedUsage[];
 };
 
-/** What else is in none of a state's amounts, whatever the reason; null amount: how much it is is not known. */
+/** The other amounts that a state lacks, for any reason; null amount: unknown. */
 export const lackingOf = (
   state: BudgetStateJson,
 ): readonly { readonly currency: string; readonly amount: string | null }[] => [
@@ -158,8 +156,8 @@ export class BudgetStore {
   }
 
   /**
-   * Takes out the states of periods that a budget no longer has, since its zone or its length is another, and returns
-   * the periods that stand in their place, to be evaluated. What a period of the same name was told stays told.
+   * Removes the states of periods that a budget no longer has, because its zone or its length has changed, and returns
+   * the periods that replace them, to be evaluated. Notifications of a period of the same name stay recorded.
    */
   async redefine(tx: Queryable, organisation: string, budget: Budget, now: number): Promise<Interval[]> {
     const rows = await tx.query<{ start: Date; until: Date }>(
@@ -208,7 +206,8 @@ export class BudgetStore {
   }
 
   /**
-   * What its periods came to and crossed stays on record: made anew, it tells nothing twice, and knows how it ended.
+   * The results and crossings of its periods stay recorded: a budget that is made again notifies nothing twice, and
+   * knows how its periods ended.
    */
   async remove(tx: Queryable, organisation: string, id: string): Promise<boolean> {
     return (
@@ -278,7 +277,7 @@ export class BudgetStore {
     return rows.map(({ planned, ...row }) => ({ ...row, planned: BigInt(planned) }));
   }
 
-  /** Notes what has become of tellings (core's `raised`); what was told stays as it was told. */
+  /** Saves the changes to notifications (core's `raised`); the sent content stays unchanged. */
   async saveNotified(
     tx: Queryable,
     organisation: string,
@@ -333,8 +332,8 @@ export class BudgetStore {
   }
 
   /**
-   * A crossing that no longer held when somebody was to be told of it. Nobody was: it goes, and is found anew; some
-   * were to be (an alert is kept): it stays, holds no more, and the next is a round of its own.
+   * A crossing that no longer held when its alert was to be sent. If no alert is kept, the crossing is removed and can
+   * be found again. If an alert is kept, the crossing stays but no longer holds, and the next one is a new round.
    */
   async passed(
     tx: Queryable,

@@ -1,16 +1,16 @@
 /**
- * The filters of a budget as SQL over dimensions: the same rule as `covers` in core/budget/budget.ts. Metered usage goes
- * by the account and the sub-account by which its payer's bill calls it (`namedBy` in core/bill/counting.ts), so that a
- * budget counts the same before the bill is final and after.
+ * The filters of a budget as SQL over dimensions: the same rule as `covers` in core/budget/budget.ts. Metered usage has
+ * the account and the sub-account that its payer's bill uses (`namedBy` in core/bill/counting.ts), so that a budget
+ * counts the same before and after the bill is final.
  */
 import type { BudgetFilters } from '../../core/budget/budget.js';
 
-/** Of what a meter names; null: no bill knows it. The last bill says it, whatever its period. */
+/** The payer of the account that a meter names; null: no bill knows it. The last bill decides, whatever its period. */
 const PAYER = `(select b.bill from bill_claim b where b.organisation = d.organisation and d.kind = 'metered'
        and b.provider = d.provider and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
        and b.bill <> '' order by b.since desc limit 1)`;
 
-/** What each filter is held against, of `dimension d`. */
+/** The column of `dimension d` that each filter is compared with. */
 export const FILTER_COLUMNS: Readonly<Record<Exclude<keyof BudgetFilters, 'tag'>, string>> = {
   provider: 'd.provider',
   account: `coalesce(${PAYER}, d.account)`,

@@ -1,9 +1,9 @@
 /**
- * Which pods have been let in on a reservation, and how many of its GPUs they take.
+ * Pods that were admitted on a reservation, and the number of its GPUs that they take.
  *
- * Decides nothing (core/budget/reservation-pods.ts does). The invariant: two reviews at once never get the last GPUs of
- * a reservation, since whoever takes some locks it first; and a pod has one row, however often it is reviewed. Rows of
- * reservations that are over go with the next pod that is let in.
+ * Decides nothing (core/budget/reservation-pods.ts does). The invariant: two simultaneous reviews never get the last
+ * GPUs of a reservation, because a review locks it first; and a pod has one row, however often it is reviewed. Rows of
+ * ended reservations are deleted with the next admitted pod.
  */
 import { partsTaken, type PodClaim, type PodPlace, type Taking } from '../../core/budget/reservation-pods.js';
 import { formatInstant } from '../../core/time.js';
@@ -53,14 +53,14 @@ export class ReservationPods {
     });
   }
 
-  /** What taking would come to; takes nothing. */
+  /** The result of taking, without taking anything. */
   wouldTake(request: ClaimRequest): Promise<Taking> {
     return readTaking(this.db, request, '');
   }
 
   /**
-   * Gives back what a pod has taken, by its uid or, where it had none when it was let in, its name; nothing where it
-   * has taken none.
+   * Gives back what a pod has taken, by its uid or, where it had none when it was let in, its name; nothing if it has
+   * taken none.
    */
   async leave({ organisation, reservation, pod, cluster, namespace, name }: LeaveRequest): Promise<void> {
     await this.db.query(

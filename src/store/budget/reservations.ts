@@ -1,12 +1,10 @@
 /**
- * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their
- * tag; reserve.ts makes them.
- *
- * What is left of a budget is read from the holds themselves, so the line's evaluation only shows it: it is enqueued
- * after the commit, since a work item of a budget that is being evaluated waits for that, and hundreds of reservations
- * behind it. A work item that a crash loses is made up for by the calendar's, every hour.
- * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a
- * reservation but the clock, whoever releases it, or its own cost.
+ * Reservations: budget held for future launches. Lists, releases and settles them against the usage metered under their
+ * tag; reserve.ts makes them. The rest of a budget is read from the holds themselves, so the line's evaluation only
+ * displays it. The evaluation is enqueued after the commit, because a work item of a budget in evaluation waits for
+ * that evaluation, and hundreds of reservations would wait behind it. If a crash loses a work item, the hourly calendar
+ * makes up for it. The transaction that counts a run's cost as spent also records it on the hold (budget.weigh). A
+ * reservation ends only by the clock, by a release, or by its own cost.
  */
 import { setTimeout } from 'node:timers/promises';
 import { parseDecimal, ZERO } from '../../core/decimal.js';
@@ -35,7 +33,7 @@ export interface StoredReservation {
   readonly id: string;
   readonly team: string;
   readonly state: ReservationState;
-  /** What a launch carries so that its cost takes the place of what is held. */
+  /** The tag of a launch whose cost replaces the held amount. */
   readonly tag: { readonly key: string; readonly value: string };
   /** The high end of the quote. */
   readonly amount: string;
@@ -73,7 +71,7 @@ export interface ReserveRequest extends QuoteQuestion {
   readonly sees?: (team: string) => boolean;
 }
 
-/** What was done, and what is to be enqueued once it is committed. */
+/** The result, and the work to enqueue after the commit. */
 export interface Reserved {
   readonly reservation: StoredReservation;
   readonly workItems: readonly WorkItem[];
@@ -95,7 +93,7 @@ export interface ReservationRow {
   holds: { budget: string; nanos: string; used: string; currency: string }[] | null;
 }
 
-/** What the holds on a budget come to. */
+/** The sums of the holds on a budget. */
 export interface Settled {
   readonly nanos: bigint;
   readonly unconverted: readonly string[];
@@ -209,7 +207,7 @@ export class ReservationStore {
       `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`,
       [organisation, id, formatInstant(now), by],
     );
-    // As whoever reserves does: two that end at once take their holds one after the other.
+    // Locked like a reservation: two that end at once take their holds one after the other.
     const budgets = await tx.query<{ spec: Budget }>(
       `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
       [organisation, id, formatInstant(now)],

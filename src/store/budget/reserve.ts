@@ -1,11 +1,9 @@
 /**
- * Makes reservations: holds the high end of a quote on every planned budget over its team.
+ * Makes reservations: holds the high end of a quote on every planned budget above its team.
  *
- * Two callers never get the last of a budget: whoever reserves locks the budgets over the team, in one order, before it
- * reads what is left of them.
- * Several that ask at the same time are answered together, in the order in which they asked, each as if the others
- * before it had been answered alone: what they wait for (the locks, a commit) is paid once. Only what is granted is
- * written.
+ * Two callers never get the last of a budget: a reservation locks the budgets above the team, in one order, before it
+ * reads the rest of them. Simultaneous requests are answered together in their order, each as if the earlier ones had
+ * been answered alone, so the locks and the commit are paid once. Only granted reservations are written.
  */
 import { randomBytes } from 'node:crypto';
 import type { Budget } from '../../core/budget/budget.js';
@@ -31,9 +29,7 @@ export interface Prepared {
   readonly isTracked: boolean;
 }
 
-/**
- * All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing where it has no price
- */
+/** All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing if it has no price */
 export async function prepareReservation(
   stores: Needs,
   db: Queryable,
@@ -52,7 +48,7 @@ export interface Asked {
   readonly by: string;
 }
 
-/** @throws Failure conflict where a budget has not enough left, or nobody knows, or none is planned */
+/** @throws Failure conflict if a budget has not enough left, its rest is unknown, or nothing is planned */
 export async function reserve(
   stores: Needs,
   tx: Transaction,

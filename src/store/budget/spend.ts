@@ -1,6 +1,6 @@
 /**
- * Spend that a budget covers, read from the sums: per UTC day where the budget's zone is UTC, else per hour; what is of
- * civil dates (whole days of a bill, shared costs, credits) counts on these dates in any zone.
+ * The spend that a budget covers, read from the sums: per UTC day if the budget's zone is UTC, otherwise per hour.
+ * Amounts of civil dates (whole days of a bill, shared costs, credits) count on these dates in any zone.
  */
 import { addDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Budget, BudgetBasis, SpendPoint } from '../../core/budget/budget.js';
@@ -23,7 +23,7 @@ export interface UnstatedAmount extends CurrencyAmount {
 
 export interface BudgetSpend {
   readonly points: SpendPoint[];
-  /** Of the period alone, as the next. */
+  /** Only of the period, like the next field. */
   readonly unconverted: string[];
   readonly unstated: readonly UnstatedAmount[];
   readonly setAside: readonly CurrencyAmount[];
@@ -52,7 +52,7 @@ interface SpentRow {
 /** Days of history before a period that its forecast may use. */
 const HISTORY_MS = 91 * DAY_MS;
 
-/** Of these teams: the period and the history before it, in the budget's currency. */
+/** The spend of these teams: the period and the history before it, in the budget's currency. */
 export async function spendOf(
   db: Queryable,
   organisation: string,
@@ -86,11 +86,11 @@ export async function spendOf(
       unpricedQuantity: BigInt(row.unpriced),
     };
   });
-  // What lies before the period is history for the forecast, not spend of the period.
+  // Earlier spend is history for the forecast, not spend of the period.
   return { points, ...missingFrom(spent.filter(({ at }) => at >= period.start)) };
 }
 
-/** What a row of a basis counts, and what of it is not stated. Of a bill, only what is actual counts. */
+/** The amount that a row of a basis counts, and its unstated part. Of a bill, only actual lines count. */
 const AMOUNTS: Readonly<Record<BudgetBasis, (row: string) => { readonly amount: string; readonly unstated: string }>> =
   {
     actual: (row) => ({ amount: `${row}.actual`, unstated: 'null::numeric' }),
@@ -169,7 +169,7 @@ function missingFrom(rows: readonly SpentRow[]): Omit<BudgetSpend, 'points'> {
   };
 }
 
-/** Nanos in another currency by the rate of the day; null where there is none. */
+/** Nanos in another currency by the rate of the day; null if there is none. */
 export function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
   const nanos =
     amount.scale <= 9

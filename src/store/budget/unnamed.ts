@@ -1,7 +1,7 @@
 /**
- * Metered usage that a filter of a budget leaves out since it does not say what the filter asks for: a meter that names
- * no service, no tag. Nobody knows whether it belongs to the budget; once its bill counts, which names it, it may. Reads
- * only.
+ * Metered usage that a budget's filter leaves out because it does not state the filtered field: a meter that names no
+ * service, or no tag. It is unknown whether the usage belongs to the budget; it may, once its bill, which names the
+ * field, counts. Reads only.
  */
 import type { Budget } from '../../core/budget/budget.js';
 import { dayLabel, formatInstant, type Interval } from '../../core/time.js';
@@ -15,7 +15,7 @@ const HOURS = `with lines as materialized (
   where organisation = $1 and team = any($2::text[]) and hour >= $3 and hour < $4)
 `;
 
-/** Of whole UTC days where the zone is UTC, else of hours, as the spend beside it is. */
+/** By whole UTC days if the zone is UTC, otherwise by hours, like the spend beside it. */
 export async function unnamedUsage(
   db: Queryable,
   organisation: string,

@@ -1,4 +1,7 @@
-/** Storage, traffic and what has no quantity, without a price, that a budget would count, or may, if it had one. Reads only. */
+/**
+ * Storage, traffic and usage without a quantity that have no price, and that a budget would or might count if they had
+ * one. Reads only.
+ */
 import type { Budget } from '../../core/budget/budget.js';
 import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import { dayLabel, type Interval } from '../../core/time.js';
@@ -6,7 +9,10 @@ import { unpricedUsage } from '../cost/unpriced.js';
 import type { Queryable } from '../database.js';
 import { filterParameter, passesOrLacks } from './filters.js';
 
-/** Of whole days of the budget's zone. What does not state a filter's field may be the budget's, and is named. */
+/**
+ * By whole days of the budget's zone. Usage that does not state a filter's field may belong to the budget, and is
+ * included.
+ */
 export async function unpricedOfBudget(
   db: Queryable,
   organisation: string,

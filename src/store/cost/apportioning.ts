@@ -1,9 +1,9 @@
 /**
- * Whose each team's days would be under other rules, told from the raw records: of each team, day and dimension the
- * part of every team that would have it. Which lines count is what the view `hour_line` says: a bill's lines that no
- * meter stands for, or whose bill is final, and metered hours that no final bill reaches.
+ * The teams of each day under other rules, computed from the raw records: for each team, day and dimension the part
+ * that each team would get. The view `hour_line` says which lines count: a bill's lines without a meter that stands for
+ * them, or of a final bill, and metered hours that no final bill reaches.
  *
- * Reads block by block; what it holds are sums.
+ * Reads block by block and holds only sums.
  */
 import { daysOf, ResourceLines, SetAside, unmeteredLines } from '../../core/bill/unmetered.js';
 import type { CostContext } from '../../core/cost/cost.js';
@@ -25,7 +25,7 @@ export type ApportioningNeeds = Pick<
 /** A bill whose records are being read. */
 interface Bill {
   readonly aside: SetAside;
-  /** Ids of the dimensions of which something is set aside, by their keys. */
+  /** Ids of the dimensions with lines that are set aside, by their keys. */
   readonly ids: ReadonlyMap<string, string>;
   /** Lines of theirs, by the pair of teams: those of machines that nobody meters count. */
   readonly lines: ResourceLines;
@@ -77,7 +77,7 @@ export class Apportioning {
     return this.portions;
   }
 
-  /** A day of which records lie in the archive keeps its teams: no rules move those. */
+  /** A day with archived records keeps its teams: rules do not move those. */
   private async keepArchived(): Promise<void> {
     const rows = await this.tx.query<{ day: string }>(
       `select distinct to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour u

@@ -1,9 +1,8 @@
 /**
- * The facts between metering and reading: hour sums in, cost lines per hour, sums per day.
+ * The facts between metering and reading: hour sums as input, cost lines per hour, sums per day.
  *
- * Writes whole (team, day)s: what was there before is replaced, so a stage may run any number of times. `actual` is,
- * per account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its
- * bill.
+ * Writes whole (team, day)s and replaces the previous ones, so a stage may run any number of times. `actual` is, per
+ * account and hour, the bill once its period is closed, otherwise the accrual; an account without a meter has its bill.
  */
 import type { CostLine, UnpricedLine } from '../../core/cost/cost.js';
 import type { HourTotals } from '../../core/cost/hour-pricing.js';
@@ -211,8 +210,8 @@ export class CostStore {
 }
 
 /**
- * A day at a time: asked for all at once, every hour that the team ever had would be read and held against each day, and
- * a Citus cluster cannot join the days with the view.
+ * A day at a time: asked for all at once, every hour that the team ever had would be read and compared with each day,
+ * and a Citus cluster cannot join the days with the view.
  */
 const ROLL_UP = `
 insert into cost_day (organisation, team, day, dimension, currency, shared_from, records, gpu_part_ms, unpriced_part_ms,

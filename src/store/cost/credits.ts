@@ -1,10 +1,8 @@
 /**
- * Credits that an organisation was granted, and what usage has taken of them: rows of cost_day below zero, in a
- * dimension of the category Credit, with `shared_from` = `credit:<id>`.
- *
- * What is taken is reckoned anew over all the days that credits hold on, in the order of days: a late record may move
- * what later days get.
- * Never changes a cost. A credit counts in `actual` as far as the cost that it is taken against does.
+ * Granted credits, and their use: negative rows of cost_day, in a dimension of the category Credit, with `shared_from`
+ * = `credit:<id>`. The use is computed again over all the days on which credits hold, in the order of days, because a
+ * late record may change the share of later days. Never changes a cost. A credit counts in `actual` as far as its cost
+ * does.
  */
 import {
   applyCredits,
@@ -35,7 +33,7 @@ export const CREDIT_ITEM = { stage: 'cost.credit', partition: 'credits', key: 'c
 interface CostOfDay extends Creditable {
   readonly day: string;
   readonly dimension: string;
-  /** Of `nanos`, what counts as actual; null: the bill has taken its place. */
+  /** The part of `nanos` that counts as actual; null: the bill has replaced it. */
   readonly actual: bigint | null;
 }
 
@@ -66,7 +64,7 @@ export class CreditStore {
   }
 
   /**
-   * Replaces all credits, has them applied anew, and returns those before. @throws Failure invalid naming every
+   * Replaces all credits, has them applied again, and returns those before. @throws Failure invalid naming every
    * problem.
    */
   async save(tx: Transaction, organisation: string, specs: readonly CreditSpec[]): Promise<readonly CreditSpec[]> {
@@ -82,7 +80,7 @@ export class CreditStore {
     return (await this.specs(db, organisation)).length > 0;
   }
 
-  /** Applies the credits anew; returns the days of each team whose rows have changed. */
+  /** Applies the credits again; returns the days of each team whose rows have changed. */
   async apply(tx: Transaction, organisation: string): Promise<{ team: string; days: string[] }[]> {
     const credits = readCredits(await this.specs(tx, organisation));
     const taken =
@@ -128,7 +126,7 @@ export class CreditStore {
     return [...changed].map(([team, days]) => ({ team, days: [...days] }));
   }
 
-  /** What metered usage cost on the days that credits hold on, by day, then team, then dimension. */
+  /** The cost of metered usage on the days on which credits hold, by day, then team, then dimension. */
   private async costs(tx: Queryable, organisation: string, credits: readonly Credit[]): Promise<CostOfDay[]> {
     const [from, to] = [Math.min(...credits.map(({ start }) => start)), Math.max(...credits.map(({ end }) => end))];
     const rows = await tx.query<Row>(
@@ -171,7 +169,7 @@ function amountOf(nanos: bigint): string {
   return `${nanos < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}`;
 }
 
-/** What people see of a credit: as it was granted, and what is left of it. */
+/** A credit in the form for people: the grant and its rest. */
 export interface CreditView extends CreditSpec {
   /** Decimal strings in the credit's currency. */
   readonly taken: string;

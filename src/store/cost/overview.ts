@@ -1,8 +1,8 @@
 /**
- * What the dashboard's first page asks for: spend per day over all teams, in few rows however many teams there are.
- * Never writes.
+ * The data of the dashboard's first page: spend per day over all teams, in few rows for any number of teams. Never
+ * writes.
  *
- * Currencies are never added, credits stand apart, and what has no price is a quantity beside the sums.
+ * Currencies are never added, credits are separate, and usage without a price is a quantity beside the sums.
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import type { Queryable } from '../database.js';
@@ -12,7 +12,7 @@ export interface DaySpend {
   readonly day: string;
   readonly currency: string;
   readonly isCredit: boolean;
-  /** Null where nothing of it has a price. */
+  /** Null if nothing of it has a price. */
   readonly cost: Decimal | null;
   /** GPU part-milliseconds without a price. */
   readonly unpricedQuantity: bigint;

@@ -1,11 +1,9 @@
 /**
- * What other allocation rules would make of the costs on the basis `actual`, team by team: what `bursar costs` shows,
- * and what it would show. Reads only.
- *
- * Before is what is written. After is the same costs divided by what their raw records would cost each team, priced as
- * the line prices them (each block by itself, so memory stays bounded), shared and credited as the line does. So the
- * two have one sum, save where usage goes to a team of another currency or credits are for single teams; and what the
- * line has not done yet is in neither.
+ * The effect of other allocation rules on the costs on the basis `actual`, team by team: the present `bursar costs`,
+ * and what it would show. Reads only. The present side is the stored sums. The other side divides the same costs by the
+ * cost of their raw records per team, priced as the line prices them (each block separately, so memory stays bounded),
+ * shared and credited as the line does. So both have one sum, unless usage goes to a team of another currency or
+ * credits are for single teams. Work that the line has not done yet is in neither.
  */
 import { compileRules, type AllocationRule } from '../../core/cost/allocation.js';
 import { readCredits } from '../../core/cost/credit.js';
@@ -26,7 +24,7 @@ import { Apportioning, keyOf, type ApportioningNeeds } from './apportioning.js';
 import { gpuHours } from './spend.js';
 import type { Stores } from '../stores.js';
 
-/** A team's costs in a currency; decimal strings, null where nothing of it has a price. */
+/** A team's costs in a currency; decimal strings, null if nothing of it has a price. */
 export interface TeamPreview {
   readonly team: string;
   readonly currency: string;
@@ -99,7 +97,7 @@ export async function previewRules(
 
 const amountOf = (text: string | null): Decimal | null => (text === null ? null : parseDecimal(text));
 
-/** What is written, shares and credits included: what `bursar costs --group-by team` shows. */
+/** The stored costs, including shares and credits, as `bursar costs --group-by team` shows them. */
 async function stated(tx: Transaction, organisation: string): Promise<TeamSum[]> {
   const rows = await tx.query<{ team: string; currency: string; actual: string | null; unpriced: string }>(
     `select team, currency, sum(actual)::text as actual, sum(unpriced_part_ms - stated_part_ms)::text as unpriced from cost_day
@@ -114,7 +112,7 @@ async function stated(tx: Transaction, organisation: string): Promise<TeamSum[]>
   }));
 }
 
-/** What was not shared or credited yet, that of stand-ins included. */
+/** The costs before sharing and credits, including those of stand-ins. */
 async function directCosts(tx: Transaction, organisation: string): Promise<DayCost[]> {
   const rows = await tx.query<{
     team: string;

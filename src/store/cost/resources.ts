@@ -1,6 +1,6 @@
 /**
- * What each resource cost of sums that keep no resource: reads the records of the time again, block by block, and only
- * of the deliveries that the question is about. The rule of the shares is core's (core/cost/by-resource.ts). Reads only.
+ * The cost of each resource from sums that keep no resource: reads the records of the period again, block by block, and
+ * only from the deliveries of the query. Core has the rule of the shares (core/cost/by-resource.ts). Reads only.
  */
 import { costsByResource, ResourceWeights, type ResourceCost, type ResourceSum } from '../../core/cost/by-resource.js';
 import { dimensionKey, Grouping } from '../../core/cost/rollup.js';
@@ -32,13 +32,15 @@ export class ResourceCostStore {
 
   /**
    * @param nameOf another name of a record that costs are divided by; its resource where absent
-   * @throws Failure invalid where more records lie in the time than can be read for an answer
+   * @param most records that are read
+   * @throws Failure invalid if more records lie in the time than can be read for an answer
    */
   async costs(
     db: Queryable,
     organisation: string,
     question: SpendQuery & DaySpan,
     nameOf?: (record: UsageRecord) => string,
+    most = MOST_RECORDS,
   ): Promise<ResourceCost[]> {
     const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
     const rows = await dimensionSums(db, organisation, query);
@@ -49,7 +51,10 @@ export class ResourceCostStore {
       start: startOfLocalDay(question.zone, parseDay(question.from) ?? 0),
       end: startOfLocalDay(question.zone, parseDay(question.to) ?? 0),
     };
-    return costsByResource(sums, await this.weights(db, organisation, sums, new ResourceWeights(span, nameOf), span));
+    return costsByResource(
+      sums,
+      await this.weights(db, organisation, sums, new ResourceWeights(span, nameOf), { ...span, most }),
+    );
   }
 
   private async weights(
@@ -57,7 +62,7 @@ export class ResourceCostStore {
     organisation: string,
     sums: readonly ResourceSum[],
     weights: ResourceWeights,
-    span: Interval,
+    span: Interval & { readonly most: number },
   ): Promise<ResourceWeights> {
     const ids = [...new Set(sums.map(({ dimension }) => dimension))];
     const idOf = new Map(
@@ -88,7 +93,7 @@ async function* blocksAbout(
   organisation: string,
   teams: readonly string[],
   dimensions: readonly string[],
-  { start, end }: Interval,
+  { start, end, most }: Interval & { readonly most: number },
 ): AsyncGenerator<StoredBlock> {
   const times = [formatInstant(start), formatInstant(end)];
   const deliveries = (
@@ -101,9 +106,9 @@ async function* blocksAbout(
   let read = 0;
   for await (const block of blocksOf(db, organisation, deliveries, { start, end }, PAGE_BLOCKS)) {
     read += block.records;
-    if (read > MOST_RECORDS)
+    if (read > most)
       throw invalid('the question about costs has problems', [
-        { path: 'from', message: `more than ${MOST_RECORDS} records lie in this time: ask for fewer days` },
+        { path: 'from', message: `more than ${most} records lie in this time: ask for fewer days` },
       ]);
     yield block;
   }

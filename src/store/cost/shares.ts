@@ -1,9 +1,9 @@
 /**
- * Shared costs of a day, split over the teams that share them: rows of cost_day with `shared_from`.
- *
- * A day's shares are written whole, every basis by largest remainder in billionths, so they sum to the shared cost
- * exactly, at once with the shared cost itself: there is no moment at which it is in no sum. What is split by use goes by the use over the charge's own period (core/cost/sharing.ts): a month's fee is
- * split anew as its month's use comes in. The stand-in's own rows stay and are left out of reading.
+ * Shared costs of a day, split over the teams that share them: rows of cost_day with `shared_from`. The shares of a day
+ * are written as a whole, every basis by largest remainder in billionths, so they sum to the shared cost exactly. They
+ * are written together with the shared cost itself, so it is always in a sum. A split by use follows the use over the
+ * charge's own period (core/cost/sharing.ts): a month's fee is split again as the month's use arrives. The stand-in's
+ * own rows stay and are left out of reading.
  */
 import { NOBODY, splitAmount, splitShared, type Assignment } from '../../core/cost/allocation.js';
 import { UseWeights } from '../../core/cost/sharing.js';
@@ -64,7 +64,7 @@ export class ShareStore {
     return rows.map((row) => ({ stage: 'cost.share', partition: 'shared', key: `shared/${row.day}` }));
   }
 
-  /** Splits the shared costs of a UTC day anew; returns the teams whose day changed. */
+  /** Splits the shared costs of a UTC day again; returns the teams whose day changed. */
   async share(
     tx: Transaction,
     organisation: string,
@@ -92,7 +92,7 @@ export class ShareStore {
     const most = Math.max(1, ...shared.map(({ days }) => days));
     const use = isByUse ? await this.use(tx, organisation, first, most, fx) : new UseWeights([], fx);
     for (const row of shared) {
-      // No rule splits it any more: until its lines are allocated anew it is nobody's.
+      // No rule splits it any more: until its lines are allocated again it is nobody's.
       const assignment = assignmentOf(row.team) ?? NOBODY;
       for (const [team, share] of sharesOf(row, assignment, use.weightsOf(row.currency, { first, count: row.days }))) {
         teams.add(team);
@@ -105,7 +105,7 @@ export class ShareStore {
     return [...teams];
   }
 
-  /** What each team used directly over some days. */
+  /** Each team's direct use over some days. */
   private async use(
     tx: Transaction,
     organisation: string,

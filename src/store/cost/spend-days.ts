@@ -1,18 +1,17 @@
 /**
- * Sums of each day of a few groups, and of all the others as one. Reads only.
- *
- * A day of a thousand teams is nine figures here, where the sums of each team are many thousand: PostgreSQL adds them,
- * exactly. Amounts stay in their own currency.
+ * Sums of each day of a few groups, and of all other groups together. Reads only. For a thousand teams a day is nine
+ * figures here, instead of many thousand; PostgreSQL adds them exactly. Amounts stay in their own currency.
  */
 import type { GroupKey } from '../../core/cost/spend-query.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import type { Queryable } from '../database.js';
-import { ASKED, daysOf, given, isOfDimension, LINES, type Figure, type SumsQuery } from './spend-sums.js';
+import { daySource } from './local-days.js';
+import { ASKED, isOfDimension, LINES, type Figure, type SumsQuery } from './spend-sums.js';
 
-/** Groups that are told apart by their name and currency. */
+/** Groups that are distinguished by their name and currency. */
 export interface NamedGroups {
   readonly key: GroupKey;
-  /** The first day of which they are; before it all is one. */
+  /** The first day of the daily sums; all earlier days are one sum. */
   readonly since: string;
   readonly groups: readonly { readonly name: string | null; readonly currency: string }[];
   /** Dimensions by their ids, as they are called: which of them a name is of. */
@@ -31,8 +30,8 @@ export interface DayGroup {
 type DaysQuery = Omit<SumsQuery, 'groupBy' | 'notIn'> & NamedGroups;
 
 export async function daySums(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
-  const { key, groups, basis, zone } = query;
-  const params = given(organisation, query);
+  const { key, groups, basis } = query;
+  const { table, params } = await daySource(db, organisation, query, basis, 'day');
   const [column, type] = columnOf(key);
   const values = groups.flatMap((group, at) => valuesOf(query, group.name).map((value) => ({ ...group, value, at })));
   const lists = [
@@ -42,7 +41,7 @@ export async function daySums(db: Queryable, organisation: string, query: DaysQu
   ];
   const rows = await db.query<{ day: string; at: number | null; currency: string; cost: string | null }>(
     `select c.day::text as day, g.at, c.currency, sum(c.${basis})::text as cost
-     from ${daysOf(zone)} c
+     from ${table} c
      left join unnest(${lists.join(', ')}) as g(value, currency, at)
        on g.value = ${column} and g.currency = c.currency and c.day >= $${params.push(query.since)}::date
      where ${ASKED} and ${LINES[basis]}
@@ -57,7 +56,7 @@ function columnOf(key: GroupKey): readonly [column: string, type: string] {
   return [key === 'team' ? 'c.team' : 'c.shared_from', 'text'];
 }
 
-/** What stands in the column for a name. */
+/** The values of the column for a name. */
 function valuesOf({ key, named }: NamedGroups, name: string | null): string[] {
   if (!isOfDimension(key)) return [name ?? ''];
   return [...named].flatMap(([id, dimension]) => (dimension[key] === name ? [id] : []));

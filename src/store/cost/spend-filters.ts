@@ -1,6 +1,6 @@
 /**
- * The filters of a question about costs as the dimensions that they let through, so that sums are read by their ids
- * alone. Accounts go by the name by which their payers' bills call them, as in budgets' filters. Reads only.
+ * The filters of a cost query as the ids of matching dimensions, so that sums are read by ids alone. Accounts have the
+ * names that their payers' bills use, as in budgets' filters. Reads only.
  */
 import type { SpendFilters } from '../../core/cost/spend-query.js';
 import { FILTER_COLUMNS } from '../budget/filters.js';

@@ -1,9 +1,10 @@
 /**
- * Sums per group from the sums per day, fetched as few, fat rows.
+ * Sums per group from the sums per day, fetched as few large rows.
  *
- * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of
- * small rows cost more on both sides than what they say. What nobody groups by it sums first: the days (then a row holds
- * all dimensions), the teams, the dimensions. Sums are exact: decimals keep the longest scale.
+ * PostgreSQL answers with one row for each team, currency and dimension that contains all its days as one text, because
+ * thousands of small rows cost more on both sides than their content. It sums first over keys that the query does not
+ * group by: the days (then a row contains all dimensions), the teams, the dimensions. Sums are exact: decimals keep the
+ * longest scale.
  */
 import { OF_DIMENSION, type Basis, type GroupKey } from '../../core/cost/spend-query.js';
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
@@ -12,6 +13,7 @@ import { namedBy, type MeterKey } from '../../core/bill/counting.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
+import { daySource, type DaysAsked, type DayUnit } from './local-days.js';
 
 /**
  * Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states
@@ -29,25 +31,12 @@ type DimensionKey = (typeof OF_DIMENSION)[number];
 
 export const isOfDimension = (key: GroupKey): key is DimensionKey => (OF_DIMENSION as readonly string[]).includes(key);
 
-export interface SumsQuery {
-  readonly from: string | null;
-  readonly to: string | null;
+export interface SumsQuery extends DaysAsked {
   readonly groupBy: readonly GroupKey[];
   readonly basis: Basis;
-  readonly teams: readonly string[] | null;
-  /** IANA name: whose days they are. */
-  readonly zone: string;
-  /** Only these dimensions, by their ids; null or absent: all. */
-  readonly dimensions?: readonly string[] | null;
   /** Only what is in another currency than this; absent: all. */
   readonly notIn?: string;
 }
-
-/** What every statement over sums per day is given: `$1` to `$5`, and the zone as `$6` where it is not UTC. */
-export const given = (
-  organisation: string,
-  { from, to, teams, zone, dimensions = null }: Omit<SumsQuery, 'groupBy' | 'basis'>,
-): unknown[] => [organisation, from, to, teams, dimensions, ...(zone === 'UTC' ? [] : [zone])];
 
 /** Lines that are asked about, of days `c`. */
 export const ASKED = `c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
@@ -61,7 +50,7 @@ export const valueOf = (figure: Figure): Decimal => (typeof figure === 'string' 
 
 export const textOf = (figure: Figure): string => (typeof figure === 'string' ? figure : formatDecimal(figure));
 
-/** Of a figure without a fraction. A number where it is exact as one: numbers are many times faster. */
+/** A figure without a fraction: a number if it is exact as one, because numbers are many times faster. */
 export const wholeOf = (figure: Figure): number | bigint =>
   typeof figure === 'string' && figure.length <= 15 ? Number(figure) : valueOf(figure).unscaled;
 
@@ -69,7 +58,7 @@ export const wholeOf = (figure: Figure): number | bigint =>
 const plus = (known: Figure | null, text: string): Figure | null =>
   text === '' ? known : known === null ? text : addDecimal(valueOf(known), decimalOf(text));
 
-/** Of a text that PostgreSQL wrote: digits, perhaps a sign and a point, never an exponent. */
+/** From a text of PostgreSQL: digits, perhaps a sign and a point, never an exponent. */
 function decimalOf(text: string): Decimal {
   const point = text.indexOf('.');
   if (point < 0) return { unscaled: BigInt(text), scale: 0 };
@@ -85,7 +74,7 @@ export interface Sums {
   readonly hasUnpricedOthers: boolean;
   /** Per currency: billed amounts of which the bill does not state what is asked for, and in how many lines. */
   readonly unstated: ReadonlyMap<string, { readonly cost: Figure; readonly lines: number }>;
-  /** Those of the sums, as they are called; none where nobody groups by any of their words. */
+  /** Those of the sums, as they are called; none if nobody groups by any of their words. */
   readonly named: ReadonlyMap<string, Dimension>;
 }
 
@@ -97,18 +86,18 @@ interface Pack {
   readonly team: string;
   readonly currency: string;
   readonly shared_from: string;
-  /** One where `days` is there, else one for each line. */
+  /** One where `days` is there, otherwise one for each line. */
   readonly dimensions: string;
   /** Days since 1970; null: they are summed. */
   readonly days: string | null;
   readonly costs: string;
   readonly parts: string;
-  /** Where anything has no price: by turns, which line (its day, else its dimension) and how much. */
+  /** Where anything has no price: by turns, which line (its day, otherwise its dimension) and how much. */
   readonly without: string | null;
-  /** The same of amounts that are billed, of which the bill does not state what is asked for. */
-  readonly unstated: string | null;
+  /** The same of billed amounts of which the bill does not state what is asked for; absent: the basis needs none. */
+  readonly unstated?: string | null;
   /** Lines of bills that do not state it, whatever they bill: what a commitment covers is often billed nothing. */
-  readonly unstated_lines: string;
+  readonly unstated_lines?: string;
   /** Whether anything but GPU time has no price: storage, traffic, what has no quantity. */
   readonly others: boolean;
   readonly total: string | null;
@@ -124,8 +113,8 @@ export async function readSums(
   query: SumsQuery,
   apart: boolean,
 ): Promise<Sums> {
-  const byDay = apart || query.groupBy.includes('day') || query.groupBy.includes('month');
-  const packs = await fetchPacks(db, organisation, query, byDay);
+  const unit = apart || query.groupBy.includes('day') ? 'day' : query.groupBy.includes('month') ? 'month' : null;
+  const packs = await fetchPacks(db, organisation, query, unit);
   const distinct = new Set<string>();
   if (query.groupBy.some(isOfDimension))
     for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
@@ -137,7 +126,7 @@ export async function readSums(
   const totals = new Map<string, Figure>();
   const unstated = new Map<string, { cost: Figure; lines: number }>();
   let unpriced = 0n;
-  for (const { currency, total, without, unstated: billed, unstated_lines: lines } of packs) {
+  for (const { currency, total, without, unstated: billed = null, unstated_lines: lines = '0' } of packs) {
     if (lines !== '0') {
       const before = unstated.get(currency) ?? { cost: '0', lines: 0 };
       for (const more of byLine(billed)?.values() ?? []) before.cost = plus(before.cost, more) ?? more;
@@ -189,50 +178,6 @@ const LEFT_OPEN: Readonly<Partial<Record<Basis, { readonly cost: string; readonl
   },
 };
 
-const COLUMNS = [
-  'records',
-  'gpu_part_ms',
-  'unpriced_part_ms',
-  'unpriced_lines',
-  'stated_part_ms',
-  'stated_lines',
-  'accrued',
-  'actual',
-  'billed',
-  'effective',
-  'list',
-] as const;
-
-const sumsOf = (table: string): string => COLUMNS.map((column) => `sum(${table}.${column}) as ${column}`).join(', ');
-
-/**
- * Sums by the days of a zone, as cost_day has them by those of UTC: instants are summed from their hours; what is of
- * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone. Which dimensions are of
- * civil dates is looked up in a set: joined, a planner without statistics reads all lines once for each dimension. The
- * teams' currencies come to sums, not to lines. The hours are summed apart: a Citus cluster joins their view with nothing.
- */
-const LOCAL_DAYS = `(
-  with s as materialized (
-    select l.organisation, l.team, (l.hour at time zone $6)::date as day, l.dimension, l.currency, ${sumsOf('l')}
-    from hour_line l
-    where l.organisation = $1 and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
-      and ($2::date is null or l.hour >= $2::date::timestamp at time zone $6)
-      and ($3::date is null or l.hour < $3::date::timestamp at time zone $6)
-      and ($4::text[] is null or l.team = any($4::text[]))
-      and ($5::bigint[] is null or l.dimension = any($5::bigint[]))
-    group by 1, 2, 3, 4, 5
-  )
-  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
-  from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
-  where x.organisation = $1 and (x.shared_from <> '' or i.civil)
-    and ($2::date is null or x.day >= $2::date) and ($3::date is null or x.day < $3::date)
-    and ($4::text[] is null or x.team = any($4::text[]))
-  union all
-  select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sumsOf('s')}
-  from s
-  left join team t on t.organisation = s.organisation and t.id = s.team
-  group by 1, 2, 3, 4, 5)`;
-
 /** The columns that tell lines apart for a question; what nobody groups by is one for all. */
 const apartBy = (groupBy: readonly GroupKey[]): string[] => [
   groupBy.includes('team') ? 'c.team' : `'' as team`,
@@ -241,17 +186,20 @@ const apartBy = (groupBy: readonly GroupKey[]): string[] => [
   groupBy.some(isOfDimension) ? 'c.dimension' : '0 as dimension',
 ];
 
-/** The figures of a line, and how a sum of lines has each. What is without a price is rare, and is summed only there. */
+/**
+ * The figures of a line, and the aggregate of each. Lines without a price are rare, and are found by their count:
+ * comparing whole numbers is many times faster than comparing decimals.
+ */
 function figuresOf(basis: Basis): { readonly name: string; readonly line: string; readonly sum: string }[] {
   // What a final bill states needs no price.
   const [parts, some, lines] =
     basis === 'actual'
       ? [
           'c.unpriced_part_ms - c.stated_part_ms',
-          'c.unpriced_part_ms <> c.stated_part_ms',
           'c.unpriced_lines > c.stated_lines',
+          'c.unpriced_lines - c.stated_lines',
         ]
-      : ['c.unpriced_part_ms', 'c.unpriced_part_ms <> 0', 'c.unpriced_lines > 0'];
+      : ['c.unpriced_part_ms', 'c.unpriced_lines > 0', 'c.unpriced_lines'];
   const open = LEFT_OPEN[basis];
   const summed = (name: string, line: string): ReturnType<typeof figuresOf>[number] => ({
     name,
@@ -262,27 +210,29 @@ function figuresOf(basis: Basis): { readonly name: string; readonly line: string
     summed('cost', `c.${basis}`),
     summed('parts', 'c.gpu_part_ms'),
     { name: 'unpriced', line: parts, sum: `sum(${parts}) filter (where ${some})` },
+    { name: 'lines', line: lines, sum: `count(*) filter (where ${some})` },
     {
       name: 'others',
-      line: `${lines} and c.unpriced_part_ms = 0`,
-      sum: `coalesce(bool_or(c.unpriced_part_ms = 0) filter (where ${lines}), false)`,
+      line: 'c.unpriced_part_ms = 0',
+      sum: `coalesce(bool_or(c.unpriced_part_ms = 0) filter (where ${some}), false)`,
     },
     ...(open === undefined ? [] : [summed('unstated', open.cost), summed('unstated_lines', open.lines)]),
   ];
 }
 
-function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay: boolean): Promise<Pack[]> {
-  const { basis, zone, groupBy, notIn } = query;
+async function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, unit: DayUnit): Promise<Pack[]> {
+  const { basis, groupBy, notIn } = query;
+  const byDay = unit !== null;
   const line = byDay ? 'day' : 'dimension';
   const answered = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs,
-       string_agg(coalesce(parts::text, ''), ' ') as parts, bool_or(others) as others,
-       string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without, ${
+       string_agg(coalesce(parts::text, ''), ' ') as parts, coalesce(bool_or(others) filter (where lines > 0), false) as others,
+       string_agg(${line} || ' ' || unpriced, ' ') filter (where lines > 0 and unpriced <> 0) as without${
          LEFT_OPEN[basis] === undefined
-           ? `null as unstated, '0' as unstated_lines`
-           : `string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated, sum(unstated_lines)::text as unstated_lines`
+           ? ''
+           : `, string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated, sum(unstated_lines)::text as unstated_lines`
        }`;
-  const params = given(organisation, query);
-  const asked = `from ${daysOf(zone)} c where ${ASKED} and ${LINES[basis]}${notIn === undefined ? '' : ` and c.currency <> $${params.push(notIn)}`}`;
+  const { table, params } = await daySource(db, organisation, query, basis, unit);
+  const asked = `from ${table} c where ${ASKED} and ${LINES[basis]}${notIn === undefined ? '' : ` and c.currency <> $${params.push(notIn)}`}`;
   const keys = apartBy(groupBy);
   const columns = [...keys, ...(byDay ? [`c.day - date '1970-01-01' as day`] : [])];
   const figures = figuresOf(basis);
@@ -302,18 +252,17 @@ function fetchPacks(db: Queryable, organisation: string, query: SumsQuery, byDay
   );
 }
 
-export const daysOf = (zone: string): string => (zone === 'UTC' ? 'cost_day' : LOCAL_DAYS);
-
 /** What each dimension of each team cost, in its currency; shares of shared costs are left out: nobody ran them. */
-export function dimensionSums(
+export async function dimensionSums(
   db: Queryable,
   organisation: string,
   query: SumsQuery,
 ): Promise<{ team: string; dimension: string; currency: string; cost: string | null }[]> {
+  const { table, params } = await daySource(db, organisation, query, query.basis, null);
   return db.query(
     `select c.team, c.dimension::text as dimension, c.currency, sum(c.${query.basis})::text as cost
-     from ${daysOf(query.zone)} c where ${ASKED} and ${LINES[query.basis]} and c.shared_from = '' group by 1, 2, 3`,
-    given(organisation, query),
+     from ${table} c where ${ASKED} and ${LINES[query.basis]} and c.shared_from = '' group by 1, 2, 3`,
+    params,
   );
 }
 
@@ -323,11 +272,12 @@ export async function unbilledSums(
   organisation: string,
   query: SumsQuery,
 ): Promise<{ currency: string; cost: string }[]> {
+  const { table, params } = await daySource(db, organisation, query, 'actual', null);
   return db.query(
-    `select c.currency, sum(c.actual)::text as cost from ${daysOf(query.zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+    `select c.currency, sum(c.actual)::text as cost from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${ASKED} and d.kind = 'metered' and c.actual <> 0
      group by 1 order by 1`,
-    given(organisation, query),
+    params,
   );
 }
 
@@ -340,14 +290,15 @@ export async function setAsideSums(
   organisation: string,
   query: Omit<SumsQuery, 'groupBy' | 'basis'>,
 ): Promise<{ currency: string; cost: string }[]> {
+  const { table, params } = await daySource(db, organisation, query, 'actual', null);
   return db.query(
     `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
-     from ${daysOf(query.zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${ASKED} and d.kind = 'billed'
        and c.billed is not null
        and exists (select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed)
      group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
-    given(organisation, query),
+    params,
   );
 }
 
@@ -357,7 +308,7 @@ export async function setAsideSums(
  */
 interface Side {
   readonly number: number;
-  /** In the order of the question's group-by, and then the currency; null where another side has the word. */
+  /** In the order of the question's group-by, and then the currency; null if another side has the word. */
   readonly values: readonly (string | null)[];
 }
 
@@ -369,12 +320,12 @@ export class Sum {
   cost: Figure | null = null;
   /** Part-milliseconds of GPU metered; null: none was. */
   parts: Figure | null = null;
-  /** Of them without a price; null: none. */
+  /** The part without a price; null: none. */
   unpriced: Figure | null = null;
-  /** Billed amounts of which the bill does not state what is asked for; null: none. */
+  /** Billed amounts whose bill does not state the requested cost; null: none. */
   unstated: Figure | null = null;
 
-  /** @param dayApart UTC day, where days are kept apart; else null */
+  /** @param dayApart UTC day, where days are kept apart; otherwise null */
   constructor(
     readonly team: Side,
     readonly dimension: Side,
@@ -454,7 +405,7 @@ class Adding {
     const ofTeam = (this.byNumbers[team.number] ??= []);
     const [dimensions, costs, parts] = [pack.dimensions.split(' '), pack.costs.split(' '), pack.parts.split(' ')];
     const days = pack.days === null ? null : this.daysOf(pack.days);
-    const [without, unstated] = [byLine(pack.without), byLine(pack.unstated)];
+    const [without, unstated] = [byLine(pack.without), byLine(pack.unstated ?? null)];
     for (let at = 0; at < costs.length; at++) {
       const id = (days === null ? dimensions[at] : dimensions[0]) ?? '';
       const dimension = this.dimensionOf(id);

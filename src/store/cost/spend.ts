@@ -1,9 +1,9 @@
 /**
- * Reads what was spent, from the sums per day: grouped, filtered, converted. Never writes.
+ * Reads spend from the sums per day: grouped, filtered, converted. Never writes.
  *
- * A sum always carries its unpriced quantity, and what else is in none of it. Amounts of several currencies are never
- * added: without a currency to convert to, each currency is a row of its own; what has no exchange rate on its day
- * stays in its own currency.
+ * A sum always carries its unpriced quantity and the other amounts that it lacks. Amounts of several currencies are
+ * never added: without a target currency, each currency is a separate row; an amount without an exchange rate on its
+ * day stays in its own currency.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Basis, GroupKey, SpendQuery } from '../../core/cost/spend-query.js';
@@ -30,7 +30,7 @@ import {
 import { unpricedUsage } from './unpriced.js';
 
 export type SpendRow = Readonly<Record<string, string | null>> & {
-  /** Decimal string; null where nothing of the basis is known (everything is unpriced, or the bill states none). */
+  /** Decimal string; null if nothing of the basis is known (everything is unpriced, or the bill states none). */
   readonly cost: string | null;
   readonly currency: string;
   /** GPU-hours metered. */
@@ -47,17 +47,17 @@ export interface CurrencyCost {
   readonly cost: string;
 }
 
-/** What bills leave open. */
+/** Costs that bills leave open. */
 export interface UnstatedCost extends CurrencyCost {
   /** Lines of bills: what a commitment covers is often billed nothing. */
   readonly lines: number;
 }
 
-/** What is in no total, apart from GPU-hours without a price. */
+/** The amounts that no total contains, other than GPU-hours without a price. */
 export interface Lacking {
-  /** Billed amounts of which the bill does not state what the basis asks for. */
+  /** Billed amounts whose bill does not state the cost of the basis. */
   readonly unstated: readonly UnstatedCost[];
-  /** Of a basis of bills: the actual cost of metered usage that no bill has taken the place of. */
+  /** For a basis of bills: the actual cost of metered usage that no bill has replaced. */
   readonly unbilled: readonly CurrencyCost[];
   /** On actual: what bills that are not final state of usage that meters stand for until they are. */
   readonly setAside: readonly CurrencyCost[];
@@ -70,7 +70,7 @@ export interface Lacking {
 export interface Spend {
   readonly basis: Basis;
   readonly rows: readonly SpendRow[];
-  /** Decimal string where all rows are of one currency; null where there are several, or nothing has a price. */
+  /** Decimal string where all rows are of one currency; null if there are several, or nothing has a price. */
   readonly total: string | null;
   readonly currency: string | null;
   readonly totals: readonly { readonly currency: string; readonly cost: string }[];
@@ -78,7 +78,7 @@ export interface Spend {
   readonly lacking: Lacking;
 }
 
-/** What a sum and a converted sum have in common. */
+/** The common fields of a sum and a converted sum. */
 type Grouped = Pick<Sum, 'group' | 'currency'>;
 
 /** A group of a question: its words by place, and its figures. */
@@ -90,7 +90,7 @@ export interface SpendGroups extends Pick<Spend, 'totals' | 'lacking'> {
   readonly unpriced: bigint;
   /** Whether amounts were converted, or could not be. */
   readonly isConverted: boolean;
-  /** The dimensions of the groups by their ids, as they are called; none where nobody groups by any of their words. */
+  /** The dimensions of the groups by their ids, as they are called; none if nobody groups by any of their words. */
   readonly named: ReadonlyMap<string, Dimension>;
 }
 
@@ -102,7 +102,7 @@ interface Answer extends Grouped {
   unstated: Decimal | null;
 }
 
-/** Each day's question: of which groups. */
+/** The query for daily sums: its groups. */
 export type DaysQuestion = Omit<SpendQuery, 'groupBy' | 'currency'> & NamedGroups;
 
 const NONE = '0.000000';
@@ -181,8 +181,8 @@ export class SpendStore {
   }
 
   /**
-   * What each day cost of the groups that are named, and of all others as one: summed by the database, as nobody asks
-   * for the others one by one. Nothing is converted.
+   * The daily costs of the named groups, and of all others together: summed by the database, because nobody needs the
+   * others one by one. Nothing is converted.
    */
   async days(organisation: string, question: DaysQuestion, db: Queryable = this.db): Promise<DayGroup[]> {
     return daySums(db, organisation, {
@@ -192,7 +192,7 @@ export class SpendStore {
   }
 }
 
-/** Whose amounts bills state, and nobody else. */
+/** The bases whose amounts only bills state. */
 const BILLS: ReadonlySet<Basis> = new Set(['billed', 'effective', 'list']);
 
 const byCurrency = (a: CurrencyCost, b: CurrencyCost): number => (a.currency < b.currency ? -1 : 1);
@@ -228,7 +228,7 @@ function rowMaker(
   quantities: Pick<Answer, 'parts' | 'unpriced'>,
   unstated: string | null,
 ) => SpendRow {
-  // What runs steadily has the same hours day after day.
+  // A steady target has the same hours day after day.
   const hours = new Map<string, string>();
   const hoursOf = (partMs: Figure): string => {
     if (typeof partMs !== 'string') return gpuHours(partMs.unscaled);

@@ -1,7 +1,7 @@
 /**
- * What metered usage has no price and is no GPU time: storage, traffic, and what has no quantity. Reads only.
+ * Metered usage without a price that is not GPU time: storage, traffic, and usage without a quantity. Reads only.
  *
- * GPU-hours without a price stand beside every sum; these are named once for a question, by SKU, component and reason.
+ * GPU-hours without a price stand beside every sum; these are listed once for a query, by SKU, component and reason.
  */
 import { formatDecimal } from '../../core/decimal.js';
 import { divideHalfEven } from '../../core/money.js';

@@ -1,9 +1,7 @@
 /**
- * Questions about costs that people keep. A view holds a question, never an answer: whoever opens it sees what its
- * reader may see.
- *
- * One that is not shared is its owner's alone. A shared one is for whoever may see all the teams that it names; one
- * that names none is for everybody.
+ * Saved queries about costs. A view stores a query, never an answer: its result shows only what its reader may see. A
+ * private view belongs to its owner alone. A shared view is visible to readers who may see all the teams that it names;
+ * one that names no team is visible to everybody.
  */
 import { randomBytes } from 'node:crypto';
 import { formatInstant } from '../../core/time.js';
@@ -23,7 +21,7 @@ export interface CostView {
 }
 
 export interface ViewReader {
-  /** What it is known by. */
+  /** Its id. */
   readonly id: string;
   /** Null: all. */
   readonly teams: readonly string[] | null;

@@ -45,7 +45,7 @@ export interface EmbeddedDatabase {
   /** postgresql://... with the password: not for logs. */
   readonly url: string;
   readonly port: number;
-  /** Tells the data folder from a copy of it; null where the file system does not. */
+  /** Tells the data folder from a copy of it; null if the file system does not. */
   readonly folder: string | null;
   /** True when this process started the server, or adopted one that nobody used any more. */
   readonly owned: boolean;
@@ -122,8 +122,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 }
 
 /**
- * The number of the cluster's control file: PostgreSQL makes it once and writes it in place (controldata_utils.c), while
- * whoever copies a folder makes a new one.
+ * The number of the cluster's control file: PostgreSQL makes it once and writes it in place (controldata_utils.c),
+ * while a copy of a folder gets a new one.
  */
 export async function folderMark(cluster: string): Promise<string | null> {
   const { ino } = await stat(path.join(cluster, 'global', 'pg_control'), { bigint: true });
@@ -257,7 +257,7 @@ async function initialise(folder: Folder, binaries: Binaries, way: RunAs, durabl
   }
 }
 
-/** lz4 where the programs were built with it, else PostgreSQL's own method. */
+/** lz4 where the programs were built with it, otherwise PostgreSQL's own method. */
 async function walCompression(folder: Folder, binaries: Binaries, way: RunAs): Promise<string> {
   const lz4 = await runAs(way, binaries.postgres, [
     '-D',

@@ -14,13 +14,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { conflict, unavailable } from '../../core/errors.js';
 
-/** A process, told apart from a later one with the same id by the moment it started (null where it cannot be read). */
+/** A process, told apart from a later one with the same id by the moment it started (null if it cannot be read). */
 interface Holder {
   readonly pid: number;
   readonly started: string | null;
 }
 
-/** What `serve` tells about itself: where it answers, once that is known. */
+/** The information that `serve` publishes: its address, once known. */
 export interface ServeInfo {
   readonly url: string | null;
 }
@@ -114,7 +114,7 @@ export async function countUses(dataDir: string): Promise<number> {
   return live;
 }
 
-/** The command line of a process: '' when it is gone or has none, null where the system does not tell. */
+/** The command line of a process: '' when it is gone or has none, null if the system does not tell. */
 export async function commandLine(pid: number): Promise<string | null> {
   if (process.platform === 'win32') return null;
   if (process.platform === 'linux') return (await readText(`/proc/${pid}/cmdline`))?.replaceAll('\0', ' ') ?? '';
@@ -137,7 +137,7 @@ export async function isRunning(pid: number): Promise<boolean> {
   return process.platform !== 'linux' || (await statOf(pid))?.[0] !== 'Z';
 }
 
-/** Links a whole file into place. Returns null on success, else the live holder that was there first. */
+/** Links a whole file into place. Returns null on success, otherwise the live holder that was there first. */
 async function take(
   file: string,
   content: Holder & Record<string, unknown>,

@@ -178,7 +178,7 @@ const withCapability = (user: Identity): RunAs => ({
   owner: user,
 });
 
-/** Null when the way works, else what it said. Folders are tried for real: permissions alone do not tell. */
+/** Null when the way works, otherwise what it said. Folders are tried for real: permissions alone do not tell. */
 async function tryWay(way: RunAs, binaries: Binaries, dataDir: string): Promise<string | null> {
   const version = await runAs(way, binaries.initdb, ['--version']);
   if (version.failed) return lastLine(version.output);

@@ -1,6 +1,7 @@
 /**
- * What an exporter's answer without a card says of the card, by what it names instead and by when its machine was
- * started: a machine that was moved to another host has other cards, and an address may be another machine's by now.
+ * What an exporter's answer without a card implies about the card, judged by the cards that it names instead and by the
+ * start of its machine: a machine that was moved to another host has other cards, and an address may belong to another
+ * machine by now.
  *
  * Facts only; core/fleet/health.ts judges.
  */

@@ -1,7 +1,7 @@
 /**
  * Numbers as bytes: whole numbers of variable length (protobuf.dev, "Encoding", with the ZigZag form of signed ones),
- * and columns of measures as decimals of one scale, as differences; where that would not give the same number back, as
- * the eight bytes of a double. Reading gives back what was written exactly. Knows no SQL.
+ * and columns of measures as decimals of one scale, stored as differences. If that would not return the same number,
+ * the eight bytes of a double are stored. Reading returns exactly the written value. Knows no SQL.
  */
 import { assert } from '../../core/errors.js';
 

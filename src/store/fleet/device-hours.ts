@@ -1,6 +1,6 @@
 /**
- * The samples of one device in one hour, a place for each minute. Whatever brings them (what was saved lately, what was
- * packed, rows of before), of two of one minute the newer stays, and of two of one instant the one that came last.
+ * The samples of one device in one hour, with a place for each minute. Samples may come from recent blocks, packed
+ * hours or older rows. Of two samples of one minute the newer stays; of two of one time the last to arrive stays.
  */
 import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import { MEASURES, type SampleBlockBuilder, type SampleColumns, type SampleGroup } from './sample-block.js';
@@ -65,7 +65,7 @@ export class DeviceHour {
     else this.faults?.delete(minute);
   }
 
-  /** Says anew what a minute's sample is of. */
+  /** Says again what a minute's sample is of. */
   hold(minute: number, group: SampleGroup): void {
     let number = this.groups.indexOf(group);
     if (number < 0) number = this.groups.push(group) - 1;
@@ -89,7 +89,7 @@ export class DeviceHour {
   }
 }
 
-/** What tells devices of a source apart. */
+/** The key that distinguishes devices of a source. */
 export const deviceOf = ({ resource, gpu, migInstance }: SampleGroup): string =>
   `${resource}\0${gpu}\0${migInstance ?? ''}`;
 

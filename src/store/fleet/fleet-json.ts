@@ -1,6 +1,6 @@
 /**
- * What runs, and how well that is known, as every entry point shows it: instants as ISO 8601, ages in seconds. What is
- * not known is null.
+ * The fleet, and how reliable its data is, in the form that every entry point shows: times as ISO 8601, ages in
+ * seconds. An unknown value is null.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';

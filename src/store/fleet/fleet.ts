@@ -1,9 +1,10 @@
 /**
- * What runs at the providers, as each connection last reported it. Written by fleet.collect, read by everybody.
+ * The targets that run at the providers, as each connection last reported them. fleet.collect writes them, all others
+ * read them.
  *
- * The invariant: silence is not absence. A target that a reading lacks stays as it was last seen, with its age; it is
- * gone only when two complete readings, one after the other, lack it (a catalogue flaps), or when it comes back as
- * gone. Never calls a provider.
+ * The invariant: silence is not absence. A target that a reading lacks keeps its last known state, with its age. It is
+ * gone only if two complete readings in a row lack it (a catalogue flaps), or if a reading reports it as gone. Never
+ * calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
@@ -44,7 +45,7 @@ export interface FleetCoverage {
   readonly completeAt: number | null;
   readonly complete: boolean;
   readonly targets: number;
-  /** What the last reading could not read; and why there was none since, where the last try failed. */
+  /** The unreadable parts of the last reading; and the reason of the last failed try, if there was one since. */
   readonly problems: readonly string[];
   readonly stale: boolean;
 }
@@ -71,11 +72,11 @@ const keptOf = (field: string): string =>
     then jsonb_build_object('${field}', fleet_target.body -> '${field}') else '{}' end`;
 
 /**
- * How a machine was made, its tags, and its names and addresses, of which EC2 forgets all when it has ended: what ends is
- * what has to be made anew, for whom, and what its exporter went by.
+ * The data of a machine's creation, its tags, and its names and addresses, all of which EC2 forgets when the machine
+ * has ended: a replacement needs to know what to create and for whom, and the name of its exporter.
  */
 const KEPT_BODY = `excluded.body || ${['launch', 'knownAs', 'network', 'labels'].map(keptOf).join(' || ')}`;
-/** Whose it was, where the tags that say so are forgotten. */
+/** Its previous team, if the tags that name it are forgotten. */
 const KEPT_TEAM = `case when excluded.body ->> 'state' in ('stopping', 'gone') and coalesce(excluded.body -> 'labels', '{}') in ('{}', 'null')
   and coalesce(fleet_target.body -> 'labels', '{}') not in ('{}', 'null') then fleet_target.team else excluded.team end`;
 
@@ -98,7 +99,7 @@ export class FleetStore implements TargetFinder {
   /**
    * Takes a reading in; an older one than the last changes nothing.
    * @param teamOf the team of a target, by the organisation's rules
-   * @param effects those that the connection carries out, none where it may only read; null: not known
+   * @param effects those that the connection carries out, none if it may only read; null: unknown
    * @returns the teams of which something has changed (appeared, gone, started, stopped, another size)
    */
   async save(
@@ -149,7 +150,7 @@ export class FleetStore implements TargetFinder {
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }
 
-  /** Gives what runs to teams anew, as it was last seen; returns those that have lost or got something. */
+  /** Gives what runs to teams again, as it was last seen; returns those that have lost or got something. */
   async reassign(
     tx: Queryable,
     organisation: string,
@@ -181,11 +182,9 @@ export class FleetStore implements TargetFinder {
     return missed.filter(({ gone }) => gone);
   }
 
-  /**
-   * What the targets say of themselves as workloads; a workload that somebody else reports is left as that one says.
-   */
+  /** The targets' own data as workloads; a workload that another sender reports is left unchanged. */
   private async saveWorkloads(tx: Queryable, organisation: string, connection: string): Promise<void> {
-    // What has kept its size since it was first seen has kept it for so long at least.
+    // A target with an unchanged size since it was first seen has had it at least that long.
     const rows = await tx.query<Row & { changed: Date; taken: boolean }>(
       `select ${COLUMNS}, coalesce(changed_at, first_seen_at) as changed,
          exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target and w.connection is distinct from f.connection) as taken
@@ -198,7 +197,7 @@ export class FleetStore implements TargetFinder {
       if (found === null) return [];
       const { workload, ...own } = found;
       const spares = standingBy.get(target) ?? standingBy.get(body.name);
-      // What is gone has no size to bound: it can only be replaced.
+      // A gone target has no size to bound: it can only be replaced.
       const fleet = gone === null ? own.fleet : null;
       const facts = { ...own, fleet, ...(spares === undefined ? {} : { spares }) };
       return [{ id: workload, team, seen: seen.toISOString(), facts }];
@@ -225,7 +224,7 @@ export class FleetStore implements TargetFinder {
     );
   }
 
-  /** What was known of a connection's fleet before its next reading. */
+  /** The known state of a connection's fleet before its next reading. */
   async snapshot(db: Queryable, organisation: string, connection: string): Promise<FleetSnapshot> {
     const [last] = await db.query<{ at: Date }>(
       `select at from fleet_reading where organisation = $1 and connection = $2`,
@@ -263,7 +262,7 @@ export class FleetStore implements TargetFinder {
     return best === undefined || others.length > 0 ? null : best;
   }
 
-  /** Those of which the name is the best that is known: several, where it could be each of them. */
+  /** The targets that a name matches best: several, if it could be each of them. */
   async allNamed(db: Queryable, organisation: string, name: string, team: string | null = null): Promise<SeenTarget[]> {
     return (await this.ranked(db, organisation, name, team)).map(seenOf);
   }
@@ -287,7 +286,7 @@ export class FleetStore implements TargetFinder {
     return rows.filter(({ rank }) => rank === rows[0]?.rank);
   }
 
-  /** What went by a name and is gone since an instant (epoch milliseconds); the newest, null: nothing did. */
+  /** The newest target of a name that is gone since a time (epoch milliseconds); null: none. */
   async goneNamed(db: Queryable, organisation: string, name: string, since: number): Promise<SeenTarget | null> {
     const [row] = await db.query<Row>(
       `select ${COLUMNS} from fleet_target where organisation = $1 and gone_at >= $3
@@ -409,7 +408,7 @@ export class FleetStore implements TargetFinder {
     return rows.flatMap(({ body }) => (groupOf(body) === group ? [body] : []));
   }
 
-  /** How a target was made, its labels, and its cloud's word that it is not well, as they were last told. */
+  /** The last known data of a target's creation, its labels, and its cloud's report that it is unhealthy. */
   async keptOf(
     db: Queryable,
     organisation: string,
@@ -528,5 +527,5 @@ export const ACCOUNT_OF_CONNECTION = (row: string): string =>
 export const placeOf = ({ connection, seen }: Pick<SeenTarget, 'connection' | 'seen'>): string =>
   `${connection}\u0001${seen.target}`;
 
-/** What is behind the kind in a target's name: the id that usage and samples have (`i-0abc` of `instance/i-0abc`). */
+/** The part after the kind in a target's name: the id in usage and samples (`i-0abc` of `instance/i-0abc`). */
 const resourceOf = ({ target }: FleetTarget): string => target.slice(target.indexOf('/') + 1);

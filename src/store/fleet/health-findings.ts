@@ -1,7 +1,7 @@
 /**
  * Findings about the health of GPUs: when each was opened, when it was last found, when and why it was cleared.
  *
- * At most one finding of a rule is open per source and device. It keeps what core/fleet/health.ts has settled and never
+ * At most one finding of a rule is open per source and device. It stores the results of core/fleet/health.ts and never
  * judges by itself.
  */
 import type { HealthFinding, HealthRule, HealthSeverity, OpenFinding, Settlement } from '../../core/fleet/health.js';

@@ -1,9 +1,9 @@
 /**
- * What the fleet and our own actions tell of machines whose exporters fell silent: read since, and by whom they were
- * taken away.
+ * What the fleet and our own actions report about machines whose exporters fell silent: whether they were read since,
+ * and who removed them.
  *
- * Facts only; core/fleet/silence.ts judges. A machine that two targets of a connection could be is none of them, and a
- * reading from before the silence tells nothing of it.
+ * Facts only; core/fleet/silence.ts judges. A machine that matches two targets of a connection is treated as neither,
+ * and a reading from before the silence proves nothing.
  */
 import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { DeviceHistory } from '../../core/fleet/health.js';
@@ -24,7 +24,7 @@ const APART_MS = 2 * MINUTE_MS;
 /** From when on a word on the machine is of the time in which its exporter fell silent. */
 const fellSilent = ({ since, answeredAt }: SilentExporter): number => Math.min(since, answeredAt ?? since) - APART_MS;
 
-/** Of what was reported: by whom, for whom, and which machine of the fleet it was found to be on. */
+/** The origin of a report: its exporter, its workload, and the matched machine of the fleet. */
 type Reported = Readonly<Record<'exporter' | 'workload' | 'connection' | 'target', string | null>>;
 
 export type Silences = (exporter: string | null, workload: string | null) => Pick<DeviceHistory, 'silence'>;
@@ -131,8 +131,8 @@ const keyOf = ({ connection, target }: Pick<Reported, 'connection' | 'target'>):
   JSON.stringify([connection, target]);
 
 /**
- * The machine that its readings were found to be on; else of each connection the one that goes by the exporter's names.
- * None that was gone before it fell silent.
+ * The machine that its readings were found to be on; otherwise of each connection the one that goes by the exporter's
+ * names. None that was gone before it fell silent.
  */
 function machinesOf(
   silent: SilentExporter,
@@ -181,7 +181,7 @@ function readingOf(
 
 /**
  * Whether the group that a card works for has all that it wants without the card's machine, as it was read since; null:
- * not known. A group goes on counting a machine as ready that its cloud calls unwell.
+ * unknown. A group goes on counting a machine as ready that its cloud calls unwell.
  */
 function isWhole(
   { since }: SilentExporter,

@@ -1,8 +1,8 @@
 /**
- * What is measured: each resource of a source as its series call it, the target of the fleet that it was joined to, or
- * why it was not (core/fleet/join.ts).
+ * The measured resources: each resource of a source under the name in its series, with its target in the fleet, or the
+ * reason why it was not matched (core/fleet/join.ts).
  *
- * One row per resource, as it was seen last. It is what tells that GPUs are measured which nobody can price or act on.
+ * One row per resource, in its last known state. This table shows measured GPUs that nobody can price or act on.
  */
 import type { Called, Candidate, Joined, NotJoined } from '../../core/fleet/join.js';
 import type { MeasuredCards } from '../../core/fleet/measured-gpus.js';
@@ -100,7 +100,7 @@ export class MeasuredStore {
     );
   }
 
-  /** What was measured after an instant, with the place that it was given. */
+  /** The measured resources after a time, with their places. */
   async since(
     db: Queryable,
     organisation: string,

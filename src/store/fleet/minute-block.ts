@@ -1,10 +1,9 @@
 /**
- * The minutes of resources in one hour, as policies see them, beside the samples that they are made of: an eighth of
- * the numbers of a machine of eight GPUs, and nothing that each GPU has of its own.
- *
- * Of a minute: which GPUs were reported, of each measure the largest of theirs, and whether one of them was blank.
- * Parts of one hour, of several sources or pods, add up to the same in any order: GPUs are united, of the largest the
- * largest is taken, blank stays blank. So minutes from parts are those from all samples, exactly. Knows no SQL.
+ * The minutes of resources in one hour, in the form in which policies see them, stored beside their samples: an eighth
+ * of the numbers of a machine of eight GPUs, and nothing per GPU. A minute contains the reported GPUs, the largest
+ * value of each measure, and whether one of them was blank. Parts of one hour, from several sources or pods, combine to
+ * the same result in any order: GPUs are united, the largest value is taken, and blank stays blank. So minutes from
+ * parts equal exactly those from all samples. Knows no SQL.
  */
 import { hash } from 'node:crypto';
 import { assert } from '../../core/errors.js';
@@ -12,10 +11,10 @@ import { BytesRead, BytesWritten, readColumn, writeColumn } from './column-bytes
 import { MINUTES_PER_HOUR, type DeviceHour } from './device-hours.js';
 import { placeOf, type SampleGroup } from './sample-block.js';
 
-/** What is one resource: the fleet's target where it is known, else as the samples call it. */
+/** The key of a resource: the fleet's target if it is known, otherwise the name in the samples. */
 export interface ResourceKey {
   readonly name: string;
-  /** Of the target; null: it is none. */
+  /** The connection of the target; null: it has no target. */
   readonly connection: string | null;
 }
 
@@ -24,7 +23,7 @@ export interface MinutePart extends ResourceKey {
   readonly body: Buffer;
 }
 
-/** Of a minute the largest of each, NaN where no GPU has any; in the order of COLUMNS. */
+/** The largest value of each measure in a minute, NaN if no GPU has one; in the order of COLUMNS. */
 const COLUMNS = [
   placeOf('gpuUtilisationRatio'),
   placeOf('memoryUsedRatio'),
@@ -59,14 +58,14 @@ function nameOf({ gpu, migInstance }: SampleGroup): string {
   return short;
 }
 
-/** The larger of two of which the first may not be known. */
+/** The larger of two values, of which the first may be unknown. */
 const more = (a: number, b: number): number => (b > a || Number.isNaN(a) ? b : a);
 
 /** The minutes of one resource in one hour, as samples or parts of it come. */
 class MinuteSums {
   private readonly devices: (Set<string> | null)[] = Array.from({ length: MINUTES_PER_HOUR }, () => null);
   private readonly columns = COLUMNS.map(() => new Float64Array(MINUTES_PER_HOUR).fill(Number.NaN));
-  /** Of utilisation and of memory, by minute: a GPU was blank. */
+  /** For utilisation and memory, by minute: whether a GPU was blank. */
   private readonly blanks = [new Uint8Array(MINUTES_PER_HOUR), new Uint8Array(MINUTES_PER_HOUR)] as const;
 
   add(device: DeviceHour, minute: number, group: SampleGroup): void {
@@ -145,7 +144,7 @@ class MinuteSums {
   }
 }
 
-/** What a part holds, for each of its minutes. */
+/** The content of a part for each of its minutes. */
 interface PartRead {
   /** Of the hour, 0 to 59, in order. */
   readonly minutes: readonly number[];
@@ -215,7 +214,7 @@ const lowestOf = (bits: number): number => 31 - Math.clz32(bits & -bits);
 
 /** A part that was made of samples. */
 export interface SampledPart extends MinutePart {
-  /** What the samples of its last minute are of. */
+  /** The groups of the samples of its last minute. */
   readonly newest: readonly SampleGroup[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Reads the minutes of teams' resources: of whole hours that are packed those that were packed with them, of all others
- * (an hour that begins or ends within what is asked for, samples that came late and are not packed yet, rows of a
- * version before) those that their samples make. Either way they are the same. Reads only.
+ * Reads the minutes of teams' resources. Whole packed hours use their stored minutes. All other hours (an hour that
+ * begins or ends within the requested period, late samples that are not packed yet, rows of a previous version) compute
+ * them from their samples. The results are the same. Reads only.
  */
 import { formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -17,7 +17,7 @@ export interface GatheredParts {
   readonly parts: ReadonlyMap<number, readonly Buffer[]>;
   /** Epoch milliseconds. */
   readonly firstAt: number;
-  /** What the samples of its newest minute are of. */
+  /** The groups of the samples of its newest minute. */
   readonly newest: readonly SampleGroup[];
 }
 
@@ -37,7 +37,7 @@ class Gathering implements GatheredParts {
   firstAt = Infinity;
   newestAt = -Infinity;
   readonly newest: SampleGroup[] = [];
-  /** Rows that hold the newest minute, of which nothing but their minutes was read. */
+  /** Rows with the newest minute of which only the minutes were read. */
   readonly unread: RowKey[] = [];
 
   constructor(readonly name: string) {}
@@ -58,7 +58,7 @@ class Gathering implements GatheredParts {
     else this.unread.push(row);
   }
 
-  /** What a row is of that holds the newest minute. */
+  /** Notes the groups of a row that contains the newest minute. */
   see(hour: number, part: SampledPart): void {
     if (hour + spanOf(part)[1] * MINUTE_MS === this.newestAt) this.newest.push(...part.newest);
   }
@@ -87,7 +87,7 @@ export async function partsOfTeams(
   for (let from = 0; from < unread.length; from += ROWS_AT_ONCE)
     for (const { row, part } of await read.samplesOf(unread.slice(from, from + ROWS_AT_ONCE)))
       gathered(part).see(row.hour, part);
-  // What was given another place between the two looks is looked at again.
+  // Samples that moved to another place between the two readings are read again.
   const isWhole = [...found.values()].every(({ newest }) => newest.length > 0);
   return isWhole ? found : partsOfTeams(db, organisation, filter, textOf);
 }
@@ -139,7 +139,7 @@ class Reader {
       ]);
       const packed: Placed<MinutePart>[] = [];
       const unread: RowKey[] = [];
-      // Of samples of one instant the one that came last stays: packed ones first.
+      // Of samples of one time the last to arrive stays: packed ones are added first.
       const hours = new DeviceHours();
       for (const { hour, minutes, payload, ...key } of await this.packed(sources, own)) {
         const row = { ...key, hour: hour.getTime() };
@@ -155,7 +155,7 @@ class Reader {
     }
   }
 
-  /** What the samples of packed rows make. */
+  /** The minutes from the samples of packed rows. */
   async samplesOf(rows: readonly RowKey[]): Promise<Placed<SampledPart>[]> {
     const hours = new DeviceHours();
     for (const { source, payload } of await this.payloads(rows))

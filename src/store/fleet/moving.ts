@@ -1,4 +1,6 @@
-/** The SQL condition that tells whether a target was at work when it was seen. Reads nothing itself. */
+/**
+ * The SQL condition for targets that were at work when they were seen. Reads nothing itself.
+ */
 
 /**
  * Whether a target has machines at work: a group of any size but 0, a machine that runs or starts.

@@ -1,10 +1,8 @@
 /**
- * What health looks at: the last hour of every device of a source, held in memory and brought up to date by what was
- * saved since the last reading.
- *
- * It is a copy that the database can make again at any time: a process that starts reads an hour once, one that goes on
- * reads only blocks that it has not read. Blocks are told by their numbers, of which one that was given out early may
- * come late; rows of packed hours are written under the lock of their source, so that their numbers come in order.
+ * The data for health: the last hour of every device of a source, held in memory and updated with the blocks saved
+ * since the last reading. The database can rebuild this copy at any time: a new process reads one hour once, a running
+ * process reads only new blocks. Blocks are recognised by their numbers; a block with an early number may arrive late.
+ * Rows of packed hours are written under the lock of their source, so their numbers arrive in order.
  */
 import type { DeviceReading } from '../../core/fleet/health.js';
 import { formatInstant, hourOf, MINUTE_MS } from '../../core/time.js';
@@ -21,11 +19,11 @@ const [UTILISATION, CELSIUS, REPLAYS, LATENCY] = [
   placeOf('networkLatencySeconds'),
 ];
 
-/** A device as it was seen last, with its readings; when its card and what reported it were seen is told beside it. */
+/** A device in its last known state, with its readings, and the last reports of its card and by its exporters. */
 export interface RecentDevice {
   readonly group: SampleGroup;
   readonly seenAt: number;
-  /** Who reported it within the time, and when last. */
+  /** The exporters that reported it within the period, with the last time. */
   readonly exporters: readonly (readonly [exporter: string, seenAt: number])[];
   readings(): DeviceReading[];
 }
@@ -46,7 +44,7 @@ export class RecentDevices {
 
   /** Devices that were sampled in minutes from the first to the last. */
   async devices(db: Queryable, first: number, last: number): Promise<RecentDevice[]> {
-    // What was forgotten, or was never read, lies before.
+    // Blocks that were dropped or never read lie before this time.
     if (first < this.from) this.clear();
     this.from = hourOf(first);
     await this.catchUp(db);
@@ -63,7 +61,9 @@ export class RecentDevices {
     this.lastPacked = '0';
   }
 
-  /** What is packed while blocks are read may be missed among them: then it is among what is packed. */
+  /**
+   * Samples that are packed while blocks are read may be missed among the blocks: then they are among the packed hours.
+   */
   private async catchUp(db: Queryable): Promise<void> {
     await this.readPacked(db);
     const blocks = recentBlocks(db, this.organisation, 'source = $2 and hour >= $3 and id <> all($4::bigint[])', [

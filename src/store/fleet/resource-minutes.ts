@@ -1,9 +1,9 @@
 /**
- * Minutes of a team's resources, as policies see them: by the fleet's target where it is known, of a workload all its
- * pods are one resource. A resource is as busy, and as full, as its busiest and fullest GPU; where a GPU was blank,
- * that is unknown. A card that two sources tell of is one. Reads only.
+ * Minutes of a team's resources, in the form in which policies see them: under the fleet's target if it is known; all
+ * pods of a workload are one resource. A resource is as busy, and as full, as its busiest and fullest GPU; if a GPU was
+ * blank, the value is unknown. A card that two sources report counts once. Reads only.
  *
- * Minutes are held packed and read out as often as somebody looks: those of a large team would fill the memory.
+ * Minutes are held packed and unpacked at each read, because those of a large team would fill the memory.
  */
 import { MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
@@ -25,7 +25,7 @@ export interface ResourceMinute {
   readonly rps: number | null;
 }
 
-/** What a resource is, as the newest of its samples show it. */
+/** The description of a resource from its newest samples. */
 export interface NewestOfResource {
   readonly resource: string;
   readonly connection: string | null;

@@ -1,18 +1,18 @@
 /**
- * The form in which samples are kept: many samples as one compressed value, by column.
+ * The storage form of samples: many samples as one compressed value, by column.
  *
- * A block is a table of groups (what samples of a device have in common, once), the instants that occur in it, and per
- * sample a group, an instant and its measures. A measure is kept as the decimal number that it is: a whole number with
- * a scale for the column, as differences of variable length (protobuf.dev, "Encoding", the ZigZag form of signed
- * numbers); where that would not give the same number back, as the eight bytes of a double. What was not measured has
- * no value, never zero. Reading a block gives back what was put in exactly. Knows no SQL.
+ * A block is a table of groups (the common fields of a device's samples, once), the times that occur in it, and per
+ * sample a group, a time and its measures. A measure is kept as its decimal number: a whole number with a scale for the
+ * column, as differences of variable length (protobuf.dev, "Encoding", the ZigZag form of signed numbers). If that
+ * would not return the same number, the eight bytes of a double are stored. An unmeasured value is absent, never zero.
+ * Reading a block returns exactly its input. Knows no SQL.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { assert } from '../../core/errors.js';
 import type { Term } from '../../core/usage.js';
 import { BytesRead, BytesWritten, readColumn, writeColumn } from './column-bytes.js';
 
-/** What samples of one device have in common. */
+/** The common fields of samples of one device. */
 export interface SampleGroup {
   readonly resource: string;
   readonly gpu: string;
@@ -67,17 +67,17 @@ export type Measure = (typeof MEASURES)[number];
 /** The place of a measure in a sample's values. */
 export const placeOf = (measure: Measure): number => MEASURES.indexOf(measure);
 
-/** What a block gives back; a value that is NaN was not measured, as a column that is null was in none. */
+/** The content of a block; a NaN value was not measured, and a null column was measured in no sample. */
 export interface SampleColumns {
   readonly groups: readonly SampleGroup[];
-  /** Of each sample its group and its instant, epoch milliseconds. */
+  /** The group and the time of each sample, epoch milliseconds. */
   readonly groupOf: Uint32Array;
   readonly seenAt: Float64Array;
   readonly values: readonly (Float64Array | null)[];
   readonly faults: ReadonlyMap<number, string>;
 }
 
-/** What samples have in common, as text. */
+/** The common fields of samples, as text. */
 interface GroupTable {
   readonly count: number;
   /** By field; one value where all groups have the same. */

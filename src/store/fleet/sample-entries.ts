@@ -1,9 +1,7 @@
 /**
- * Samples as they were taken, and as rows of before, in the form in which they are kept.
- *
- * A measure has the precision of PostgreSQL's `real`, which it had before it was packed: the shortest decimal number
- * that is nearest to the same number of 32 bits (PostgreSQL's documentation, "Floating-Point Types"). The network's
- * latency is kept as it is, counters are whole.
+ * Converts new samples, and older rows, to the storage form. A measure has the precision of PostgreSQL's `real`, as
+ * before packing: the shortest decimal number that is nearest to the same number of 32 bits (PostgreSQL's
+ * documentation, "Floating-Point Types"). The network's latency keeps its precision; counters are whole numbers.
  */
 import type { GpuSample } from '../../core/ports.js';
 import { formatInstant, MINUTE_MS } from '../../core/time.js';
@@ -13,7 +11,8 @@ import type { SampleEntry } from './device-hours.js';
 import { MEASURES, type Measure, type SampleGroup } from './sample-block.js';
 
 /**
- * What a sample is of, as the fleet knows it; what the fleet does not know is as the series' own labels say, or null.
+ * The place of a sample, from the fleet; fields that the fleet does not know come from the series' own labels, or are
+ * null.
  */
 export interface Place {
   readonly team: string;
@@ -49,7 +48,7 @@ export function asReal(value: number): number {
   return real;
 }
 
-/** Of two decimals that are equally near PostgreSQL takes the one that ends evenly, JavaScript the larger one. */
+/** Of two equally near decimals PostgreSQL takes the even one, JavaScript the larger one. */
 function evenOf(real: number, short: number, digits: number): number {
   // Ten digits that end in 5 hold no smaller part of two than this.
   if (!Number.isInteger(real * 2 ** 14)) return short;
@@ -95,7 +94,7 @@ const groupOf = (sample: PlacedSample): SampleGroup => ({
   term: sample.term,
 });
 
-/** A row of the table `sample`, into which the version before wrote. */
+/** A row of the table `sample`, into which the previous version wrote. */
 interface WideRow extends Omit<SampleGroup, 'term'> {
   readonly source: string;
   readonly at: Date;
@@ -126,7 +125,7 @@ function entryOfRow({ source, at, seen, fault, values, ...group }: WideRow): Sou
 }
 
 /**
- * Rows that the version before wrote and nobody has carried over yet, by a condition on them.
+ * Rows that the previous version wrote and nobody has carried over yet, by a condition on them.
  * @param minutes first and last, epoch milliseconds
  */
 export async function wideEntries(

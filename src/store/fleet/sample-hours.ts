@@ -1,13 +1,13 @@
 /**
- * Hours of samples as rows: writes what was saved lately, packs it into one row for a resource, team and hour, reads
- * both back, and gives what was sampled of a resource another place.
+ * Hours of samples as rows: writes recent samples, packs them into one row per resource, team and hour, reads both, and
+ * moves the samples of a resource to another place.
  *
- * Saving only ever adds rows, so that whoever saves at once, late or twice disturbs nobody; which sample of a minute
- * stays is decided where they are read and packed (device-hours.ts). Whoever packs a source or places its samples holds
- * its lock. A reader asks for what was saved lately first and for packed hours after that: what is packed between the
- * two it finds twice, never not at all.
+ * Saving only adds rows, so that parallel, late or repeated saves disturb nobody; the code that reads and packs decides
+ * which sample of a minute stays (device-hours.ts). Code that packs a source or moves its samples holds its lock. A
+ * reader reads recent samples first and packed hours after that: it finds samples that are packed in between twice, but
+ * never misses them.
  */
-import { formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
+import { dayOf, formatInstant, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import {
   deviceOf,
@@ -22,17 +22,17 @@ import { readSamples, SampleBlockBuilder, type SampleGroup } from './sample-bloc
 import { takeWideEntries, type Place } from './sample-entries.js';
 import { waitForLock } from '../locks.js';
 
-/** Of a block of what was saved lately: fewer are read in vain, more take less room. */
+/** The size of a block of recent samples: smaller blocks waste less reading, larger ones take less space. */
 const MOST_GROUPS = 1000;
 const MOST_SAMPLES = 20_000;
-/** Samples of a source's hour that are packed at a time, and blocks and rows of one statement. */
+/** Samples of a source that are packed at a time and in one transaction, and blocks and rows of one statement. */
 const SAMPLES_AT_ONCE = 2_400_000;
 const BLOCKS_PER_STATEMENT = 100;
 const ROWS_PER_STATEMENT = 500;
 /** How hard blocks are compressed that live for an hour, and those that are kept. */
 const FAST = 1;
 const TIGHT = 6;
-/** Rows of the version before are carried over when they are so old: until then it reads them as well. */
+/** Rows of the previous version are carried over when they are so old: until then it reads them as well. */
 const CARRIED_AFTER_MS = 24 * HOUR_MS;
 const CARRIED_AT_ONCE_MS = 10 * MINUTE_MS;
 
@@ -185,25 +185,54 @@ export async function* recentBlocks(
   }
 }
 
-/** Packs what was saved lately of a source, of hours before one; null: all of it. */
-export async function packHours(
+/**
+ * Packs the recent blocks of a source, of hours before an instant: only the oldest day, and only the first hours of a
+ * large day. This bounds the transaction if a delivery has many days. Returns whether there is more to pack.
+ */
+export async function packHours(tx: Queryable, organisation: string, source: string, before: number): Promise<boolean> {
+  await lock(tx, organisation, source);
+  const hours = await hoursToPack(tx, organisation, source, null, before);
+  let count = 0;
+  let samples = 0;
+  for (const one of hours) {
+    if (count > 0 && (dayOf(one.hour) > dayOf(hours[0]?.hour ?? 0) || samples + one.samples > SAMPLES_AT_ONCE)) break;
+    await packHour(tx, organisation, source, one.hour, one.samples);
+    count += 1;
+    samples += one.samples;
+  }
+  return count < hours.length;
+}
+
+interface HourToPack {
+  readonly hour: number;
+  readonly samples: number;
+}
+
+/** Hours that have recent blocks, oldest first. */
+async function hoursToPack(
   tx: Queryable,
   organisation: string,
   source: string,
+  since: number | null,
   before: number | null,
-): Promise<void> {
-  await lock(tx, organisation, source);
-  const hours = await tx.query<{ hour: Date; samples: number }>(
+): Promise<HourToPack[]> {
+  const rows = await tx.query<{ hour: Date; samples: number }>(
     `select hour, sum(samples)::float8 as samples from sample_recent
-     where organisation = $1 and source = $2 and ($3::timestamptz is null or hour < $3) group by hour order by hour`,
-    [organisation, source, before === null ? null : formatInstant(before)],
+     where organisation = $1 and source = $2 and ($3::timestamptz is null or hour >= $3)
+       and ($4::timestamptz is null or hour < $4) group by hour order by hour`,
+    [
+      organisation,
+      source,
+      since === null ? null : formatInstant(since),
+      before === null ? null : formatInstant(before),
+    ],
   );
-  for (const { hour, samples } of hours) await packHour(tx, organisation, source, hour.getTime(), samples);
+  return rows.map(({ hour, samples }) => ({ hour: hour.getTime(), samples }));
 }
 
 /**
- * Brings the oldest hour of rows that the version before wrote into the form of what was saved lately, once it is a day
- * old. Returns whether there was one.
+ * Brings the oldest hour of rows that the previous version wrote into the form of what was saved lately, once it is a
+ * day old. Returns whether there was one.
  */
 export async function carryOver(tx: Queryable, organisation: string, source: string, now: number): Promise<boolean> {
   const [oldest] = await tx.query<{ at: Date | null }>(
@@ -280,7 +309,7 @@ async function packHour(
   ]);
 }
 
-/** Writes whole hours of a source in the stead of rows that they were made of. */
+/** Writes whole hours of a source in place of rows that they were made of. */
 async function replaceHours(
   tx: Queryable,
   organisation: string,
@@ -319,7 +348,7 @@ interface PackedRow {
   readonly workloads: readonly string[];
   readonly samples: number;
   readonly payload: Buffer;
-  /** What policies see of it; null: its few samples are as quickly read. */
+  /** The minutes that policies see; null: its few samples are just as quick to read. */
   readonly minutes: Buffer | null;
 }
 
@@ -377,7 +406,7 @@ async function insertPacked(
   );
 }
 
-/** Gives what was sampled of a resource in minutes since an instant its place anew, where that is another. */
+/** Gives what was sampled of a resource in minutes since an instant its place again, where that is another. */
 export async function placeHours(
   tx: Queryable,
   organisation: string,
@@ -386,7 +415,9 @@ export async function placeHours(
   since: number,
   place: Place,
 ): Promise<void> {
-  await packHours(tx, organisation, source, null);
+  await lock(tx, organisation, source);
+  for (const { hour, samples } of await hoursToPack(tx, organisation, source, hourOf(since), null))
+    await packHour(tx, organisation, source, hour, samples);
   const rows = await tx.query<{ id: string; hour: Date; payload: Buffer }>(
     `select id::text as id, hour, payload from sample_hour
      where organisation = $1 and source = $2 and resource = $3 and hour >= $4 order by hour`,

@@ -1,6 +1,5 @@
 /**
- * Reads samples back, wherever they are: packed hours, what was saved lately, and rows of the version before. Reads
- * only.
+ * Reads samples from all places: packed hours, recent samples, and rows of the previous version. Reads only.
  */
 import { formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -16,7 +15,7 @@ export interface SampleFilter {
   readonly last: number;
 }
 
-/** A sample of a minute, as whoever reads minutes needs it. */
+/** A sample of a minute, in the form that readers of minutes need. */
 export interface MinuteSample {
   /** Where the minute begins. */
   readonly at: number;
@@ -60,7 +59,7 @@ export async function* samplesByResource(
   }
 }
 
-/** What was saved lately of teams, the resources that they have samples of, and who told of those that are packed. */
+/** The recent samples of teams, their sampled resources, and the exporters of the packed ones. */
 export async function resourcesOf(
   db: Queryable,
   organisation: string,
@@ -81,7 +80,7 @@ export async function resourcesOf(
   };
 }
 
-/** Of those resources what the version before wrote. */
+/** The rows of the previous version for those resources. */
 export function wideOf(
   db: Queryable,
   organisation: string,
@@ -124,7 +123,7 @@ export async function samplesOfWorkloads(
   );
 }
 
-/** What was saved lately, by a condition on its blocks. */
+/** Recent samples, by a condition on their blocks. */
 async function recentOf(
   db: Queryable,
   organisation: string,

@@ -1,10 +1,11 @@
 /**
- * Evidence about GPUs as it was sampled: one value per GPU (or MIG instance), resource and minute, how far each source
- * was read, and how long it all is kept. How samples are kept is said in sample-hours.ts.
+ * Sampled evidence about GPUs: one value per GPU (or MIG instance), resource and minute, the position up to which each
+ * source was read, and the retention. sample-hours.ts describes the storage.
  *
- * The newest look of a minute replaces an older one and nothing else: sent again, or twice, it changes nothing. What
- * was not measured is null. It decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
+ * The newest reading of a minute replaces an older one and nothing else; sending it again changes nothing. An
+ * unmeasured value is null. It decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
  */
+import { own } from '../../core/own.js';
 import { answeringAfter, stretchesOf, type Answering, type Stretch } from '../../core/fleet/answering.js';
 import type { SilentExporter } from '../../core/fleet/silence.js';
 import type { DeviceHistory } from '../../core/fleet/health.js';
@@ -26,7 +27,7 @@ export interface SourceState extends Answering {
   readonly name: string;
   /** Epoch milliseconds. */
   readonly readTo: number;
-  /** Share of the expected exporters that answered; null: not known. */
+  /** Share of the expected exporters that answered; null: unknown. */
   readonly coverage: number | null;
   /** Null: the source cannot tell. */
   readonly exportersUp: readonly string[] | null;
@@ -52,7 +53,7 @@ export const RETENTION_SETTING = 'sample-retention-days';
 const SETTLED_MS = 5 * MINUTE_MS;
 
 export class SampleStore {
-  /** What health looks at, by organisation and source. */
+  /** The data for health, by organisation and source. */
   private readonly recent = new Map<string, RecentDevices>();
 
   /** Adds samples; of two of one GPU, resource and minute the newer stays. */
@@ -61,13 +62,13 @@ export class SampleStore {
   }
 
   /**
-   * Packs the hours of a source that are over, and carries over rows of the version before. Returns whether there is
-   * more to carry over.
+   * Packs the oldest day of a source's hours that are over, and carries over an hour of rows of the previous version.
+   * Returns whether there is more of either.
    */
   async pack(tx: Queryable, organisation: string, source: string, now: number): Promise<boolean> {
-    const isBehind = await carryOver(tx, organisation, source, now);
-    await packHours(tx, organisation, source, hourOf(now - SETTLED_MS));
-    return isBehind;
+    const isCarrying = await carryOver(tx, organisation, source, now);
+    const isBehind = await packHours(tx, organisation, source, hourOf(now - SETTLED_MS));
+    return isCarrying || isBehind;
   }
 
   /** When a source is to be packed next. */
@@ -76,9 +77,8 @@ export class SampleStore {
   }
 
   /**
-   * Writes the minutes of workloads into their metrics: the mean use of their GPUs where every one was measured, and
-   * the requests of their resources.
-   * A workload of which a card was blank in a minute has no value for it.
+   * Writes the minutes of workloads into their metrics: the mean use of their GPUs if every one was measured, and the
+   * requests of their resources. A workload with a blank card in a minute has no value for that minute.
    */
   async saveWorkloadMinutes(
     tx: Queryable,
@@ -206,7 +206,7 @@ export class SampleStore {
     );
   }
 
-  /** Gives what was sampled of a resource since an instant its place anew, where that is another. */
+  /** Gives what was sampled of a resource since an instant its place again, where that is another. */
   async place(
     tx: Queryable,
     organisation: string,
@@ -217,7 +217,7 @@ export class SampleStore {
   ): Promise<void> {
     await placeHours(tx, organisation, source, resource, since, place);
     const { team, workload, connection, target, provider, sku, region, term } = place;
-    // What the version before wrote.
+    // What the previous version wrote.
     await tx.query(
       `update sample set team = $5, workload_id = $6, connection = $7, target = $8, provider = $9, sku = $10,
          region = $11, term = $12
@@ -265,7 +265,7 @@ export class SampleStore {
 }
 
 /**
- * As it is kept: since when exporters answer that came back, as the version before reads it, and under a name that no
+ * As it is kept: since when exporters answer that came back, as the previous version reads it, and under a name that no
  * exporter has (a host's, or a job and an address) what they answered before.
  */
 type AnsweringJson = Readonly<Record<string, number>> & {
@@ -289,7 +289,7 @@ function answerOf(exporter: string, newest: ReadonlyMap<string, number>, state: 
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
   // One that names none and runs since before has surely looked for them.
-  const runsOn = (state.startedAt?.[exporter] ?? Infinity) < named;
+  const runsOn = (own(state.startedAt, exporter) ?? Infinity) < named;
   return {
     exporterUpAt: isNaming && !runsOn ? named : state.readTo,
     exporterNamesCards: isNaming || runsOn,

@@ -1,4 +1,6 @@
-/** What runs, belongs to no team, and says by a tag of its own whose it is. Reads only. */
+/**
+ * Running targets that belong to no team, but name a team in their own tag. Reads only.
+ */
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import type { Queryable } from '../database.js';
 

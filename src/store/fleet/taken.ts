@@ -1,9 +1,10 @@
 /**
- * Machines that their cloud took, or stopped, by its own word: what follows of it for the workload that each is.
+ * Machines that their cloud reports as reclaimed or stopped by the cloud, and the consequence for the workload that
+ * each one is. This needs no exporter, and no exporter contradicts it: an answer at the machine's address comes from
+ * something else.
  *
- * No exporter is needed for it, and none speaks against it: what still answers at the machine's address is something
- * else. The invariant: a machine that was replaced once is not lost any more, also where its end is seen only after
- * that; what runs under its name since, started later, is another.
+ * The invariant: a machine that was replaced once no longer counts as lost, even if its end is seen only after that; a
+ * machine that was started later under its name is another machine.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -17,7 +18,7 @@ interface Row {
   since: Date;
 }
 
-/** Of a team, those that are lost as of an instant, each as the finding that it is, by the names of its workload. */
+/** A team's lost machines as of a time, each as a finding, by the names of its workload. */
 export async function takenMachines(
   db: Queryable,
   organisation: string,

@@ -1,7 +1,6 @@
 /**
- * Minutes of workloads out of the samples of their cards: the mean use where every card that was told of was measured,
- * and the requests of their resources where each of them is known; and of how many cards that is. Of what was blank
- * nothing is said.
+ * Minutes of workloads computed from the samples of their cards: the mean use if every reported card was measured, the
+ * requests of their resources if each of them is known, and the number of those cards. Blank values yield nothing.
  */
 import { placeOf } from './sample-block.js';
 import type { MinuteSample } from './sample-reading.js';
@@ -12,7 +11,7 @@ export interface WorkloadMinute {
   /** Where it begins, epoch milliseconds. */
   readonly at: number;
   readonly value: number;
-  /** Of how many GPUs it is: what nothing came of is not in it, and how many those are the fleet knows. */
+  /** The number of GPUs behind it: GPUs without data do not count; the fleet knows their number. */
   readonly gpus: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What administrators ask of the database: facts about the server. Reads only.
+ * Facts about the database server for administrators. Reads only.
  */
 import type { Queryable } from '../database.js';
 

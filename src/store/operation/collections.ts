@@ -1,9 +1,9 @@
 /**
- * What is collected from each connection: up to when, and when to look next.
+ * The state of collecting from each connection: the position reached, and the time of the next reading.
  *
  * A reading is due once per interval, however many processes ask. The watermark moves only in the transaction that
- * keeps what was collected, so a crash collects again and skips nothing. A part that could not be read keeps its own
- * watermark, and is asked for again sooner.
+ * saves the collected data, so after a crash the data is collected again and none is skipped. A part that could not be
+ * read keeps its own watermark, and is read again sooner.
  */
 import type { LackingPart } from '../../core/partial-read.js';
 import { formatInstant, HOUR_MS } from '../../core/time.js';
@@ -21,7 +21,7 @@ export interface CollectionState extends DueCollection {
   /** Epoch milliseconds; null: nothing yet. */
   readonly collectedTo: number | null;
   readonly collectedAt: number | null;
-  /** What could not be read last time. */
+  /** The parts that could not be read last time. */
   readonly lacking: readonly LackingPart[];
 }
 
@@ -32,7 +32,7 @@ export interface CollectedBefore {
   readonly lacking: readonly LackingPart[];
 }
 
-/** What failed, or lacked something, is asked for again after so long at most: permissions change. */
+/** A failed or incomplete reading is repeated after at most this time, because permissions change. */
 const AGAIN_MS = HOUR_MS;
 
 type StoredPart = Omit<LackingPart, 'readTo'> & { readonly readTo: string | null };
@@ -112,7 +112,7 @@ export class CollectionStore {
     );
   }
 
-  /** What failed is asked for again within the hour, however long its interval is. */
+  /** A failed reading is repeated within the hour, however long its interval is. */
   async askAgain(db: Queryable, organisation: string, { connection, what }: DueCollection, now: number): Promise<void> {
     await db.query(
       `update collection set next_at = least(next_at, $4) where organisation = $1 and connection = $2 and what = $3`,

@@ -1,6 +1,6 @@
 /**
- * What is measured of an installation for Prometheus: counts and sums, straight from the tables. Reads only; money and
- * budgets of the given teams alone, where a caller may not see all.
+ * Measures of an installation for Prometheus: counts and sums, directly from the tables. Reads only. If the caller may
+ * not see all teams, money and budgets cover only the given teams.
  */
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
 import { formatInstant } from '../../core/time.js';
@@ -10,10 +10,10 @@ import { DEFERRED } from '../work.js';
 export interface StageGauge {
   readonly stage: string;
   readonly waiting: number;
-  /** Of those what a person waits for, with what follows from it. */
+  /** The part that a person waits for, with the work that follows from it. */
   readonly urgent: number;
   readonly parked: number;
-  /** Seconds since its oldest due key was enqueued; null where none is due. */
+  /** Seconds since its oldest due key was enqueued; null if none is due. */
   readonly lagSeconds: number | null;
 }
 
@@ -39,7 +39,7 @@ export interface RecommendationGauge {
 export class GaugeStore {
   constructor(private readonly db: Queryable) {}
 
-  /** Of all organisations: how much waits and since when, without whose it is. */
+  /** Over all organisations: the amount of waiting work and its age, without names. */
   async stages(now: number): Promise<StageGauge[]> {
     const rows = await this.db.query<Omit<StageGauge, 'lagSeconds'> & { since: Date | null }>(
       `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting,

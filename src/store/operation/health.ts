@@ -1,7 +1,6 @@
 /**
- * What an operator watches: whether the database answers and is migrated, how old the oldest due work is, how much
- * waits.
- * Counts over all organisations, never shows whose. Reads only.
+ * The state that an operator monitors: whether the database answers and is migrated, the age of the oldest due work,
+ * and the amount of waiting work. Counts over all organisations without naming them. Reads only.
  */
 import type { Database } from '../database.js';
 import { DEFERRED } from '../work.js';
@@ -10,7 +9,7 @@ export interface Readiness {
   readonly database: boolean;
   /** Whether every migration that this program knows has run. */
   readonly migrated: boolean;
-  /** Seconds since the oldest due work was enqueued; null where nothing is due. */
+  /** Seconds since the oldest due work was enqueued; null if nothing is due. */
   readonly queueAgeSeconds: number | null;
 }
 
@@ -42,7 +41,7 @@ export class HealthStore {
     }
   }
 
-  /** What a stage itself has put off beyond `at` does not wait. */
+  /** Work that a stage itself has postponed beyond `at` does not count as waiting. */
   async load(at: number): Promise<StageLoad[]> {
     return this.db.query<StageLoad>(
       `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting, count(*) filter (where parked_at is not null)::int as parked

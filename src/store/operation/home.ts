@@ -1,23 +1,23 @@
 /**
- * Whether this database is the one that it was when a process last looked, or was made anew from a backup.
+ * Detects whether this database is still the same one as at the last check, or was restored from a backup. A dump
+ * restored elsewhere, over existing data, or as rows alone has other object identifiers, or rows that another
+ * transaction wrote. A server that recovered from a backup's write-ahead log is on another timeline. A copied data
+ * folder has another file. A base backup that is started as it is usually has another directory or port.
  *
- * A dump restored elsewhere, over what there was, or as rows alone has other object identifiers, or rows that another
- * transaction wrote; a server that went on from a backup's journal is on another timeline; a data folder that was copied
- * has another file; a base backup that is started as it is mostly has another directory or port. What a server does not
- * tell proves nothing. A disk set back to an earlier moment as a whole shows nothing of that inside: for it a person says
- * so (`bursar restored`). Whoever finds that it moved stops acting (application/action/after-restore.ts) before it is
- * noted anew.
+ * A property that a server does not reveal proves nothing. A disk that was reset as a whole to an earlier time shows no
+ * difference inside: a person has to report it (`bursar restored`). The code that detects the move stops acting
+ * (application/action/after-restore.ts) before it records the new location.
  */
 import type { Queryable } from '../statements.js';
 
 export interface HomeOptions {
-  /** What tells the embedded server's data folder from a copy of it; null: there is none. */
+  /** The mark that distinguishes the embedded server's data folder from a copy; null: there is none. */
   readonly folder: string | null;
   /** Whether a standby that takes over has lost nothing: then another timeline proves no restore. */
   readonly standbyIsWhole: boolean;
 }
 
-/** What is not as it was noted. */
+/** The property that differs from the record. */
 export type Moved = 'database' | 'folder' | 'place' | 'row' | 'server' | 'table' | 'timeline';
 
 const WORDS: Readonly<Record<Moved, string>> = {
@@ -45,7 +45,7 @@ order by 1`;
 export class HomeStore {
   constructor(private readonly options: HomeOptions) {}
 
-  /** By what it is known that the database was made anew; empty: by nothing. */
+  /** By what it is known that the database was made again; empty: by nothing. */
   async moved(db: Queryable, organisation: string): Promise<Moved[]> {
     const { folder, standbyIsWhole } = this.options;
     const rows = await db.query<{ mark: Moved }>(MOVED, [organisation, folder]);

@@ -1,9 +1,8 @@
 /**
- * What goes by age, of what nobody asks for any more (docs/reference/retention.md): work that is done, imports that left
- * nothing, and rows that could not be read. What is asked for again begins anew.
- *
- * A row of work that is done says only that nothing is to do, which its absence says as well; who may be looked at and
- * which connection was asked stay, as they are read from there.
+ * Deletes rows past their retention that nothing needs any more (docs/reference/retention.md): finished work, imports
+ * that left nothing, and rows that could not be read. Work that is enqueued again starts a new row. The row of finished
+ * work says only that nothing is to do, and so does its absence. The rows of two stages stay, because other code reads
+ * from them which teams exist and when a connection was asked.
  */
 import { formatInstant, DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../statements.js';

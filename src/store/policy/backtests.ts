@@ -1,9 +1,9 @@
 /**
- * Backtests that were asked for by the API, and their reports. What a finished one vouches for is written by
- * application/policy/vouch.ts.
+ * Backtests requested through the API, and their reports. application/policy/vouch.ts writes the rows of a finished one
+ * that vouch for a policy.
  *
- * A document is kept as it was when the backtest was asked for. The invariant: what a run brings counts only while no
- * later one of the same backtest has begun, so a run that was taken for dead and comes back changes nothing.
+ * A document is kept in the version at the request. The invariant: the result of a run counts only while no later run
+ * of the same backtest has begun, so a run that was presumed dead and returns changes nothing.
  */
 import type { BacktestReport } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
@@ -72,7 +72,7 @@ interface Row {
 const COLUMNS =
   'id::text as id, document, teams, from_at, to_at, status, progress, error, made_by, made_at, started_at, finished_at';
 
-/** Of one organisation, queued or running. */
+/** The limit of one organisation's backtests, queued or running. */
 const MOST_OPEN = 20;
 
 const storedOf = (row: Row): StoredBacktest => ({
@@ -176,7 +176,7 @@ export class BacktestStore {
     );
   }
 
-  /** Begins it, or begins it anew. Null: it is over, or gone. */
+  /** Begins it, or begins it again. Null: it is over, or gone. */
   async begin(db: Queryable, organisation: string, id: string, now: number): Promise<BegunBacktest | null> {
     const [row] = await db.query<Row & { runs: number }>(
       `update backtest set status = 'running', progress = 0, runs = runs + 1, started_at = $3 where organisation = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}, runs`,

@@ -1,8 +1,8 @@
 /**
- * Policy documents as people applied them, and the backtests that vouch for them.
+ * Applied policy documents, and the backtests that vouch for them.
  *
- * A document is checked before it comes here (core/policy/document.ts), and whether it may enforce is asked in
- * set-policy.ts. Without any document the defaults hold; they are in no table.
+ * A document is validated before it arrives here (core/policy/document.ts); set-policy.ts checks whether it may
+ * enforce. Without any document the defaults apply; no table contains them.
  */
 import { missing } from '../../core/errors.js';
 import { authorsAfter, type Authors } from '../../core/policy/authors.js';
@@ -22,7 +22,7 @@ export interface StoredPolicy extends PolicyDocument {
   /** Null for a default. */
   readonly updatedAt: string | null;
   readonly updatedBy: string | null;
-  /** When it was last paused or resumed, and by whom; null where nobody has. */
+  /** When it was last paused or resumed, and by whom; null if nobody has. */
   readonly pausedAt: string | null;
   readonly pausedBy: string | null;
 }
@@ -62,7 +62,7 @@ const storedOf = ({ spec, paused, version, updated_at, updated_by, paused_at, pa
 });
 
 export class PolicyStore {
-  /** What holds: the documents by name, or the defaults where there is none. */
+  /** The documents in force: by name, or the defaults if there is none. */
   async list(db: Queryable, organisation: string, policies: readonly Policy[]): Promise<StoredPolicy[]> {
     const rows = await db.query<Row>(`select ${COLUMNS} from policy where organisation = $1 order by id`, [
       organisation,
@@ -88,7 +88,7 @@ export class PolicyStore {
     return row === undefined ? null : storedOf(row);
   }
 
-  /** Adds or changes a document, which was checked. The same again changes nothing, not even its version. */
+  /** Adds or changes a document, which was checked. A repetition changes nothing, not even its version. */
   async save(
     tx: Queryable,
     organisation: string,
@@ -118,7 +118,7 @@ export class PolicyStore {
     return this.known(tx, organisation, document.name);
   }
 
-  /** Everybody of whom something stands in the document as it is, and who wrote to it last. */
+  /** All authors of the document's present content, and its last author. */
   async authors(db: Queryable, organisation: string, name: string): Promise<string[]> {
     const [row] = await db.query<{ authors: Authors; updated_by: string }>(
       `select authors, updated_by from policy where organisation = $1 and id = $2`,
@@ -128,7 +128,7 @@ export class PolicyStore {
   }
 
   /**
-   * Who wrote the document stays its author: whoever pauses it has written nothing.
+   * The author of the document stays its author: pausing does not change the content.
    * @throws Failure missing, also for a default: nobody has applied it.
    */
   async setPaused(
@@ -146,7 +146,7 @@ export class PolicyStore {
     return this.known(tx, organisation, name);
   }
 
-  /** @throws Failure missing where nobody has applied a document of the name. */
+  /** @throws Failure missing if nobody has applied a document of the name. */
   async known(db: Queryable, organisation: string, name: string): Promise<StoredPolicy> {
     const found = await this.get(db, organisation, name);
     if (found === null) throw missing(`nobody has applied a policy document with the name ${name}`);

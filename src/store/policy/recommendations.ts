@@ -1,11 +1,9 @@
 /**
- * Recommendations as the line made them, and what people decided about them.
- *
- * One open recommendation per (team, policy, action, target): made again it is refreshed, not repeated; what a new look
- * no longer proposes is superseded. What a policy in mode `observe` would propose is kept with the status `observed`:
- * nobody can decide it. A decision stands until the same is a new question (`opensAgain` in core/action/acting.ts), and
- * is in the audit for ever.
- * An unknown saving is null, never zero.
+ * Recommendations of the line, and people's decisions about them. There is one open recommendation per (team, policy,
+ * action, target): a repetition refreshes it, and a newer evaluation that no longer proposes it supersedes it.
+ * Proposals of a policy in mode `observe` are kept with the status `observed`: nobody can decide about them. A decision
+ * stands until the same proposal is a new question (`opensAgain` in core/action/acting.ts), and is in the audit for
+ * ever. An unknown saving is null, never zero.
  */
 import {
   asksForOther,
@@ -43,7 +41,7 @@ export interface TeamEvaluation {
   readonly problem: string | null;
 }
 
-/** What an evaluation has not made again. */
+/** Recommendations that an evaluation has not made again. */
 export type Lapsing = Pick<StoredRecommendation, 'id' | 'policy' | 'target' | 'status'>;
 
 interface Row {
@@ -59,7 +57,7 @@ interface Row {
 const COLUMNS = `body, status, made_at, decided_by, obstacle, obstacles,
   (select a.id from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1) as action_id`;
 
-/** Of a recommendation `r`: when a person took back what it had led to; null: nobody did. */
+/** For a recommendation `r`: the time of a person's rollback of its action; null: none. */
 const UNDONE = `(select max(b.ended_at) from action a
   join action b on b.organisation = a.organisation and b.rollback_of = a.id and b.proposed_by not like 'policy:%'
   where a.organisation = r.organisation and a.recommendation = r.id and a.state = 'rolled-back')`;
@@ -179,7 +177,7 @@ export class RecommendationStore {
     };
   }
 
-  /** What was decided of recommendations, as they are proposed now, and what has happened since. */
+  /** The decisions about recommendations that are proposed now, and the events since. */
   async decided(
     db: Queryable,
     organisation: string,
@@ -213,7 +211,7 @@ export class RecommendationStore {
           const found = made.find((one) => one.id === id);
           if (found === undefined) return [];
           const known: Decided = {
-            // What a person has taken back is as if it had been rejected.
+            // A rollback by a person counts as a rejection.
             status: undone === null ? status : 'rejected',
             hasLapsed: lapsed !== null && (undone === null || lapsed > undone),
             action: action === null ? null : { endedAt: ended?.getTime() ?? null },
@@ -250,7 +248,7 @@ export class RecommendationStore {
     );
   }
 
-  /** What became of them: all that stands against each, or nothing. */
+  /** Saves the obstacles of each, or none. */
   async saveObstacles(
     tx: Transaction,
     organisation: string,
@@ -290,8 +288,8 @@ export class RecommendationStore {
   }
 
   /**
-   * Takes a policy's approval back with the action that it withdrew: open while it is proposed, else superseded by the
-   * look that dropped it.
+   * Takes a policy's approval back with the action that it withdrew: open while it is proposed, otherwise superseded by
+   * the look that dropped it.
    */
   async release(tx: Transaction, organisation: string, id: string): Promise<void> {
     await tx.query(
@@ -301,7 +299,7 @@ export class RecommendationStore {
     );
   }
 
-  /** Who proposes something of a target now, the newest first. */
+  /** The present proposals about a target, newest first. */
   async ofTarget(
     db: Queryable,
     organisation: string,
@@ -340,7 +338,7 @@ export class RecommendationStore {
     return rows.map(storedOf);
   }
 
-  /** @throws Failure missing, or conflict where it was decided before or is no longer open. */
+  /** @throws Failure missing, or conflict if it was decided before or is no longer open. */
   async decide(
     tx: Transaction,
     organisation: string,

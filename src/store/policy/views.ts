@@ -1,8 +1,8 @@
 /**
- * What policies see: a team's metered demand per hour, its resources with their readings, its workloads, leases and
- * budgets, and prices. Reads only.
+ * Loads the view for policies: a team's metered demand per hour, its resources with their readings, its workloads,
+ * leases and budgets, and prices. Reads only.
  *
- * Never looks past the instant that it is asked for. What is not there is left out or null, never zero.
+ * Never reads data after the requested time. Missing data is left out or null, never zero.
  */
 import { plannedFor, type BudgetState } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
@@ -67,7 +67,7 @@ interface DemandRow {
   parts: string;
 }
 
-/** Of whom, when and in what currency a view is. */
+/** The team, time and currency of a view. */
 export interface ViewRequest {
   readonly organisation: string;
   readonly team: string;
@@ -153,7 +153,7 @@ export class ViewStore {
     };
   }
 
-  /** What the fleet saw of targets, and what actions have made of them. */
+  /** The fleet's readings of targets, with the effects of actions. */
   private async observed(
     db: Queryable,
     { organisation, team, asOf }: ViewRequest,
@@ -281,7 +281,7 @@ export class ViewStore {
     });
   }
 
-  /** What the fleet says of the resources that it knows, by resource. */
+  /** The fleet's data about the resources that it knows, by resource. */
   private async machines(
     db: Queryable,
     { organisation, asOf }: ViewRequest,
@@ -300,7 +300,7 @@ export class ViewStore {
     );
   }
 
-  /** What commitments covered lately, of any team: which machine they cover is decided when the bill is made. */
+  /** The recent coverage of commitments, for any team: only the bill decides which machine they cover. */
   private covered(db: Queryable, organisation: string, asOf: number): Promise<Commitment[]> {
     return db.query<Commitment>(
       `select distinct d.provider, d.sku, d.region, d.term, d.gpu_model as "gpuModel"
@@ -368,7 +368,7 @@ function readingsOf(minutes: readonly ResourceMinute[]): Reading[] {
 const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjoined'> =>
   typeof detail === 'string' ? { unjoined: detail } : {};
 
-/** What was seen lately tells how it is now; what is gone is gone. */
+/** A recent reading shows the present state; a gone target is gone. */
 function machineOf(
   { connection, seen, seenAt, firstSeenAt, goneAt }: SeenTarget,
   asOf: number,

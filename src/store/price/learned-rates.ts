@@ -1,10 +1,10 @@
 /**
- * Rates that bills taught, each with its evidence, and whether they are applied.
+ * Rates learned from bills, each with its evidence, and whether they are applied.
  *
- * Every rate that the evidence gives is kept, trusted or not; applied are those that are trusted, not withdrawn, and
- * only while the organisation lets bills correct accruals (setting `learn-rates`, on unless it was turned off). What
- * changes enqueues the pricing of the metered days that it bears on, as a corrected price does: it enters the line at
- * the left. A rate that was withdrawn stays so, however often its bill is restated.
+ * Every rate that the evidence yields is kept, trusted or not. A rate is applied if it is trusted and not withdrawn,
+ * and only while the organisation lets bills correct accruals (setting `learn-rates`, on by default). A change enqueues
+ * the pricing of the affected metered days, as a corrected price does: it enters the line at the left. A withdrawn rate
+ * stays withdrawn, however often its bill is restated.
  */
 import { hash } from 'node:crypto';
 import { formatDecimal } from '../../core/decimal.js';
@@ -96,7 +96,7 @@ interface Learned {
 const SELECT = `select id, source, month, provider, account, sku, region, term, period_start, period_end, applies_from, numerator::text as numerator, denominator::text as denominator,
   trusted, distrust, metered_part_ms::text as metered, evidence, learned_at, withdrawn_at, withdrawn_by from learned_rate where organisation = $1`;
 
-/** What decides what a row does to prices. */
+/** The fields that decide a row's effect on prices. */
 const effectOf = ({
   applies_from: from,
   period_end: end,
@@ -182,7 +182,7 @@ export class LearnedRateStore {
     );
   }
 
-  /** A rate that has come, gone or changed prices anew what it bears on, and what it bore on. */
+  /** A rate that has come, gone or changed prices again what it bears on, and what it bore on. */
   private async enqueueChanged(
     tx: Transaction,
     organisation: string,
@@ -218,7 +218,7 @@ export class LearnedRateStore {
   }
 
   /**
-   * Takes a rate back for good; the one before it holds again. @throws Failure missing, conflict where it is withdrawn
+   * Takes a rate back for good; the one before it holds again. @throws Failure missing, conflict if it is withdrawn
    * already.
    */
   async withdraw(tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<StoredRate> {
@@ -307,7 +307,7 @@ function jsonOf(evidence: RateEvidence): RateEvidenceJson {
   };
 }
 
-/** Tells whoever keeps prices in memory that what bills have taught has changed. */
+/** Signals to caches of prices that the learned rates have changed. */
 async function raiseVersion(tx: Transaction, organisation: string): Promise<void> {
   await tx.query(`update organisation set rate_version = rate_version + 1 where id = $1`, [organisation]);
 }

@@ -1,6 +1,6 @@
 /**
- * Prices as policies see them: per GPU, in one currency, as they hold at an instant. Made from the price book; never
- * made up.
+ * Prices in the form in which policies see them: per GPU, in one currency, at a given time. Computed from the price
+ * book; never made up.
  */
 import type { GpuOffer, ReservedOffer } from '../../core/policy/policy.js';
 import type { FxTable } from '../../core/price/fx.js';
@@ -99,7 +99,10 @@ type Upfronts = ReadonlyMap<string, ReadonlySet<Price['upfront']>>;
 
 const offered = (provider: string, sku: string | null, term: Term): string => [provider, sku, term].join('\u0001');
 
-/** What of GPU prices may be paid ahead, by provider, SKU and term: made once for a list, as every hour of a backtest asks. */
+/**
+ * The upfront options of GPU prices, by provider, SKU and term: computed once for a list, because every hour of a
+ * backtest needs it.
+ */
 const known = new WeakMap<readonly Price[], Upfronts>();
 function upfrontsIn(prices: readonly Price[]): Upfronts {
   const made = known.get(prices);
@@ -149,8 +152,8 @@ export function pricesOf(
 }
 
 /**
- * What an hour of so many GPUs costs under their term, on demand where nobody says it; null: no price, or nobody knows
- * how many they are.
+ * The cost per hour of a number of GPUs under their term, on demand if it is not stated; null: no price, or an unknown
+ * number.
  */
 export function hourlyNanos(
   { book, fx }: CurrentPrices,

@@ -1,6 +1,6 @@
 /**
- * Price events and exchange rates as they are read: all that hold, or those of some SKUs, of which a book answers as one
- * of all would. Reads only.
+ * Reads price events and exchange rates: all valid ones, or those of some SKUs, for which a book answers as a book of
+ * all would. Reads only.
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import { FxTable } from '../../core/price/fx.js';

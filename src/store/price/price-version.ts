@@ -1,4 +1,6 @@
-/** A statement of a price as people and callers are shown it: amounts as exact fractions, instants as texts. */
+/**
+ * A statement of a price in the form for people and callers: amounts as exact fractions, times as texts.
+ */
 import { formatMoney } from '../../core/money.js';
 import { formatInstant } from '../../core/time.js';
 import type { ListedPrice } from './prices.js';

@@ -1,9 +1,10 @@
 /**
- * Price events and exchange rates, kept as they were stated; the price book is made from all of them.
+ * Price events and exchange rates, stored as stated; the price book is built from all of them.
  *
- * Each price carries when it was stated, so that the later statement of one instant's price holds. The same list again
- * changes nothing, unless another list has contradicted it since: then it is the later statement. What was withdrawn
- * stays so until it is restored. The book in memory is as old as the organisation's price version says.
+ * Each price carries the time of its statement, so that the later statement of a price at one time holds. Importing the
+ * same list again changes nothing, unless another list has contradicted it since: then it is the later statement. A
+ * withdrawn price stays withdrawn until it is restored. The organisation's price version says how old the book in
+ * memory is.
  */
 import { hash } from 'node:crypto';
 import { missing } from '../../core/errors.js';
@@ -36,7 +37,7 @@ import {
 export interface CurrentPrices {
   readonly version: string;
   readonly prices: readonly Price[];
-  /** What the book is made of. */
+  /** The data behind the book. */
   readonly history: PriceHistory;
   readonly book: PriceBook;
   readonly fx: FxTable;
@@ -57,7 +58,7 @@ export interface ListedPrice {
   readonly withdrawnBy: string | null;
 }
 
-/** What a list stated, as its import keeps it. */
+/** A statement of a list, as its import stores it. */
 export interface PriceStatement {
   /** Its number: prices bear that of their latest statement. */
   readonly stated: string;
@@ -65,7 +66,7 @@ export interface PriceStatement {
   readonly repeated: readonly { readonly price: string; readonly before: string }[];
 }
 
-/** What two prices of one instant must share for one to take the place of the other. */
+/** The fields that two prices of one time must share for one to replace the other. */
 const SLOT = (table: string): string =>
   `(${['region', 'term', 'upfront', 'component'].map((name) => `coalesce(${table}.event #>> '{price,${name}}', '')`).join(', ')})`;
 
@@ -293,7 +294,7 @@ export class PriceStore {
   async bookOf(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
     const cached = this.cache.get(organisation);
     if (cached !== undefined && cached.version === version) return cached;
-    // What a transaction sees may be its own: it loads for itself.
+    // A transaction may see its own changes, so it loads for itself.
     if (db !== this.db) return this.load(db, organisation, version);
     const name = `${organisation}\u0001${version}`;
     const loading =
@@ -317,7 +318,7 @@ export class PriceStore {
     const wanted = new Map<string, SkuOfProvider>();
     for (const { provider, sku } of asked) {
       if (sku === null) return this.bookOf(db, organisation, version);
-      // What is stated for any SKU of a provider serves those that have no price of their own.
+      // A price for any SKU of a provider applies to those without their own price.
       for (const one of [
         { provider, sku },
         { provider, sku: ANY_SKU },
@@ -379,7 +380,7 @@ export class PriceStore {
 
   /**
    * Every (team, UTC day) of metered usage, of one team or from one day on where given: what another rate, schedule or
-   * currency prices anew.
+   * currency prices again.
    */
   async meteredDays(
     tx: Queryable,

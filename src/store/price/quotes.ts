@@ -1,10 +1,8 @@
 /**
- * What a quote goes by: prices, peak schedule, how the budgets over a team stand, how often spot was interrupted. Reads
- * only, in as few statements as it takes: one for the organisation, one for all budgets with their states and what is
- * held of them, one more for spot.
- *
- * A state and the holds on its budget are read by one statement: an evaluation that moves an amount from the one to the
- * other is seen whole or not.
+ * The data for a quote: prices, peak schedule, the state of the budgets above a team, and the frequency of spot
+ * interruptions. Reads only, in as few statements as possible: one for the organisation, one for all budgets with their
+ * states and holds, and one for spot. One statement reads a state together with the holds on its budget: so a move of
+ * an amount from one to the other by an evaluation is seen as a whole or not at all.
  */
 import { periodAt, type Budget } from '../../core/budget/budget.js';
 import { parseDecimal, ZERO } from '../../core/decimal.js';
@@ -31,11 +29,11 @@ import type { CurrentPrices, PriceStore } from './prices.js';
 export interface QuoteFacts {
   readonly context: QuoteContext;
   readonly history: PriceHistory;
-  /** The instant as of which the organisation's budgets are looked at, epoch milliseconds. */
+  /** The time as of which the organisation's budgets are evaluated, epoch milliseconds. */
   readonly asOf: number;
   /** Tags by which usage is kept apart. */
   readonly trackedTags: readonly string[];
-  /** Null where no team was named. */
+  /** Null if no team was named. */
   readonly budgets: readonly BudgetFacts[] | null;
 }
 
@@ -144,7 +142,7 @@ export class QuoteStore {
     const known = fresh();
     if (known !== null) return known;
     const learned = await this.learnedRates.applied(db, organisation);
-    // Of many that asked at once the first has made it meanwhile.
+    // If many asked at once, the first one has made it meanwhile.
     const other = fresh();
     if (other !== null) return other;
     const effective = effectivePrices(list, learned, account, now);

@@ -1,10 +1,10 @@
 /**
- * Loads what a team's monthly report is made of. Reads only, and judges nothing: sums are handed over as the tables
- * hold them.
+ * Loads the data of a team's monthly report. Reads only, and judges nothing: sums are passed on as the tables contain
+ * them.
  *
- * An hour belongs to the month in which it begins in the report's zone, as for budgets; what is of civil dates (whole
- * days of a bill, shared costs, credits) belongs to the month of its date in any zone. Which lines count is the API's
- * own rule for the basis `actual`, so that a report in UTC says what /v1/costs says.
+ * An hour belongs to the month in which it begins in the report's zone, as for budgets; amounts of civil dates (whole
+ * days of a bill, shared costs, credits) belong to the month of their date in any zone. The API's own rule for the
+ * basis `actual` decides which lines count, so that a report in UTC agrees with /v1/costs.
  */
 import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { Reason } from '../../core/action/action.js';
@@ -44,7 +44,7 @@ import { minuteAfter, samplesByResource, type MinuteSample } from '../fleet/samp
 import { pricesOf } from '../price/offers.js';
 import type { CurrentPrices } from '../price/prices.js';
 
-/** Of whom, when and in what currency. */
+/** The team, period and currency. */
 export interface FactsRequest {
   readonly organisation: string;
   readonly teams: readonly string[];
@@ -106,7 +106,7 @@ export interface SpendFacts extends MonthFacts {
   readonly days: readonly DayAmount[];
 }
 
-/** What was spent within [from, to), each day converted by its own rate. */
+/** The spend within [from, to), each day converted by its own rate. */
 export async function spendFacts(
   db: Queryable,
   { organisation, teams, zone, currency }: FactsRequest,
@@ -180,7 +180,7 @@ export async function setAsideFacts(
   return new Map(sums.map(({ currency, cost }) => [currency, decimalOf(cost)]));
 }
 
-/** Of [start, end), what is no GPU time and has no price. */
+/** Usage within [start, end) that is not GPU time and has no price. */
 export const unpricedFacts = (
   db: Queryable,
   { organisation, teams, zone }: FactsRequest,
@@ -245,6 +245,8 @@ export async function refusalFacts(
     at: at.getTime(),
     reasons,
     estimatedMonthlySavings: body?.estimatedMonthlySavings ?? null,
+    estimatedMonthlySavingsLow: body?.estimatedMonthlySavingsLow ?? null,
+    estimatedMonthlySavingsHigh: body?.estimatedMonthlySavingsHigh ?? null,
     currency: body?.currency ?? currency,
   }));
 }

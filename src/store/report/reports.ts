@@ -1,8 +1,7 @@
 /**
- * Monthly reports: the facts that they are made of, the reports as they were made, and whether each was announced.
- *
- * One report per team and month; made again it replaces the old one, because late usage and bills change a month. It is
- * announced once, whoever makes it how often: the first announcement is kept by the row. Never works anything out.
+ * Monthly reports: their facts, the finished reports, and whether each was announced. There is one report per team and
+ * month; a new one replaces the old one, because late usage and bills change a month. It is announced once, however
+ * often it is made: the row records the first announcement. Computes nothing.
  */
 import { parseDecimal } from '../../core/decimal.js';
 import { invalid, missing } from '../../core/errors.js';
@@ -92,8 +91,8 @@ export class ReportStore {
   ) {}
 
   /**
-   * Asks the line for a report. @throws Failure missing for a team that is not known, invalid for a month that is none
-   * or has not begun.
+   * Asks the line for a report. @throws Failure missing for a team that is unknown, invalid for a month that is none or
+   * has not begun.
    */
   async request(tx: Queryable, organisation: string, team: string, month: string, now: number): Promise<void> {
     const known = await this.stores.organisations.team(tx, organisation, team);
@@ -102,7 +101,7 @@ export class ReportStore {
     await enqueue(tx, organisation, [reportItem(team, month)]);
   }
 
-  /** @throws Failure missing where nobody has made it. */
+  /** @throws Failure missing if nobody has made it. */
   async known(db: Queryable, organisation: string, team: string, month: string): Promise<Report> {
     const [row] = await db.query<{ body: Report }>(
       `select body from report where organisation = $1 and team = $2 and month = $3`,
@@ -172,8 +171,8 @@ export class ReportStore {
   }
 
   /**
-   * Everything that a report says of a team's month. @throws Failure missing for a team that is not known, invalid for
-   * a month that has not begun.
+   * Everything that a report says of a team's month. @throws Failure missing for a team that is unknown, invalid for a
+   * month that has not begun.
    */
   async facts(tx: Queryable, organisation: string, team: string, month: string, now: number): Promise<ReportFacts> {
     const { organisations, prices, budgets, admissions } = this.stores;
@@ -301,8 +300,12 @@ export class ReportStore {
   ): Promise<SavingFacts[]> {
     const entries = await this.ledgerOf(db, organisation, teams, { start, end });
     const actions = entries.map(({ action }) => action);
-    const worlds = await db.query<{ action: string; world: string; mean: string | null }>(
-      `select action, spec #>> '{world,kind}' as world, spec #>> '{estimate,mean}' as mean from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
+    const worlds = await db.query<{
+      action: string;
+      world: string;
+      estimate: { mean: string; low: string; high: string } | null;
+    }>(
+      `select action, spec #>> '{world,kind}' as world, spec -> 'estimate' as estimate from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
       [organisation, teams, actions],
     );
     const hours = await db.query<{
@@ -338,7 +341,7 @@ export class ReportStore {
         counterfactual: world?.world ?? 'unknown',
         currency,
         savedToDate: nanosFrom(entry.saved),
-        estimatedMonthly: world === undefined || world.mean === null ? null : BigInt(world.mean),
+        estimate: estimateFrom(world?.estimate ?? null),
         month: {
           counterfactual: sum((row) => BigInt(row.counterfactual)),
           actual: sum((row) => BigInt(row.actual)),
@@ -351,6 +354,11 @@ export class ReportStore {
   }
 }
 
+const estimateFrom = (
+  json: { readonly mean: string; readonly low: string; readonly high: string } | null,
+): SavingFacts['estimate'] =>
+  json === null ? null : { mean: BigInt(json.mean), low: BigInt(json.low), high: BigInt(json.high) };
+
 function nanosFrom(text: string): bigint {
   const decimal = parseDecimal(text);
   const nanos = decimal === null ? null : nanosOf(decimal);
@@ -358,7 +366,7 @@ function nanosFrom(text: string): bigint {
   return nanos;
 }
 
-/** The month's time in a zone. @throws Failure invalid where it is no month, or begins after `now`. */
+/** The month's time in a zone. @throws Failure invalid if it is no month, or begins after `now`. */
 function checkMonth(month: string, zone: string, now: number): Interval {
   const period = /^\d{4}-\d{2}$/.test(month) && isZone(zone) ? monthOfLabel(month, zone) : null;
   if (period === null)

@@ -1,9 +1,9 @@
 /**
- * What the ledger measures by: the raw records of an action's targets, the hours that their meter was heard in, and
- * what bills say of them.
+ * The evidence for the ledger: the raw records of an action's targets, the hours in which their meter reported, and the
+ * data of bills about them.
  *
- * Hour sums do not keep the resource, so it reads blocks again, a few at a time, and keeps only what bears on the
- * targets. Reads only.
+ * Hour sums do not keep the resource, so it reads blocks again, a few at a time, and keeps only data about the targets.
+ * Reads only.
  */
 import type { ChainEvidence, MeteredLine } from '../../core/saving/attribution.js';
 import { machineOf, machinesOf } from '../../core/fleet/membership.js';

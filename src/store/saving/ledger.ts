@@ -1,8 +1,8 @@
 /**
- * The savings ledger as people and callers read it: entries with their totals, and an entry's hours with the lines and
- * links behind them.
+ * The savings ledger for people and callers: entries with their totals, and an entry's hours with the lines and links
+ * behind them.
  *
- * Reads only. Amounts are decimal strings; what is not known is null, and an unverifiable entry has its reason.
+ * Reads only. Amounts are decimal strings; an unknown value is null, and an unverifiable entry has its reason.
  */
 import type { EffectJson } from '../../core/action/action.js';
 import { missing } from '../../core/errors.js';
@@ -89,7 +89,7 @@ interface StoredLine {
   readonly reason: string | null;
   readonly counterfactual: string;
   readonly actual: string;
-  /** What it was made of: record names and their digest, and prices. */
+  /** Its inputs: record names and their digest, and prices. */
   readonly links: Readonly<Record<string, unknown>>;
 }
 
@@ -164,7 +164,7 @@ export class SavingLedger {
     return rows.map(storedOf);
   }
 
-  /** What all entries of a filter come to. */
+  /** The totals of all entries of a filter. */
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
       `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly

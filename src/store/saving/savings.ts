@@ -2,8 +2,8 @@
  * The savings ledger in the database: counterfactuals, lines, and the summary of each entry.
  *
  * A counterfactual is written once; a line is added and never changed; an hour is the sum of its lines. The summary
- * (`saving`) is derived, and written in the same transaction. Whoever writes holds the chain (`chain`), so that two
- * never add the same difference. It works out nothing.
+ * (`saving`) is derived, and written in the same transaction. A writer holds the chain (`chain`), so that two never add
+ * the same difference. It computes nothing.
  */
 import { createHash } from 'node:crypto';
 import { effectFromJson, effectToJson, type EffectJson } from '../../core/action/action.js';
@@ -89,7 +89,7 @@ export class SavingStore {
     ).map(factsOf);
   }
 
-  /** Writes down what would have held, of actions of which it is not written yet. Never changes one that is. */
+  /** Saves the counterfactuals of actions that have none yet. Never changes an existing one. */
   async open(
     tx: Transaction,
     organisation: string,
@@ -257,7 +257,9 @@ export class SavingStore {
     return rows.map(({ action }) => action);
   }
 
-  /** What policies realised of what they predicted, from measured actions of the whole organisation. */
+  /**
+   * The policies' realised savings compared with their predictions, from measured actions of the whole organisation.
+   */
   async calibrations(db: Queryable, organisation: string): Promise<Calibrations> {
     const rows = await db.query<{ policy: string; version: number; predicted: string; realised: string }>(
       `select c.policy, c.policy_version as version, s.predicted_nanos::text as predicted, (s.measured_nanos + s.verified_nanos)::text as realised
@@ -321,7 +323,7 @@ function factsOf(row: ActionRow): ActionFacts {
   };
 }
 
-/** What a recommendation promised, as its policy estimated it. */
+/** The saving that a recommendation promised, as its policy estimated it. */
 function recommendedOf({
   action,
   change,

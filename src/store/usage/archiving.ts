@@ -1,10 +1,9 @@
 /**
- * Which raw records may go to an archive, letting them go, and taking them back.
- *
- * Whole deliveries go, all of whose records ended before an instant: one that lay in the archive by half could not be
- * allocated anew. What stays of a block is its row, which says where its records are (`decodeBlock` refuses to read it),
- * and which of them count; digests of ids stay, so that a record that comes again is known for ever. What is let go is
- * locked, and compared with what was written to the archive, in the very transaction.
+ * Selects raw records for an archive, deletes them, and restores them. Only whole deliveries are archived, whose
+ * records all ended before a given time: a delivery that was archived in part could not be allocated again. The row of
+ * a block stays and says where its records are (`decodeBlock` refuses to read it), and which of them count; digests of
+ * ids stay, so that a repeated record is always recognised. The transaction that deletes records also locks them and
+ * compares them with the archive.
  */
 import { conflict } from '../../core/errors.js';
 import type { RawBlock } from '../../core/archive.js';
@@ -15,7 +14,7 @@ import { archivedPayload, ARCHIVED_WORDS, BlockBuilder, decodeBlock, groupsOf, t
 /** Blocks of one source and month that go into one file. */
 export interface Portion {
   readonly source: string;
-  /** Of UTC, in which the last record of their delivery ended: `2025-03`. */
+  /** The UTC month in which the last record of their delivery ended: `2025-03`. */
   readonly month: string;
   readonly blocks: readonly { readonly delivery: string; readonly no: number; readonly records: number }[];
 }
@@ -29,7 +28,7 @@ export interface ArchivedFile {
   readonly place: string;
   readonly blocks: number;
   readonly records: string;
-  /** Of them those that count. */
+  /** The number of those that count. */
   readonly counted: string;
   readonly bytes: string;
   /** SHA-256 of the file, hexadecimal. */
@@ -39,7 +38,7 @@ export interface ArchivedFile {
   readonly restoredAt: string | null;
 }
 
-/** A block as it was read, to be held against what is there when it is let go. */
+/** A block as it was read, to be compared with what is there when it is let go. */
 export interface ReadBlock extends StoredBlock {
   readonly delivery: string;
   readonly no: number;
@@ -124,7 +123,7 @@ export class ArchiveStore {
 
   /**
    * Lets a portion go that is written. @param read what the archive was made of
-   * @throws Failure conflict where that is not what is there now
+   * @throws Failure conflict if that is not what is there now
    */
   async letGo(
     tx: Transaction,

@@ -1,9 +1,9 @@
 /**
- * Bills as an import finishes them: each replaces what was delivered of its account and period, and says of itself what
- * decides which rows count (core/bill/counting.ts).
+ * Completes the bills of an import: each replaces the previous delivery of its account and period, and stores the data
+ * that decides which rows count (core/bill/counting.ts).
  *
- * Never reads a row of a file. The invariant: of one provider, account and period there is one bill, whatever source it
- * comes from; the same bill again changes nothing but when it was delivered last.
+ * Never reads a row of a file. The invariant: there is one bill of a provider, account and period, whatever its source;
+ * importing the same bill again changes only the time of its last delivery.
  */
 import { stateOf } from '../../core/bill/counting.js';
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
@@ -242,7 +242,7 @@ export class BillDelivery {
 
   /**
    * Lines of a file that adds to its period which another file of it has: replaced with that file on request.
-   * @throws Failure conflict where both come in one call: neither takes the place of the other
+   * @throws Failure conflict if both come in one call: neither takes the place of the other
    */
   private async repeated(
     key: string,

@@ -1,8 +1,8 @@
 /**
- * The form in which raw records are kept: a block of some thousands of records as one row, by column.
+ * The storage form of raw records: a block of some thousands of records as one row, by column.
  *
- * A block is a table of groups (what the records have in common, once) and, per record, a group number, an interval,
- * quantities and identity. Reading a block gives back the records exactly. Knows no SQL and no team.
+ * A block is a table of groups (the common fields of the records, once) and, per record, a group number, an interval,
+ * quantities and identity. Reading a block returns exactly the records. Knows no SQL and no team.
  */
 import { formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
 import { assert, conflict } from '../../core/errors.js';
@@ -10,6 +10,8 @@ import type { Charge, UsageRecord } from '../../core/usage.js';
 
 /** Records in a full block. Fixed, because a delivery's digest is taken over its blocks. */
 export const BLOCK_RECORDS = 16_384;
+/** A block of very long texts is full before: it is one JSON text, of which there is none of 512 MiB. */
+const MOST_BLOCK_CHARACTERS = 64 << 20;
 
 type Shared = Omit<UsageRecord, 'id' | 'start' | 'end' | 'gpuParts' | 'storageMib' | 'networkBytes' | 'charge'> & {
   readonly charge: Pick<Charge, 'category' | 'currency' | 'periodStart' | 'periodEnd' | 'machineHours'> | null;
@@ -44,6 +46,8 @@ export class BlockBuilder {
   private readonly groupOf = new Uint32Array(BLOCK_RECORDS);
   private readonly numbers = NUMBERS.map(() => new Float64Array(BLOCK_RECORDS));
   private count = 0;
+  /** Of the ids and tags. */
+  private characters = 0;
   /** Places of records that do not count. */
   readonly setAside: number[] = [];
   firstStart = Number.MAX_SAFE_INTEGER;
@@ -54,7 +58,7 @@ export class BlockBuilder {
   }
 
   get full(): boolean {
-    return this.count === BLOCK_RECORDS;
+    return this.count === BLOCK_RECORDS || this.characters > MOST_BLOCK_CHARACTERS;
   }
 
   add(group: number, record: UsageRecord): void {
@@ -63,6 +67,7 @@ export class BlockBuilder {
       index = this.shared.length;
       this.groups.set(group, index);
       this.shared.push(sharedOf(record));
+      for (const key in record.tags) this.characters += key.length + (record.tags[key]?.length ?? 0);
     }
     const at = this.count++;
     this.groupOf[at] = index;
@@ -79,6 +84,7 @@ export class BlockBuilder {
     storage[at] = record.storageMib ?? NaN;
     network[at] = record.networkBytes ?? NaN;
     this.head.ids.push(record.id);
+    this.characters += record.id.length;
     if (record.charge !== null) this.addAmounts(record.charge);
     if (record.version !== undefined) {
       const { revision, updatedAt } = record.version;
@@ -145,7 +151,7 @@ function packed(column: Float64Array): Buffer[] {
   return [how, bytesOf(offsets, offsets.length)];
 }
 
-/** Reads what `packed` wrote; hands on the column and where the next one begins. */
+/** Reads what `packed` wrote; passes on the column and where the next one begins. */
 function unpacked(payload: Buffer, at: number, count: number): { column: Float64Array; next: number } {
   const how = payload.readUInt8(at);
   const base = payload.readDoubleLE(at + 1);
@@ -186,7 +192,7 @@ function sharedOf(r: UsageRecord): Shared {
             currency: charge.currency,
             periodStart: charge.periodStart,
             periodEnd: charge.periodEnd,
-            // Absent where nothing is said, so that blocks of before keep their digests.
+            // Absent if nothing is said, so that blocks of before keep their digests.
             ...(charge.machineHours === undefined ? {} : { machineHours: charge.machineHours }),
           },
   };
@@ -230,7 +236,7 @@ function chargeOf(
 /** Stands for the number of records where they lie in an archive. */
 const ARCHIVED = 0xffffffff;
 
-/** What stands in a block's row while its records lie in an archive: the month that it is filed under. */
+/** The content of a block's row while its records are in an archive: the month under which it is filed. */
 export function archivedPayload(month: string): Buffer {
   const sizes = Buffer.alloc(4);
   sizes.writeUInt32LE(ARCHIVED, 0);
@@ -240,12 +246,12 @@ export function archivedPayload(month: string): Buffer {
 /** How a message begins that says that records lie in an archive: work that met it is tried again when they are back. */
 export const ARCHIVED_WORDS = 'raw records are needed that lie in the archive';
 
-/** The number of records that a block holds, and of which group each is. */
+/** The number of records in a block, and the group of each. */
 export function groupsOf(payload: Buffer): Uint32Array {
   return new Uint32Array(copied(payload, 8 + payload.readUInt32LE(4), 4 * payload.readUInt32LE(0)));
 }
 
-/** The records of a block, in their order. @throws Failure conflict where they lie in an archive */
+/** The records of a block, in their order. @throws Failure conflict if they lie in an archive */
 export function decodeBlock(payload: Buffer): UsageRecord[] {
   const count = payload.readUInt32LE(0);
   if (count === ARCHIVED) {

@@ -1,10 +1,10 @@
 /**
- * Bills that came once more as they were: nothing of their lines changes, but what is known of them does (that they are
- * final, when they were delivered last, what they came together with). What it was before is kept for as long as the
- * bill is, so that taking such an import back leads back to it.
+ * Bills that were delivered again without a change: their lines stay unchanged, but their metadata changes (final or
+ * not, time of the last delivery, other bills of the delivery). The previous metadata is kept as long as the bill, so
+ * that undoing such an import restores it.
  *
- * The invariant: without an import a bill is known as it would be had that import never been; a later one that brought
- * it as it was still counts.
+ * The invariant: after an undo a bill has the metadata that it would have had without that import; a later import of
+ * the same bill still counts.
  */
 import type { Transaction } from '../database.js';
 
@@ -14,7 +14,7 @@ const SAID = ['closed', 'final_at', 'says_final', 'has_rejects', 'delivered_at',
 const saidOf = (row: string): string =>
   `jsonb_build_object(${SAID.map((name) => `'${name}', ${row}.${name}`).join(', ')})`;
 
-/** Keeps what is known of a bill before an import says it anew. @param call the first import of the call */
+/** Keeps what is known of a bill before an import says it again. @param call the first import of the call */
 export async function keepBefore(tx: Transaction, organisation: string, delivery: string, call: string): Promise<void> {
   await tx.query(
     `insert into delivery_confirmed (organisation, delivery, import, before)

@@ -1,9 +1,8 @@
 /**
- * Deliveries that are open: files of one bill that come one after another, kept until all are there.
- *
- * Nothing of them counts before the delivery is committed; then all of it is imported at once, and what lay here is
- * gone. The same file again changes nothing; another one of its name is a conflict, unless it is to take its place:
- * sources call the parts of every month alike. Never reads a file's content.
+ * Open deliveries: files of one bill that arrive one after another, kept until all are present. None of them counts
+ * before the delivery is committed; then all of it is imported at once, and the stored files are deleted. The same file
+ * again changes nothing. Another file of the same name is a conflict, unless it is meant to replace the first: sources
+ * use the same names for the parts of every month. Never reads a file's content.
  */
 import { createHash } from 'node:crypto';
 import { conflict, missing } from '../../core/errors.js';
@@ -49,7 +48,7 @@ const GROUP = `group by d.name, d.source, d.format, d.opened_at, d.opened_by ord
 export class DeliveryStore {
   constructor(private readonly db: Database) {}
 
-  /** Opens it, or leaves it open. @throws Failure conflict where it is open for another source or format. */
+  /** Opens it, or leaves it open. @throws Failure conflict if it is open for another source or format. */
   async open(
     tx: Transaction,
     organisation: string,
@@ -70,7 +69,7 @@ export class DeliveryStore {
     return delivery;
   }
 
-  /** @throws Failure missing where no such delivery is open. */
+  /** @throws Failure missing if no such delivery is open. */
   async get(db: Queryable, organisation: string, name: string): Promise<OpenDelivery> {
     const [row] = await db.query<Row>(`${SELECT} where d.organisation = $1 and d.name = $2 ${GROUP}`, [
       organisation,
@@ -88,7 +87,7 @@ export class DeliveryStore {
   /**
    * Takes a file in, whole or not at all.
    * @param replace another file of this name is there: this one takes its place
-   * @throws Failure missing where no such delivery is open, conflict where another file of this name is there.
+   * @throws Failure missing if no such delivery is open, conflict if another file of this name is there.
    */
   async add(
     organisation: string,

@@ -2,7 +2,7 @@
  * One delivery: the blocks and hour sums of one bill period of one account, or of one batch of metered usage.
  *
  * Writes behind the reader: a full block is sent while the next rows are parsed, at most one write ahead, so memory
- * stays bounded whatever the size of the file.
+ * stays bounded for any size of file.
  */
 import { createHash } from 'node:crypto';
 import { BillOutline } from '../../core/bill/counting.js';
@@ -179,7 +179,7 @@ export class DeliveryWriter {
     await target.tx.copy('usage_hour', USAGE_HOUR, this.lines(sums, idOf, this.parts++));
   }
 
-  /** @throws Failure invalid where few records would become very many hours */
+  /** @throws Failure invalid if few records would become very many hours */
   private checkSpread(more: number): void {
     this.hours += more;
     if (this.options.sumsOnly || this.hours <= MOST_HOURS + HOURS_A_RECORD * this.records) return;

@@ -1,8 +1,8 @@
 /**
- * What is kept of a metered record so that it is known again: twelve bytes that name its id, four its content.
+ * The digest by which a metered record is recognised: twelve bytes for its id, four for its content.
  *
- * Lists of digests as usage_id keeps them, and sets of them with open addressing. What is written here is compared with
- * what was written years ago: no hash may change.
+ * Lists of digests as stored in usage_id, and sets of them with open addressing. Digests written here are compared with
+ * digests written years ago, so no hash may change.
  */
 import type { Group } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';

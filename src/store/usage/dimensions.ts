@@ -1,9 +1,9 @@
 /**
  * Numbers for dimensions: wide descriptions become one bigint in the facts.
  *
- * Dimensions are only ever added. A long transaction that needs a new one takes its number at once, which waits for
- * nobody, and writes its row last (`write`): until then it holds up nobody else that needs the same dimension. All of a
- * process take one number for it; where another process was first, the transaction is run again and finds its row.
+ * Dimensions are only ever added. A long transaction that needs a new one takes its number at once, without waiting,
+ * and writes its row last (`write`), so that it does not block others that need the same dimension. All transactions of
+ * a process use one number for it. If another process was first, the transaction is run again and finds its row.
  */
 import { hash } from 'node:crypto';
 import { dimensionKey, type Dimension } from '../../core/cost/rollup.js';
@@ -87,7 +87,7 @@ export class Dimensions {
     });
   }
 
-  /** Writes what a transaction has numbered, near its end. @throws Failure where another process was first */
+  /** Writes what a transaction has numbered, near its end. @throws Failure if another process was first */
   async write(tx: Transaction, organisation: string): Promise<void> {
     const unwritten = new Map(
       [...this.numberedBy(tx)].flatMap(([name, one]) =>

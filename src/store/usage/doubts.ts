@@ -1,10 +1,10 @@
 /**
- * What may be counted twice: metered usage that names no account where several accounts of its provider are billed for
- * the hour, or an account that the bills of several name as a sub-account. It keeps its accrual, and any of the bills
- * may state the same again.
+ * Usage that may count twice: metered usage without an account while several accounts of its provider are billed for
+ * the hour, or usage of an account that the bills of several payers name as a sub-account. It keeps its accrual, and
+ * any of the bills may state it again.
  *
- * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
- * nobody takes such a sum for exact.
+ * Reads only. The view hour_line contains the rule of which bill covers it; this file lists the cases that the rule
+ * left open, so that nobody takes such a sum for exact.
  */
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { DAY_MS, formatDay, formatInstant } from '../../core/time.js';
@@ -37,6 +37,7 @@ export interface DoubtQuery {
 /** What was spent, with what should be known before the sums are relied on. */
 export type CostsAnswer = Spend & {
   readonly warnings: readonly string[];
+  readonly pending: Pending;
   /** With their states; none for another basis. */
   readonly bills: readonly StatedBill[];
 };
@@ -99,9 +100,9 @@ export const REMEDY =
   'let the meter name the account or the sub-account (of a connection: its ACCOUNT setting), and send the usage again';
 
 /** Work that sums of the days asked about wait for: days of teams, and what is of no single day. */
-interface Unsettled {
+export interface Pending {
   readonly days: number;
-  readonly whole: number;
+  readonly allocations: number;
   /** Of all of it: what goes on only when its error is mended. */
   readonly parked: number;
 }
@@ -117,10 +118,10 @@ const SOON_MS = 60_000;
 const shiftDay = (day: string | null, days: number): string | null =>
   day === null ? null : formatDay(Date.parse(day) / DAY_MS + days);
 
-async function unsettledWork(db: Queryable, organisation: string, query: DoubtQuery, now: number): Promise<Unsettled> {
-  const [found] = await db.query<Unsettled>(
+async function pendingWork(db: Queryable, organisation: string, query: DoubtQuery, now: number): Promise<Pending> {
+  const [found] = await db.query<Pending>(
     `select count(distinct key) filter (where stage = any($2::text[]))::int as days,
-       count(*) filter (where stage = any($3::text[]))::int as whole, count(parked_at)::int as parked
+       count(*) filter (where stage = any($3::text[]))::int as allocations, count(parked_at)::int as parked
      from work where organisation = $1 and done < wanted and not_before <= $7 and (stage = any($3::text[]) or stage = any($2::text[])
        and ($4::text is null or right(key, 10) >= $4) and ($5::text is null or right(key, 10) < $5)
        and ($6::text[] is null or lane = any($6::text[]) or lane = $8 and exists (select 1 from delivery v
@@ -137,14 +138,14 @@ async function unsettledWork(db: Queryable, organisation: string, query: DoubtQu
       UNALLOCATED,
     ],
   );
-  return found ?? { days: 0, whole: 0, parked: 0 };
+  return found ?? { days: 0, allocations: 0, parked: 0 };
 }
 
-function sayUnsettled({ days, whole, parked }: Unsettled): string[] {
+function sayUnsettled({ days, allocations, parked }: Pending): string[] {
   const what =
     days > 0
       ? `${days} day(s) of teams are being priced or summed`
-      : whole > 0
+      : allocations > 0
         ? 'usage or shared costs are being given to teams'
         : null;
   return [
@@ -161,10 +162,12 @@ export async function withWarnings(
   query: DoubtQuery,
   now: number,
 ): Promise<CostsAnswer> {
-  const unsettled = sayUnsettled(await unsettledWork(db, organisation, query, now));
-  if (spend.basis !== 'actual') return { ...spend, warnings: unsettled, bills: [] };
+  const pending = await pendingWork(db, organisation, query, now);
+  const unsettled = sayUnsettled(pending);
+  if (spend.basis !== 'actual') return { ...spend, warnings: unsettled, pending, bills: [] };
   return {
     ...spend,
+    pending,
     warnings: [...unsettled, ...(await doubtsOf(db, organisation, query)).map(sayDoubt)],
     bills: await counting.bills(db, organisation, query, now),
   };

@@ -1,6 +1,6 @@
 /**
- * Writes records of several deliveries into full blocks of one, and which of them each record is of. Whether a record
- * counts stays as it was. Holds one block at a time.
+ * Writes records of several deliveries into full blocks of one, together with the original delivery of each record.
+ * Whether a record counts stays unchanged. Holds one block at a time.
  */
 import { Grouping } from '../../core/cost/rollup.js';
 import { hourOf } from '../../core/time.js';

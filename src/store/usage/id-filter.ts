@@ -1,16 +1,15 @@
 /**
- * Which ids a source has surely never sent: a Bloom filter over all of them, so that an id is known again in whatever
- * hour it comes back (B. H. Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970; in blocks of one
- * cache line: F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007).
- *
- * Six bytes an id, in generations that grow, so that nothing is built anew as a source does. Never says that an id
- * is new which is not. Bounded: beyond the most that it may hold it errs more often, and who asks looks into the
- * database in vain more often. Each generation knows the versions of its source in which its ids came.
+ * The ids that a source has certainly never sent: a Bloom filter over all its ids, so that an id is recognised in
+ * whatever hour it returns (B. H. Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970; in blocks
+ * of one cache line: F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007). It
+ * takes six bytes per id, in generations that grow, so that nothing is rebuilt when a source grows. It never calls a
+ * known id new. It is bounded: beyond its maximum it errs more often, and callers search the database in vain more
+ * often. Each generation knows the versions of its source in which its ids arrived.
  */
 const BLOCK_WORDS = 16;
 const BITS_PER_ID = 48;
 const FIRST_IDS = 1 << 16;
-/** A generation is so many times the one before: each that there is has to be looked into. */
+/** A generation is so many times the previous one: each that there is has to be looked into. */
 const GROWTH = 4;
 const MOST_IDS = 1 << 22;
 

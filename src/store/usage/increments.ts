@@ -1,8 +1,8 @@
 /**
- * Lines of a file that adds to its period which another file of the period has already: a line is one by the identity
- * that its source gives it, in whatever files it comes.
+ * Finds lines in a file of an adding period that another file of the period already contains: the identity from the
+ * source makes two lines the same, in whatever files they are.
  *
- * Reads raw blocks, of the files whose lines are of the same time alone. Never writes.
+ * Reads only the raw blocks of files with lines of the same time. Never writes.
  */
 import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
@@ -24,7 +24,7 @@ const nameOf = ({ id, account, start, end }: UsageRecord): string | null =>
 
 /**
  * @param prefix of the scopes of its period
- * @param replaced scopes that are delivered anew: what they had goes
+ * @param replaced scopes that are delivered again: what they had goes
  * @param together deliveries of the same call and period
  */
 export async function sharedLines(

@@ -1,10 +1,9 @@
 /**
- * Takes usage in: bills and metered records become blocks, hour sums and work items, in one transaction.
- *
- * Either all of an import is there or nothing. The same record or bill again changes nothing; a later statement of a
- * record counts in the stead of the one before (restating.ts); a restated bill replaces its period (provider, account,
- * billing period) whole, and the bill before it is kept, so that the import can be taken back (undo.ts). What could not
- * be read is kept as rejects. Never prices.
+ * Imports usage: bills and metered records become blocks, hour sums and work items, in one transaction. An import is
+ * saved as a whole or not at all. The same record or bill again changes nothing. A later statement of a record replaces
+ * the previous one (restating.ts). A restated bill replaces its whole period (provider, account, billing period), and
+ * the previous bill is kept, so that the import can be undone (undo.ts). Unreadable rows are kept as rejects. Never
+ * prices.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { BillParts } from '../../core/bill/parts.js';
@@ -99,7 +98,7 @@ export class Intake {
   /**
    * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import
    * behind. Should the transaction fail later, the next import starts from what is committed.
-   * @returns null where nothing was new
+   * @returns null if nothing was new
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
     try {
@@ -118,8 +117,8 @@ export class Intake {
   /**
    * Those of one source go one after the other in a process; who waits holds no connection. Small batches go on beside
    * those of other processes until their digests are written; all else is alone with its source.
-   * @throws Failure invalid, naming the rejects, where `strict` is set and there are any; unavailable where the source
-   * is not free in time
+   * @throws Failure invalid, naming the rejects, if `strict` is set and there are any; unavailable if the source is not
+   * free in time
    */
   async import(
     request: ImportRequest,
@@ -158,7 +157,7 @@ export class Intake {
     }
   }
 
-  /** Null where another process is at work on the source, or where this has to be alone and is not. */
+  /** Null if another process is at work on the source, or where this has to be alone and is not. */
   private async attempt(
     request: ImportRequest,
     files: readonly FileToImport[],
@@ -385,7 +384,7 @@ class ImportRun {
     return known;
   }
 
-  /** Records of which the id has come before, or may have. */
+  /** Records whose id is known, or may be. */
   private async knownRecords(
     file: FileToImport,
     count: FileCount,

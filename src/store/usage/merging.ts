@@ -1,11 +1,10 @@
 /**
- * Keeps the small deliveries of a source and day as one, once nothing of it has come for a while: full blocks, one sum
- * per (team, hour, dimension), one list of digests per hour.
- *
- * Nothing that counts changes: the same records count, each known by the same digest, and each sum is the sum of those
- * before. Whose each record and digest is stays beside them, so that one delivery can be taken out again (unmerging.ts).
- * It is done as an import of the source is: alone with it, under its row, in one transaction. While something is to be
- * allocated anew it waits.
+ * Merges the small deliveries of a source and day into one, once nothing of the day has arrived for a while: full
+ * blocks, one sum per (team, hour, dimension), one list of digests per hour. The totals do not change: the same records
+ * count, each is recognised by the same digest, and each sum is the sum of the previous ones. The original delivery of
+ * each record and digest is stored beside it, so that one delivery can be taken out again (unmerging.ts). A merge runs
+ * like an import of the source: exclusively, under the source's row, in one transaction. It waits while something must
+ * be allocated again.
  */
 import { commonDivisor } from '../../core/cost/rollup.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time.js';
@@ -21,7 +20,7 @@ import { isFree } from './source-versions.js';
 
 /** A day is merged when it is over, and nothing of it has come, for so long. */
 const SETTLED_MS = HOUR_MS;
-/** While the source is busy, or its usage is to be allocated anew. */
+/** While the source is busy, or its usage is to be allocated again. */
 const BUSY_MS = MINUTE_MS;
 
 /** Larger deliveries are left as they are: their blocks are full, and their sums few for what they are of. */
@@ -86,7 +85,7 @@ export class MergeStore {
     let next: number | null = null;
     for (const one of await this.daysOf(tx, organisation, source, rules)) {
       const into = merged.get(one.day);
-      // One that was allocated by other rules is allocated anew first, one in an archive is left alone.
+      // One that was allocated by other rules is allocated again first, one in an archive is left alone.
       if (into === undefined ? one.ids.length < 2 : into.rules !== rules || into.archived === true) continue;
       const settledAt = Math.max(one.lastAt, Date.parse(one.day) + DAY_MS) + SETTLED_MS;
       if (settledAt > now) {

@@ -1,10 +1,8 @@
 /**
- * Overlapping records of one GPU resource: two records with other ids, or of two sources, that hold it at the same
- * time. Both count, and most often one of them should not (two meters, or an id that changed): so it is said, and
- * nothing is dropped.
- *
- * Remembers the newest intervals of each resource, in bounded memory; what came long before, or through another
- * process, is found by a reading into what is stored.
+ * Overlapping records of one GPU resource: two records with different ids, or of two sources, that hold it at the same
+ * time. Both count, and usually one of them should not (two meters, or an id that changed): so Bursar reports the
+ * overlap and drops nothing. It remembers the newest intervals of each resource, in bounded memory. Overlaps with much
+ * older records, or with records from another process, are found by reading the stored data.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Group } from '../../core/cost/rollup.js';

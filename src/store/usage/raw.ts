@@ -1,7 +1,7 @@
 /**
- * Raw records read again: to allocate history anew, and to recount what the sums say.
+ * Reads raw records again, to allocate history again and to recount the sums.
  *
- * Streams blocks; never holds a delivery whole.
+ * Streams blocks; never holds a whole delivery.
  */
 import { ZERO } from '../../core/decimal.js';
 import { Grouping } from '../../core/cost/rollup.js';
@@ -52,9 +52,8 @@ export class RawStore {
   }
 
   /**
-   * Allocates a delivery anew under the given rules; returns the (team, day)s that change, metered ones and billed
-   * ones.
-   * Null where the delivery has gone (its bill was restated meanwhile), or its records lie in the archive.
+   * Allocates a delivery again under the given rules; returns the (team, day)s that change, metered ones and billed
+   * ones. Null if the delivery has gone (its bill was restated meanwhile), or its records lie in the archive.
    */
   async reallocate(
     tx: Transaction,

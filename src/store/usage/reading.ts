@@ -1,8 +1,7 @@
 /**
- * Blocks read a few at a time, by statements of their own, while the line goes on: imports are taken back and small
- * deliveries are merged meanwhile. What is read is of one state, or the reader is told to begin anew.
- *
- * Who reads names deliveries, by what it has seen of them; at the end all of them must still be there.
+ * Reads blocks a few at a time, in separate statements, while the line continues and may undo imports and merge small
+ * deliveries. All that is read belongs to one state, or the reader must start again: it names the deliveries that it
+ * has read, and at the end all of them must still exist.
  */
 import type { Failure } from '../../core/errors.js';
 import type { Queryable } from '../database.js';
@@ -20,7 +19,7 @@ export interface BlockRow extends StoredBlock {
 /**
  * The blocks of deliveries that hold records of a time, in the order of their keys.
  * @param page blocks that are in memory at once
- * @throws Failure unavailable where one of the deliveries has gone meanwhile: the transaction is run again
+ * @throws Failure unavailable if one of the deliveries has gone meanwhile: the transaction is run again
  */
 export async function* blocksOf(
   db: Queryable,
@@ -87,7 +86,7 @@ export function meteredBlocks(
 
 /**
  * Reads blocks that were seen, in their order. A record that moved meanwhile may come twice.
- * @throws Failure unavailable where one of them has gone meanwhile: the transaction is run again
+ * @throws Failure unavailable if one of them has gone meanwhile: the transaction is run again
  */
 export async function* readSeen(
   db: Queryable,

@@ -1,4 +1,6 @@
-/** Rows that could not be read, and the imports that they came in. What brings usage in is written by intake.ts. */
+/**
+ * Rows that could not be read, and their imports. intake.ts writes them during an import.
+ */
 import type { PriceStatement } from '../price/prices.js';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { Reject } from '../../core/usage.js';

@@ -1,8 +1,8 @@
 /**
- * Bills that another took the place of, kept with their lines, so that taking the newer one back brings them back.
+ * Bills that were replaced by others, kept with their lines, so that undoing the newer one restores them.
  *
- * They are in no sum and in no view. Of one source and period so many are kept; of older ones only that they were
- * there, so that what cannot come back is refused instead of left out.
+ * They are in no sum and in no view. A limited number is kept for each source and period; of older ones only the fact
+ * that they existed is kept, so that a bill that cannot return is refused instead of left out.
  */
 import { conflict } from '../../core/errors.js';
 import { isSameBill } from '../bill/same-bill.js';
@@ -11,7 +11,7 @@ import { dropConfirmed } from './confirmed.js';
 
 const MOST_KEPT = 5;
 
-/** Takes away what was worked out from the lines of a delivery, all of which can be worked out again. */
+/** Takes away what was computed from the lines of a delivery, all of which can be computed again. */
 export async function dropDerived(tx: Transaction, organisation: string, delivery: string): Promise<void> {
   for (const table of ['bill_name', 'usage_hour', 'bill_cells', 'unmetered_line'])
     await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, delivery]);
@@ -65,8 +65,8 @@ export async function dropReplaced(tx: Transaction, organisation: string, source
 }
 
 /**
- * Brings bills back that a delivery replaced, of whatever source. Their hours are to be summed anew.
- * @throws Failure conflict where one of them is no longer kept, or has come again meanwhile
+ * Brings bills back that a delivery replaced, of whatever source. Their hours are to be summed again.
+ * @throws Failure conflict if one of them is no longer kept, or has come again meanwhile
  */
 export async function restoreReplaced(
   tx: Transaction,

@@ -1,10 +1,10 @@
 /**
- * Takes in records whose id has come before, and corrections: tells repetitions, later statements and earlier ones that
- * came late apart, and says what has to be summed anew.
+ * Imports records whose id is already known, and corrections: distinguishes repetitions, later statements, and earlier
+ * statements that arrived late, and returns the sums to compute again.
  *
- * Nothing is overwritten: what no longer counts is set aside in its block. Two contents of one version are a conflict,
- * which is refused by name, never guessed. Whichever comes later, a record or its correction: together they are never
- * below zero at any time, or the later one is refused.
+ * Nothing is overwritten: a record that no longer counts is set aside in its block. Two contents of one version are a
+ * conflict, which is refused by name, never guessed. In whatever order a record and its correction arrive, together
+ * they are never below zero at any time; otherwise the later one is refused.
  */
 import type { Group, Grouping } from '../../core/cost/rollup.js';
 import { Corrected, misfit, whyMisfit } from '../../core/corrections.js';
@@ -23,7 +23,7 @@ export interface Incoming {
 
 /** What became of records that were known. */
 export interface Restated {
-  /** Kept; of these `later` count in the stead of what was sent before. */
+  /** Kept; of these `later` count in place of what was sent before. */
   accepted: number;
   later: number;
   /** Kept too, and in no sum: a later statement of their id counts. */
@@ -33,7 +33,7 @@ export interface Restated {
 }
 
 export class Restating {
-  /** Hours of deliveries that have to be summed anew when all is written. */
+  /** Hours of deliveries that have to be summed again when all is written. */
   private readonly touched = new Places();
 
   constructor(
@@ -188,7 +188,7 @@ export class Restating {
     return { sound, refused };
   }
 
-  /** Sums anew what no longer counts; the days that this changes. Everything has to be written by now. */
+  /** Sums again what no longer counts; the days that this changes. Everything has to be written by now. */
   async finish(targetOf: (delivery: string) => DeliveryTarget, grouping: Grouping): Promise<TeamDay[]> {
     const days: TeamDay[] = [];
     for (const [delivery, hours] of this.touched.hours)

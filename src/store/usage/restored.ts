@@ -1,6 +1,5 @@
 /**
- * A bill that an undo brings back counts beside what has come since: where others have its lines now, it would count
- * them twice. Reads only.
+ * Checks a bill that an undo would restore: if other bills have its lines now, it would count them twice. Reads only.
  */
 import { conflict } from '../../core/errors.js';
 import { repeatedIn } from '../bill/payer-lines.js';

@@ -1,10 +1,10 @@
 /**
- * Whose each of many things in a row is, as runs: the deliveries, and how many of each come one after the other. So a
- * block or a list of digests that was made of several deliveries can be taken apart again. Pure.
+ * Assigns many items in a row to their deliveries, as runs: the deliveries, and the number of consecutive items of
+ * each. So a block or a list of digests that was merged from several deliveries can be separated again. Pure.
  */
 import { assert } from '../../core/errors.js';
 
-/** As the database has it; both null where all is of the delivery that it is filed under. */
+/** As the database has it; both null if all is of the delivery that it is filed under. */
 export interface StoredRuns {
   readonly members: readonly string[] | null;
   readonly counts: readonly number[] | null;

@@ -1,6 +1,6 @@
 /**
- * Which delivery a bill's lines belong to: that of their provider, account and billing period; of a supplement, beside
- * it; of a format whose files add up, of their file.
+ * The delivery that a bill's lines belong to: for a bill that of their provider, account and billing period; for a
+ * supplement one beside the bill; for a format whose files add up that of their file.
  *
  * Never writes a line. The invariant: two bills of one period of one source are one delivery or replace each other.
  */
@@ -16,7 +16,7 @@ export interface KnownDelivery {
   readonly bundle: string | null;
 }
 
-/** Where a delivery is looked for. */
+/** Where a delivery is searched. */
 export interface ScopePlace {
   readonly organisation: string;
   readonly source: string;
@@ -94,7 +94,7 @@ export async function waitingSupplements(
   );
 }
 
-/** What a bill that came or went enqueues: whether the supplement beside it counts is seen anew. */
+/** What a bill that came or went enqueues: whether the supplement beside it counts is seen again. */
 export async function supplementItems(
   tx: Queryable,
   organisation: string,

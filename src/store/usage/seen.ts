@@ -1,10 +1,11 @@
 /**
- * Which metered records have come before: sixteen bytes a record, kept by (source, hour), instead of a unique index.
+ * Recognises metered records that arrived before: sixteen bytes per record, stored by (source, hour), instead of a
+ * unique index.
  *
- * Nearly every record is new, and a filter of all ids of its source in memory says so (id-filter.ts). Only one that it
- * does not let pass is looked for among the digests of its hour, which are read when they are needed first: the same
- * content is a repetition, anything else is known, in whatever hour it was. Sets and filters are a cache of usage_id; a
- * source's version, locked by whoever writes, says whether they are current, so any number of processes may write.
+ * Nearly every record is new, and a filter in memory over all ids of its source says so (id-filter.ts). Only an id that
+ * may be known is searched among the digests of its hour, which are read on first use: the same content is a
+ * repetition, and any other content is a known id, in whatever hour it was. Sets and filters are a cache of usage_id. A
+ * source's version, locked by each writer, says whether they are current, so any number of processes may write.
  */
 import type { Group } from '../../core/cost/rollup.js';
 import { hourOf } from '../../core/time.js';
@@ -24,11 +25,11 @@ interface SourceCache {
   /** The import that last wrote into the sets. */
   run: object;
   hours: Map<number, DigestSet>;
-  /** What that import has put its ids into. */
+  /** The filter with the ids of that import. */
   filter: IdFilter | null;
 }
 
-/** What a batch found: the new digests by hour, to be written with the batch. */
+/** The findings of a batch: the new digests by hour, to be written with the batch. */
 export class SeenHours {
   /** Digests by hour that are not written yet. */
   fresh = new Map<number, DigestList>();
@@ -76,7 +77,7 @@ export class SeenHours {
   /**
    * Now that the source is locked: adds what was kept from the others, unless they have written an id of it since.
    * @param written what they have
-   * @returns false where they have, and nothing was added
+   * @returns false if they have, and nothing was added
    */
   async settle(written: AsyncIterable<{ readonly digests: Buffer }>, version: bigint): Promise<boolean> {
     const { mine } = this;

@@ -1,10 +1,10 @@
 /**
- * Who may write a source's ids: one transaction at a time, which raises the source's version.
+ * Decides who may write a source's ids: one transaction at a time, which raises the source's version.
  *
- * An import takes its source before it begins. A small batch goes on beside the others of its source and takes it when all
- * but its digests is written: then it looks whether one of its ids has been written meanwhile, and if so it is run again
- * alone (H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency Control", 1981). Nobody waits for a source
- * with its rows locked for longer than some seconds.
+ * An import locks its source before it begins. A small batch runs beside others of its source and locks it once
+ * everything but its digests is written. Then it checks whether one of its ids has been written in the meantime; if so,
+ * it runs again exclusively (H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency Control", 1981). Nobody
+ * waits for a source with its rows locked for longer than some seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Transaction } from '../database.js';

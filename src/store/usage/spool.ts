@@ -1,6 +1,6 @@
 /**
- * Records on their way from a provider to the store, packed in memory (some thirty bytes each) until all have come:
- * while a provider is asked no connection to the database is held. Gives back what came, in its order; writes nothing.
+ * Holds a provider's records packed in memory (some thirty bytes each) until all have arrived, so that no connection to
+ * the database is held during a call to a provider. Returns the records in their order; writes nothing.
  */
 import { Grouping } from '../../core/cost/rollup.js';
 import type { RecordBatch } from '../../core/usage.js';

@@ -1,5 +1,5 @@
 /**
- * What has to be allocated anew because tags that budgets filter by are not in its sums.
+ * Deliveries to allocate again, because their sums lack tags that budgets filter by.
  */
 import type { Transaction } from '../database.js';
 import type { WorkItem } from '../work.js';

@@ -1,8 +1,8 @@
 /**
- * Statements of metered records: where each one of an id lies, which of them counts, and what the sums are without the
- * others.
+ * Statements of metered records: the position of each statement of an id, which of them counts, and the sums without
+ * the others.
  *
- * Of all statements of an id that a source has sent and not taken back, that of the latest version counts; the others
+ * Of all statements of an id that a source has sent and not undone, the one with the latest version counts; the others
  * stay in their blocks, set aside, so that they can count again. Nothing here depends on the order of arrival.
  */
 import type { Grouping } from '../../core/cost/rollup.js';
@@ -166,7 +166,7 @@ export async function noteStatements(
   );
 }
 
-/** Sums some hours of a delivery anew from the records of it that count; the days that change. */
+/** Sums some hours of a delivery again from the records of it that count; the days that change. */
 export async function sumAnew(
   target: DeliveryTarget & { readonly tx: Transaction },
   hours: ReadonlySet<number>,

@@ -1,11 +1,9 @@
 /**
- * Takes an import back, whole: everything that its call brought, bills and metered usage alike. Every entry point does
- * it here.
- *
- * What is left is what would be there if the call had never been: bills that it replaced come back, and of records
- * that it stated again the latest other statement counts. A record that a later import only repeated belongs to the
- * first one and goes with it: sending it again brings it back. Of a price list what it alone states is withdrawn, and
- * what it contradicted holds again. What cannot be undone whole is refused.
+ * Undoes an import as a whole: everything in its call, bills and metered usage alike. Every entry point uses it. The
+ * result is the state without that call: replaced bills return, and for restated records the latest other statement
+ * counts. A record that a later import only repeated belongs to the first import and is removed with it; sending it
+ * again restores it. For a price list, prices that only it states are withdrawn, and prices that it contradicted hold
+ * again. An import that cannot be undone as a whole is refused.
  */
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping } from '../../core/cost/rollup.js';
@@ -44,7 +42,7 @@ export interface UndoneImport {
     readonly periodStart: string;
     readonly records: number;
   }[];
-  /** Records of which an earlier statement counts again. */
+  /** Records for which an earlier statement counts again. */
   readonly restoredRecords: number;
   /** Prices that are withdrawn, or are the statement of an earlier list again. */
   readonly prices: number;
@@ -118,7 +116,7 @@ export async function undoImport(
   return { import: id, files, records, restored, restoredRecords, prices: 0 };
 }
 
-/** Takes a price list back; what it priced is priced anew. */
+/** Takes a price list back; what it priced is priced again. */
 async function undoList(
   { prices }: Needs,
   tx: Transaction,

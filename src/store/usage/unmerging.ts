@@ -1,6 +1,7 @@
 /**
- * Takes one delivery out of those that were merged with it, as it was before: its records in blocks of its own, its
- * digests, its sums. What is left are the others, as if it had never been among them. The source is locked by now.
+ * Takes one delivery out of a merged one and restores its original form: its records in separate blocks, its digests,
+ * its sums. The merged delivery keeps the others, as if it had never contained this one. The caller has locked the
+ * source.
  */
 import type { Grouping } from '../../core/cost/rollup.js';
 import { HOUR_MS, hourOf } from '../../core/time.js';

@@ -1,9 +1,9 @@
 /**
- * What is left of a team's jobs where that has to be counted: what their labels say, less what was metered of them
+ * The remaining work of a team's jobs, if it has to be computed: the value of their labels minus the usage metered
  * since. Reads only.
  *
- * Hour sums do not keep the resource, so it reads blocks again, and only where a job asks for it. The rule is core's
- * (core/workload/job-work.ts); what is not known stays null.
+ * Hour sums do not keep the resource, so it reads blocks again, and only if a job needs it. Core has the rule
+ * (core/workload/job-work.ts); an unknown value stays null.
  */
 import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../core/workload/job-work.js';
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
@@ -12,7 +12,7 @@ import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { blocksOf } from '../usage/reading.js';
 import type { Queryable } from '../database.js';
 
-/** What began or was said longer ago is not counted: it has to be said anew. */
+/** Jobs with an older start or statement are not computed: the work has to be stated again. */
 const MOST_COUNTED_DAYS = 31;
 /** Payloads at a time: a full one is about a megabyte. */
 const PAGE_BLOCKS = 64;
@@ -101,7 +101,7 @@ function leftOf({ one: { fleet, gpusPerReplica, job }, work, runs }: Counted, as
   return workLeft(work, runs, { gpus: replicas * gpusPerReplica, restartHours: job?.restartHours ?? null, asOf });
 }
 
-/** Replicas that it has, or will have when it starts; null: it stands still, and nobody knows with how many it will. */
+/** Its replicas, present or at its start; null: it is stopped, and the number at its start is unknown. */
 function replicasOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
   const now = ready + booting;
   return now > 0 ? now : maxReplicas === 1 ? 1 : null;

@@ -1,6 +1,6 @@
 /**
- * Leases: GPUs that somebody holds until a date. Read here; application/workload/set-lease.ts gives, renews and ends
- * them, and the policy `lease` acts on those that ran out.
+ * Leases: the right of a holder to GPUs until a date. Read here; application/workload/set-lease.ts gives, renews and
+ * ends them, and the policy `lease` acts on expired ones.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -23,7 +23,7 @@ export interface StoredLease extends LeaseTerms {
   readonly id: string;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** Null: nobody knows whether it still holds GPUs. */
+  /** Null: it is unknown whether it still holds GPUs. */
   readonly active: boolean | null;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Throughputs that teams have measured: handed in by people and platforms, shown to policies and to predictions. Reads
- * and writes; predicts nothing.
+ * Measured throughputs of teams: submitted by people and platforms, read by policies and predictions. Reads and writes;
+ * predicts nothing.
  *
- * The invariant: a list that was not added to is the same list, since what is learned from one is kept for it.
+ * The invariant: an unchanged list is the same object, because the model learned from a list is cached for it.
  */
 import type { Measurement, TakenMeasurement } from '../../core/workload/measurement.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -169,7 +169,7 @@ export class MeasurementStore {
     return later < 0 ? all : all.slice(0, later);
   }
 
-  /** What a prediction is made from: the measurements, and what GPUs are sold for. */
+  /** The input of a prediction: the measurements, and the prices of GPUs. */
   async facts(
     { db, prices }: { readonly db: Queryable; readonly prices: PriceStore },
     organisation: string,

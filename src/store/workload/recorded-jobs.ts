@@ -1,9 +1,9 @@
 /**
- * Jobs as they were said and seen, kept after their machines are gone: written with each reading of a fleet, read for
- * backtests alone.
+ * Jobs as stated and observed, kept after their machines are gone: written with each reading of a fleet, read only for
+ * backtests.
  *
- * Of what is said on one UTC day the first word stays, as long as the same is not said anew. The invariant: nothing
- * that leaves a fleet takes its job along.
+ * Of the statements on one UTC day about a job's work the first stays, until the work is stated again. The invariant: a
+ * target that leaves the fleet does not remove its job.
  */
 import type { RecordedJob } from '../../core/policy/history.js';
 import type { WorkloadView } from '../../core/policy/policy.js';

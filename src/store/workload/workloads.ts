@@ -1,9 +1,7 @@
 /**
- * What is known of what teams run, apart from metered hours and samples: workloads with their replicas and jobs, their
- * metrics minute by minute, leases, and where spot could be had. Whoever collects writes it here; policies see it
- * through views.ts.
- *
- * What was not seen lately is unknown: a fleet that nobody has reported for a while is no fleet of that size. Nothing
+ * Data about teams' workloads other than metered hours and samples: workloads with their replicas and jobs, their
+ * metrics by minute, leases, and the availability of spot. Collectors write it here; policies see it through views.ts.
+ * A workload without a recent reading is unknown: a fleet that was not reported for a while has no known size. Nothing
  * is ever filled in.
  */
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../../core/policy/policy.js';

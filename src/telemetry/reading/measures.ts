@@ -1,9 +1,9 @@
 /**
- * Which metric of which exporter means what, in which unit, and which values are none.
+ * The meaning and the unit of each exporter's metrics, and the values that count as missing.
  *
- * A value that is blank, not finite or impossible is missing, never zero. A metric whose name leaves its unit open is
- * read where its size leaves only one reading; in between it is missing, unless a setting says the unit: 0.9 taken for
- * a percentage would make a busy card look idle.
+ * A value that is blank, not finite or impossible is missing, never zero. A metric whose name does not state its unit
+ * is read only if its value fits one unit; otherwise it is missing, unless a setting states the unit: 0.9 taken for a
+ * percentage would make a busy card look idle.
  */
 export type Measure =
   | 'utilisation'

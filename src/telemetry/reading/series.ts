@@ -1,9 +1,9 @@
 /**
- * From time series as Prometheus answers them to samples of GPUs: one per card or MIG instance, resource and instant.
+ * From Prometheus' time series to samples of GPUs: one per card or MIG instance, resource and time.
  *
  * Pure. Labels are read as exporters write them and as Prometheus renames them when they collide with a target's own
- * (`exported_...`). A pod that is the exporter's own is never taken for the one that holds the GPU. A point that is not
- * there makes no sample.
+ * (`exported_...`). The exporter's own pod is never taken for the pod that holds the GPU. A missing point makes no
+ * sample.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { HOST_LABELS, PLACE_LABELS } from '../../core/fleet/join.js';
@@ -21,7 +21,7 @@ export interface Answers {
   readonly gpus: readonly Series[];
   /** `up` of the exporters' targets; empty: not known. */
   readonly up: readonly Series[];
-  /** Requests per second and latency in seconds, of pods, workloads or hosts; empty where nobody asked. */
+  /** Requests per second and latency in seconds, of pods, workloads or hosts; empty if nobody asked. */
   readonly requests: readonly Series[];
   readonly latency: readonly Series[];
   /** Units that a setting says, by the metric's name. */
@@ -44,7 +44,7 @@ const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels[
 
 /**
  * Names of exporters: their job and address; and of targets that have both in common, as the same private address in
- * two networks, also the labels of their places by which they differ. What was once told apart stays so.
+ * two networks, also the labels of their places by which they differ. A distinction once made stays.
  */
 export class ExporterNames {
   private readonly differing = new Map<string, Set<string>>();
@@ -186,8 +186,8 @@ export function readingsOf(
 type Places = (device: Device, at: number) => number | null;
 
 /**
- * Values by the place that their labels name: a pod, else a workload, else a host. A negative or non-finite value is
- * none.
+ * Values by the place that their labels name: a pod, otherwise a workload, otherwise a host. A negative or non-finite
+ * value is none.
  */
 function placesOf(series: readonly Series[]): Places {
   const values = new Map<string, number>();
@@ -203,7 +203,7 @@ function placesOf(series: readonly Series[]): Places {
     for (const [seconds, text] of points) {
       const value = Number(text);
       const key = `${Math.round(seconds * 1000)} ${place}`;
-      // Of several probes of one place the worst counts.
+      // If several probes measure one place, the worst counts.
       if (text !== '' && Number.isFinite(value) && value >= 0)
         values.set(key, Math.max(value, values.get(key) ?? value));
     }
@@ -265,9 +265,7 @@ function sampleOf(
   };
 }
 
-/**
- * What is of the whole card (temperature, PCIe, faults) holds for its MIG instances too; its power is not shared out.
- */
+/** Values of the whole card (temperature, PCIe, faults) hold for its MIG instances too; its power is not divided. */
 function inherited(samples: readonly GpuSample[]): GpuSample[] {
   const cards = new Map(
     samples

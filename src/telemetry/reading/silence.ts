@@ -1,10 +1,9 @@
 /**
- * From the scrapes of targets (`up`) to exporters that fell silent, each with what the rest of its machine says
- * meanwhile.
+ * From the scrapes of targets (`up`) to exporters that fell silent, each with the state of the rest of its machine.
  *
- * Pure. It states facts and judges nothing (core/fleet/silence.ts does). Targets belong to one machine where a label of
- * hosts or an address that is not the loopback names it; what cannot be told to stand on a machine is neither a witness
- * nor against one.
+ * Pure. It states facts and judges nothing (core/fleet/silence.ts does). Targets belong to one machine if a host label
+ * or an address other than the loopback names it; a target that cannot be assigned to a machine is neither a witness
+ * nor evidence against one.
  */
 import { HOST_LABELS, PLACE_LABELS } from '../../core/fleet/join.js';
 import type { SilentExporter } from '../../core/fleet/silence.js';
@@ -13,8 +12,7 @@ import { ExporterNames, type Series } from './series.js';
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * How far back scrapes are looked at, as a PromQL duration. An exporter that is silent for longer is not told of any
- * more.
+ * How far back scrapes are read, as a PromQL duration. An exporter that is silent for longer is not reported any more.
  */
 export const SILENCE_WINDOW = '30m';
 /**
@@ -143,7 +141,7 @@ const isElsewhere = (one: Target, other: Target): boolean =>
     return here !== '' && there !== '' && here !== there;
   });
 
-/** What is known of the machine of a silent exporter; the counts of machines are filled in when all are known. */
+/** The known facts about the machine of a silent exporter; the counts of machines are filled in when all are known. */
 function silenceOf(own: Target, names: readonly string[], targets: readonly Target[]): SilentExporter {
   const since = own.failures[0] ?? own.newestAt;
   const others = targets.filter(

@@ -1,7 +1,7 @@
 /**
- * Cells of nvidia-smi's output: a number with its unit, or one of the many words that it writes where there is none.
+ * Cells of nvidia-smi's output: a number with its unit, or one of the many words that it writes instead.
  *
- * A word is never a zero. Words that say that the card is lost or needs a reset are faults; all the others only say
+ * A word is never a zero. Words for a lost card, or for a card that needs a reset, are faults; all others mean only
  * that nothing was measured.
  */
 
@@ -26,7 +26,7 @@ export function cellOf(text: string | null | undefined): Cell {
   return { value: null, fault: FAULTS.test(trimmed) ? trimmed.replace(/[[\]]/g, '') : null };
 }
 
-/** A word, or null where nvidia-smi says that there is none. */
+/** A word, or null if nvidia-smi says that there is none. */
 export function wordOf(text: string | null | undefined): string | null {
   const trimmed = (text ?? '').trim();
   return trimmed === '' ||
@@ -37,7 +37,7 @@ export function wordOf(text: string | null | undefined): string | null {
     : trimmed;
 }
 
-/** What one reading of one card said; all as it was written. */
+/** One reading of one card; all values as written. */
 export interface SmiRow {
   /** Epoch milliseconds; null: the output does not say when. */
   readonly at: number | null;

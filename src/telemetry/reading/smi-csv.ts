@@ -1,9 +1,8 @@
 /**
- * `nvidia-smi --query-gpu=... --format=csv[,nounits]`, once or in a loop: any list of fields, as long as the header is
- * there.
+ * `nvidia-smi --query-gpu=... --format=csv[,nounits]`, once or in a loop: any list of fields with a header.
  *
- * Its timestamps are the machine's local time without a zone; the caller says which. A line of another length than the
- * header is a problem, not a guess.
+ * Its timestamps are the machine's local time without a zone; the caller passes the zone. A line with another number of
+ * fields than the header is a problem, not a guess.
  */
 import { offsetAt, parseInstant } from '../../core/time.js';
 import { wordOf, type SmiRead, type SmiRow } from './smi-cells.js';

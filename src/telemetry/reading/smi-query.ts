@@ -1,7 +1,7 @@
 /**
  * `nvidia-smi -q`, as indented text or, with `-x`, as XML: both become one tree of names, from which a card's values
- * are read, MIG devices among them. The XML has elements, text and the five entities of XML 1.0, and attributes that
- * nobody needs: that much is read here, by no library.
+ * are read, including MIG devices. The XML contains elements, text, the five entities of XML 1.0, and attributes that
+ * nothing needs. This file reads that much without a library.
  */
 import { daysFromCivil, DAY_MS, HOUR_MS, MINUTE_MS, offsetAt } from '../../core/time.js';
 import { wordOf, type SmiRead, type SmiRow } from './smi-cells.js';
@@ -60,7 +60,7 @@ function textTree(text: string): Node {
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Null where a tag is closed that is not open, or one stays open. */
+/** Null if a tag is closed that is not open, or one stays open. */
 function xmlTree(text: string): Node | null {
   const root = nodeOf('document');
   const open: Node[] = [root];

@@ -1,6 +1,6 @@
 /**
- * From looks at cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of the
- * minute's looks, temperature and faults the worst, counts and memory the last. A reading that measured nothing adds
+ * From readings of cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of
+ * the minute's readings, temperature and faults the worst, counts and memory the last. A reading without a value adds
  * nothing to a mean.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -68,7 +68,7 @@ function sampleOf(queries: readonly { readonly at: number; readonly row: SmiRow 
 
 const NO_ACTION = /^(?:none|no)$/i;
 
-/** Of the newest look: what was mended since is no fault any more. */
+/** Only the newest reading counts: a fault that was repaired since is no fault any more. */
 function faultOf(row: SmiRow): string | null {
   if (row.recoveryAction !== null && !NO_ACTION.test(row.recoveryAction) && cellOf(row.recoveryAction).fault === null)
     return `recovery action ${row.recoveryAction}`;

@@ -8,6 +8,7 @@ import type { Budget as BudgetSettings } from '../../core/budget/budget.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { BreakdownRest, BreakdownRow, BreakdownSeries } from '../../core/report/breakdown.js';
 import type { ReportBridge } from '../../core/report/report.js';
+import type { BreakEven } from '../../core/policy/break-even.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
 import type { Scope } from '../../core/scopes.js';
 import type { ReservationState } from '../../core/budget/reservation.js';
@@ -221,7 +222,15 @@ export interface StoredRecommendation extends Recommendation {
   readonly decidedBy: string | null;
   readonly actionId: string | null;
   readonly obstacle: Reason | null;
+  readonly breakEven: BreakEven | null;
   readonly may: { readonly approve: Refusal; readonly reject: Refusal };
+}
+
+/** What a recommendation rests on, as a series. */
+export interface RecommendationEvidence {
+  readonly measure: 'gpus' | 'utilisation' | null;
+  readonly points: readonly { readonly at: string; readonly value: number | null }[];
+  readonly threshold: number | null;
 }
 
 /** Why the reader may not; null: they may. */

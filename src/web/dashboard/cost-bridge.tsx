@@ -176,7 +176,7 @@ export function Bridge({ question }: { readonly question: CostQuestion }): JSX.E
     get<CostBridge>('/v1/costs/bridge', query, halt),
   );
   return (
-    <Card title={say('bridge')}>
+    <Card title={say('bridge')} terms={['bridge']}>
       <Show loaded={loaded}>
         {({ bridges }) =>
           bridges.length === 0 ? (

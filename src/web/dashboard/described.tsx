@@ -1,25 +1,43 @@
 /**
- * What a policy says of itself, in the reader's language where there are words for it; else as the policy's own file
- * has it, marked as English.
+ * What a policy and the API's schemas say of themselves, in the reader's language where there are words for it; else as
+ * they have it, marked as English.
  */
 import type { JSX } from 'preact';
 import { words } from './format.js';
-import { reader } from './language.js';
+import { reader, say } from './language.js';
+import { place } from './router.js';
 import { DESCRIPTIONS, PARAMETERS } from './texts/policies-chinese.js';
+import { FIELD_NAMES, FIELD_NOTES } from './texts/settings-fields-chinese.js';
 import { AsWritten } from './ui.js';
 
 const inChinese = (from: Readonly<Record<string, string>>, key: string): string | null =>
   reader.value.language === 'zh' && Object.hasOwn(from, key) ? (from[key] ?? null) : null;
 
-/** A policy's or a parameter's description. */
+/** The description of a policy, a parameter or a field. */
 export const Described = ({ text }: { readonly text: string }): JSX.Element => (
-  <>{inChinese(DESCRIPTIONS, text) ?? <AsWritten>{text}</AsWritten>}</>
+  <>{inChinese(DESCRIPTIONS, text) ?? inChinese(FIELD_NOTES, text) ?? <AsWritten>{text}</AsWritten>}</>
 );
 
-/** A parameter's name. */
-export const named = (name: string): string => inChinese(PARAMETERS, name) ?? words(name);
+/** On the pages of the settings a field's own name goes before a parameter's of the same. */
+const nameInChinese = (name: string): string | null =>
+  (place.value.page === 'settings' ? inChinese(FIELD_NAMES, name) : null) ??
+  inChinese(PARAMETERS, name) ??
+  inChinese(FIELD_NAMES, name);
 
-/** The same where it stands alone. */
+/** The name of a parameter or a field. */
+export const named = (name: string): string => nameInChinese(name) ?? words(name);
+
+/** A value of a setting in words, what has parts by their names; never as JSON. Empty where there is none. */
+export function inWords(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (Array.isArray(value)) return value.map(inWords).join('; ');
+  if (typeof value !== 'object') return String(value);
+  return Object.entries(value)
+    .flatMap(([name, one]) => (inWords(one) === '' ? [] : [`${named(name)} ${inWords(one)}`]))
+    .join(say('list.comma'));
+}
+
+/** A name where it stands alone. */
 export const Named = ({ name }: { readonly name: string }): JSX.Element => (
-  <>{inChinese(PARAMETERS, name) ?? <AsWritten>{words(name)}</AsWritten>}</>
+  <>{nameInChinese(name) ?? <AsWritten>{words(name)}</AsWritten>}</>
 );

@@ -5,7 +5,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from './answers.js';
-import { Described, named, Named } from './described.js';
+import { Described, inWords, named, Named } from './described.js';
 import { within } from './format.js';
 import { joined, say } from './language.js';
 import { Field } from './ui.js';
@@ -58,9 +58,7 @@ const boundsOf = ({ minimum, exclusiveMinimum, maximum }: Schema): string | null
 /** What the schema says of a field, its bounds and default, and how it is written. */
 function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
   const standard =
-    schema.default === undefined
-      ? null
-      : say('form.default-is', { value: schema.default === null ? say('none') : JSON.stringify(schema.default) });
+    schema.default === undefined ? null : say('form.default-is', { value: inWords(schema.default) || say('none') });
   const rest = joined([boundsOf(schema), standard, how]);
   if (schema.description === undefined) return rest;
   return (

@@ -126,10 +126,13 @@ export function code(group: CodeGroup, name: string): string {
 /** Words inside a sentence. */
 export const within = (text: string): string => text.toLocaleLowerCase(reader.value.locale);
 
-/** A value of JSON in one line, for evidence and parameters. */
+/** A value in one line, for evidence and parameters: lists by commas, what has names with its names; never as JSON. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return unknown();
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return value.length === 0 ? say('none') : value.map(shown).join(say('list.comma'));
+  if (typeof value !== 'object') return String(value);
+  const parts = Object.entries(value).map(([name, one]) => `${words(name)} ${shown(one)}`);
+  return parts.length === 0 ? say('none') : parts.join(say('list.comma'));
 }
 
 /** A known code as its words, any other value as it is. */

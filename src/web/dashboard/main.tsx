@@ -18,6 +18,7 @@ import { BudgetPage, BudgetsPage } from './pages/budgets.js';
 import { Costs } from './pages/costs.js';
 import { Explain } from './pages/explain.js';
 import { Fleet } from './pages/fleet.js';
+import { HelpPage } from './pages/help.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
@@ -35,6 +36,7 @@ import { choose, NAMES } from './reader.js';
 import { place, returnToPlace } from './router.js';
 import { link, routeOf, type Place } from './routes.js';
 import { SearchField } from './search-field.js';
+import { Stopped } from './stopped.js';
 import { theme, THEMES, type Theme } from './theme.js';
 import { Empty, Page, Problems } from './ui.js';
 
@@ -62,6 +64,7 @@ const PAGES: Readonly<Record<PageName, { readonly name: PageText; readonly draw:
   audit: { name: 'page.audit', draw: () => <Audit /> },
   settings: { name: 'page.settings', draw: (id) => (id === null ? <Settings /> : <SettingPage key={id} id={id} />) },
   sessions: { name: 'page.sessions', draw: () => <Sessions /> },
+  help: { name: 'page.help', draw: () => <HelpPage /> },
 };
 
 function App(): JSX.Element {
@@ -94,10 +97,16 @@ function App(): JSX.Element {
       <div class={caller === null ? '' : 'frame'}>
         {caller === null ? null : <Navigation names={PAGES} />}
         <main ref={main} id="main" tabIndex={-1}>
+          {caller === null ? null : <Stopped />}
           {caller === null ? <SignIn /> : draw(place.value)}
         </main>
       </div>
       <footer>
+        {caller === null ? null : (
+          <>
+            <a href={link('help')}>{say('page.help')}</a>{' '}
+          </>
+        )}
         <a href="/docs">{say('frame.api')}</a>
       </footer>
     </>

@@ -4,6 +4,7 @@
  */
 import type uPlot from 'uplot';
 import { money, shortDay } from './format.js';
+import { standAlone } from './picture-points.js';
 import type { TipPlace } from './picture-tip.js';
 
 export interface Series {
@@ -129,11 +130,13 @@ function lineOf({ series, kind }: Drawn, at: number, ink: Pen): uPlot.Series {
   if (one === undefined) return {};
   const colour = colourAt(series, at) ?? ink.text;
   const shared = { label: one.name, stroke: colour, points: { show: false } };
+  const alone = standAlone(one.values);
   if (kind === 'bars' && one.isApart !== true)
     return { ...shared, fill: colour, width: 0, ...(ink.bars === undefined ? {} : { paths: ink.bars }) };
   return {
     ...shared,
     width: one.edge === undefined ? 2 : 1,
+    ...(alone.length === 0 ? {} : { points: { show: true, filter: alone, size: 7, fill: colour } }),
     ...(one.isLimit === true || one.isApart === true ? { dash: [6, 4] } : {}),
   };
 }

@@ -26,6 +26,7 @@ export const ROUTES = {
   reconciliation: false,
   audit: false,
   settings: true,
+  help: false,
   sessions: false,
   'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;

@@ -5,6 +5,8 @@ import { Trouble } from './api.js';
 import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, unknown } from './format.js';
 import { Fresh } from './fresh.js';
+import type { HelpTerm } from './help-terms.js';
+import { Help } from './help.js';
 import { reader, say } from './language.js';
 import type { Loaded } from './loading.js';
 import { Rich } from './rich.js';
@@ -63,12 +65,20 @@ export function Card({
   actions,
   children,
   wide = false,
-}: Children & { readonly title: string; readonly actions?: ComponentChildren; readonly wide?: boolean }): JSX.Element {
+  terms = [],
+}: Children & {
+  readonly title: string;
+  readonly actions?: ComponentChildren;
+  readonly wide?: boolean;
+  /** What is explained beside the title. */
+  readonly terms?: readonly HelpTerm[];
+}): JSX.Element {
   const id = useId();
   return (
     <section class={wide ? 'card wide' : 'card'} aria-labelledby={id}>
       <div class="head">
         <h2 id={id}>{title}</h2>
+        {terms.length === 0 ? null : <Help of={terms} />}
         {actions}
       </div>
       {children}

@@ -10,13 +10,14 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { BacktestReport } from '../../core/policy/backtest.js';
 import { checkWindow } from '../../core/policy/backtest-window.js';
-import { denied, invalid, missing, unavailable, type Problem } from '../../core/errors.js';
+import { denied, invalid, missing, type Problem } from '../../core/errors.js';
 import { checkPolicyDocument, type PolicyDocument } from '../../core/policy/document.js';
 import type { StoredBacktest } from '../../store/policy/backtests.js';
 import { backtestEvents } from '../backtest-events.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, rowId, type Page, type PageQuery } from '../pages.js';
+import { EventStreams } from '../streams.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { isFor } from './policies.js';
@@ -92,13 +93,10 @@ const detailSchema = z
 /** A picture opened by itself: its own styles, and nothing else. */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
-/** Event streams that one process keeps open. */
-const MOST_STREAMS = 200;
-
 @Controller()
 export class BacktestsController implements BeforeApplicationShutdown {
   private readonly closing = new AbortController();
-  private streams = 0;
+  private readonly streams = new EventStreams();
 
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
@@ -210,14 +208,13 @@ export class BacktestsController implements BeforeApplicationShutdown {
   async events(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<Readable> {
     const { stores } = this.parts;
     await this.known(caller, id);
-    if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
-    this.streams++;
-    const stream = Readable.from(
-      backtestEvents(() => stores.backtests.get(stores.db, caller.principal.organisation, id), this.closing.signal),
-      { objectMode: false },
+    const { organisation } = caller.principal;
+    return this.streams.count(caller, () =>
+      Readable.from(
+        backtestEvents(() => stores.backtests.get(stores.db, organisation, id), this.closing.signal),
+        { objectMode: false },
+      ),
     );
-    stream.once('close', () => this.streams--);
-    return stream;
   }
 
   /** Streams end first: the server waits for open requests. */

@@ -2,6 +2,7 @@
  * /v1/cost-views: questions about costs that people keep for themselves or share. A view holds the question alone; its
  * answer is always what its reader may see.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { flagOf, OF_DIMENSION } from '../../core/cost/spend-query.js';
@@ -108,8 +109,11 @@ export class CostViewsController {
   ): Promise<View> {
     checkTeams(caller, body);
     return write(this.parts.stores, caller, 'cost-view.change', async (tx) => {
-      const { owner, ownerName } = await this.owned(tx, caller, id);
-      return this.saved(tx, caller, { ...body, id, owner, ownerName });
+      const now = await this.owned(tx, caller, id);
+      const held = { name: now.name, shared: now.shared, query: { ...now.query } };
+      if (isDeepStrictEqual({ ...body, query: { ...body.query } }, held))
+        return { body: shownTo(caller)(now), target: id, changedNothing: true };
+      return this.saved(tx, caller, { ...body, id, owner: now.owner, ownerName: now.ownerName });
     });
   }
 

@@ -169,6 +169,13 @@ const answerSchema = z
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without: what is being priced, or may be counted twice'),
+    pending: z
+      .strictObject({
+        days: z.int().describe('Days of teams of the time in which something is still to be priced or summed'),
+        allocations: z.int().describe('Allocations of usage, and of shared costs, that are still to be done'),
+        parked: z.int().describe('Of all these, what goes on only when an error is mended'),
+      })
+      .describe('Work that the sums wait for; all 0: they stand. GET /v1/work/progress tells when it is done'),
     ...shownSchema,
     bills: z.array(billSchema).describe('For the basis actual: the bills of the time that was asked for'),
   })

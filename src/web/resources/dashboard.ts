@@ -6,7 +6,7 @@
 import { Controller, Req, Res, StreamableFile } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { Assets, encodingFor, PAGE } from '../assets.js';
+import { dashboardAssets, encodingFor, PAGE, type Assets } from '../assets.js';
 import { Endpoint, PathInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
@@ -31,7 +31,7 @@ export class DashboardController {
   private readonly assets: Assets;
 
   constructor(@InjectParts() { dashboard }: WebParts) {
-    this.assets = new Assets(dashboard ?? new URL('../dashboard/', import.meta.url));
+    this.assets = dashboardAssets(dashboard);
   }
 
   @Endpoint('GET /', { ...OPEN, summary: 'The dashboard', answer: { media: 'text/html' } })

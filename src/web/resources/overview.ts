@@ -231,7 +231,12 @@ export class OverviewController {
     if (budget === null) throw missing(`budget ${id} does not exist`);
     checkTeam(caller, budget.team);
     const asOf = await this.asOf(caller);
-    const period = periodAt(budget, asOf);
+    // The period of its state, which stands beside it: a new one is shown as soon as it is evaluated.
+    const [evaluated] = await stores.budgets.states(organisation, asOf, id);
+    const period =
+      evaluated === undefined
+        ? periodAt(budget, asOf)
+        : { start: Date.parse(evaluated.periodStart), end: Date.parse(evaluated.periodEnd) };
     const fx = await stores.prices.fx(stores.db, organisation);
     const { points, unconverted, setAside } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
     const teams = await stores.budgets.teamsUnder(stores.db, organisation, budget.team);

@@ -50,7 +50,10 @@ export class ProcessController {
     description:
       'Work for everybody; money, budgets and actions of the teams that the key may see, where there is one.',
     access: 'open',
-    answer: { media: 'text/plain' },
+    answer: {
+      media: 'text/plain',
+      example: '# TYPE bursar_work_waiting gauge\nbursar_work_waiting{stage="cost.price"} 0\n',
+    },
   })
   @Header('content-type', METRICS_MEDIA)
   async metrics(@Req() request: FastifyRequest): Promise<string> {

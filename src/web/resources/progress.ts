@@ -5,9 +5,10 @@
 import { Controller, Header, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { unavailable } from '../../core/errors.js';
 import type { StageLoad } from '../../store/operation/health.js';
+import { Calling, type Caller } from '../caller.js';
 import { Endpoint } from '../endpoint.js';
+import { EventStreams } from '../streams.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const POLL_MILLISECONDS = 500;
@@ -15,12 +16,11 @@ const POLL_MILLISECONDS = 500;
 const MOST_POLLS = 1200;
 /** An upload enqueues its work before it answers; a check in between two stages may find nothing for a moment. */
 const QUIET_POLLS = 2;
-const MOST_STREAMS = 200;
 
 @Controller()
 export class ProgressController implements BeforeApplicationShutdown {
   private readonly closing = new AbortController();
-  private streams = 0;
+  private readonly streams = new EventStreams();
 
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
@@ -34,16 +34,14 @@ export class ProgressController implements BeforeApplicationShutdown {
   @Header('x-accel-buffering', 'no')
   // A kept-alive connection would hold the server's end up for a minute.
   @Header('connection', 'close')
-  progress(): Readable {
-    if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
-    this.streams++;
+  progress(@Calling() caller: Caller): Readable {
     const { stores, clock } = this.parts;
-    const stream = Readable.from(
-      loadEvents(() => stores.health.load(clock.now()), this.closing.signal),
-      { objectMode: false },
+    return this.streams.count(caller, () =>
+      Readable.from(
+        loadEvents(() => stores.health.load(clock.now()), this.closing.signal),
+        { objectMode: false },
+      ),
     );
-    stream.once('close', () => this.streams--);
-    return stream;
   }
 
   /** Streams end first: the server waits for open requests. */

@@ -3,7 +3,9 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { mayDecideRecommendation } from '../../core/action/may.js';
 import { missing } from '../../core/errors.js';
+import { breakEvenOf, type BreakEven } from '../../core/policy/break-even.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
+import { recommendationEvidence, type EvidenceSeries } from '../../application/policy/recommendation-evidence.js';
 import { approveRecommendation, rejectRecommendation } from '../../application/action/set-action.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
@@ -85,6 +87,22 @@ const recommendationSchema = z
     obstacles: z
       .array(z.strictObject({ code: z.string(), message: z.string() }))
       .describe('All that stands against it, what the guard would refuse too: nobody is asked to approve it'),
+    breakEven: z
+      .strictObject({
+        of: z
+          .enum(['use', 'spot'])
+          .describe('Of hours of a commitment that are used, or of time in which there is spot'),
+        ratio: z.number().describe('From this on it pays; above 1 it never does'),
+        expected: z.number().nullable().describe('What the evidence lets expect; of several GPUs the least used one'),
+        paidBackAfterDays: z
+          .int()
+          .nullable()
+          .describe(
+            'Of a commitment: after so many days of the expected use its whole cost would have been spent on demand; null: not within its term, or nobody knows',
+          ),
+      })
+      .nullable()
+      .describe('From where on it pays; null: it has no such point, or its numbers do not tell'),
     may: z
       .strictObject({ approve: mayField, reject: mayField })
       .describe('What the caller may decide about it now; the owner of its target is asked when it is decided'),
@@ -92,7 +110,29 @@ const recommendationSchema = z
   .meta({ id: 'Recommendation' });
 
 /** With what its reader may decide. */
-type Decidable = StoredRecommendation & { readonly may: ReturnType<typeof mayDecideRecommendation> };
+type Decidable = StoredRecommendation & {
+  readonly breakEven: BreakEven | null;
+  readonly may: ReturnType<typeof mayDecideRecommendation>;
+};
+
+const evidenceSchema = z
+  .strictObject({
+    measure: z
+      .enum(['gpus', 'utilisation'])
+      .nullable()
+      .describe(
+        'gpus: in use on demand where the purchase would serve, on average; utilisation: of the busiest GPU of the target, 1 is all of it; null: nothing is recorded',
+      ),
+    stepSeconds: z.int(),
+    points: z.array(
+      z.strictObject({
+        at: z.iso.datetime(),
+        value: z.number().nullable().describe('Null: nothing is recorded of it'),
+      }),
+    ),
+    threshold: z.number().nullable().describe('GPUs that the purchase is of; null: it is none'),
+  })
+  .meta({ id: 'RecommendationEvidence' });
 
 @Controller()
 export class RecommendationsController {
@@ -123,6 +163,28 @@ export class RecommendationsController {
     return { ...page, items: page.items.map((one) => this.shown(caller, one)) };
   }
 
+  @Endpoint('GET /v1/recommendations/:id', {
+    summary: 'Get a recommendation',
+    access: 'read',
+    answer: recommendationSchema,
+  })
+  async get(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<Decidable> {
+    return this.shown(caller, await this.found(caller, id));
+  }
+
+  @Endpoint('GET /v1/recommendations/:id/evidence', {
+    summary: 'Get what a recommendation rests on, as a series',
+    description:
+      'Of a purchase the GPUs that were used where it would serve, day by day; of anything else how busy its target was, hour by hour.',
+    access: 'read',
+    answer: evidenceSchema,
+  })
+  async evidence(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<EvidenceSeries> {
+    const { stores, clock } = this.parts;
+    const found = await this.found(caller, id);
+    return recommendationEvidence(stores, caller.principal.organisation, found, clock.now());
+  }
+
   @Endpoint('POST /v1/recommendations/:id/approve', {
     summary: 'Approve a recommendation',
     description:
@@ -146,15 +208,24 @@ export class RecommendationsController {
   }
 
   private shown({ principal }: Caller, one: StoredRecommendation): Decidable {
-    return { ...one, may: mayDecideRecommendation(one, principal.scopes, this.parts.clock.now()) };
+    return {
+      ...one,
+      breakEven: breakEvenOf(one),
+      may: mayDecideRecommendation(one, principal.scopes, this.parts.clock.now()),
+    };
+  }
+
+  private async found(caller: Caller, id: string): Promise<StoredRecommendation> {
+    const found = await this.parts.stores.recommendations.get(caller.principal.organisation, id);
+    if (found === null) throw missing(`recommendation ${id} does not exist`);
+    checkTeam(caller, found.team);
+    return found;
   }
 
   private async decide(caller: Caller, id: string, decision: 'approved' | 'rejected'): Promise<Decidable> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    const found = await stores.recommendations.get(organisation, id);
-    if (found === null) throw missing(`recommendation ${id} does not exist`);
-    checkTeam(caller, found.team);
+    const found = await this.found(caller, id);
     return write(stores, caller, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, async (tx) => {
       const decide = decision === 'approved' ? approveRecommendation : rejectRecommendation;
       const { recommendation, action } = await decide(stores, tx, organisation, id, actorOf(caller), clock.now());

@@ -148,7 +148,7 @@ export class SessionsController {
     const { stores } = this.parts;
     const done = await write<Ended>(stores, caller, 'session.end', async (tx) => {
       const ended = await stores.sessionList.endAll(tx, caller.principal.organisation, owner, but);
-      return { body: { ended }, target: principalText(owner), detail: { ended } };
+      return { body: { ended }, target: principalText(owner), detail: { ended }, changedNothing: ended.length === 0 };
     });
     stores.sessions.forget();
     return done;

@@ -13,6 +13,7 @@ import { ACTS } from '../../core/alert/message.js';
 import { conflict, invalid, missing, unavailable } from '../../core/errors.js';
 import type { SlackQuestion } from '../../store/alert/slack-desk.js';
 import { Endpoint } from '../endpoint.js';
+import { textProblems } from '../json.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { verifySlackRequest } from '../slack-signature.js';
 
@@ -45,7 +46,7 @@ const OPTIONS = {
   writes: true,
   takes: 'bytes',
   mostUnknownBytes: 256 << 10,
-  answer: { media: 'text/plain' },
+  answer: { media: 'text/plain', example: '' },
 } as const;
 
 @Controller()
@@ -110,6 +111,8 @@ export class SlackController {
     const digest = verifySlackRequest(headers, bytes, slack.signingSecret, now);
     const question = read(new URLSearchParams(Buffer.from(bytes).toString('utf8')));
     if (question === null) return '';
+    const problems = textProblems(question);
+    if (problems.length > 0) throw invalid('what was asked cannot be stored', problems);
     const timer = new AbortController();
     const late = sleep(WAIT_MS, null, { signal: timer.signal });
     const taken = stores.db.transaction((tx) => stores.slackDesk.take(tx, slack.organisation, digest, question, now));

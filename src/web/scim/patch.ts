@@ -5,7 +5,7 @@
  * Never changes the resource that it is given: what does not fit is refused whole. A part of a list that is named by a
  * filter (`emails[type eq "work"].value`) is made where there is none, as Entra expects.
  */
-import { parsePath, type PatchPath } from './path.js';
+import { parsePath, type Equal, type PatchPath } from './path.js';
 import { ScimProblem } from './problem.js';
 
 export type Resource = Readonly<Record<string, unknown>>;
@@ -21,20 +21,53 @@ type Open = Record<string, unknown>;
 /** Attributes that are read by nobody but the one who wrote them may be anything; these are not one's own to change. */
 const READ_ONLY = new Set(['id', 'meta', 'schemas', 'groups']);
 
-/** Attributes and entries that all operations of a request may look through: some tenths of a second. */
+/**
+ * Attributes, entries and values that all operations of a request may look through or write: some tenths of a second.
+ */
 const MOST_STEPS = 2_000_000;
+const CHARACTERS_PER_STEP = 64;
 
-/** What the operations of one request have looked through. */
+/** What the operations of one request have looked through: each walk counts what it walks over. */
 class Steps {
   private left = MOST_STEPS;
 
   /** @throws ScimProblem where a request looks through too much */
-  take(...through: readonly unknown[]): void {
-    for (const one of through)
-      this.left -= 1 + (Array.isArray(one) ? one.length : isObject(one) ? Object.keys(one).length : 0);
+  take(count: number): void {
+    this.left -= count;
     if (this.left < 0)
       throw new ScimProblem(400, 'tooMany', 'the request changes too much at once: send it in several');
   }
+
+  /** An attribute's name as the object writes it. */
+  nameIn(holder: Resource, name: string): string {
+    if (!Object.hasOwn(holder, name)) this.take(Object.keys(holder).length);
+    return nameIn(holder, name);
+  }
+
+  /** What tells two entries of a list apart. */
+  valueOf(one: unknown): string {
+    const value = isObject(one) && 'value' in one ? one['value'] : one;
+    this.take(sizeOf(value));
+    return typeof value === 'string' ? value : JSON.stringify(value);
+  }
+
+  /** Whether the object's attribute is the text, in lower case, of the filter. */
+  fits(one: Open, attribute: string, wanted: string): boolean {
+    const value = one[this.nameIn(one, attribute)];
+    if (typeof value === 'object') return false;
+    const text = String(value);
+    this.take(text.length / CHARACTERS_PER_STEP);
+    return text.toLowerCase() === wanted;
+  }
+}
+
+/** How many values it holds, to its bottom; a long text counts as several. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return 1 + value.length / CHARACTERS_PER_STEP;
+  if (typeof value !== 'object' || value === null) return 1;
+  let size = 1;
+  for (const [name, one] of Object.entries(value)) size += name.length / CHARACTERS_PER_STEP + sizeOf(one);
+  return size;
 }
 
 /** @throws ScimProblem naming the operation that does not fit */
@@ -87,32 +120,41 @@ function holderOf(resource: Open, { extension }: PatchPath): Open {
 
 function set(resource: Open, where: PatchPath, value: unknown, isAdded: boolean, steps: Steps): void {
   const holder = holderOf(resource, where);
-  steps.take(holder);
-  const name = nameIn(holder, where.attribute);
-  steps.take(holder[name], value);
-  if (where.filter !== null) return setFiltered(holder, name, where, value);
+  const name = steps.nameIn(holder, where.attribute);
+  if (where.filter !== null) return setFiltered(holder, name, where.filter, where.sub, value, steps);
   if (where.sub !== null) {
     if (!isObject(holder[name])) holder[name] = {};
     const inner = holder[name] as Open;
-    inner[nameIn(inner, where.sub)] = value;
+    inner[steps.nameIn(inner, where.sub)] = value;
     return;
   }
   const before = holder[name];
-  if (isAdded && Array.isArray(before)) holder[name] = joined(before, Array.isArray(value) ? value : [value]);
-  else if (isObject(before) && isObject(value)) holder[name] = { ...before, ...value };
-  else holder[name] = value;
+  if (isAdded && Array.isArray(before)) holder[name] = joined(before, Array.isArray(value) ? value : [value], steps);
+  else if (isObject(before) && isObject(value)) {
+    steps.take(Object.keys(before).length + Object.keys(value).length);
+    holder[name] = { ...before, ...value };
+  } else holder[name] = value;
 }
 
-function setFiltered(holder: Open, name: string, { filter, sub }: PatchPath, value: unknown): void {
+function setFiltered(
+  holder: Open,
+  name: string,
+  filter: Equal,
+  sub: string | null,
+  value: unknown,
+  steps: Steps,
+): void {
   const list = Array.isArray(holder[name]) ? (holder[name] as unknown[]) : [];
-  let fitting = list.filter((one): one is Open => isObject(one) && fits(one, filter));
+  let fitting = fittingIn(list, filter, steps);
   if (fitting.length === 0) {
-    const made: Open = { [filter?.attribute ?? '']: filter?.value };
+    const made: Open = { [filter.attribute]: filter.value };
     list.push(made);
     fitting = [made];
   }
+  // The value is written out with each of them.
+  steps.take(fitting.length * sizeOf(value));
   for (const one of fitting) {
-    if (sub !== null) one[nameIn(one, sub)] = value;
+    if (sub !== null) one[steps.nameIn(one, sub)] = value;
     else if (isObject(value)) Object.assign(one, value);
     else throw new ScimProblem(400, 'invalidValue', 'the value of a filtered list is an object');
   }
@@ -121,40 +163,38 @@ function setFiltered(holder: Open, name: string, { filter, sub }: PatchPath, val
 
 function remove(resource: Open, where: PatchPath, value: unknown, steps: Steps): void {
   const holder = holderOf(resource, where);
-  steps.take(holder);
-  const name = nameIn(holder, where.attribute);
+  const name = steps.nameIn(holder, where.attribute);
   const before = holder[name];
-  steps.take(before, value);
   if (where.filter !== null) {
     if (!Array.isArray(before)) return;
     const { filter, sub } = where;
-    if (sub === null) holder[name] = before.filter((one) => !isObject(one) || !fits(one, filter));
-    else for (const one of before) if (isObject(one) && fits(one, filter)) delete one[nameIn(one, sub)];
+    const fitting = new Set<unknown>(fittingIn(before, filter, steps));
+    if (sub === null) holder[name] = before.filter((one) => !fitting.has(one));
+    else for (const one of fitting) if (isObject(one)) delete one[steps.nameIn(one, sub)];
   } else if (where.sub !== null) {
-    if (isObject(before)) delete before[nameIn(before, where.sub)];
+    if (isObject(before)) delete before[steps.nameIn(before, where.sub)];
   } else if (Array.isArray(before) && value !== undefined && value !== null) {
-    const gone = new Set((Array.isArray(value) ? value : [value]).map(valueOf));
-    holder[name] = before.filter((one) => !gone.has(valueOf(one)));
+    const gone = new Set((Array.isArray(value) ? value : [value]).map((one) => steps.valueOf(one)));
+    holder[name] = before.filter((one) => !gone.has(steps.valueOf(one)));
   } else delete holder[name];
 }
 
+/** The entries of a list that its filter names. */
+function fittingIn(list: readonly unknown[], { attribute, value }: Equal, steps: Steps): Open[] {
+  const wanted = String(value).toLowerCase();
+  steps.take(list.length);
+  return list.filter((one): one is Open => isObject(one) && steps.fits(one, attribute, wanted));
+}
+
 /** Both, each value once. */
-const joined = (before: readonly unknown[], more: readonly unknown[]): unknown[] => {
-  const known = new Set(before.map(valueOf));
-  return [...before, ...more.filter((one) => !known.has(valueOf(one)))];
+const joined = (before: readonly unknown[], more: readonly unknown[], steps: Steps): unknown[] => {
+  const known = new Set(before.map((one) => steps.valueOf(one)));
+  return [...before, ...more.filter((one) => !known.has(steps.valueOf(one)))];
 };
-
-/** What tells two entries of a list apart. */
-const valueOf = (one: unknown): string => {
-  const value = isObject(one) && 'value' in one ? one['value'] : one;
-  return typeof value === 'string' ? value : JSON.stringify(value);
-};
-
-const fits = (one: Open, filter: PatchPath['filter']): boolean =>
-  filter !== null && String(one[nameIn(one, filter.attribute)]).toLowerCase() === String(filter.value).toLowerCase();
 
 /** An attribute's name as the object writes it: names are compared without regard to case (RFC 7643, section 2.1). */
 export function nameIn(holder: Resource, name: string): string {
+  if (Object.hasOwn(holder, name)) return name;
   return Object.keys(holder).find((one) => one.toLowerCase() === name.toLowerCase()) ?? name;
 }
 

@@ -6,9 +6,9 @@ import { connect, createServer } from 'node:net';
 
 export async function startProxy(port) {
   const open = new Map();
-  const server = createServer((near) => {
+  const server = createServer({ noDelay: true }, (near) => {
     near.on('error', () => undefined);
-    const far = connect(port, '127.0.0.1');
+    const far = connect({ port, host: '127.0.0.1', noDelay: true });
     far.on('error', () => near.resetAndDestroy());
     near.pipe(far);
     far.pipe(near);

@@ -35,6 +35,7 @@ describe('a store', () => {
   let server: Server;
   let endpoint = '';
   let trouble = 0;
+  let isCut = false;
 
   beforeAll(async () => {
     server = createServer((request, response) => {
@@ -47,6 +48,7 @@ describe('a store', () => {
         if (headers['authorization'] !== request.headers.authorization) return response.writeHead(403).end('unsigned');
         if (trouble > 0) return response.writeHead(trouble).end('<Code>SlowDown</Code>');
         if (request.method === 'PUT') objects.set(url.pathname, body);
+        if (isCut) return response.writeHead(200, { 'content-length': '100' }).write('half', () => response.destroy());
         const found = objects.get(url.pathname);
         return response.writeHead(found === undefined ? 404 : 200).end(request.method === 'PUT' ? '' : found);
       });
@@ -70,10 +72,14 @@ describe('a store', () => {
   it('says what is not there, what is refused, and who does not answer', async () => {
     await expect(place().read('nothing')).rejects.toMatchObject({ kind: 'missing' });
     await expect(place({ secretAccessKey: 'wrong' }).write('key', new Uint8Array())).rejects.toThrow('403 unsigned');
+    isCut = true;
+    for (const asked of [place().read('key'), place().write('key', new Uint8Array())])
+      await expect(asked).rejects.toMatchObject({ kind: 'unavailable' });
+    isCut = false;
     trouble = 503;
     await expect(place().read('key')).rejects.toMatchObject({ kind: 'unavailable' });
     const away = archivePlace({ ...EXAMPLE, place: 's3://bucket', endpoint: 'http://127.0.0.1:1' }, { now: () => AT });
-    await expect(away.read('key')).rejects.toThrow('s3://bucket does not answer');
+    await expect(away.read('key')).rejects.toThrow('s3://bucket gives no whole answer');
   });
 
   it('is named by its settings, all of which are missed at once', () => {

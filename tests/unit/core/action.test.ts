@@ -3,14 +3,29 @@ import { describe, expect, it } from 'vitest';
 import {
   ACTION_STATES,
   askAgainAt,
+  CAPACITY_FOUND,
+  doneAlready,
+  drainingReasons,
   effectFromJson,
   effectToJson,
+  halfDoneReason,
+  isApprovedByPolicy,
   isFinal,
   isSameEffect,
+  lackingOf,
+  lackingReasons,
   LIVE_STATES,
   mayFollow,
   NEXT,
+  nextFromJson,
+  nextToJson,
+  NO_CAPACITY,
+  OPEN_STATES,
+  pairActor,
+  policyActor,
   progressOf,
+  undone,
+  waitOf,
   type ActionState,
 } from '../../../src/core/action/action.js';
 import { inverseOf, type Effect } from '../../../src/core/fleet/fleet.js';
@@ -44,6 +59,22 @@ describe('the table of states', () => {
 
   it('keeps others off a target while an action is live', () => {
     expect(LIVE_STATES).toEqual(['approved', 'intended', 'applied']);
+    expect(OPEN_STATES).toEqual(['proposed', 'approved', 'intended', 'applied']);
+  });
+
+  it('is the one that is written down', () => {
+    expect(NEXT).toEqual({
+      proposed: ['approved', 'refused', 'expired'],
+      approved: ['intended', 'refused', 'expired'],
+      intended: ['applied', 'refused', 'failed'],
+      applied: ['confirmed', 'failed', 'rolled-back'],
+      confirmed: ['measured', 'rolled-back'],
+      measured: ['rolled-back'],
+      refused: [],
+      failed: [],
+      'rolled-back': [],
+      expired: [],
+    });
   });
 });
 
@@ -82,7 +113,90 @@ describe('how far an effect has come', () => {
   });
 });
 
+describe('what is leaving a group', () => {
+  const scale = (replicas: number): Effect => ({ kind: 'scale', target: 'asg/g', replicas });
+  it.each<[string, number, number, number, string]>([
+    ['of three is waited for where the group was made smaller', 4, 2, 1, 'leaving'],
+    ['is nothing where nothing leaves', 4, 2, 0, 'done'],
+    ['is the matter of others where it was made larger', 1, 2, 1, 'done'],
+    ['or kept its size', 2, 2, 1, 'done'],
+  ])('%s', (_, before, after, leaving, progress) => {
+    expect(progressOf(scale(after), group('g', after, { leaving }), group('g', before))).toBe(progress);
+  });
+
+  it('is not known of what was not read before', () => {
+    expect(progressOf(scale(2), group('g', 2, { leaving: 1 }), null)).toBe('done');
+  });
+
+  it('is told with what holds it', () => {
+    const told = (leaving: number, hooks?: readonly { name: string; seconds: number | null }[] | null) => {
+      const over = hooks === undefined ? {} : { group: { hooks } };
+      return drainingReasons({ ...group('g', 2, { leaving }), ...(over as object) }).map(({ code, message }) => [
+        code,
+        message,
+      ]);
+    };
+    expect([told(0), drainingReasons(null), drainingReasons(group('g', 2))]).toEqual([[], [], []]);
+    expect(told(1)).toEqual([['draining', 'draining: 1 member still leaves, and is paid for until gone']]);
+    expect(told(2, [])[0]?.[1]).toBe('draining: 2 members still leave, and are paid for until gone');
+    expect(told(1, null)[0]?.[1]).toMatch(/, and whether a lifecycle hook holds them may not be read$/);
+    expect(told(1, [{ name: 'save', seconds: 90 }])[0]?.[1]).toMatch(
+      /, held by the lifecycle hook save \(up to 90 seconds\)$/,
+    );
+    expect(
+      told(1, [
+        { name: 'save', seconds: 90 },
+        { name: 'log', seconds: null },
+      ])[0]?.[1],
+    ).toMatch(/, held by the lifecycle hooks save \(up to 90 seconds\), log$/);
+  });
+});
+
+describe('what an action says', () => {
+  const half = halfDoneReason('a new one runs');
+  const lacking = lackingReasons(['its volumes', 'its address']);
+  const other = { code: 'Quota', message: 'no quota is left' };
+
+  it('of what was done already makes it failed, and is kept; else nothing has changed', () => {
+    expect(doneAlready({ reasons: [other, half, ...lacking] })).toEqual([half, ...lacking]);
+    expect(undone({ reasons: [other] }, [other])).toEqual({ to: 'refused', reasons: [other] });
+    expect(undone({ reasons: [half] }, [other])).toEqual({ to: 'failed', reasons: [half, other] });
+    expect(undone({ reasons: [lacking[0]!] }, [])).toEqual({ to: 'failed', reasons: [lacking[0]] });
+  });
+
+  it('of what the new machine is without stands apart', () => {
+    expect(lacking.map(({ message }) => message)).toEqual(['its volumes', 'its address']);
+    expect(lackingReasons()).toEqual([]);
+    expect(lackingOf({ reasons: [half, ...lacking, other] })).toEqual(lacking);
+  });
+
+  it('of a wait for capacity holds while it is intended', () => {
+    const wait = { code: NO_CAPACITY, message: '' };
+    expect(waitOf({ state: 'intended', reasons: [other, wait] })).toBe('no-capacity');
+    expect(waitOf({ state: 'intended', reasons: [other] })).toBeNull();
+    expect(waitOf({ state: 'applied', reasons: [wait] })).toBeNull();
+    expect(CAPACITY_FOUND).not.toBe(NO_CAPACITY);
+  });
+
+  it('of who approved it tells a policy from a person', () => {
+    const by = (approvedBy: string | null): boolean => isApprovedByPolicy({ approvedBy });
+    expect([policyActor('doc'), pairActor('act-1')]).toEqual(['policy:doc', 'pair:act-1']);
+    expect([by(policyActor('doc')), by('ada'), by(pairActor('act-1')), by('a policy:doc'), by(null)]).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
 describe('effects as JSON', () => {
+  it('keep what follows them', () => {
+    const next = { effect: { kind: 'start', target: 'instance/i' } as const, notBefore: 5, expiresAt: 9 };
+    expect(nextFromJson(JSON.parse(JSON.stringify(nextToJson(next))))).toEqual(next);
+  });
+
   it('keep amounts exact', () => {
     const purchase: Effect = {
       kind: 'purchase',
@@ -112,6 +226,17 @@ describe('asking again', () => {
     expect([0, 5_000, 20_000, 3_600_000].map((passed) => askAgainAt(1000, 1000 + passed) - 1000 - passed)).toEqual([
       5_000, 5_000, 20_000, 300_000,
     ]);
+    expect(askAgainAt(0, 500, 100, 400)).toBe(900);
+    expect(askAgainAt(0, 50, 100, 100)).toBe(150);
+  });
+
+  it('has a least and a most', () => {
+    for (const [least, most] of [
+      [0, 10],
+      [-1, 10],
+      [11, 10],
+    ] as const)
+      expect(() => askAgainAt(0, 1, least, most)).toThrow(/a least and a most/);
   });
 });
 

@@ -20,6 +20,7 @@ import { plainText } from '../../../src/core/alert/message.js';
 import {
   dailySeries,
   driversOf,
+  mostGrown,
   nextStepOf,
   peersOf,
   priceSeries,
@@ -35,7 +36,9 @@ import {
   type AlertRoute,
 } from '../../../src/core/alert/routes.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
+import { grownBy, whoseName } from '../../../src/core/alert/whose.js';
 import { effectWords, figureWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
+import { parseDecimal } from '../../../src/core/decimal.js';
 import type { Recommendation } from '../../../src/core/policy/recommendation.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';
@@ -333,6 +336,11 @@ describe('numbers', () => {
         ({ name }) => name,
       ),
     ).toEqual(['AWS H100']);
+    expect(
+      driversOf([{ provider: 'AWS', sku: 'p5', gpuModel: 'H100', cost: '5', currency: 'USD' }], 'USD').map(
+        ({ name }) => name,
+      ),
+    ).toEqual(['AWS p5 (H100)']);
     expect(driversOf(rows, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toEqual([]);
   });
 
@@ -359,6 +367,85 @@ describe('numbers', () => {
     // Unknown is not zero.
     expect(spendSoFar('2026-11-20', now, [], 'USD')).toBeNull();
     expect(spendSoFar('2026-11-20', now, before, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toBeNull();
+  });
+
+  it('what grew most is looked for among the records of its own kind', () => {
+    const rows = [
+      { provider: 'AWS', sku: 'a', gpuModel: 'H100', region: 'x', cost: '100', currency: 'USD' },
+      { provider: 'AWS', sku: 'b', gpuModel: null, region: 'x', cost: '300', currency: 'USD' },
+    ];
+    const soFar = spendSoFar('2026-11-20', rows, [{ ...rows[0]!, cost: '10' }], 'USD');
+    expect(mostGrown(soFar!, rows)).toEqual({ provider: ['AWS'], sku: ['b'], gpuModel: [''] });
+    expect(mostGrown({ ...soFar!, grown: [] }, rows)).toBeNull();
+  });
+
+  it('a growth is somebody’s by tags, by what Kubernetes says of a pod, and by its namespace; else a machine’s', () => {
+    const cost = (record: Parameters<typeof whoseName>[0], amount: string, currency = 'USD') => ({
+      resource: whoseName(record),
+      team: 't',
+      currency,
+      cost: parseDecimal(amount),
+      parts: null,
+    });
+    const pod = (name: string, tags: Record<string, string>) => ({ resource: `pod/ml/${name}`, namespace: 'ml', tags });
+    const made = { 'pod-template-hash': '7d4b9c6f5d' };
+    const now = [
+      cost(pod('trainer-7d4b9c6f5d-x2x4z', { ...made, Owner: 'ada' }), '70'),
+      cost(pod('trainer-7d4b9c6f5d-k9k2b', { ...made, Owner: 'lin' }), '25'),
+      cost(pod('eval-0', { 'apps.kubernetes.io/pod-index': '0', created_by: 'lin' }), '30'),
+      cost(pod('eval-0', { 'apps.kubernetes.io/pod-index': '0', created_by: 'lin' }), '900', 'EUR'),
+    ];
+    const before = [cost(pod('trainer-7d4b9c6f5d-aaaaa', { ...made, Owner: 'ada' }), '60')];
+    expect(grownBy(now, before, 'USD')).toEqual([
+      { whose: 'person', name: 'lin', more: '55' },
+      { whose: 'workload', name: 'ml/trainer', more: '35' },
+    ]);
+    const bare = (resource: string) => ({ resource, namespace: null, tags: null });
+    expect(grownBy([cost(bare('i-1'), '5'), cost(bare('i-2'), '9.5')], [cost(bare('i-2'), '1')], 'USD')).toEqual([
+      { whose: 'resource', name: 'i-2', more: '8.5' },
+    ]);
+    // A name alone says nothing of an owner, and what has no price says nothing of a growth.
+    expect(JSON.parse(whoseName(pod('trainer-7d4b9c6f5d-x2x4z', {})))).toEqual([
+      null,
+      null,
+      'ml',
+      'pod/ml/trainer-7d4b9c6f5d-x2x4z',
+    ]);
+    expect(grownBy([{ ...cost(bare('i-1'), '5'), cost: null }], [], 'USD')).toEqual([]);
+    expect(
+      JSON.parse(
+        whoseName({ resource: 'i-3', namespace: null, tags: { 'aws:createdBy': 'IAMUser:x:eve', 'job-name': 'j1' } }),
+      ),
+    ).toEqual(['IAMUser:x:eve', 'j1', null, 'i-3']);
+  });
+
+  it('a message says whose usage grew', () => {
+    const { lists } = messageOf(
+      alertOf(
+        budgetNews({
+          soFar: {
+            through: '2026-11-20',
+            spent: '8000',
+            before: '5000',
+            grown: [
+              {
+                name: 'AWS p5.48xlarge (H100)',
+                more: '2500',
+                by: [
+                  { whose: 'person', name: 'ada', more: '2000' },
+                  { whose: 'workload', name: 'ml/trainer', more: '1200' },
+                ],
+              },
+            ],
+          },
+        }),
+      ),
+      ENGLISH,
+      null,
+    );
+    expect(lists.find(({ title }) => title.startsWith('What grew'))?.items).toEqual([
+      'AWS p5.48xlarge (H100): 2,500.00 USD more; 2,000.00 USD more by ada; 1,200.00 USD more in the workload ml/trainer',
+    ]);
   });
 
   it.each([

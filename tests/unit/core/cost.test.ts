@@ -155,6 +155,17 @@ describe('a price change inside an hour', () => {
     ]);
   });
 
+  it('is cut in the order of time, by prices and by the peak factor alike', () => {
+    const peak = compilePeak([
+      { from: '13:05', to: '13:10', zone: 'UTC', factor: '2' },
+      { from: '13:30', zone: 'UTC', factor: '2' },
+    ]);
+    const times = ['13:05:00', '13:10:00', '13:18:30', '13:30:00'].map((time) => at(`2025-06-23T${time}Z`));
+    expect(cutsWithin(p5, hour, hour + HOUR_MS, context(cut, { peak }))).toEqual(times);
+    const flat = context([cut[0] as Price], { peak });
+    expect(cutsWithin(p5, hour, hour + HOUR_MS, flat)).toEqual(times.filter((_, n) => n !== 2));
+  });
+
   it('needs one sum where nothing changes, and refuses a sum over a change', () => {
     expect(cutsWithin(p5, hour - HOUR_MS, hour, context(cut))).toEqual([]);
     expect(cutsWithin(p5, hour, hour + HOUR_MS, context(cut))).toEqual([at('2025-06-23T13:18:30Z')]);

@@ -183,11 +183,18 @@ describe('a report', () => {
     expect(report.savings).toMatchObject({
       measured: [{ currency: 'USD', amount: '200.00' }],
       verified: [{ currency: 'USD', amount: '100.00' }],
-      estimated: { count: 1, unknown: 0, monthly: [{ currency: 'USD', amount: '1.00' }] },
+      estimated: {
+        count: 1,
+        unknown: 0,
+        monthly: [{ currency: 'USD', amount: '1.00' }],
+        monthlyLow: [{ currency: 'USD', amount: '-0.50' }],
+        monthlyHigh: [{ currency: 'USD', amount: '2.50' }],
+      },
+      proven: [{ currency: 'USD', amount: '300.00' }],
       unverifiable: { count: 1, reasons: [{ reason: 'target-not-metered', count: 1 }] },
     });
-    const none = reportOf({ savings: [saving({ state: 'estimated', estimatedMonthly: null })] });
-    expect(none.savings.estimated).toEqual({ count: 1, unknown: 1, monthly: [] });
+    const none = reportOf({ savings: [saving({ state: 'estimated', estimate: null })] });
+    expect(none.savings.estimated).toMatchObject({ count: 1, unknown: 1, monthly: [], monthlyLow: [] });
   });
 
   it('keeps currencies apart', () => {
@@ -198,7 +205,7 @@ describe('a report', () => {
     ]);
   });
 
-  it('ranks what is left by its estimate, what is not known last, and takes three open ones as next steps', () => {
+  it('ranks what is left by what it surely saves, what is not known last, and takes open ones as next steps', () => {
     expect(report.leftOnTable.chances.map(({ recommendation }) => recommendation)).toEqual(['rec-1', 'rec-2', 'rec-3']);
     expect(report.leftOnTable.byState[0]).toMatchObject({
       state: 'open',

@@ -39,30 +39,44 @@ it.each([
   await expectPage(path.join('../../clients', folder, file), text);
 });
 
+/** Files of any kind, and pictures: no text could stand for them. */
+const WITHOUT = new Set(['*/*', 'image/png']);
+
 it('has an example of every request and answer, each valid by its own schema', () => {
   const document = JSON.parse(
     JSON.stringify(describeApi({ recordSchemas: { record: recordSchema, event: eventSchema } })),
-  ) as Described & { readonly servers: unknown };
+  ) as Described & { readonly servers: unknown; readonly components: { readonly responses: object } };
   expect(document.servers).toMatchObject([{ url: '/' }]);
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   (addFormats as unknown as (given: Ajv2020) => void)(ajv);
   ajv.addSchema(document, 'api');
   const problems: string[] = [];
   let counted = 0;
-  const look = (value: unknown, at: string): void => {
+  const look = (value: unknown, at: string, name = ''): void => {
     if (typeof value !== 'object' || value === null) return;
-    if ('schema' in value && 'example' in value) {
+    if (name.includes('/') && !name.startsWith('/')) {
       counted += 1;
-      if (!ajv.validate({ $ref: `api#${at}/schema` }, value.example)) problems.push(`${at}: ${ajv.errorsText()}`);
+      if (!('example' in value)) {
+        if (!WITHOUT.has(name) || at.includes('requestBody')) problems.push(`${at} has no example`);
+      } else if (!ajv.validate({ $ref: `api#${at}/schema` }, value.example))
+        problems.push(`${at}: ${ajv.errorsText()}`);
       return;
     }
-    if ('schema' in value && at.endsWith('json') && !at.includes('problem')) problems.push(`${at} has no example`);
-    for (const [name, inner] of Object.entries(value))
-      look(inner, `${at}/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`);
+    for (const [inner, one] of Object.entries(value))
+      look(one, `${at}/${encodeURIComponent(inner.replaceAll('~', '~0').replaceAll('/', '~1'))}`, inner);
   };
   look(document.paths, '/paths');
+  look(document.components.responses, '/components/responses');
   expect(problems).toEqual([]);
-  expect(counted).toBeGreaterThan(100);
+  expect(counted).toBeGreaterThan(200);
+});
+
+it('calls its operations in camel case, the verb last, each once', () => {
+  const { paths } = describeApi({ recordSchemas: { record: recordSchema, event: eventSchema } });
+  const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map((one) => one.operationId));
+  expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z0-9]*)*$/.test(id))).toEqual([]);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toContain('teamsSave');
 });
 
 /** A document with one operation. */

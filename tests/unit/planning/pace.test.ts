@@ -6,7 +6,16 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunFacts, TakenMeasurement } from '../../../src/core/workload/measurement.js';
 import { parseMeasurements } from '../../../src/lab/throughput/run.js';
-import { Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
+import { featureSpace } from '../../../src/planning/throughput/features.js';
+import { keptKnowledge, Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
+import { predictThroughput } from '../../../src/planning/throughput/predict.js';
+import { answerThroughput } from '../../../src/planning/throughput/question.js';
+import {
+  MOST_COEFFICIENTS,
+  MOST_FAMILIES,
+  MOST_OWN_ROWS,
+  chosenRows,
+} from '../../../src/planning/throughput/chosen-rows.js';
 
 const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({
   id: '1',
@@ -56,7 +65,7 @@ describe('the pace of a run', () => {
     // FP32 said in another way is the same; what is not said is as it was measured last.
     expect(paces.paceOf(run({ precision: 'bfloat16' }), 'T4', 1)).toMatchObject({ isMeasured: false });
     expect(paces.paceOf(run({ batch: 32 }), 'T4', 1)).toMatchObject({ samplesPerSecond: 20, isMeasured: true });
-    expect(paces.kinds()).toEqual(['A100-80GB', 'T4']);
+    expect(paces.kinds('m')).toEqual(['A100-80GB', 'T4']);
   });
 
   it('is predicted, with an interval, for counts and batches that nobody measured', () => {
@@ -190,5 +199,126 @@ describe('the pace of a run', () => {
     const rows = [row({})];
     expect(pacesOf(rows, 'red')).toBe(pacesOf(rows, 'red'));
     expect(pacesOf(rows, 'blue').paceOf(run(), 'A100-80GB', 1)).toBeNull();
+  });
+});
+
+describe('more measurements than an answer needs', () => {
+  const many = (count: number, over: (at: number) => Partial<TakenMeasurement>): TakenMeasurement[] =>
+    Array.from({ length: count }, (_, at) => row({ id: String(at), ...over(at) }));
+  const coefficients = (rows: readonly TakenMeasurement[]): number => featureSpace(rows, 'all-gpus').features.length;
+  const asked = row({ gpu: 'H100', batch: 96 });
+  /** A law with some noise, that is the same again and again. */
+  const lawful = (at: number): Partial<TakenMeasurement> => {
+    const [batch, gpuCount, gpu] = [16 + ((at * 7) % 100), 1 + (at % 4), ['A100-80GB', 'T4', 'H100'][at % 3]!];
+    const seconds = (batch / gpuCount) * { 'A100-80GB': 0.001, T4: 0.005, H100: 0.0005 }[gpu]! + 0.002;
+    const samplesPerSecond = (batch / seconds) * (1 + 0.05 * Math.sin(12.9898 * at));
+    return { batch, gpuCount, gpu, samplesPerSecond };
+  };
+
+  it('are all of them up to the bounds', () => {
+    const own = many(MOST_OWN_ROWS, lawful);
+    const background = many(200, (at) => ({ ...lawful(at), model: `other ${at % 5}`, team: 'blue' }));
+    const picked = chosenRows({ own, background }, asked);
+    expect(picked.own).toBe(own);
+    expect(picked.background).toBe(background);
+  });
+
+  it('are the nearest, each configuration once before any of them twice', () => {
+    const own = [
+      ...many(150, (at) => ({ batch: 96 + at, gpu: 'H100' })),
+      ...many(150, (at) => ({ batch: 5000 + at, gpu: 'T4' })),
+      ...many(1000, (at) => ({ batch: 96, gpu: 'H100', id: `repeat ${at}` })),
+    ];
+    const { own: chosen } = chosenRows({ own, background: [] }, asked);
+    expect(chosen).toHaveLength(MOST_OWN_ROWS);
+    expect(chosen.filter(({ gpu }) => gpu === 'H100')).toHaveLength(150);
+    expect(chosen.filter(({ gpu }) => gpu === 'T4').map(({ batch }) => batch)).toEqual(
+      Array.from({ length: 50 }, (_, at) => 5000 + at),
+    );
+    expect(chosen.filter(({ batch }) => batch === 96).map(({ id }) => id)).toEqual(['repeat 999']);
+    const repeated = chosenRows({ own: many(1000, (at) => ({ batch: 32 + (at % 4) })), background: [] }, asked).own;
+    expect(repeated.map(({ id }) => Number(id))).toEqual(Array.from({ length: MOST_OWN_ROWS }, (_, at) => 800 + at));
+  });
+
+  it.each<[string, (at: number) => Partial<TakenMeasurement>]>([
+    ['kinds of GPU', (at) => ({ gpu: `G${at % 97}` })],
+    ['precisions', (at) => ({ precision: `p${at % 97}`, gpu: `G${at % 4}` })],
+    ['optimizers', (at) => ({ optimizer: `o${at % 97}` })],
+    ['families', (at) => ({ family: `f${at % 97}` })],
+    ['all of these', (at) => ({ gpu: `G${at}`, precision: `p${at}`, optimizer: `o${at}`, family: `f${at}` })],
+  ])('are of no more %s than can be learned of in time, in the rows of others too', (_, over) => {
+    const own = many(150, (at) => ({ batch: 1 + at, ...over(at) }));
+    const background = many(288, (at) => ({ ...over(at + 31), model: `other ${at % 12}`, team: 'blue' }));
+    for (const rows of [
+      { own, background },
+      { own: [], background },
+      { own: many(1000, over), background: [] },
+    ]) {
+      const picked = chosenRows(rows, asked);
+      const all = [...picked.own, ...picked.background, asked];
+      expect(coefficients(all)).toBeLessThanOrEqual(MOST_COEFFICIENTS);
+      expect(new Set(all.map(({ family }) => family)).size).toBeLessThanOrEqual(MOST_FAMILIES);
+      expect(all.length).toBeGreaterThan(4);
+    }
+  });
+
+  it('give the answer that all of them give, and the truth, nearly', () => {
+    const all = many(1000, lawful);
+    const query = { ...asked, gpuCount: 2, batch: 80.5 };
+    const truth = query.batch / ((query.batch / 2) * 0.0005 + 0.002);
+    const bounded = answerThroughput(
+      { ...query, gpuModel: 'H100', samples: null, provider: null, region: null, term: 'on-demand', currency: 'USD' },
+      all,
+      [],
+    );
+    const whole = predictThroughput(all, [], query);
+    expect(bounded.measurements).toBe(1000);
+    expect(Math.abs(bounded.samplesPerSecond / truth - 1)).toBeLessThan(0.1);
+    expect(Math.abs(bounded.samplesPerSecond / whole.samplesPerSecond - 1)).toBeLessThan(0.05);
+    expect([bounded.low < truth, truth < bounded.high]).toEqual([true, true]);
+  });
+
+  it('are learned from once, until they change', () => {
+    const own = many(50, lawful);
+    const background = many(100, (at) => ({ ...lawful(at), id: `b${at}`, model: `other ${at % 5}`, team: 'blue' }));
+    const all = [...own, ...background];
+    const kept = (over: Partial<TakenMeasurement> = {}, from = all, of = background): unknown =>
+      keptKnowledge(from, { known: own, background: of }, row({ ...asked, ...over }));
+    const first = kept();
+    expect(kept({ batch: 7, gpuCount: 3, size: 100, params: 1e6 })).toBe(first);
+    for (const other of [
+      kept({ gpu: 'L4' }),
+      kept({ precision: 'fp32' }),
+      kept({ optimizer: 'sgd' }),
+      kept({ family: 'rnn' }),
+      kept({ nodes: 2 }),
+      kept({}, all, background.slice(1)),
+      kept({}, [...all]),
+    ])
+      expect(other).not.toBe(first);
+    expect(kept()).toBe(first);
+  });
+
+  it('are learned from once for all batches and kinds, where they have too many kinds', () => {
+    const own = many(1000, (at) => ({ batch: 1 + (at % 311), gpu: `G${String(at % 97).padStart(2, '0')}` }));
+    const knowledge = ['G00', 'G07', 'G15'].flatMap((gpu) =>
+      [1, 500].map((batch) => {
+        const one = row({ gpu, batch });
+        return keptKnowledge(own, chosenRows({ own, background: [] }, one), one);
+      }),
+    );
+    expect(new Set(knowledge).size).toBe(1);
+  });
+
+  it('name the kinds that the team has measured the model on, and then those that most models know', () => {
+    const rows = [
+      ...many(40, (at) => ({ gpu: `G${at}`, model: 'other', team: 'blue' })),
+      ...many(5, (at) => ({ gpu: `G${20 + at}`, model: `third ${at}`, team: 'blue' })),
+      row({ gpu: 'mine' }),
+    ];
+    const kinds = new Paces(rows, 'red').kinds('m');
+    expect(kinds).toHaveLength(16);
+    expect(kinds).toEqual(expect.arrayContaining(['mine', 'G20', 'G21', 'G22', 'G23', 'G24']));
+    expect(new Paces(rows.slice(0, 16), 'red').kinds('m')).toHaveLength(16);
   });
 });

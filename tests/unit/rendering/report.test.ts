@@ -5,12 +5,15 @@
 import { describe, expect, it } from 'vitest';
 import { compareDecimal } from '../../../src/core/decimal.js';
 import { readerOf, type Language, type ReportFormat } from '../../../src/core/report/reader.js';
+import type { ReportFacts } from '../../../src/core/report/facts.js';
 import type { Report } from '../../../src/core/report/report.js';
-import { documentOf, type Cell } from '../../../src/rendering/report/document.js';
+import type { Cell } from '../../../src/rendering/report/cells.js';
+import { documentOf } from '../../../src/rendering/report/document.js';
 import { TEXT_KEYS, Texts } from '../../../src/rendering/report/texts.js';
+import { write } from '../../../src/rendering/report/written.js';
 import { mainPicture, renderers } from '../../../src/rendering/reports.js';
 import { readCsv, readPage, rounded } from '../../support/report-formats.js';
-import { overlapping, Pdf } from '../../support/pdf.js';
+import { overlapping, Pdf, type PdfElement } from '../../support/pdf.js';
 import { decimal, reportOf } from '../../support/report.js';
 
 const bytesOf = async (report: Report, format: ReportFormat, language: Language = 'en'): Promise<Uint8Array> => {
@@ -189,9 +192,9 @@ describe('the booklet', () => {
         name: expect.stringMatching(/^[A-Z]{6}\+/) as string,
         isEmbedded: true,
       });
-    const feet = pdf.texts.filter(({ y }) => y > 555).map(({ text }) => text.trim());
+    const feet = pdf.texts.filter(({ y }) => y > 795).map(({ text }) => text.trim());
     for (let page = 1; page <= pdf.pages; page++) {
-      const foot = feet.filter((_, at) => pdf.texts.filter(({ y }) => y > 555)[at]?.page === page).join(' ');
+      const foot = feet.filter((_, at) => pdf.texts.filter(({ y }) => y > 795)[at]?.page === page).join(' ');
       expect(
         foot
           .replaceAll(/[^\d ]/g, ' ')
@@ -203,7 +206,7 @@ describe('the booklet', () => {
     expect(overlapping(pdf.texts)).toEqual([]);
     for (const { x, y, width, text } of pdf.texts)
       if (text.trim() !== '')
-        expect({ text, inside: x >= 39 && x + width <= 803 && y > 30 && y < 590 }).toEqual({ text, inside: true });
+        expect({ text, inside: x >= 39 && x + width <= 559 && y > 30 && y < 836 }).toEqual({ text, inside: true });
     expect(pdf.texts.map(({ text }) => text).join('')).not.toMatch(/undefined|NaN|\ufffd/);
   });
 
@@ -224,11 +227,122 @@ describe('the booklet', () => {
     const pdf = new Pdf(await bytesOf(report, 'pdf'));
     const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
     for (const said of [
-      /Without an exchange rate, not in it .*12\.50/,
-      /Of bills that are not final, not in it .*1,440\.00/,
-      /Other kinds of usage without a price, not in it 1/,
+      /Without an exchange rate, not in it: .*12\.50/,
+      /Of bills that are not final, not in it: .*1,440\.00/,
+      /Other kinds of usage without a price, not in it: 1/,
     ])
       expect(first).toMatch(said);
+  });
+
+  it.each([
+    ['en', REPORT],
+    ['zh', REPORT],
+    ['en', EMPTY],
+  ] as const)('is tagged: all that is drawn is in the tree or an artifact (%s)', async (language, report) => {
+    const pdf = new Pdf(await bytesOf(report, 'pdf', language));
+    const catalogue = [...pdf.objects.values()].find(({ text }) => text.includes('/Type /Catalog'))?.text ?? '';
+    expect(catalogue).toContain(`/Lang (${language === 'en' ? 'en' : 'zh-CN'})`);
+    expect(catalogue).toMatch(/\/StructTreeRoot \d+ 0 R/);
+    const all = [...pdf.objects.values()].map(({ text }) => text);
+    expect(all.some((text) => text.includes('/Marked true'))).toBe(true);
+    expect(all.some((text) => text.includes('/DisplayDocTitle true'))).toBe(true);
+    const flat = (elements: readonly PdfElement[]): PdfElement[] =>
+      elements.flatMap((one) => [one, ...flat(one.elements)]);
+    const [root, ...more] = pdf.structure();
+    expect([root?.type, more]).toEqual(['Document', []]);
+    const elements = flat(pdf.structure());
+    const held = elements.flatMap(({ marks }) => marks.map(({ page, mark }) => `${page} ${mark}`));
+    expect(new Set(held).size).toBe(held.length);
+    for (const { page, text, mark } of pdf.texts)
+      expect({ text, isHeld: mark === 'Artifact' || held.includes(`${page} ${mark}`) }).toEqual({ text, isHeld: true });
+    const types = elements.map(({ type }) => type);
+    expect(types.filter((type) => /^H\d$/.test(type)).slice(0, 3)).toEqual(['H1', 'H2', 'H2']);
+    for (const { type, alt } of elements) expect(type === 'Figure' && alt === null).toBe(false);
+    expect(types.includes('Figure')).toBe(report === REPORT);
+    for (const table of elements.filter(({ type }) => type === 'Table')) {
+      const [caption, head, ...rows] = table.elements;
+      expect([caption?.type, head?.type, rows.length > 0]).toEqual(['Caption', 'TR', true]);
+      expect(head?.elements.every(({ type, scope }) => type === 'TH' && scope === 'Column')).toBe(true);
+      for (const row of rows) expect(row.elements[0]).toMatchObject({ type: 'TH', scope: 'Row' });
+    }
+  });
+
+  it('states its title in metadata that are XML, whatever the team is called', async () => {
+    const pdf = new Pdf(await bytesOf(REPORT, 'pdf'));
+    const metadata = [...pdf.objects.values()].find(({ text }) => text.includes('/Type /Metadata'))?.stream;
+    const xml = metadata?.toString('utf8') ?? '';
+    expect(xml).toContain('&lt;script&gt;alert("1")&lt;/script&gt; &amp; 红队');
+    expect(xml).toContain('<pdfuaid:part>1</pdfuaid:part>');
+  });
+
+  it('says it all on page one, then answers what a CFO asks, in that order, and has its tables at the end', async () => {
+    const pdf = new Pdf(await bytesOf(REPORT, 'pdf'));
+    const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
+    for (const said of [
+      'The month cost $1,683.37, $305.67 (22.2%) more than the month before:',
+      'Actions saved $300.00, of which bills that are closed confirm $100.00 and metered usage shows $200.00',
+      'estimated, not measured yet: $1.00 a month (-$0.50 to $2.50).',
+      'Next month is forecast at ',
+      'the open recommendations that surely save (1) come to at least $400.00 a month (estimate $900.00, at most $1,100.00).',
+      'GPU-hours without a price, not in it: 12',
+    ])
+      expect(first.replaceAll(/ +/g, ' ')).toContain(said);
+    const headings = [
+      'What was spent, and why',
+      'What was saved, and how sure that is',
+      'What comes',
+      'What to decide',
+      'Appendix: the tables',
+      'In short',
+    ].map((title) => pdf.texts.findIndex(({ text }) => text.trim() === title));
+    expect(headings).toEqual(headings.toSorted((a, b) => a - b));
+    expect(headings[0]).toBeGreaterThan(-1);
+    const pages = headings.map((at) => pdf.texts[at]?.page ?? 0);
+    expect(pages[0]).toBeGreaterThan(1);
+  });
+
+  it('orders what to decide by the low end, and leaves out what may cost more than it saves', async () => {
+    const chance = (recommendation: string, low: string | null, mean: bigint): ReportFacts['chances'][number] => ({
+      recommendation,
+      team: 'red',
+      title: recommendation,
+      policy: 'idle-stop',
+      state: 'open',
+      estimate: { mean: mean * 1_000_000_000n, low, high: low === null ? null : '9999.00' },
+      estimatedMonthlyCost: null,
+      currency: 'USD',
+      effort: 'Low',
+      obstacle: null,
+    });
+    const report = reportOf({
+      chances: [
+        chance('surely-little', '1.00', 5000n),
+        chance('perhaps-much', '-1.00', 9000n),
+        chance('surely-much', '700.00', 800n),
+        chance('nobody-knows', null, 100n),
+      ],
+    });
+    const pdf = new Pdf(await bytesOf(report, 'pdf'));
+    const at = (title: string): number => pdf.texts.findIndex(({ text }) => text.trim() === title);
+    const body = pdf.texts.slice(at('What to decide'), at('Appendix: the tables')).map(({ text }) => text.trim());
+    expect(body.filter((text) => /^(surely|perhaps|nobody)-/.test(text))).toEqual(['surely-much', 'surely-little']);
+    expect(body.join(' ').replaceAll(/ +/g, ' ')).toContain(
+      'Not among them, and all in the appendix: 1 more may cost more than they save. Of 1 more nobody knows what they save.',
+    );
+    expect(report.decisions).toMatchObject({ sure: { count: 2 }, unsure: 1, unknown: 1 });
+  });
+
+  it('says what it does not know, on page one too', async () => {
+    const pdf = new Pdf(await bytesOf(EMPTY, 'pdf'));
+    const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
+    for (const said of [
+      'Nothing is recorded of this month.',
+      'No saving of this month has been measured or verified.',
+      'What comes is not known; no recommendation waits for a decision.',
+      'Nothing is recorded of the month before.',
+    ])
+      expect(first.replaceAll(/ +/g, ' ')).toContain(said);
+    expect(pdf.texts.map(({ text }) => text).join(' ')).not.toMatch(/Spend \$0/);
   });
 
   it('writes Chinese, names too', async () => {
@@ -271,6 +385,22 @@ describe('the picture', () => {
     expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
     expect(png.readUInt32BE(16)).toBe(2 * 760);
     expect(await mainPicture(EMPTY)).toBeNull();
+  });
+
+  it('for messages says what it shows, of whom and when, and has every day of the month', () => {
+    const { spend } = REPORT;
+    const gappy = { ...REPORT, spend: { ...spend, byDay: spend.byDay.slice(3, 20) } };
+    const { charts } = write(gappy, readerOf('en'));
+    const words = (svg: string | null): string[] =>
+      [...(svg ?? '').matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) =>
+        text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
+      );
+    const [alone, inside] = [words(charts.main()), words(charts.svg('spend'))];
+    const title = [`${REPORT.teamName}, October 2026`, 'Spend of the month, day by day, against the budget'];
+    expect(alone).toEqual(expect.arrayContaining(title));
+    expect(inside).not.toEqual(expect.arrayContaining(title.slice(0, 1)));
+    const days = Array.from({ length: 31 }, (_, at) => String(at + 1));
+    for (const all of [alone, inside]) expect(all.filter((text) => days.includes(text))).toEqual(days);
   });
 });
 

@@ -3,6 +3,8 @@
  * and no English beside them in the sources. What is seen in the browser is held by
  * tests/e2e/dashboard-language.test.ts.
  */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import ts from 'typescript';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -18,12 +20,15 @@ import { LEDGER_STATES } from '../../../src/core/saving/saving.js';
 import { TERMS } from '../../../src/core/usage.js';
 import { loadParts } from '../../../src/parts.js';
 import { code, day, duration, instant, money, month, percent } from '../../../src/web/dashboard/format.js';
+import { HELP_TERMS } from '../../../src/web/dashboard/help-terms.js';
 import { fill, isKey, joined, reader, say, type TextKey } from '../../../src/web/dashboard/language.js';
 import type { Schema } from '../../../src/web/dashboard/answers.js';
 import { CHINESE } from '../../../src/web/dashboard/texts/chinese.js';
 import { ENGLISH } from '../../../src/web/dashboard/texts/english.js';
+import { sectionOf, SECTION_NAMES } from '../../../src/web/dashboard/settings/sections.js';
 import { DESCRIPTIONS, PARAMETERS } from '../../../src/web/dashboard/texts/policies-chinese.js';
-import { sourceFiles, walk } from '../../support/source.js';
+import { FIELD_NAMES, FIELD_NOTES } from '../../../src/web/dashboard/texts/settings-fields-chinese.js';
+import { ROOT, sourceFiles, walk } from '../../support/source.js';
 
 const KEYS = Object.keys(ENGLISH) as TextKey[];
 const holesOf = (text: string): string[] =>
@@ -96,6 +101,68 @@ describe('what policies say of themselves', () => {
     }
     expect(Object.keys(PARAMETERS).sort()).toEqual([...names].sort());
     expect(Object.keys(DESCRIPTIONS).sort()).toEqual([...descriptions].sort());
+  });
+});
+
+/** Names and descriptions of all that a schema holds, as the forms of the settings show them. */
+function fieldsOf(wanted: readonly string[]): { readonly names: string[]; readonly notes: string[] } {
+  type Node = Schema & { readonly $ref?: string };
+  const { components } = JSON.parse(readFileSync(path.join(ROOT, 'docs/reference/openapi.json'), 'utf8')) as {
+    components: { schemas: Record<string, Node> };
+  };
+  const [names, notes] = [new Set<string>(), new Set<string>()];
+  const walkSchema = ({ $ref, ...given }: Node): void => {
+    const target = $ref === undefined ? {} : components.schemas[$ref.replace('#/components/schemas/', '')];
+    const {
+      description,
+      properties = {},
+      anyOf = [],
+      items,
+      additionalProperties: more,
+    }: Schema = { ...target, ...given };
+    if (description !== undefined) notes.add(description);
+    Object.keys(properties).forEach((name) => names.add(name));
+    const within = [items, typeof more === 'object' ? more : undefined].filter((one) => one !== undefined);
+    for (const one of [...Object.values(properties), ...anyOf, ...within]) walkSchema(one);
+  };
+  for (const name of wanted) {
+    const schema = components.schemas[name];
+    if (schema === undefined) throw new Error(`the API has no schema ${name}`);
+    walkSchema(schema);
+  }
+  return { names: [...names], notes: [...notes] };
+}
+
+describe('the numbers of a recommendation', () => {
+  it('have words whatever policy they are of, as far as its examples go', async () => {
+    const names = new Set<string>();
+    for (const policy of await loadParts<Policy>('policies', 'policy', () => []))
+      for (const { view, params } of policy.examples)
+        for (const { computation } of policy.evaluate(view, policy.params.parse(params)))
+          Object.keys(computation).forEach((name) => names.add(name));
+    expect(names.size).toBeGreaterThan(40);
+    expect([...names].filter((name) => !isKey(`measure.${name}`))).toEqual([]);
+  });
+});
+
+describe('the terms', () => {
+  it('have a name and a meaning each, and are all on the page of terms', () => {
+    const explained = KEYS.flatMap((key) => /^help\.(.+)-text$/.exec(key)?.[1] ?? []);
+    expect(HELP_TERMS.toSorted()).toEqual(explained.toSorted());
+    expect(HELP_TERMS.filter((term) => !isKey(`help.${term}`))).toEqual([]);
+  });
+});
+
+describe('what the settings say of their fields', () => {
+  it('has Chinese words for every field and note that a form shows, and for nothing that is gone', () => {
+    const own = sourceFiles('src/web/dashboard/settings').flatMap(({ text }) =>
+      [...text.matchAll(/schemaNamed\('(\w+)'\)/g)].map(([, name = '']) => name),
+    );
+    expect(own.toSorted()).toEqual(['KeyRequest', 'MuteRequest', 'RuleChange']);
+    const { names, notes } = fieldsOf([...SECTION_NAMES.map((name) => sectionOf(name).schema), ...own]);
+    expect(names.filter((name) => !(name in PARAMETERS) && !(name in FIELD_NAMES))).toEqual([]);
+    expect(Object.keys(FIELD_NAMES).filter((name) => !names.includes(name))).toEqual([]);
+    expect(Object.keys(FIELD_NOTES).toSorted()).toEqual(notes.filter((note) => !(note in DESCRIPTIONS)).toSorted());
   });
 });
 

@@ -7,6 +7,8 @@ import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/core/csv.js';
 import { standing } from '../../../src/web/dashboard/standing.js';
 import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
+import { standAlone } from '../../../src/web/dashboard/picture-points.js';
+import { measureOf } from '../../../src/web/dashboard/measures.js';
 import { claimOf, userOf, type OidcSettings } from '../../../src/web/sign-in.js';
 import { parseConfig } from '../../../src/config.js';
 
@@ -33,6 +35,35 @@ describe('values', () => {
       'Saving before it was cut to the cost',
       '$900.00, $800.00',
     ]);
+  });
+
+  it('shows what a recommendation was made of with unit and rounding, never as it is kept', () => {
+    const shown = (name: string, value: string | number): string => measureOf(name, value, 'USD')[1];
+    expect([
+      shown('onDemandPerGpuHour', '2.088500'),
+      shown('breakEvenUseRatio', 0.6123456789),
+      shown('falseStopProbability', 0.00314159),
+      shown('restartHours', 0.123456),
+      shown('gpus', 8),
+      shown('perReplicaHour', 'no price'),
+      shown('periodEnds', '2026-12-01T00:00:00Z').replace(/\s/g, ' '),
+      measureOf('gpusToReserve', 3, 'USD')[0],
+    ]).toEqual(['$2.0885', '61%', '0.31%', '0.12', '8', 'no price', 'Dec 1, 2026, 12:00 AM UTC', 'GPUs to reserve']);
+  });
+
+  it('shows what has parts in words, not as JSON', () => {
+    expect(figureOf('field', 'offer', { perHour: 2, terms: ['a', 'b'], none: [] }, 'USD')[1]).toBe(
+      'Per hour 2, Terms a, b, None none',
+    );
+  });
+
+  it('finds days that stand alone, to which no line leads, as on the first day of a saving', () => {
+    expect([
+      standAlone(['5']),
+      standAlone(['5', '6', null, '7', null]),
+      standAlone(['5', '6', '7']),
+      standAlone([null]),
+    ]).toEqual([[0], [3], [], []]);
   });
 
   it('calls no budget good whose usage has no price', () => {

@@ -2,14 +2,16 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { isFinal, waitOf, type ActionState } from '../../../core/action/action.js';
-import type { Action, ActionStory } from '../answers.js';
+import type { Action, ActionStory, StoredRecommendation } from '../answers.js';
 import { get, send } from '../api.js';
 import { reasonOf } from '../deciding.js';
-import { code, figureOf, shownCode, within } from '../format.js';
+import { EvidencePicture } from '../evidence-picture.js';
+import { code, count, figureOf, shownCode, within } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
+import { Bar, Figures } from '../saves.js';
 import { Table, type Column } from '../table.js';
 import {
   Act,
@@ -92,7 +94,7 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
 function Story({ story, again }: { readonly story: ActionStory; readonly again: () => void }): JSX.Element {
   return (
     <>
-      <Card title={say('decide')}>
+      <Card title={say('decide')} terms={['guard', 'canary']}>
         <Decisions story={story} again={again} />
         {story.reasons.map((reason) => (
           <p key={reason.code} class="warning">
@@ -100,6 +102,7 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
           </p>
         ))}
       </Card>
+      {story.recommendation === null ? null : <Recommended id={story.recommendation} />}
       <Card title={say('timeline')}>
         <ol class="timeline">
           {story.events.map((event) => (
@@ -123,6 +126,26 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
         </Card>
       </div>
     </>
+  );
+}
+
+/** What it would save and what that rests on, as its recommendation says. */
+function Recommended({ id }: { readonly id: string }): JSX.Element {
+  const loaded = useLoaded(`recommendation ${id}`, (halt) =>
+    get<StoredRecommendation>(`/v1/recommendations/${encodeURIComponent(id)}`, {}, halt),
+  );
+  return (
+    <Card title={say('recommendations.saves')} terms={['interval', 'break-even', 'commitment']}>
+      <Show loaded={loaded}>
+        {(one) => (
+          <>
+            <Figures one={one} />
+            <Bar one={one} />
+            <EvidencePicture recommendation={id} />
+          </>
+        )}
+      </Show>
+    </Card>
   );
 }
 
@@ -309,13 +332,21 @@ function Question({
 
 const SEEN = ['state', 'billing', 'replicas', 'sku', 'term', 'spotRatio'] as const;
 
+/** A field of a reading, for people: of replicas how many there are to be, and how many are ready. */
+function seen(target: NonNullable<ActionStory['before']>, name: (typeof SEEN)[number]): string {
+  const { replicas } = target;
+  if (name !== 'replicas' || replicas === null) return shownCode(target[name]);
+  const { desired, ready } = replicas;
+  return ready === null ? count(desired) : say('proof.replicas', { desired: count(desired), ready: count(ready) });
+}
+
 function Proof({ story: { before, after } }: { readonly story: ActionStory }): JSX.Element {
   if (before === null && after === null) return <Empty>{say('proof.empty')}</Empty>;
   const rows = SEEN.filter((name) => (before?.[name] ?? null) !== null || (after?.[name] ?? null) !== null);
   const columnsOf: readonly Column<(typeof SEEN)[number]>[] = [
     { name: say('proof.target'), text: (name) => code('field', name) },
-    { name: say('proof.before'), text: (name) => (before === null ? say('proof.not-there') : shownCode(before[name])) },
-    { name: say('proof.after'), text: (name) => (after === null ? say('proof.gone') : shownCode(after[name])) },
+    { name: say('proof.before'), text: (name) => (before === null ? say('proof.not-there') : seen(before, name)) },
+    { name: say('proof.after'), text: (name) => (after === null ? say('proof.gone') : seen(after, name)) },
   ];
   return <Table caption={say('proof.caption')} file="proof" columns={columnsOf} rows={rows} keyOf={(name) => name} />;
 }

@@ -140,11 +140,11 @@ function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
       <Card title={say('column.standing')}>
         <Figures answer={answer} />
       </Card>
-      <Card title={say('budget.burn')}>
+      <Card title={say('budget.burn')} terms={['interval', 'actual']}>
         <BurnDrawn burn={burn} state={evaluated?.state ?? null} />
       </Card>
       <div class="cards">
-        <Card title={say('budget.thresholds')}>
+        <Card title={say('budget.thresholds')} terms={['threshold']}>
           <Thresholds answer={answer} />
         </Card>
         <Card title={say('budget.alerts')}>

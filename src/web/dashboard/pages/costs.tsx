@@ -4,6 +4,7 @@
  */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { UNALLOCATED } from '../../../core/cost/allocation.js';
 import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { BreakdownRow } from '../../../core/report/breakdown.js';
 import type { CostBreakdown, CostResources } from '../answers.js';
@@ -45,10 +46,14 @@ export function Costs(): JSX.Element {
             ])
       }
     >
-      <Card title={say('explorer.question')} actions={<Views question={question} />}>
+      <Card
+        title={say('explorer.question')}
+        terms={['actual', 'accrued', 'billed', 'effective', 'list']}
+        actions={<Views question={question} />}
+      >
         <Asking question={question} shown={data?.now ?? null} />
       </Card>
-      <Card title={say('explorer.answer')}>
+      <Card title={say('explorer.answer')} terms={['unpriced', 'set-aside']}>
         <Show loaded={loaded}>{(answer) => <Answer answer={answer} question={question} />}</Show>
       </Card>
       {question.compares ? <Bridge question={question} /> : null}
@@ -280,6 +285,10 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
   ];
 }
 
+/** Whether something of this time is no team's. */
+const hasUnallocated = ({ groupBy, rows }: CostBreakdown): boolean =>
+  rows.some(({ names, cost }) => cost !== null && Number(cost) !== 0 && names[groupBy.indexOf('team')] === UNALLOCATED);
+
 function Rows({ answer, question }: { readonly answer: CostBreakdown; readonly question: CostQuestion }): JSX.Element {
   return (
     <>
@@ -296,6 +305,11 @@ function Rows({ answer, question }: { readonly answer: CostBreakdown; readonly q
           {say('explorer.rest', { n: groups, amount: money(cost, currency) })}
         </p>
       ))}
+      {hasUnallocated(answer) ? (
+        <p class="note">
+          <Rich of="explorer.unallocated" given={{ a: (inner) => <a href={link('settings', 'rules')}>{inner}</a> }} />
+        </p>
+      ) : null}
     </>
   );
 }

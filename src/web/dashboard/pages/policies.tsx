@@ -85,7 +85,7 @@ function Both({
 }): JSX.Element {
   return (
     <>
-      <Card title={say('policies.documents')}>
+      <Card title={say('policies.documents')} terms={['mode', 'guard', 'canary']}>
         <Listing
           items={items}
           note={null}

@@ -1,74 +1,21 @@
 /** One recommendation: what it saves, its numbers, its evidence, what it displaced, and what people decide. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { StoredRecommendation } from '../answers.js';
 import { send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
 import { reasonOf } from '../deciding.js';
-import { code, count, duration, figureOf, instant, money, percent, words } from '../format.js';
-import { joined, reader, say } from '../language.js';
+import { EvidencePicture } from '../evidence-picture.js';
+import { code, count, duration, figureOf, instant, money, words } from '../format.js';
+import { reader, say } from '../language.js';
 import { useTask } from '../loading.js';
+import { measureOf } from '../measures.js';
 import { Rich } from '../rich.js';
-import { SavingBar } from '../saving-bar.js';
 import { go, link, place } from '../router.js';
-import { Act, Amount, AsWritten, Badge, Card, Empty, Facts, Figure, Page, Problems, Said, type Tone } from '../ui.js';
+import { Bar, Figures } from '../saves.js';
+import { Act, AsWritten, Badge, Card, Empty, Facts, Page, Problems, Said, type Tone } from '../ui.js';
 
 const TONES: Readonly<Record<string, Tone>> = { open: 'warn', approved: 'good', rejected: 'bad' };
-
-/** Its interval around zero. Nothing where it is unknown. */
-export function Bar({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
-  const {
-    estimatedMonthlySavings: mean,
-    estimatedMonthlySavingsLow: low,
-    estimatedMonthlySavingsHigh: high,
-    currency,
-  } = one;
-  return mean === null || low === null || high === null ? null : (
-    <SavingBar mean={mean} low={low} high={high} currency={currency} />
-  );
-}
-
-/** What the target costs now, and what it would: the difference is the saving, and lies where its interval does. */
-function BeforeAfter({ one }: { readonly one: StoredRecommendation }): JSX.Element | null {
-  const {
-    estimatedMonthlyCost: cost,
-    estimatedMonthlySavings: mean,
-    estimatedMonthlySavingsLow: low,
-    estimatedMonthlySavingsHigh: high,
-    currency,
-  } = one;
-  if (cost === null || mean === null) return null;
-  const less = (amount: string): string =>
-    formatDecimal(addDecimal(parseDecimal(cost) ?? ZERO, negateDecimal(parseDecimal(amount) ?? ZERO)));
-  return (
-    <>
-      <Figure name={say('saves.now')} value={<Amount amount={cost} currency={currency} />} />
-      <Figure
-        name={say('saves.then')}
-        value={<Amount amount={less(mean)} currency={currency} />}
-        note={
-          low === null || high === null
-            ? undefined
-            : say('interval', { low: money(less(high), currency, true), high: money(less(low), currency, true) })
-        }
-      />
-    </>
-  );
-}
-
-/** `90% of a cost of $1,000.00`; null where nobody knows what the target costs, or it costs nothing. */
-const shareOf = ({
-  estimatedSavingsPercentage,
-  estimatedMonthlyCost,
-  currency,
-}: StoredRecommendation): string | null =>
-  estimatedSavingsPercentage === null || estimatedMonthlyCost === null
-    ? null
-    : say('saves.share', {
-        share: percent(estimatedSavingsPercentage / 100),
-        cost: money(estimatedMonthlyCost, currency),
-      });
 
 /** The words of the list that it was opened from. */
 export function filterOf(): { readonly team: string; readonly status: string } {
@@ -92,7 +39,7 @@ export function One({ one, again }: Props & { readonly again: () => void }): JSX
       lead={<Lead one={one} />}
       actions={<a href={link('recommendations', null, filterOf())}>{say('recommendations.all')}</a>}
     >
-      <Card title={say('recommendations.saves')}>
+      <Card title={say('recommendations.saves')} terms={['interval', 'break-even', 'commitment']}>
         <Figures one={one} />
         <Bar one={one} />
         {one.obstacle === null ? null : (
@@ -102,11 +49,14 @@ export function One({ one, again }: Props & { readonly again: () => void }): JSX
         )}
         <Decisions one={one} again={again} />
       </Card>
+      <Card title={say('evidence.picture')}>
+        <EvidencePicture recommendation={one.id} />
+      </Card>
       <div class="cards">
         <Card title={say('recommendations.numbers')}>
           <Numbers one={one} />
         </Card>
-        <Card title={say('evidence')}>
+        <Card title={say('evidence')} terms={['evidence', 'coverage']}>
           <Evidence one={one} />
         </Card>
       </div>
@@ -150,38 +100,6 @@ const Lead = ({ one }: Props): JSX.Element => (
     />
   </>
 );
-
-/** What it saves and risks, and what it takes to carry it out. */
-function Figures({ one }: Props): JSX.Element {
-  const { estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, currency, risk } = one;
-  return (
-    <dl class="figures">
-      <BeforeAfter one={one} />
-      <Figure
-        name={say('saved.estimated')}
-        value={one.protective && mean === null ? say('saves.protects') : <Amount amount={mean} currency={currency} />}
-        note={
-          low === null
-            ? undefined
-            : joined([
-                shareOf(one),
-                say('interval', { low: money(low, currency), high: money(one.estimatedMonthlySavingsHigh, currency) }),
-              ])
-        }
-      />
-      <Figure
-        name={say('column.interruption')}
-        value={code('risk', risk.interruption)}
-        note={<AsWritten>{risk.note}</AsWritten>}
-      />
-      <Figure
-        name={say('effort')}
-        value={code('effort', one.implementationEffort)}
-        note={one.rollbackPossible ? say('effort.back') : say('effort.no-back')}
-      />
-    </dl>
-  );
-}
 
 /** Approving, which is asked for once more, and rejecting; an action that follows is opened. */
 function Decisions({ one, again }: Props & { readonly again: () => void }): JSX.Element {
@@ -238,7 +156,7 @@ function Decisions({ one, again }: Props & { readonly again: () => void }): JSX.
 function Numbers({ one: { computation, currency } }: Props): JSX.Element {
   const all = Object.entries(computation);
   if (all.length === 0) return <Empty>{say('recommendations.no-numbers')}</Empty>;
-  return <Facts facts={all.map(([name, value]) => figureOf('measure', name, value, currency))} />;
+  return <Facts facts={all.map(([name, value]) => measureOf(name, value, currency))} />;
 }
 
 /** What was proposed for the target and lost against it. */

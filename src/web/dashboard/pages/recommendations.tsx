@@ -9,9 +9,10 @@ import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
+import { Bar } from '../saves.js';
 import type { Column } from '../table.js';
 import { Amount, AsWritten, Instant, Page, Select } from '../ui.js';
-import { Bar, filterOf, isEnglish, nameOf, One } from './recommendation.js';
+import { filterOf, isEnglish, nameOf, One } from './recommendation.js';
 
 const STATUSES = ['open', 'observed', 'approved', 'rejected', 'superseded', 'expired'] as const;
 const saving = (one: StoredRecommendation): number | null =>

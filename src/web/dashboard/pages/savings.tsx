@@ -227,7 +227,7 @@ function Entry({ saving }: { readonly saving: SavingDetail }): JSX.Element {
       <Card title={say('in-all')}>
         <InAll saving={saving} />
       </Card>
-      <Card title={say('saving.world')}>
+      <Card title={say('saving.world')} terms={['counterfactual', 'verified']}>
         <Otherwise saving={saving} />
       </Card>
       <Card title={say('saving.days')}>

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import type { Page as List, Team } from '../answers.js';
 import { get, refusal, send } from '../api.js';
 import { KNOWN } from '../form.js';
+import { Help } from '../help.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { link } from '../router.js';
@@ -16,6 +17,16 @@ import { Act, Card, Empty, Page, Problems, Said } from '../ui.js';
 
 /** Settings with a page of their own making. */
 const OWN = { rules: Rules, mutes: Mutes, keys: Keys, stop: KillSwitch } as const;
+/** Terms of a setting that need words. */
+const EXPLAINED = {
+  peak: ['peak'],
+  budgets: ['threshold', 'actual', 'accrued', 'effective'],
+  rules: ['unallocated'],
+  limits: ['guard', 'canary', 'evidence'],
+  reconciliation: ['accrued', 'billed'],
+} as const;
+const isExplained = (name: string): name is keyof typeof EXPLAINED => Object.hasOwn(EXPLAINED, name);
+
 type Name = SectionName | keyof typeof OWN;
 const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, name);
 
@@ -62,7 +73,12 @@ export function SettingPage({ id }: { readonly id: string }): JSX.Element {
     <Page
       title={say(`settings.${id}`)}
       lead={say(`settings.${id}-note`)}
-      actions={<a href={link('settings')}>{say('settings.all')}</a>}
+      actions={
+        <>
+          {isExplained(id) ? <Help of={EXPLAINED[id]} /> : null}
+          <a href={link('settings')}>{say('settings.all')}</a>
+        </>
+      }
     >
       <Known />
       {Own === null ? <SectionPage key={id} name={id as SectionName} /> : <Own />}

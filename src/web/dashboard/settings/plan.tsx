@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, CostBreakdown, Page, Team } from '../answers.js';
 import { get } from '../api.js';
 import { BurnDrawn } from '../budgets.js';
-import { named } from '../described.js';
+import { inWords, named } from '../described.js';
 import { money } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -22,8 +22,7 @@ interface Difference {
   readonly after: string;
 }
 
-const shown = (value: unknown): string =>
-  value === undefined || value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
+const shown = (value: unknown): string => inWords(value) || '–';
 
 /** Every value that differs, by its path; lists are one value. */
 function differences(before: unknown, after: unknown, path: readonly string[] = []): Difference[] {

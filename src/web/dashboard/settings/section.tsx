@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
 import { get, list, refusal, send, session } from '../api.js';
-import { named } from '../described.js';
+import { inWords, named } from '../described.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -31,7 +31,7 @@ export function SectionPage({ name }: { readonly name: SectionName }): JSX.Eleme
 
 /** In few words, for a table. */
 const brief = (value: unknown): string => {
-  const text = value === null || value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+  const text = inWords(value);
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 };
 

@@ -73,5 +73,6 @@ const SECTIONS = {
 } as const satisfies Readonly<Record<string, Section>>;
 
 export type SectionName = keyof typeof SECTIONS;
+export const SECTION_NAMES = Object.keys(SECTIONS) as SectionName[];
 export const isSection = (name: string): name is SectionName => Object.hasOwn(SECTIONS, name);
 export const sectionOf = (name: SectionName): Section => SECTIONS[name];

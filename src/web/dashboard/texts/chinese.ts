@@ -12,7 +12,9 @@ import { COSTS } from './chinese/costs.js';
 import { DECISIONS } from './chinese/decisions.js';
 import { FLEET } from './chinese/fleet.js';
 import { FRAME } from './chinese/frame.js';
+import { GLOSSARY } from './chinese/glossary.js';
 import { IMPORTS } from './chinese/imports.js';
+import { MEASURES } from './chinese/measures.js';
 import { OVERVIEW } from './chinese/overview.js';
 import { POLICIES } from './chinese/policies.js';
 import { SAVINGS } from './chinese/savings.js';
@@ -37,4 +39,6 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   ...CODES,
   ...PAGES_CHINESE,
   ...SETTINGS_CHINESE,
+  ...GLOSSARY,
+  ...MEASURES,
 };

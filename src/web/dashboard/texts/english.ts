@@ -13,7 +13,9 @@ import { COSTS } from './english/costs.js';
 import { DECISIONS } from './english/decisions.js';
 import { FLEET } from './english/fleet.js';
 import { FRAME } from './english/frame.js';
+import { GLOSSARY } from './english/glossary.js';
 import { IMPORTS } from './english/imports.js';
+import { MEASURES } from './english/measures.js';
 import { OVERVIEW } from './english/overview.js';
 import { POLICIES } from './english/policies.js';
 import { SAVINGS } from './english/savings.js';
@@ -37,4 +39,6 @@ export const ENGLISH = {
   ...CODES,
   ...PAGES_ENGLISH,
   ...SETTINGS_ENGLISH,
+  ...GLOSSARY,
+  ...MEASURES,
 } as const;

@@ -49,6 +49,7 @@ export const COSTS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'explorer.of-it-unpriced': '其中 {hours} 未定价',
   'explorer.rows': '分组成本',
   'explorer.rest': '另有 {n} 组：{amount}。添加筛选后可逐一导出 CSV。',
+  'explorer.unallocated': '<i>unallocated</i> 是没有规则分给任何团队的费用。<a>为其创建规则</a>。',
   'explorer.unusual': '{team}：{what}，{observed}，通常为 {low} 至 {high}',
   'unusual.spike': '异常偏高',
   'unusual.drop': '异常偏低',

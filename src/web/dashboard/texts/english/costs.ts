@@ -47,6 +47,7 @@ export const COSTS = {
   'explorer.of-it-unpriced': '{hours} without a price',
   'explorer.rows': 'Costs by group',
   'explorer.rest': '{n} more {n:group|groups}: {amount}. The CSV of a filter has them one by one.',
+  'explorer.unallocated': 'What is <i>unallocated</i> no rule gives to a team. <a>Make a rule for it</a>.',
   'explorer.unusual': '{team}: {what}, {observed} where {low} to {high} was usual',
   'unusual.spike': 'unusually high',
   'unusual.drop': 'unusually low',

@@ -1,0 +1,125 @@
+/**
+ * What a recommendation rests on, as a series that can be drawn: of a purchase the GPUs that it would serve, day by day,
+ * of anything else how busy the target's GPUs were, hour by hour.
+ *
+ * Reads only, up to the organisation's newest instant. A day or an hour of which nothing is recorded is null, not zero;
+ * where nothing is recorded at all it says so.
+ */
+import type { DemandSeries } from '../../core/policy/policy.js';
+import { READINGS_DAYS } from '../../core/policy/policy.js';
+import type { PurchasePlace } from '../../core/policy/recommendation.js';
+import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../../core/time.js';
+import { resourceMinutes } from '../../store/fleet/resource-minutes.js';
+import type { StoredRecommendation } from '../../store/policy/recommendations.js';
+import type { Stores } from '../../store/stores.js';
+
+type Needed = Pick<Stores, 'db' | 'organisations' | 'prices' | 'views'>;
+
+export interface EvidencePoint {
+  /** ISO 8601: where the step begins. */
+  readonly at: string;
+  readonly value: number | null;
+}
+
+export interface EvidenceSeries {
+  /** GPUs in use at a time, or the share of time that the busiest GPU of the target works; null: nothing is recorded. */
+  readonly measure: 'gpus' | 'utilisation' | null;
+  readonly stepSeconds: number;
+  readonly points: readonly EvidencePoint[];
+  /** GPUs that the purchase would serve; null: there is no such line. */
+  readonly threshold: number | null;
+}
+
+const DEMAND_DAYS = 90;
+const NOTHING: EvidenceSeries = { measure: null, stepSeconds: 0, points: [], threshold: null };
+
+export async function recommendationEvidence(
+  stores: Needed,
+  organisation: string,
+  one: Pick<StoredRecommendation, 'team' | 'target' | 'place' | 'change' | 'currency'>,
+  now: number,
+): Promise<EvidenceSeries> {
+  const asOf = await stores.organisations.asOf(stores.db, organisation, now);
+  return one.place === null || one.place === undefined
+    ? busyness(stores, organisation, one, asOf)
+    : served(stores, organisation, { ...one, place: one.place }, asOf);
+}
+
+/** How busy the target was in each hour of the readings that policies see. */
+async function busyness(
+  { db }: Needed,
+  organisation: string,
+  { team, target }: Pick<StoredRecommendation, 'team' | 'target'>,
+  asOf: number,
+): Promise<EvidenceSeries> {
+  const after = asOf - READINGS_DAYS * DAY_MS;
+  const found = (await resourceMinutes(db, organisation, team, after, asOf)).find(
+    ({ newest }) => newest.resource === target || newest.target === target,
+  );
+  if (found === undefined) return NOTHING;
+  const hours = new Map<number, { sum: number; count: number }>();
+  for (const { at, gpu } of found.minutes) {
+    if (gpu === null) continue;
+    const hour = hours.get(hourOf(at)) ?? { sum: 0, count: 0 };
+    hours.set(hourOf(at), { sum: hour.sum + gpu, count: hour.count + 1 });
+  }
+  if (hours.size === 0) return NOTHING;
+  const first = Math.min(...hours.keys());
+  const steps = Math.floor((hourOf(asOf) - first) / HOUR_MS) + 1;
+  return {
+    measure: 'utilisation',
+    stepSeconds: HOUR_MS / 1000,
+    points: Array.from({ length: steps }, (_, n): EvidencePoint => {
+      const hour = hours.get(first + n * HOUR_MS);
+      return { at: formatInstant(first + n * HOUR_MS), value: hour === undefined ? null : hour.sum / hour.count };
+    }),
+    threshold: null,
+  };
+}
+
+/** GPUs that were used on demand where a purchase would serve, on average of each day. */
+async function served(
+  { db, views, prices }: Needed,
+  organisation: string,
+  {
+    team,
+    place,
+    change,
+    currency,
+  }: Pick<StoredRecommendation, 'team' | 'change' | 'currency'> & { readonly place: PurchasePlace },
+  asOf: number,
+): Promise<EvidenceSeries> {
+  const from = Math.floor(asOf / DAY_MS) * DAY_MS - DEMAND_DAYS * DAY_MS;
+  const request = { organisation, team, currency, asOf };
+  const demand = await views.demand(db, request, from, await prices.book(db, organisation));
+  const own = demand.filter((series) => isServed(series, place));
+  if (own.length === 0) return NOTHING;
+  const first = Math.floor(Math.min(...own.map((series) => series.from)) / DAY_MS) * DAY_MS;
+  const days = Math.ceil((hourOf(asOf) - first) / DAY_MS);
+  const { units } = change;
+  return {
+    measure: 'gpus',
+    stepSeconds: DAY_MS / 1000,
+    points: Array.from({ length: days }, (_, n): EvidencePoint => {
+      const day = { start: first + n * DAY_MS, end: Math.min(first + (n + 1) * DAY_MS, hourOf(asOf)) };
+      return { at: formatInstant(day.start), value: meanGpus(own, day) };
+    }),
+    threshold: typeof units === 'number' ? units : null,
+  };
+}
+
+const isServed = (series: DemandSeries, { provider, region, sku, account }: PurchasePlace): boolean =>
+  (series.term === null || series.term === 'on-demand') &&
+  series.provider === provider &&
+  (region === null || series.region === region) &&
+  (sku === null || series.sku === sku) &&
+  (account === null || account === undefined || series.account === account);
+
+/** On average of what of the day is recorded. */
+function meanGpus(all: readonly DemandSeries[], day: { start: number; end: number }): number | null {
+  const [start, end] = [Math.max(day.start, Math.min(...all.map(({ from }) => from))), day.end];
+  let sum = 0;
+  for (const { from, gpus } of all)
+    for (let hour = Math.max(start, from); hour < end; hour += HOUR_MS) sum += gpus[(hour - from) / HOUR_MS] ?? 0;
+  return end <= start ? null : sum / ((end - start) / HOUR_MS);
+}

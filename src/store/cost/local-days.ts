@@ -1,0 +1,252 @@
+/**
+ * Sums by the days of a zone, computed from the sums per UTC day and a few hours. Reads only.
+ *
+ * A local day is the UTC day of the same date, minus the hours that the zone has on another date, plus the hours of
+ * other UTC days that the zone has on this date: two of 24 for Berlin in summer. If the question does not group by day,
+ * an hour stays on its UTC day as long as both days are within the range; only the hours at the ends of the range move.
+ * An hour belongs to the local day on which it begins, by PostgreSQL's zones: a UTC hour that contains local midnight
+ * belongs to the day before.
+ *
+ * The invariant: every figure equals the sum over the hours of the local days. Two cases cannot be computed by
+ * subtraction, and are summed from their hours: a figure of which nothing is left, which may be unknown or zero; and a
+ * day with usage that was priced and not summed yet. Lines of civil dates (whole days of a bill, shared costs, credits)
+ * keep their dates in every zone.
+ */
+import type { Basis } from '../../core/cost/spend-query.js';
+import { formatDay, parseDay } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+
+/** A question about sums per day. */
+export interface DaysAsked {
+  /** Inclusive day of the zone; null: from the first known day. */
+  readonly from: string | null;
+  /** Exclusive day of the zone; null: no end. */
+  readonly to: string | null;
+  readonly teams: readonly string[] | null;
+  /** IANA name of the zone of the days. */
+  readonly zone: string;
+  /** Only these dimensions, by their ids; null or absent: all. */
+  readonly dimensions?: readonly string[] | null;
+}
+
+/** Sums per day as a table expression, and the parameters of its statement: `$1` to `$5` are those of `ASKED`. */
+export interface DaySource {
+  readonly table: string;
+  readonly params: unknown[];
+}
+
+/** Figures that may be unknown, which is not zero. */
+const OPEN = ['gpu_part_ms', 'accrued', 'actual', 'billed', 'effective', 'list'] as const;
+const COUNTED = ['records', 'unpriced_part_ms', 'unpriced_lines', 'stated_part_ms', 'stated_lines'] as const;
+type Column = (typeof OPEN)[number] | (typeof COUNTED)[number];
+
+/** The columns that sums of a basis need. */
+const OF_BASIS: Readonly<Record<Basis, readonly Column[]>> = {
+  actual: [...COUNTED, 'gpu_part_ms', 'actual', 'billed'],
+  accrued: [...COUNTED, 'gpu_part_ms', 'accrued', 'billed'],
+  billed: [...COUNTED, 'gpu_part_ms', 'billed'],
+  effective: [...COUNTED, 'gpu_part_ms', 'effective', 'billed'],
+  list: [...COUNTED, 'gpu_part_ms', 'list', 'billed'],
+};
+
+/** The finest unit of the answer: each day, each month; null: only the sum over the range. */
+export type DayUnit = 'day' | 'month' | null;
+
+/** @param basis selects the columns; `actual` includes `billed` */
+export async function daySource(
+  db: Queryable,
+  organisation: string,
+  asked: DaysAsked,
+  basis: Basis,
+  unit: DayUnit,
+): Promise<DaySource> {
+  const { from, to, teams, zone, dimensions = null } = asked;
+  const params = [organisation, from, to, teams, dimensions];
+  if (zone === 'UTC') return { table: 'cost_day', params };
+  const { hours, days } = await movedHours(db, organisation, asked, basis, unit);
+  if (hours.length === 0) return { table: 'cost_day', params };
+  return { table: localDays(OF_BASIS[basis]), params: [...params, zone, hours, days] };
+}
+
+interface Moved {
+  /** First instants of the hours whose local day is not their UTC day, if that matters for the question. */
+  readonly hours: readonly string[];
+  /** Their UTC days and their local days. */
+  readonly days: readonly string[];
+}
+
+const isIn = (day: string): string =>
+  `($2::date is null or ${day} >= $2::date) and ($3::date is null or ${day} < $3::date)`;
+
+async function movedHours(
+  db: Queryable,
+  organisation: string,
+  asked: DaysAsked,
+  basis: Basis,
+  unit: DayUnit,
+): Promise<Moved> {
+  const span = await spanOf(db, organisation, asked);
+  if (span === null) return { hours: [], days: [] };
+  const splits = unit !== 'day' && (basis === 'actual' || basis === 'accrued');
+  const matters = [
+    unit === 'day' ? 'true' : `(${isIn('local')}) <> (${isIn('day')})`,
+    ...(unit === 'month' ? [`date_trunc('month', local) <> date_trunc('month', day)`] : []),
+    ...(splits ? ['local in (select day from split)', 'day in (select day from split)'] : []),
+  ];
+  const [row] = await db.query<{ hours: string[] | null; days: string[] | null }>(
+    `with hour as (
+       select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day
+       from generate_series($5::date::timestamp at time zone 'UTC', $6::date::timestamp at time zone 'UTC', interval '1 hour') h
+     )${splits ? `, split as materialized (${SPLIT_DAYS})` : ''}, moved as (
+       select h, local, day from hour where local <> day and (${isIn('local')} or ${isIn('day')}) and (${matters.join(' or ')})
+     )
+     select array_agg(to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') order by h) as hours,
+       (select array_agg(distinct d::text) from moved, unnest(array[local, day]) d) as days
+     from moved where $1::text is not null`,
+    [organisation, asked.from, asked.to, asked.zone, formatDay(span.first - 2), formatDay(span.last + 2)],
+  );
+  return { hours: row?.hours ?? [], days: row?.days ?? [] };
+}
+
+/** Up to this length the ends of the range are used as they are; beyond it they are limited to the known days. */
+const LONG_DAYS = 4000;
+
+/** First and last day of the range, in days since 1970; null: no day is known. */
+async function spanOf(
+  db: Queryable,
+  organisation: string,
+  { from, to, teams }: DaysAsked,
+): Promise<{ readonly first: number; readonly last: number } | null> {
+  const [first, last] = [from === null ? null : parseDay(from), to === null ? null : parseDay(to)];
+  if (first !== null && last !== null && last - first <= LONG_DAYS) return { first, last };
+  const [known] = await db.query<{ first: string | null; last: string | null }>(
+    `select min(day)::text as first, max(day)::text as last from cost_day
+     where organisation = $1 and ($2::text[] is null or team = any($2::text[]))`,
+    [organisation, teams],
+  );
+  const [begin, end] = [parseDay(known?.first ?? ''), parseDay(known?.last ?? '')];
+  if (begin === null || end === null) return null;
+  return { first: Math.max(first ?? begin, begin), last: Math.min(last ?? end, end) };
+}
+
+/**
+ * UTC and local dates on which some hours may count in `actual` and others not: the period of a final bill begins or
+ * ends there, the payer of a meter changes, or a bill with hourly lines is open. A line of a day counts if any of its
+ * hours does, so these dates need exact local days. On all other dates the hours count all or none, so a part of a day
+ * gives the same answer as the day.
+ */
+const SPLIT_DAYS = `
+  select day from (
+    select unnest(array[c.since, c.until]) as t from bill_claim c where c.organisation = $1
+    union select unnest(array[v.period_start, v.period_end]) from delivery v where v.organisation = $1 and v.scope is not null and v.closed
+    union select unnest(array[lower(r), upper(r)]) from delivery v, unnest(v.reach) r
+      where v.organisation = $1 and v.scope is not null and v.closed
+  ) change, unnest(array[(t at time zone 'UTC')::date, ((t - interval '1 microsecond') at time zone 'UTC')::date,
+    (t at time zone $4)::date, ((t - interval '1 microsecond') at time zone $4)::date]) as day
+  where isfinite(t)
+  union
+  select d::date from delivery v, generate_series(
+    greatest((least(v.period_start, lower(v.reach)) at time zone 'UTC')::date - 1, $5::date)::timestamp,
+    least((greatest(v.period_end, upper(v.reach)) at time zone 'UTC')::date + 1, $6::date)::timestamp, interval '1 day') d
+  where v.organisation = $1 and v.scope is not null and not v.closed
+    and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
+
+/**
+ * Days whose sums do not have all their hours yet. In a part of its own: `work` is on the coordinator of a Citus
+ * cluster.
+ */
+const WAITING = `
+  waiting as materialized (
+    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted
+  )`;
+
+type Columns = readonly Column[];
+
+const eachOf = (columns: Columns, text: (column: Column) => string): string => columns.map(text).join(', ');
+const valuesOf = (columns: Columns, table: string): string => eachOf(columns, (column) => `${table}.${column}`);
+const sumsOf = (columns: Columns, table: string): string =>
+  eachOf(columns, (column) => `sum(${table}.${column}) as ${column}`);
+const inCurrency = (table: string): string => `coalesce(${table}.currency, t.currency, 'USD')`;
+const askedOf = (table: string): string => `${table}.organisation = $1
+      and ($4::text[] is null or ${table}.team = any($4::text[])) and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
+const OF_HOURS = `l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)`;
+
+/** The moved hours, summed by their UTC day and their local day. */
+const movedHoursOf = (columns: Columns): string => `
+  hours as materialized (
+    select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension, l.currency, ${sumsOf(columns, 'l')}
+    from hour_line l
+    where ${askedOf('l')} and l.hour = any($7::timestamptz[]) and ${OF_HOURS}
+    group by 1, 2, 3, 4, 5
+  ), moved as materialized (
+    select h.team, h.day, h.local, h.dimension, ${inCurrency('h')} as currency, ${sumsOf(columns, 'h')}
+    from hours h left join team t on t.organisation = $1 and t.id = h.team
+    group by 1, 2, 3, 4, 5
+  )`;
+
+/** The UTC days that they touch, minus them; torn: the rest of the day cannot be computed by subtraction. */
+function daysWithoutThem(columns: Columns): string {
+  const unclear = columns
+    .filter((column) => column === 'records' || (OPEN as readonly string[]).includes(column))
+    .map(
+      (column) =>
+        `sum(p.${column}) = sum(p.less_${column}) or sum(p.${column}) is null and sum(p.less_${column}) is not null`,
+    );
+  return `
+  summed as materialized (
+    select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+    where ${askedOf('x')} and ${isIn('x.day')} and x.day = any($8::date[])
+  ), held as materialized (
+    select p.team, p.day, p.dimension, p.currency, ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
+      bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true
+        or p.team || '/' || to_char(p.day, 'YYYY-MM-DD') in (select waiting.key from waiting)) as is_torn
+    from (
+      select s.team, s.day, s.dimension, s.currency, false as is_less, ${eachOf(columns, (column) => `s.${column}, null::numeric as less_${column}`)}
+      from summed s where s.shared_from = ''
+      union all
+      select m.team, m.day, m.dimension, m.currency, true, ${eachOf(columns, (column) => `null, m.${column}`)} from moved m where ${isIn('m.day')}
+    ) p
+    group by 1, 2, 3, 4
+  )`;
+}
+
+/** The hours of torn days that are not moved. */
+const hoursOfTorn = (columns: Columns): string => `
+  rest as materialized (
+    select l.team, (l.hour at time zone 'UTC')::date as day, l.dimension, l.currency, ${sumsOf(columns, 'l')}
+    from hour_line l
+    where l.organisation = $1 and l.team = any(array(select distinct k.team from held k where k.is_torn))
+      and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
+      and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
+      and (l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)
+      and l.hour <> all($7::timestamptz[]) and ${OF_HOURS}
+    group by 1, 2, 3, 4
+  ), again as materialized (
+    select r.team, r.day, r.dimension, ${inCurrency('r')} as currency, ${sumsOf(columns, 'r')}
+    from rest r left join team t on t.organisation = $1 and t.id = r.team
+    group by 1, 2, 3, 4
+  )`;
+
+/**
+ * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch. Hours and sums per day are read in separate
+ * parts: a Citus cluster cannot join the view of hours. The dimensions of civil dates are a set in the condition, and
+ * subtraction is by grouping: with joins, a planner without statistics reads one side once for each row of the other.
+ * The currency of a team is joined to sums, not to lines.
+ */
+const localDays = (columns: Columns): string => `(
+  with ${[WAITING, movedHoursOf(columns), daysWithoutThem(columns), hoursOfTorn(columns)].join(',')}
+  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
+  from (
+    select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')} from summed s where s.shared_from <> ''
+    union all
+    select k.team, k.day, k.dimension, k.currency, '', ${valuesOf(columns, 'k')} from held k where not k.is_torn
+    union all
+    select m.team, m.local, m.dimension, m.currency, '', ${valuesOf(columns, 'm')} from moved m where ${isIn('m.local')}
+    union all
+    select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
+    where (a.team, a.day, a.dimension, a.currency) in (select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)
+  ) y
+  group by 2, 3, 4, 5, 6
+  union all
+  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+  where ${askedOf('x')} and ${isIn('x.day')} and x.day <> all($8::date[]))`;

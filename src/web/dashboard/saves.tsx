@@ -1,0 +1,136 @@
+/**
+ * What a recommendation would save, wherever it is decided about: before and after, the interval around zero, from where
+ * on it pays, the risk in a sentence, and what it takes.
+ */
+import type { JSX } from 'preact';
+import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
+import type { StoredRecommendation } from './answers.js';
+import { code, count, money, percent } from './format.js';
+import { isKey, joined, raw, say } from './language.js';
+import { SavingBar } from './saving-bar.js';
+import { Amount, AsWritten, Figure } from './ui.js';
+
+interface Props {
+  readonly one: StoredRecommendation;
+}
+
+/** Its interval around zero. Nothing where it is unknown. */
+export function Bar({ one }: Props): JSX.Element | null {
+  const {
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  return mean === null || low === null || high === null ? null : (
+    <SavingBar mean={mean} low={low} high={high} currency={currency} />
+  );
+}
+
+/** What the target costs now, and what it would: the difference is the saving, and lies where its interval does. */
+function BeforeAfter({ one }: Props): JSX.Element | null {
+  const {
+    estimatedMonthlyCost: cost,
+    estimatedMonthlySavings: mean,
+    estimatedMonthlySavingsLow: low,
+    estimatedMonthlySavingsHigh: high,
+    currency,
+  } = one;
+  if (cost === null || mean === null) return null;
+  const less = (amount: string): string =>
+    formatDecimal(addDecimal(parseDecimal(cost) ?? ZERO, negateDecimal(parseDecimal(amount) ?? ZERO)));
+  return (
+    <>
+      <Figure name={say('saves.now')} value={<Amount amount={cost} currency={currency} />} />
+      <Figure
+        name={say('saves.then')}
+        value={<Amount amount={less(mean)} currency={currency} />}
+        note={
+          low === null || high === null
+            ? undefined
+            : say('interval', { low: money(less(high), currency, true), high: money(less(low), currency, true) })
+        }
+      />
+    </>
+  );
+}
+
+/** `90% of a cost of $1,000.00`; null where nobody knows what the target costs, or it costs nothing. */
+const shareOf = ({
+  estimatedSavingsPercentage,
+  estimatedMonthlyCost,
+  currency,
+}: StoredRecommendation): string | null =>
+  estimatedSavingsPercentage === null || estimatedMonthlyCost === null
+    ? null
+    : say('saves.share', {
+        share: percent(estimatedSavingsPercentage / 100),
+        cost: money(estimatedMonthlyCost, currency),
+      });
+
+/** Nothing is paid for these: they save as long as they hold. */
+const AT_ONCE: ReadonlySet<string> = new Set(['Stop', 'ScaleIn', 'Release', 'MoveToOffPeak']);
+
+function BreakEven({ one: { breakEven, action, estimatedMonthlySavings } }: Props): JSX.Element | null {
+  const name = say('break-even');
+  if (breakEven === null)
+    return AT_ONCE.has(action) && estimatedMonthlySavings !== null ? (
+      <Figure name={name} value={say('break-even.at-once')} note={say('break-even.at-once-note')} />
+    ) : null;
+  const { of, ratio, expected, paidBackAfterDays: days } = breakEven;
+  if (ratio > 1) return <Figure name={name} value={say('break-even.never')} note={say(`break-even.never-${of}`)} />;
+  return (
+    <Figure
+      name={name}
+      value={percent(ratio)}
+      note={[
+        say(`break-even.${of}`, { ratio: percent(ratio) }),
+        expected === null
+          ? say('break-even.unknown')
+          : say(`break-even.${of}-expected`, { expected: percent(expected) }),
+        ...(of === 'spot' || expected === null
+          ? []
+          : [days === null ? say('break-even.not-paid-back') : say('break-even.paid-back', { n: count(days) })]),
+      ].join(' ')}
+    />
+  );
+}
+
+/** What it saves and risks, and what it takes to carry it out. */
+export function Figures({ one }: Props): JSX.Element {
+  const { estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, currency, risk } = one;
+  const says = `risk-says.${risk.interruption}`;
+  return (
+    <dl class="figures">
+      <BeforeAfter one={one} />
+      <Figure
+        name={say('saved.estimated')}
+        value={one.protective && mean === null ? say('saves.protects') : <Amount amount={mean} currency={currency} />}
+        note={
+          low === null
+            ? undefined
+            : joined([
+                shareOf(one),
+                say('interval', { low: money(low, currency), high: money(one.estimatedMonthlySavingsHigh, currency) }),
+              ])
+        }
+      />
+      <BreakEven one={one} />
+      <Figure
+        name={say('column.interruption')}
+        value={code('risk', risk.interruption)}
+        note={
+          <>
+            {isKey(says) ? `${raw(says)} ` : ''}
+            <AsWritten>{risk.note}</AsWritten>
+          </>
+        }
+      />
+      <Figure
+        name={say('effort')}
+        value={code('effort', one.implementationEffort)}
+        note={one.rollbackPossible ? say('effort.back') : say('effort.no-back')}
+      />
+    </dl>
+  );
+}

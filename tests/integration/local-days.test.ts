@@ -1,0 +1,312 @@
+/**
+ * Sums by the days of a zone, read from sums per day and a few hours, are those that all hours add up to: over drawn
+ * usage, bills, shared costs and credits, and drawn questions. What is expected is the plain sum of every hour by the
+ * day that PostgreSQL says it is on.
+ *
+ * A failure prints its seed: `BURSAR_PROPERTY_SEED=N` draws the same again.
+ */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseDecimal } from '../../src/core/decimal.js';
+import { BASES, type Basis } from '../../src/core/cost/spend-query.js';
+import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
+import { daySource, type DayUnit } from '../../src/store/cost/local-days.js';
+import { ASKED, LINES, setAsideSums } from '../../src/store/cost/spend-sums.js';
+import { Chance } from '../simulation/chance.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { billed, HOUR, metered } from '../support/records.js';
+
+const DAY = 24 * HOUR;
+const FIRST = Date.UTC(2026, 9, 20);
+const DAYS = 32;
+const NOW = Date.UTC(2026, 10, 21);
+const QUESTIONS = 100;
+
+/** Both sides of Greenwich, half hours, more than half a day, and clocks that change within the days. */
+const ZONES = [
+  'Europe/Berlin',
+  'America/Los_Angeles',
+  'Asia/Shanghai',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'Pacific/Kiritimati',
+  'Pacific/Chatham',
+  'America/St_Johns',
+  'Etc/GMT+12',
+  'Europe/London',
+  'Africa/Abidjan',
+];
+
+const FIGURES = [
+  'records',
+  'gpu_part_ms',
+  'unpriced_part_ms',
+  'unpriced_lines',
+  'stated_part_ms',
+  'stated_lines',
+  'accrued',
+  'actual',
+  'billed',
+  'effective',
+  'list',
+] as const;
+
+const sums = (table: string): string => FIGURES.map((name) => `sum(${table}.${name}) as ${name}`).join(', ');
+
+/** Every hour, by the day of the zone `$6` that it begins on. */
+const EVERY_HOUR = `(
+  with s as materialized (
+    select l.organisation, l.team, (l.hour at time zone $6)::date as day, l.dimension, l.currency, ${sums('l')}
+    from hour_line l
+    where l.organisation = $1 and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
+    group by 1, 2, 3, 4, 5
+  )
+  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${FIGURES.map((name) => `x.${name}`).join(', ')}
+  from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
+  where x.organisation = $1 and (x.shared_from <> '' or i.civil)
+  union all
+  select s.organisation, s.team, s.day, s.dimension, coalesce(s.currency, t.currency, 'USD'), '', ${sums('s')}
+  from s left join team t on t.organisation = s.organisation and t.id = s.team
+  group by 1, 2, 3, 4, 5)`;
+
+interface Question {
+  readonly zone: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly teams: readonly string[] | null;
+  readonly dimensions: readonly string[] | null;
+  readonly basis: Basis;
+  readonly unit: DayUnit;
+}
+
+/** What an answer is made of: each team, dimension, currency and day (or month) with every figure of the basis. */
+async function answers({ db }: TestBursar, asked: Question, table: string, params: unknown[]): Promise<string[]> {
+  const { basis, unit } = asked;
+  const day = unit === null ? `''::text` : unit === 'month' ? `to_char(c.day, 'YYYY-MM')` : 'c.day::text';
+  const open = `case when c.${basis} is null then c.billed end`;
+  const figures = [
+    `c.${basis}`,
+    'c.gpu_part_ms',
+    'c.unpriced_part_ms',
+    'c.unpriced_lines',
+    'c.stated_part_ms',
+    'c.stated_lines',
+    'c.billed',
+    ...(basis === 'effective' || basis === 'list' ? [open, `case when ${open} is null then 0 else c.records end`] : []),
+  ];
+  const rows = await db.query<{ row: string }>(
+    `select concat_ws(' ', c.team, c.dimension, c.currency, c.shared_from, ${day}, ${figures.map((one) => `coalesce(trim_scale(sum(${one})::numeric)::text, '-')`).join(', ')}) as row
+     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.team, c.dimension, c.currency, c.shared_from, ${day} order by 1`,
+    params,
+  );
+  return rows.map(({ row }) => row);
+}
+
+const own = async (bursar: TestBursar, asked: Question): Promise<string[]> => {
+  const { table, params } = await daySource(bursar.db, 'default', asked, asked.basis, asked.unit);
+  return answers(bursar, asked, table, params);
+};
+
+const expected = (bursar: TestBursar, asked: Question): Promise<string[]> => {
+  const { from, to, teams, dimensions, zone } = asked;
+  // The parameter is named where the table is not.
+  const table = zone === 'UTC' ? 'cost_day' : EVERY_HOUR;
+  return answers(bursar, asked, table, ['default', from, to, teams, dimensions, ...(zone === 'UTC' ? [] : [zone])]);
+};
+
+const dayText = (day: number): string => new Date(FIRST + day * DAY).toISOString().slice(0, 10);
+
+async function world(seed: number): Promise<TestBursar> {
+  const bursar = await testBursar({ now: NOW, settlingDays: 10 });
+  const { db, stores } = bursar;
+  const chance = new Chance(seed);
+  const usual = { minimumSeconds: 0 };
+  await bursar.setPrices([
+    instancePrice('10.37', usual),
+    instancePrice('0', { ...usual, sku: 'free' }),
+    instancePrice('3.1', { ...usual, sku: 'late', effectiveFrom: FIRST + 9 * DAY + 5 * HOUR }),
+  ]);
+  await db.transaction(async (tx) => {
+    await stores.organisations.saveRules(
+      tx,
+      'default',
+      [
+        { match: { service: 'support' }, split: { by: 'use' as const } },
+        ...['red', 'blue'].map((team) => ({ match: { namespace: team }, team })),
+      ],
+      'test',
+    );
+    const team = { id: 'blue', name: 'blue', parent: null, zone: 'UTC', currency: 'EUR', assignedBy: null };
+    await stores.organisations.saveTeam(tx, 'default', team);
+    await stores.credits.save(tx, 'default', [
+      { id: 'g', kind: 'promotional', amount: '90', currency: 'USD', from: '2026-10-22', until: '2027-01-01' },
+    ]);
+  });
+  await bursar.take(drawnUsage(chance, 90, 'm'), { source: 'meter' });
+  // October's bills are final, November's are not; of Beijing the months begin at 16:00 UTC.
+  for (const [at, account] of ['a1', 'a3', 'b1'].entries()) {
+    const ahead = account === 'b1' ? 8 * HOUR : 0;
+    for (const month of [9, 10])
+      await bursar.take(
+        drawnBill(chance, account, Date.UTC(2026, month, 1) - ahead, Date.UTC(2026, month + 1, 1) - ahead),
+        { source: `bill-${at}-${month}` },
+      );
+  }
+  await bursar.runner.drain();
+  return bursar;
+}
+
+function drawnUsage(chance: Chance, count: number, name: string): UsageRecord[] {
+  return Array.from({ length: count }, (_, n) => {
+    const start = FIRST + chance.whole(0, (DAYS - 3) * 48) * (HOUR / 2);
+    const stores = chance.happens(0.1);
+    return metered(`${name}${n}`, {
+      account: chance.pick(['a1', 'a2', 'b1']),
+      namespace: chance.pick(['red', 'red', 'blue', null]),
+      sku: stores ? 'gp3' : chance.pick(['p5.48xlarge', 'p5.48xlarge', 'free', 'late', 'none']),
+      resource: chance.happens(0.5) ? `i-${n}` : null,
+      start,
+      end: start + chance.pick([HOUR / 2, HOUR, 3 * HOUR, 30 * HOUR]),
+      gpuParts: stores ? null : chance.pick([1, 8]) * GPU_PARTS,
+      storageMib: stores ? 1024 * chance.whole(1, 9) : null,
+    });
+  });
+}
+
+/** Lines of hours, some of what is metered too, lines of whole days, and a fee that all share. */
+function drawnBill(chance: Chance, account: string, periodStart: number, periodEnd: number): UsageRecord[] {
+  const period = { periodStart, periodEnd };
+  const [from, to] = [Math.max(periodStart, FIRST), Math.min(periodEnd, FIRST + DAYS * DAY)];
+  const hours = Math.floor((to - from) / HOUR);
+  const lines = Array.from({ length: 40 }, (_, n) => {
+    const start = from + chance.whole(0, hours - 25) * HOUR;
+    const amount = chance.happens(0.2)
+      ? '0'
+      : `${chance.whole(-3, 40)}.${chance.whole(0, 9)}${chance.pick(['', '0001'])}`;
+    const stated = (): ReturnType<typeof parseDecimal> => (chance.happens(0.3) ? null : parseDecimal(amount));
+    return billed(
+      `${account}-${n}`,
+      amount,
+      {
+        account,
+        namespace: chance.pick(['red', 'blue']),
+        sku: chance.pick(['p5.48xlarge', 'late', 'egress']),
+        start,
+        end: start + chance.pick([HOUR, HOUR, 3 * HOUR]),
+      },
+      { ...period, effective: stated(), list: stated() },
+    );
+  });
+  const whole = (id: string, start: number, end: number, service: string | null) =>
+    billed(`${account}-${id}`, '31.5', { account, namespace: 'red', service, sku: id, start, end }, period);
+  return [
+    ...lines,
+    whole('day', from + (periodStart % DAY === 0 ? DAY : 0), from + (periodStart % DAY === 0 ? 2 : 1) * DAY, null),
+    whole('fee', periodStart, periodEnd, 'support'),
+  ];
+}
+
+const questionOf = (dimensions: readonly string[]): fc.Arbitrary<Question> =>
+  fc.record({
+    zone: fc.constantFrom(...ZONES),
+    from: fc.option(fc.integer({ min: -2, max: DAYS }).map(dayText)),
+    to: fc.option(fc.integer({ min: -1, max: DAYS + 2 }).map(dayText)),
+    teams: fc.option(fc.subarray(['red', 'blue', 'unallocated'], { minLength: 1 })),
+    dimensions: fc.option(fc.subarray([...dimensions], { minLength: 1 })),
+    basis: fc.constantFrom(...BASES),
+    unit: fc.constantFrom<DayUnit>('day', 'month', null),
+  });
+
+const seed = Number(process.env['BURSAR_PROPERTY_SEED'] || Math.floor(Math.random() * 2 ** 31));
+
+describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () => {
+  const bursar = await world(seed);
+  const ids = (
+    await bursar.db.query<{ id: string }>(`select distinct dimension::text as id from cost_day order by 1`)
+  ).map(({ id }) => id);
+
+  it('are those of every hour, whatever is asked', async () => {
+    let rows = 0;
+    await fc.assert(
+      fc.asyncProperty(questionOf(ids), async (asked) => {
+        const wanted = await expected(bursar, asked);
+        rows += wanted.length;
+        expect(await own(bursar, asked)).toEqual(wanted);
+      }),
+      { numRuns: QUESTIONS, seed },
+    );
+    expect(rows).toBeGreaterThan(QUESTIONS * 10);
+  });
+
+  it('say the same of what is set aside for meters until bills are final', async () => {
+    let amounts = 0;
+    const questions = fc.sample(questionOf(ids), { numRuns: 40, seed });
+    for (const asked of questions) {
+      const { from, to, teams, dimensions, zone } = asked;
+      const wanted = await bursar.db.query<{ currency: string; cost: string }>(
+        `select c.currency, trim_scale(sum(c.billed - coalesce(c.actual, 0)))::text as cost
+         from ${EVERY_HOUR} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+         where ${ASKED} and d.kind = 'billed' and c.billed is not null
+         group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
+        ['default', from, to, teams, dimensions, zone],
+      );
+      amounts += wanted.length;
+      const said = await setAsideSums(bursar.db, 'default', asked);
+      expect(said.map(({ currency, cost }) => [currency, Number(cost)])).toEqual(
+        wanted.map(({ currency, cost }) => [currency, Number(cost)]),
+      );
+    }
+    expect(amounts).toBeGreaterThan(0);
+  });
+});
+
+describe('the end of a final bill', async () => {
+  const bursar = await testBursar({ now: NOW, settlingDays: 10 });
+
+  it('divides a day of the zone as it divides the hours', async () => {
+    await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+    const november = Date.UTC(2026, 10, 1);
+    const period = { periodStart: Date.UTC(2026, 9, 1), periodEnd: november };
+    const last = { start: november - HOUR, end: november };
+    await bursar.take([metered('m', { start: november - 6 * HOUR, end: november + 6 * HOUR })], { source: 'meter' });
+    await bursar.take([billed('b', '77', last, period)], { source: 'bill' });
+    await bursar.runner.drain();
+    const range = { from: '2026-10-20', to: '2026-11-10', teams: null, dimensions: null, basis: 'actual' } as const;
+    for (const zone of ['Europe/Berlin', 'Asia/Shanghai', 'America/Los_Angeles'])
+      for (const unit of [null, 'month', 'day'] as const) {
+        const asked = { ...range, zone, unit };
+        const wanted = await expected(bursar, asked);
+        expect(wanted.length).toBeGreaterThan(1);
+        expect(await own(bursar, asked)).toEqual(wanted);
+      }
+  });
+});
+
+describe('a day that is priced and not summed yet', async () => {
+  const bursar = await testBursar({ now: NOW });
+  const { runner, stores, clock } = bursar;
+  const berlin = { zone: 'Europe/Berlin', from: '2026-11-02', to: '2026-11-04', groupBy: 'day', basis: 'accrued' };
+  const days = async (): Promise<string[]> =>
+    (await bursar.spend(berlin)).rows.map(({ day, cost }) => `${day}: ${Number(cost)}`);
+  const at = (day: number, hour: number) => {
+    const start = Date.UTC(2026, 10, day, hour);
+    return { start, end: start + HOUR };
+  };
+
+  it('is summed from its hours: nothing is taken from sums that do not have it', async () => {
+    await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+    await bursar.take([metered('before', at(2, 10))], { source: 'meter' });
+    await runner.drain();
+    expect(await days()).toEqual(['2026-11-02: 10']);
+    // 23:00 in UTC is the day after in Berlin.
+    await bursar.take([metered('a', at(2, 23)), metered('b', at(2, 23)), metered('c', at(2, 12))], { source: 'meter' });
+    for (const { partition } of (await stores.work.duePartitions(clock.at)).filter(
+      ({ stage }) => stage === 'cost.price',
+    ))
+      await runner.runPartition({ organisation: 'default', stage: 'cost.price', partition }, async () => true);
+    const settled = ['2026-11-02: 20', '2026-11-03: 20'];
+    expect(await days()).toEqual(settled);
+    await runner.drain();
+    expect(await days()).toEqual(settled);
+  });
+});
