@@ -238,6 +238,7 @@ describe('of bills in pieces', async () => {
             [
               { kind: 'supplement', name: 'supplement', cost: 7 },
               { kind: 'bill', name: 'bill', version: 0 },
+              { kind: 'bill', name: 'bill', version: 0 },
               { kind: 'supplement', name: 'supplement', cost: 9 },
               { kind: 'undo', pick: 1 },
             ],

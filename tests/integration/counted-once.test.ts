@@ -382,6 +382,17 @@ class Company {
     return latestOf(this.statements(source));
   }
 
+  /** The metered hours of a source. An hour that corrections took back whole was not metered. */
+  private hoursOf(source: string): { readonly record: UsageRecord; readonly at: number }[] {
+    const hours = this.counted(source).flatMap((record) =>
+      Array.from({ length: (record.end - record.start) / HOUR }, (_, n) => ({ record, at: record.start + n * HOUR })),
+    );
+    const left = new Map<string, number>();
+    const keyOf = ({ record, at }: (typeof hours)[number]): string => `${record.corrects ?? record.id} ${at}`;
+    for (const one of hours) left.set(keyOf(one), (left.get(keyOf(one)) ?? 0) + (one.record.gpuParts ?? 0));
+    return hours.filter((one) => left.get(keyOf(one)) !== 0);
+  }
+
   /** By team, account and day: what `actual` has to be, in millionths. */
   expected(): Map<string, bigint> {
     const sums = new Map<string, bigint>();
@@ -394,9 +405,7 @@ class Company {
       const key = `${tags?.['team']} ${name} ${formatInstant(at).slice(0, 10)}`;
       sums.set(key, (sums.get(key) ?? 0n) + amount);
     };
-    const hours = [...this.counted('meter 1'), ...this.counted('meter 2')].flatMap((one) =>
-      Array.from({ length: (one.end - one.start) / HOUR }, (_, n) => ({ record: one, at: one.start + n * HOUR })),
-    );
+    const hours = [...this.hoursOf('meter 1'), ...this.hoursOf('meter 2')];
     const { clock } = this.bursar;
     /** The bills that a metered hour meets: its payer's, of these those that name its sub-account, if there are any. */
     const metBy = (one: UsageRecord, at: number): SentBill[] => {

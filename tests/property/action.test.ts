@@ -159,7 +159,7 @@ describe('the guard', () => {
         if (left !== null && left < (one.seen?.replicas?.desired ?? 0))
           expect(left).toBeGreaterThanOrEqual(one.seen?.replicas?.min ?? 0);
       }),
-      { ...settings, numRuns: 2000 },
+      { ...settings, numRuns: 4000 },
     );
     expect(allowed).toBeGreaterThan(50);
   });

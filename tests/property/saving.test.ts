@@ -121,7 +121,7 @@ describe('savings of actions that overlap', () => {
           whole.slice(1).forEach((one, at) => expect(one.counterfactual).toBe(whole[at]?.actual));
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 1000 },
     );
     expect(overlaps).toBeGreaterThan(200);
   });
@@ -177,7 +177,7 @@ describe('a price that is removed', () => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 300 },
     );
     expect(lost).toBeGreaterThan(500);
   });
