@@ -60,6 +60,7 @@ import { PackedMinutes1764000000077 } from './0077-packed-minutes.js';
 import { AuditCheckpoints1764000000078 } from './0078-audit-checkpoints.js';
 import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
 import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
+import { DroppedDays1764000000085 } from './0085-dropped-days.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -123,4 +124,5 @@ export const migrations = [
   AuditCheckpoints1764000000078,
   DefinerPaths1764000000083,
   PolicyAuthors1764000000084,
+  DroppedDays1764000000085,
 ];

@@ -384,7 +384,11 @@ describe('samples', () => {
     expect(await parts()).toContain('sample_hour_20261031');
     expect(await count('sample_hour')).toBe(3);
     await db.query(`delete from organisation where id = 'keeps'`);
-    await db.transaction((tx) => stores.samples.purge(tx, 'default', 20, NOW));
+    await db.transaction(async (tx) => {
+      // As PostgreSQL itself chooses with some months of days: it goes through all tables, then keeps those of samples.
+      await tx.query(`set local enable_nestloop = off`);
+      await stores.samples.purge(tx, 'default', 20, NOW);
+    });
     expect((await parts()).filter((name) => name < 'sample_hour_20261102')).toEqual([]);
     expect(await count('sample_hour')).toBe(3);
     await db.query(`delete from setting where key = 'sample-retention-days'`);
