@@ -384,11 +384,11 @@ class Company {
 
   /** The metered hours of a source. An hour that corrections took back whole was not metered. */
   private hoursOf(source: string): { readonly record: UsageRecord; readonly at: number }[] {
-    const hours = this.counted(source).flatMap((record) =>
-      Array.from({ length: (record.end - record.start) / HOUR }, (_, n) => ({ record, at: record.start + n * HOUR })),
+    const hours = this.counted(source).flatMap((one) =>
+      Array.from({ length: (one.end - one.start) / HOUR }, (_, n) => ({ record: one, at: one.start + n * HOUR })),
     );
     const left = new Map<string, number>();
-    const keyOf = ({ record, at }: (typeof hours)[number]): string => `${record.corrects ?? record.id} ${at}`;
+    const keyOf = (one: (typeof hours)[number]): string => `${one.record.corrects ?? one.record.id} ${one.at}`;
     for (const one of hours) left.set(keyOf(one), (left.get(keyOf(one)) ?? 0) + (one.record.gpuParts ?? 0));
     return hours.filter((one) => left.get(keyOf(one)) !== 0);
   }
