@@ -12,8 +12,7 @@ if (!CITUS_URL) {
   const own = process.argv.slice(2);
   if (own.every((one) => one.startsWith('-'))) process.argv.push('tests/integration', 'tests/migrations');
   // A statement there is several, over the network: a run takes longer, and of what is drawn at random less will do.
-  for (const limit of ['testTimeout', 'hookTimeout'])
-    if (!own.some((one) => one.startsWith(`--${limit}`))) process.argv.push(`--${limit}=600000`);
+  if (!own.some((one) => one.startsWith('--testTimeout'))) process.argv.push('--testTimeout=600000');
   process.env.BURSAR_MERGE_RUNS ??= '6';
   await import('./run.mjs');
 }
