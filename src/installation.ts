@@ -12,6 +12,8 @@ export interface Installation {
   readonly bursar: Bursar;
   /** Closes it; an embedded server is stopped where nobody else uses it. */
   leave(): Promise<void>;
+  /** For a process that ends at once: an embedded server is told to end too. */
+  endAtOnce(): void;
 }
 
 export async function openInstallation(
@@ -23,7 +25,7 @@ export async function openInstallation(
   const options = { ...given, environment: config.environment, limits: config };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, clock, options);
-    return { bursar, leave: () => bursar.close() };
+    return { bursar, leave: () => bursar.close(), endAtOnce: () => undefined };
   }
   const embedded = await startEmbedded({
     dataDir: config.dataDir,
@@ -37,6 +39,7 @@ export async function openInstallation(
         await bursar.close();
         await embedded.stop();
       },
+      endAtOnce: embedded.endAtOnce,
     };
   } catch (error) {
     await embedded.stop();

@@ -23,17 +23,19 @@ import { listenTls } from './web/tls.js';
  */
 export async function serve(config: Config, role: Role, log: ProcessLog): Promise<void> {
   const say = (text: string): void => log.say(text);
-  const stop = stopped();
+  let endAtOnce = (): void => undefined;
+  const stop = stopped(() => endAtOnce());
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
   const clock = new SettableClock();
   const example = role === 'all' && config.databaseUrl === null && config.example;
   const watch = logEvent(new Logger('line'));
-  const { bursar, leave } = await openInstallation(config, say, { watch, example }, clock).catch(
+  const { bursar, leave, ...installation } = await openInstallation(config, say, { watch, example }, clock).catch(
     async (error: unknown) => {
       await lock?.release();
       throw error;
     },
   );
+  endAtOnce = installation.endAtOnce;
   let lastMessage = '';
   // The same trouble again and again (a database that is away) is told once.
   const failed = ({ message }: Error): void => {
@@ -141,13 +143,14 @@ const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
  * The first request to stop; a second one ends the process at once. Under npm the end of npm, or of its shell, is a
  * request too: whoever started the server would otherwise not know that it goes on.
  */
-function stopped(): Promise<'stop'> {
+function stopped(endAtOnce: () => void): Promise<'stop'> {
   return new Promise((resolve) => {
     let first: number | null = null;
     const heard = (signal: (typeof STOPPING)[number]): void => {
       first ??= performance.now();
       resolve('stop');
       if (performance.now() - first < ONE_REQUEST_MILLISECONDS) return;
+      endAtOnce();
       process.removeListener(signal, heard);
       process.kill(process.pid, signal);
     };

@@ -119,6 +119,8 @@ export interface ImportOptions {
   readonly replace?: boolean;
   /** Who imports, for the audit. */
   readonly by: string;
+  /** Told of the hours that metered records are spread over beyond 50 for each; throws if they are too many. */
+  readonly spread?: (hours: number) => void;
 }
 
 export interface ImportedPrices {
@@ -145,7 +147,7 @@ export interface Importer {
    */
   commit(
     delivery: string,
-    options: Pick<ImportOptions, 'organisation' | 'strict' | 'dryRun' | 'replace' | 'by'>,
+    options: Pick<ImportOptions, 'organisation' | 'strict' | 'dryRun' | 'replace' | 'by' | 'spread'>,
   ): Promise<ImportedFile[]>;
   /** Imports a parsed JSON batch of records or CloudEvents, which is asked for when it is its source's turn. */
   batch(body: () => unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }>;

@@ -220,7 +220,7 @@ export class Collector implements Importer {
     const { organisations, db } = this.stores;
     const rules = await organisations.rules(db, options.organisation);
     const trackedTags = await organisations.trackedTags(db, options.organisation);
-    const { organisation, source, strict, dryRun, by, replace = false } = options;
+    const { organisation, source, strict, dryRun, by, replace = false, spread } = options;
     return {
       organisation,
       source,
@@ -232,6 +232,7 @@ export class Collector implements Importer {
       teamOf: (record) => rules.teamOf(record),
       rulesVersion: rules.version,
       trackedTags,
+      spread,
     };
   }
 }

@@ -210,11 +210,15 @@ export interface UploadedFile {
 /** Of this machine: the temporary folder may be shared with others, whose processes cannot be seen from here. */
 const UPLOADS = temporaryPrefix(hostname());
 
-/** Removes what processes of this machine were taking as uploads when they were killed. Called before any is taken. */
+/**
+ * Removes what processes of this machine were taking as uploads when they were killed. Called before any is taken. What
+ * belongs to another user of the machine cannot be removed, and stays.
+ */
 export async function clearUploads(): Promise<void> {
   for (const name of await readdir(tmpdir()).catch(() => [])) {
     const pid = name.startsWith(UPLOADS) ? Number(/^\d+/.exec(name.slice(UPLOADS.length))?.[0]) : Number.NaN;
-    if (Number.isInteger(pid) && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+    if (Number.isInteger(pid) && !isAlive(pid))
+      await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

@@ -11,6 +11,7 @@ import { actorText, principalText, type Actor } from '../core/actor.js';
 import { denied } from '../core/errors.js';
 import { rolesWith, type Scope } from '../core/scopes.js';
 import type { Principal } from '../store/access/keys.js';
+import type { SpreadCount } from '../store/usage/delivery.js';
 import type { Knock, RouteFacts } from './endpoint.js';
 import type { Gate } from './gate.js';
 import type { SessionDesk } from './session-desk.js';
@@ -56,6 +57,12 @@ const actor = ({ id, name, isUser, isAdministrator }: Principal): Actor => ({
   id,
   name,
 });
+
+/** Counts the hours that this caller's usage is spread over. */
+export const spreadOf =
+  ({ principal, request }: Caller): SpreadCount =>
+  (hours) =>
+    request.server.gate.spread(principal, hours);
 
 /** The caller of a route that needs a key. */
 export const Calling = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {

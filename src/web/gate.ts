@@ -5,7 +5,9 @@
  * Whoever asks too much is refused before any work is done for it, with the seconds until it may come again. What is
  * counted is forgotten with the process; each process counts for itself.
  */
+import { isIPv6 } from 'node:net';
 import type { KeyStore, Principal } from '../store/access/keys.js';
+import { MOST_EXTRA_HOURS } from '../store/usage/delivery.js';
 import { Refusal } from './problem.js';
 
 export interface GateLimits {
@@ -23,6 +25,10 @@ export interface GateLimits {
   readonly signInsAtOnce: number;
   /** Changes that whoever may read may make (saved questions, own sessions) at once; after that one each second. */
   readonly ownChangesAtOnce: number;
+  /** Milliseconds of this process that one caller's computed answers may take at once; after that a fifth of its time. */
+  readonly computingMsAtOnce: number;
+  /** Hours beyond 50 for each record that one caller's usage may be spread over at once; after that 500 a second. */
+  readonly extraHoursAtOnce: number;
 }
 
 export const DEFAULT_GATE: GateLimits = {
@@ -33,13 +39,17 @@ export const DEFAULT_GATE: GateLimits = {
   slowBodySeconds: 10,
   signInsAtOnce: 60,
   ownChangesAtOnce: 60,
+  computingMsAtOnce: 10_000,
+  extraHoursAtOnce: MOST_EXTRA_HOURS,
 };
 
 /** How long a burst may be made up for, in seconds. */
 const BURST_SECONDS = 10;
 const SIGN_IN_SECONDS = 10;
+const COMPUTING_MS_A_SECOND = 200;
+const EXTRA_HOURS_A_SECOND = 500;
 const MOST_REMEMBERED = 20_000;
-/** All bodies at once: four callers may send as many as one may. */
+/** All bodies of known callers at once: four may send as many as one may; all who are not known, an eighth of that. */
 const CALLERS_AT_ONCE = 4;
 
 /** A bucket of tokens for each name, filled evenly. Whose bucket is full is forgotten first. */
@@ -52,12 +62,18 @@ class Buckets {
     private readonly now: () => number,
   ) {}
 
-  /** Takes a token. Seconds until there is one; 0: it was taken. */
-  take(name: string): number {
-    const wait = this.wait(name);
+  /** Takes so many tokens. Seconds until there are as many; 0: they were taken. */
+  take(name: string, count = 1): number {
+    const wait = this.wait(name, count);
     if (wait > 0) return wait;
+    this.charge(name, count);
+    return 0;
+  }
+
+  /** Takes tokens for what is done already: there may be less than none afterwards. */
+  charge(name: string, count: number): void {
     const now = this.now();
-    const tokens = this.tokens(name, now) - 1;
+    const tokens = this.tokens(name, now) - count;
     // Last is who asked last: the first in the map has been silent for the longest time.
     this.buckets.delete(name);
     this.buckets.set(name, { tokens, at: now });
@@ -66,13 +82,12 @@ class Buckets {
         this.buckets.delete(first);
         break;
       }
-    return 0;
   }
 
-  /** Seconds until there is a token; 0: there is one. */
-  wait(name: string): number {
+  /** Seconds until there are so many tokens; 0: there are. */
+  wait(name: string, count = 1): number {
     const tokens = this.tokens(name, this.now());
-    return tokens >= 1 ? 0 : (1 - tokens) / this.perSecond;
+    return tokens >= count ? 0 : (count - tokens) / this.perSecond;
   }
 
   private tokens(name: string, now: number): number {
@@ -85,6 +100,20 @@ class Buckets {
 const nameOf = ({ organisation, id, isUser }: Principal): string =>
   `${isUser === true ? 'user' : 'key'}:${organisation}/${id}`;
 
+/** Whoever has an IPv6 address has the 2^64 of its network (RFC 6177): they count as one. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
+  const groups = head.split(':').filter((group) => group !== '');
+  // `::` stands for as many groups of zeros as are missing; whatever is behind them is of the host.
+  const behind = tail === undefined ? [] : tail.split(':').filter((group) => group !== '');
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - behind.length) }, () => '0');
+  return [...groups, ...(tail === undefined ? [] : zeros), ...behind]
+    .slice(0, 4)
+    .map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
+    .join(':');
+}
+
 export class Gate {
   private readonly keys: Buckets;
   private readonly addresses: Buckets;
@@ -93,13 +122,15 @@ export class Gate {
   private readonly guesses: Buckets;
   private readonly signIns: Buckets;
   private readonly ownChanges: Buckets;
+  private readonly computed: Buckets;
+  private readonly extraHours: Buckets;
   private readonly bodies = new Map<string, number>();
-  private allBodies = 0;
+  private readonly allBodies = { known: 0, unknown: 0 };
 
   /** @param now monotonic milliseconds */
   constructor(
     readonly limits: GateLimits = DEFAULT_GATE,
-    now: () => number = () => performance.now(),
+    private readonly now: () => number = () => performance.now(),
   ) {
     const { requestsPerKey, requestsPerAddress, wrongKeysPerMinute } = limits;
     this.keys = new Buckets(requestsPerKey * BURST_SECONDS, requestsPerKey, now);
@@ -107,12 +138,14 @@ export class Gate {
     this.wrong = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
     this.signIns = new Buckets(limits.signInsAtOnce, 1 / SIGN_IN_SECONDS, now);
     this.ownChanges = new Buckets(limits.ownChangesAtOnce, 1, now);
+    this.computed = new Buckets(limits.computingMsAtOnce, COMPUTING_MS_A_SECOND, now);
+    this.extraHours = new Buckets(limits.extraHoursAtOnce, EXTRA_HOURS_A_SECOND, now);
     this.guesses = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
   }
 
   /** One more request. @throws Refusal 429 */
   pass(principal: Principal | null, address: string): void {
-    const wait = principal === null ? this.addresses.take(address) : this.keys.take(nameOf(principal));
+    const wait = principal === null ? this.addresses.take(networkOf(address)) : this.keys.take(nameOf(principal));
     if (wait > 0)
       throw tooMany(
         principal === null ? 'too many requests without a key come from here' : 'this key asks too much at once',
@@ -127,13 +160,14 @@ export class Gate {
    * @throws Refusal 429
    */
   async authenticate(keys: KeyStore, text: string, address: string, now: number): Promise<Principal | null> {
-    const wait = this.wrong.wait(address);
+    const network = networkOf(address);
+    const wait = this.wrong.wait(network);
     const named = wait > 0 ? await keys.named(text) : null;
     const isOften = named !== null && !named.hasHeld && this.guesses.wait(named.id) > 0;
     if (wait > 0 && (named === null || isOften)) throw tooMany('too many keys that do not hold came from here', wait);
     const principal = await keys.authenticate(text, now);
     if (principal === null) {
-      this.wrong.take(address);
+      this.wrong.take(network);
       if (named !== null) this.guesses.take(named.id);
     }
     return principal;
@@ -151,21 +185,44 @@ export class Gate {
     if (wait > 0) throw tooMany('this key changes too much at once', wait);
   }
 
+  /**
+   * An answer that is computed here, while nobody else is served. @throws Refusal 429 if those before it took the
+   * caller's share of the process
+   */
+  compute<T>(principal: Principal, answer: () => T): T {
+    const name = nameOf(principal);
+    const wait = this.computed.wait(name);
+    if (wait > 0) throw tooMany('what this key asks for takes too much of the processor', wait);
+    const start = this.now();
+    try {
+      return answer();
+    } finally {
+      this.computed.charge(name, this.now() - start);
+    }
+  }
+
+  /** Usage is spread over so many hours beyond 50 for each record. @throws Refusal 429 */
+  spread(principal: Principal, hours: number): void {
+    const wait = this.extraHours.take(nameOf(principal), hours);
+    if (wait > 0) throw tooMany('the records of this key are spread over too many hours', wait);
+  }
+
   /** A body begins; what is returned is called when it has ended. @throws Refusal 429 */
   body(principal: Principal | null, address: string): () => void {
     const { bodiesAtOnce } = this.limits;
-    const name = principal === null ? `address:${address}` : nameOf(principal);
+    const name = principal === null ? `address:${networkOf(address)}` : nameOf(principal);
     const under = this.bodies.get(name) ?? 0;
+    const kind = principal === null ? 'unknown' : 'known';
     const most = principal === null ? Math.ceil(bodiesAtOnce / 8) : bodiesAtOnce;
-    if (under >= most || this.allBodies >= bodiesAtOnce * CALLERS_AT_ONCE)
+    if (under >= most || this.allBodies[kind] >= most * CALLERS_AT_ONCE)
       throw tooMany('too many bodies are being sent at once', 1);
     this.bodies.set(name, under + 1);
-    this.allBodies++;
+    this.allBodies[kind]++;
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      this.allBodies--;
+      this.allBodies[kind]--;
       const left = (this.bodies.get(name) ?? 1) - 1;
       if (left === 0) this.bodies.delete(name);
       else this.bodies.set(name, left);

@@ -2,8 +2,9 @@
  * Who was refused: a key or a session that does not hold, a scope or a team that does not reach, a sign-in that failed.
  * In the audit, with who it was or said to be, from where and why.
  *
- * The same refusal is entered once in ten minutes, and at most thirty in a minute from one process: the audit is never
- * shortened, and nobody fills it by knocking. The answer to whoever asks does not wait for it.
+ * A process enters the same refusal once in ten minutes, and at most thirty in a minute of each key or user, and of all
+ * who are not known together: nobody fills the audit by knocking, and nobody hides there what a known key was refused.
+ * The answer to whoever asks does not wait for it.
  */
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -39,8 +40,8 @@ export class Refusals {
   /** Until when the same is not entered again, on the process' own clock. */
   private readonly entered = new Map<string, number>();
   private readonly logger = new Logger('audit');
-  private windowEnds = 0;
-  private inWindow = 0;
+  /** Of each who is known, and of all others: how many were entered in its minute. */
+  private readonly windows = new Map<string, { readonly ends: number; count: number }>();
 
   /** @param now monotonic milliseconds */
   constructor(
@@ -53,7 +54,7 @@ export class Refusals {
     const { ip: address, method } = request;
     const target = `${method} ${routeOf(request)}`;
     const detail = { address, ...(claimed === null ? {} : { claimed }), why: why.slice(0, MOST_TEXT) };
-    if (!this.isNew(JSON.stringify([verb, who, target, detail]))) return;
+    if (!this.isNew(who ?? 'nobody', JSON.stringify([verb, who, target, detail]))) return;
     const { audit, db } = this.stores;
     audit.audit(db, DEFAULT_ORGANISATION, who ?? 'nobody', verb, target, detail).catch((error: unknown) => {
       this.logger.warn(`a refusal could not be entered: ${error instanceof Error ? error.message : 'no reason given'}`);
@@ -67,17 +68,17 @@ export class Refusals {
     this.note(request, routeOf(request).startsWith('/session') ? 'session.refuse' : 'access.refuse', refused);
   }
 
-  private isNew(what: string): boolean {
+  private isNew(who: string, what: string): boolean {
     const now = this.now();
     if ((this.entered.get(what) ?? 0) > now) return false;
-    if (now >= this.windowEnds) {
-      this.windowEnds = now + WINDOW_MS;
-      this.inWindow = 0;
-    }
-    this.inWindow++;
-    if (this.inWindow > MOST_IN_WINDOW) {
-      if (this.inWindow === MOST_IN_WINDOW + 1)
-        this.logger.warn(`more than ${MOST_IN_WINDOW} refusals in a minute: the audit has the first of them`);
+    const before = this.windows.get(who);
+    const window = before !== undefined && now < before.ends ? before : { ends: now + WINDOW_MS, count: 0 };
+    if (window !== before && this.windows.size >= MOST_REMEMBERED) this.windows.clear();
+    this.windows.set(who, window);
+    window.count++;
+    if (window.count > MOST_IN_WINDOW) {
+      if (window.count === MOST_IN_WINDOW + 1)
+        this.logger.warn(`more than ${MOST_IN_WINDOW} refusals of ${who} in a minute: the audit has the first of them`);
       return false;
     }
     if (this.entered.size >= MOST_REMEMBERED) this.entered.clear();

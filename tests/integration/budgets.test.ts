@@ -363,6 +363,8 @@ describe('filters', async () => {
       [{ provider: ['AWS'] }, 16],
       [{ provider: ['Google Cloud'] }, 3],
       [{ provider: ['AWS', 'Google Cloud'] }, 19],
+      // As people write it.
+      [{ provider: ['gcp'] }, 3],
       [{ sku: ['g5', 'a2'] }, 5],
       [{ term: ['spot'] }, 4],
       [{ term: ['spot', 'on-demand'], sku: ['p5.48xlarge'] }, 14],
@@ -371,6 +373,8 @@ describe('filters', async () => {
     await set(bursar, ...filtered.map(([filters], n) => budget(`f${n}`, '100', { filters })));
     for (const [n, [filters, sum]] of filtered.entries())
       expect({ filters, spent: await spent(bursar, `f${n}`) }).toEqual({ filters, spent: sum });
+    const { rows } = await bursar.spend({ groupBy: 'provider', filters: { provider: ['GCP'] } });
+    expect(rows.map(({ provider, cost }) => [provider, Number(cost)])).toEqual([['Google Cloud', 3]]);
   });
 
   it('by a tag hold usage and bills that came before the filter was set: history is read again', async () => {

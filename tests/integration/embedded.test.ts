@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isRunning } from '../../src/store/embedded/lock.js';
-import { acquireServeLock, readServeLock } from '../../src/store/embedded/embedded.js';
+import { acquireServeLock, readServeLock, startEmbedded } from '../../src/store/embedded/embedded.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const MODULE = 'dist/src/store/embedded/embedded.js';
@@ -177,6 +177,15 @@ describe('one process', () => {
     wrong.password = 'wrong';
     await expect(query(wrong.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
     expect(ready.log.join() + (await readFile(path.join(dataDir, 'postgres.log'), 'utf8'))).not.toContain(password);
+  });
+
+  it('ends the server where the process has no time to wait for it', async () => {
+    const dataDir = await newFolder();
+    const embedded = await startEmbedded({ dataDir, log: () => undefined });
+    const pid = await postmaster(dataDir);
+    embedded.endAtOnce();
+    await expect.poll(() => isRunning(pid), { timeout: 30_000 }).toBe(false);
+    await embedded.stop();
   });
 
   it('begins anew when the very first start was cut off', async () => {

@@ -19,7 +19,7 @@ import { readHistory } from '../../src/application/policy/history.js';
 import { applyPolicy } from '../../src/application/policy/set-policy.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { bothDoors } from '../support/doors.js';
-import { testApi } from '../support/web.js';
+import { NOW, testApi } from '../support/web.js';
 
 describe('the doors of throughputs', async () => {
   const api = await testApi();
@@ -115,6 +115,28 @@ describe('the doors of throughputs', async () => {
     expect(refused.status).toBe(400);
     for (const place of ['gpuCount', 'batch', 'samplesPerSecond', 'measuredAt', 'colour'])
       expect(refused.text).toContain(place);
+  });
+
+  it('take nothing that was measured in the future', async () => {
+    const later = { ...one, measuredAt: '2999-01-01T00:00:00Z' };
+    const refused = await api.call('POST', '/v1/throughput-measurements', {
+      body: { team: 'red', measurements: [one, later] },
+    });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('measurements/1/measuredAt')]);
+  });
+
+  it('hold a team to its share where one team hands in more than is read', async () => {
+    const { stores } = api;
+    const [own] = await stores.measurements.upTo(stores.db, 'default', NOW);
+    const flood = Array.from({ length: 5001 }, (_, n) => ({ ...own!, model: 'flood', batch: n + 1, measuredAt: NOW }));
+    await stores.measurements.add(stores.db, 'default', 'flooding', flood, 'test', NOW);
+    const read = await stores.measurements.upTo(stores.db, 'default', NOW);
+    expect(read).toHaveLength(5000);
+    expect(read.filter(({ team }) => team !== 'flooding').length).toBeGreaterThanOrEqual(2);
+    expect(read.map(({ measuredAt }) => measuredAt)).toEqual(
+      read.map(({ measuredAt }) => measuredAt).toSorted((a, b) => a - b),
+    );
+    await stores.db.query(`delete from throughput_measurement where team = 'flooding'`);
   });
 
   it('predict, with the time and the cost at the cheapest price, and without a price no cost', async () => {

@@ -7,6 +7,7 @@ import * as fc from 'fast-check';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import type { Principal } from '../../src/store/access/keys.js';
 import { DEFAULT_GATE, Gate } from '../../src/web/gate.js';
 import { endpoints } from '../../src/web/web.module.js';
 import { testApi } from '../support/web.js';
@@ -324,7 +325,77 @@ describe('requests without end', async () => {
   });
 });
 
+describe('what one caller may have the others wait for', async () => {
+  const limits = { ...DEFAULT_GATE, extraHoursAtOnce: 10_000, computingMsAtOnce: 0 };
+  const api = await testApi({ gate: limits });
+
+  it('is so many hours of usage, whatever the number of requests', async () => {
+    const year = (id: string) => ({
+      id,
+      provider: 'AWS',
+      sku: id,
+      gpus: 8,
+      start: '2024-01-01T00:00:00Z',
+      end: '2025-01-01T00:00:00Z',
+    });
+    const send = async (key: string, ...ids: string[]): Promise<number> =>
+      (await api.call('POST', '/v1/usage', { key, body: { records: ids.map(year) } })).status;
+    const [meter, other] = [await api.keyFor({ role: 'operator' }), await api.keyFor({ role: 'operator' })];
+    expect(await send(meter, 'a')).toBe(200);
+    expect(await send(meter, 'b')).toBe(429);
+    // The same again is spread over nothing new.
+    expect(await send(meter, 'a')).toBe(200);
+    expect(await send(other, 'b')).toBe(200);
+    const short = { ...year('c'), end: '2024-01-02T00:00:00Z' };
+    expect((await api.call('POST', '/v1/usage', { key: meter, body: { records: [short] } })).status).toBe(200);
+  });
+
+  it('is so much of the processor for answers that are computed', async () => {
+    await api.call('POST', '/v1/throughput-measurements', {
+      body: {
+        team: 'red',
+        measurements: [{ model: 'own', gpuModel: 'A100-80GB', gpuCount: 1, batch: 1, samplesPerSecond: 1 }],
+      },
+    });
+    const asked = { team: 'red', model: 'own', gpuModel: 'H100', gpuCount: 1, batch: 2 };
+    expect((await api.call('POST', '/v1/throughput-predictions', { body: asked })).status).toBe(429);
+    const measured = { team: 'red', reference: 'A100-80GB', model: 'own' };
+    const body = { kind: 'training', gpus: 1, hours: 1, memoryGibPerGpu: 1, measured };
+    expect((await api.call('POST', '/v1/placements', { body })).status).toBe(429);
+  });
+});
+
 describe('the gate', () => {
+  it('keeps bodies of known callers apart from those of nobody, however many addresses these have', () => {
+    const gate = new Gate(DEFAULT_GATE, () => 0);
+    const refused = expect.objectContaining({ statusCode: 429 });
+    // The share of all who are not known is that of four addresses.
+    for (let n = 0; n < 128; n++) gate.body(null, `10.0.0.${n % 4}`);
+    expect(() => gate.body(null, '10.0.0.9')).toThrow(refused);
+    expect(() => gate.body({ organisation: 'default', id: 'ada' } as Principal, '10.0.0.1')).not.toThrow();
+  });
+
+  it('counts the addresses of an IPv6 network as one', () => {
+    const gate = new Gate({ ...DEFAULT_GATE, requestsPerAddress: 1 }, () => 0);
+    for (let n = 0; n < 10; n++) gate.pass(null, `2001:db8:0:1::${n.toString(16)}`);
+    expect(() => gate.pass(null, '2001:0db8:0000:0001:ffff:1:2:3')).toThrow();
+    expect(() => gate.pass(null, '2001:db8:0:2::1')).not.toThrow();
+    expect(() => gate.pass(null, '2001:db8::1')).not.toThrow();
+    for (let n = 0; n < 20; n++) gate.pass(null, `::ffff:10.0.0.${n}`);
+  });
+
+  it('charges computed answers with their time, after which others have their turn', () => {
+    let now = 0;
+    const gate = new Gate(DEFAULT_GATE, () => now);
+    const [ada, bob] = ['ada', 'bob'].map((id) => ({ organisation: 'default', id }) as Principal);
+    const answer = (milliseconds: number) => () => void (now += milliseconds);
+    gate.compute(ada!, answer(11_000));
+    expect(() => gate.compute(ada!, answer(1))).toThrow(expect.objectContaining({ retryAfterSeconds: 6 }));
+    gate.compute(bob!, answer(1));
+    now += 6000;
+    gate.compute(ada!, answer(1));
+  });
+
   it('lets nobody have more than the burst and the rate, and whoever waits as it says gets in', () => {
     fc.assert(
       fc.property(

@@ -4,7 +4,7 @@
  * Pure. Unknown is never zero: a day with unknown spend is a gap, and a share without a whole is null.
  */
 import type { Driver, NextStep, SpendSoFar } from './alert.js';
-import { BUDGET_FILTERS, type BudgetFilters } from '../budget/budget.js';
+import { BUDGET_FILTERS, byTheirNames, type BudgetFilters } from '../budget/budget.js';
 import { formatDecimal, parseDecimal, tenTo, ZERO } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import type { Price } from '../price/price.js';
@@ -73,7 +73,8 @@ const largestFirst = ([a, x]: readonly [string, bigint], [b, y]: readonly [strin
   x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1;
 
 /** Nanos in one currency by provider and SKU or GPU model, after the filters. */
-function costsByName(rows: readonly SpendLine[], currency: string, filters: BudgetFilters): Map<string, bigint> {
+function costsByName(rows: readonly SpendLine[], currency: string, given: BudgetFilters): Map<string, bigint> {
+  const filters = byTheirNames(given);
   const costs = new Map<string, bigint>();
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
   if (filters.tag !== undefined) return costs;

@@ -10,6 +10,7 @@
 import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
 import { nanosOf } from '../money.js';
+import { providerName } from '../price/price.js';
 import {
   DAY_MS,
   dayLabel,
@@ -218,9 +219,15 @@ export interface Filterable {
   readonly tags: Readonly<Record<string, string>> | null;
 }
 
+/** The filters with each provider also under the name that costs have: `GCP` is Google Cloud there. */
+export const byTheirNames = <Filters extends { readonly provider?: readonly string[] }>(filters: Filters): Filters =>
+  filters.provider === undefined
+    ? filters
+    : { ...filters, provider: [...new Set(filters.provider.flatMap((name) => [name, providerName(name)]))] };
+
 /** Whether a cost line passes the filters. A field that the line does not know passes no filter on it. */
 export function covers(filters: BudgetFilters, line: Filterable): boolean {
-  const { tag, ...plain } = filters;
+  const { tag, ...plain } = byTheirNames(filters);
   const holds = (allowed: readonly string[] | undefined, value: string | null | undefined): boolean =>
     allowed === undefined || (value !== null && value !== undefined && allowed.includes(value));
   return (

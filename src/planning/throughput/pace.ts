@@ -29,6 +29,7 @@ const MOST_ROWS = 24;
 /** Each of them may have to be learned for itself. */
 const MOST_KINDS = 16;
 const MOST_KEPT = 64;
+const MOST_PACES = 10_000;
 
 const LEARNED = new WeakMap<readonly TakenMeasurement[], Map<string, Knowledge>>();
 
@@ -48,10 +49,11 @@ export function keptKnowledge(
   const isSpread = rows.some(({ gpuCount }) => gpuCount !== 1);
   const name = JSON.stringify([features.map((one) => one.name), families, isSpread, background.map(({ id }) => id)]);
   let knowledge = kept.get(name);
-  if (knowledge === undefined) {
-    if (kept.size >= MOST_KEPT) kept.clear();
-    kept.set(name, (knowledge = learnThroughput(background, [...known, asked])));
-  }
+  knowledge ??= learnThroughput(background, [...known, asked]);
+  // The first in the map was used longest ago.
+  kept.delete(name);
+  kept.set(name, knowledge);
+  if (kept.size > MOST_KEPT) for (const first of [...kept.keys()].slice(0, 1)) kept.delete(first);
   return knowledge;
 }
 
@@ -99,7 +101,10 @@ export class Paces {
   paceOf(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
     const name = JSON.stringify([run.model, run.batch, run.precision, run.optimizer, run.size, gpu, gpuCount]);
     let pace = this.known.get(name);
-    if (pace === undefined) this.known.set(name, (pace = this.find(run, gpu, gpuCount)));
+    if (pace === undefined) {
+      if (this.known.size >= MOST_PACES) this.known.clear();
+      this.known.set(name, (pace = this.find(run, gpu, gpuCount)));
+    }
     return pace;
   }
 

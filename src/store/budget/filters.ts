@@ -3,7 +3,7 @@
  * the account and the sub-account that its payer's bill uses (`namedBy` in core/bill/counting.ts), so that a budget
  * counts the same before and after the bill is final.
  */
-import type { BudgetFilters } from '../../core/budget/budget.js';
+import { byTheirNames, type BudgetFilters } from '../../core/budget/budget.js';
 
 /** The payer of the account that a meter names; null: no bill knows it. The last bill decides, whatever its period. */
 const PAYER = `(select b.bill from bill_claim b where b.organisation = d.organisation and d.kind = 'metered'
@@ -55,4 +55,4 @@ export const passesOrLacks = (place: string): string =>
        select 1 from jsonb_array_elements(${place}::jsonb->'tag') t where d.tags->>(t->>'key') = t->>'value'))`,
   ].join('\n  and ');
 
-export const filterParameter = (filters: BudgetFilters): string => JSON.stringify(filters);
+export const filterParameter = (filters: BudgetFilters): string => JSON.stringify(byTheirNames(filters));

@@ -2,6 +2,7 @@
  * The filters of a cost query as the ids of matching dimensions, so that sums are read by ids alone. Accounts have the
  * names that their payers' bills use, as in budgets' filters. Reads only.
  */
+import { byTheirNames } from '../../core/budget/budget.js';
 import type { SpendFilters } from '../../core/cost/spend-query.js';
 import { FILTER_COLUMNS } from '../budget/filters.js';
 import type { Queryable } from '../database.js';
@@ -20,7 +21,7 @@ export async function dimensionsOf(
   );
   const rows = await db.query<{ id: string }>(
     `select d.id::text as id from dimension d where d.organisation = $1 and ${conditions.join(' and ')}`,
-    [organisation, JSON.stringify(filters)],
+    [organisation, JSON.stringify(byTheirNames(filters))],
   );
   return rows.map(({ id }) => id);
 }

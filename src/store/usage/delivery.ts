@@ -24,7 +24,7 @@ const MOST_SUMS = 100_000;
  * Hours that metered records may be spread over, each of a team and kind of usage: of any import, and for each record
  * beside. A record may last for a year, so that a small request could otherwise become millions of rows.
  */
-const MOST_HOURS = 250_000;
+export const MOST_EXTRA_HOURS = 250_000;
 const HOURS_A_RECORD = 50;
 export const USAGE_HOUR = [
   'organisation',
@@ -45,6 +45,12 @@ export const USAGE_HOUR = [
   'until',
 ];
 
+/**
+ * Told of the hours that records are spread over beyond HOURS_A_RECORD for each, before they are written; throws if
+ * whoever sends them has brought too many.
+ */
+export type SpreadCount = (hours: number) => void;
+
 /** Where a delivery's rows go. */
 export interface DeliveryTarget {
   readonly organisation: string;
@@ -63,6 +69,7 @@ export class DeliveryWriter {
   private blocks = 0;
   private parts = 0;
   private hours = 0;
+  private extraHours = 0;
   records = 0;
   /** Touched `team/day` keys. */
   readonly touched = new Map<string, { team: string; day: string }>();
@@ -77,7 +84,11 @@ export class DeliveryWriter {
    */
   constructor(
     private readonly target: DeliveryTarget,
-    private readonly options: { sumsOnly: boolean; hours?: ReadonlySet<number> } = { sumsOnly: false },
+    private readonly options: {
+      readonly sumsOnly: boolean;
+      readonly hours?: ReadonlySet<number>;
+      readonly spread?: SpreadCount | undefined;
+    } = { sumsOnly: false },
   ) {}
 
   add(group: Group, record: UsageRecord): void {
@@ -182,10 +193,14 @@ export class DeliveryWriter {
   /** @throws Failure invalid if few records would become very many hours */
   private checkSpread(more: number): void {
     this.hours += more;
-    if (this.options.sumsOnly || this.hours <= MOST_HOURS + HOURS_A_RECORD * this.records) return;
-    throw invalid(
-      `the first ${this.records} records are spread over more than ${MOST_HOURS} hours of teams and kinds of usage, and more than ${HOURS_A_RECORD} for each record: send them in several parts, or shorter ones`,
-    );
+    const extra = this.hours - HOURS_A_RECORD * this.records;
+    if (this.options.sumsOnly || extra <= this.extraHours) return;
+    if (extra > MOST_EXTRA_HOURS)
+      throw invalid(
+        `the first ${this.records} records are spread over more than ${MOST_EXTRA_HOURS} hours of teams and kinds of usage, and more than ${HOURS_A_RECORD} for each record: send them in several parts, or shorter ones`,
+      );
+    this.options.spread?.(extra - this.extraHours);
+    this.extraHours = extra;
   }
 
   private touch(team: string, hour: number): void {

@@ -20,7 +20,7 @@ import {
 } from '../../core/usage.js';
 import { hourOf } from '../../core/time.js';
 import type { Database, Transaction } from '../database.js';
-import { DeliveryWriter, newDelivery, writeDelivery, type DeliveryTarget } from './delivery.js';
+import { DeliveryWriter, newDelivery, writeDelivery, type DeliveryTarget, type SpreadCount } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { printable, REJECT, rejectRows } from './rejects.js';
 import { writeContracts } from '../bill/contracts.js';
@@ -56,6 +56,7 @@ export interface ImportRequest {
   readonly teamOf: (record: UsageRecord) => string;
   readonly rulesVersion: number;
   readonly trackedTags: readonly string[];
+  readonly spread?: SpreadCount | undefined;
 }
 
 export interface FileToImport {
@@ -484,7 +485,8 @@ class ImportRun {
   private async openMetered(): Promise<{ writer: DeliveryWriter; id: string }> {
     await this.pending;
     const id = await newDelivery(this.tx);
-    return { writer: new DeliveryWriter(this.target(id)), id };
+    const { spread } = this.request;
+    return { writer: new DeliveryWriter(this.target(id), { sumsOnly: false, spread }), id };
   }
 
   private async openDelivery(): Promise<{ writer: DeliveryWriter; id: string }> {

@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { ImportedFile } from '../../core/ports.js';
 import type { DeliveredFile, OpenDelivery } from '../../store/usage/deliveries.js';
 import { withUpload } from '../body.js';
-import { actorOf, Calling, type Caller } from '../caller.js';
+import { actorOf, type Caller, Calling, spreadOf } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { repeatable, write } from '../writes.js';
@@ -128,7 +128,7 @@ export class DeliveriesController {
     const { stores, importer } = this.parts;
     const { organisation } = caller.principal;
     return repeatable(stores, caller, async () => ({
-      files: await importer.commit(name, { organisation, by: actorOf(caller), ...options }),
+      files: await importer.commit(name, { organisation, by: actorOf(caller), spread: spreadOf(caller), ...options }),
     }));
   }
 

@@ -9,7 +9,7 @@ import type { ImportedFile } from '../../core/ports.js';
 import type { StoredImport, StoredReject } from '../../store/usage/rejects.js';
 import { undoImport, type UndoneImport } from '../../store/usage/undo.js';
 import { withUpload } from '../body.js';
-import { actorOf, Calling, type Caller } from '../caller.js';
+import { actorOf, type Caller, Calling, spreadOf } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuerySchema, pageSchema, rowId, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -174,7 +174,12 @@ export class ImportsController {
     const { filename, ...options } = query;
     const { organisation } = caller.principal;
     return withInput(this.parts, caller, filename, async (input) => {
-      const files = await importer.files([input], { organisation, by: actorOf(caller), ...options });
+      const files = await importer.files([input], {
+        organisation,
+        by: actorOf(caller),
+        spread: spreadOf(caller),
+        ...options,
+      });
       if (!options.dryRun) {
         await stores.audit.audit(stores.db, organisation, actorOf(caller), 'usage.import', filename, {
           files: files.map((file) => ({ import: file.import, accepted: file.accepted, rejected: file.rejected })),

@@ -5,10 +5,10 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { missing } from '../../core/errors.js';
+import { invalid, missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
 import { answerThroughput, type ThroughputAnswer } from '../../planning/throughput/question.js';
-import { measurementJson, type MeasurementJson } from '../../store/workload/measurements.js';
+import { CLOCKS_APART_MS, measurementJson, type MeasurementJson } from '../../store/workload/measurements.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, rowId, type Page } from '../pages.js';
@@ -116,6 +116,16 @@ const predictionSchema = z
   })
   .meta({ id: 'ThroughputPrediction' });
 
+/** @throws Failure invalid if any was measured in the future */
+function checkMeasured(measurements: z.infer<typeof bodySchema>['measurements'], now: number): void {
+  const problems = measurements.flatMap(({ measuredAt }, at) =>
+    measuredAt !== null && (parseInstant(measuredAt) ?? 0) > now + CLOCKS_APART_MS
+      ? [{ path: `measurements/${at}/measuredAt`, message: 'is in the future' }]
+      : [],
+  );
+  if (problems.length > 0) throw invalid(`the request has ${problems.length} problem(s)`, problems);
+}
+
 @Controller()
 export class MeasurementsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -163,6 +173,7 @@ export class MeasurementsController {
     checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const now = clock.now();
+    checkMeasured(measurements, now);
     const taken = measurements.map(({ gpuModel, measuredAt, ...one }) => ({
       ...one,
       gpu: gpuModel,
@@ -214,6 +225,8 @@ export class MeasurementsController {
       region: body.region ?? null,
     };
     const facts = await stores.measurements.facts(stores, organisation, body.currency, clock.now());
-    return answerThroughput(question, facts.measurements, facts.offers);
+    return caller.request.server.gate.compute(caller.principal, () =>
+      answerThroughput(question, facts.measurements, facts.offers),
+    );
   }
 }

@@ -2,6 +2,7 @@
  * /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would
  * be cheapest. Writes nothing.
  */
+import { setImmediate } from 'node:timers/promises';
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { invalid } from '../../core/errors.js';
@@ -345,8 +346,13 @@ export class QuotesController {
     checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const all = await stores.measurements.upTo(stores.db, caller.principal.organisation, clock.now());
-    const found =
-      stated === undefined ? relativeSpeeds(pacesOf(all, team), run, modelOf(reference) ?? reference, gpus) : null;
+    const paces = pacesOf(all, team);
+    // Each kind may have to be learned for a second: others are served in between.
+    for (const gpu of stated === undefined ? paces.kinds(run.model) : []) {
+      caller.request.server.gate.compute(caller.principal, () => paces.paceOf(run, gpu, gpus));
+      await setImmediate();
+    }
+    const found = stated === undefined ? relativeSpeeds(paces, run, modelOf(reference) ?? reference, gpus) : null;
     if (found !== null) return found;
     const message =
       stated === undefined

@@ -8,7 +8,7 @@ import type { ImportedFile } from '../../core/ports.js';
 import { invalid } from '../../core/errors.js';
 import type { Reject } from '../../core/usage.js';
 import { LateBody, LINES_MEDIA } from '../body.js';
-import { actorOf, Calling, type Caller } from '../caller.js';
+import { actorOf, type Caller, Calling, spreadOf } from '../caller.js';
 import { Endpoint, QueryInput, UncheckedBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { repeatable } from '../writes.js';
@@ -77,6 +77,7 @@ export class UsageController {
       const result = await importer.batch(() => valueOf(body), {
         organisation: caller.principal.organisation,
         by: actorOf(caller),
+        spread: spreadOf(caller),
         format,
         ...query,
       });

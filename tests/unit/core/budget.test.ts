@@ -251,6 +251,7 @@ describe('scope', () => {
         line,
       ),
     ).toBe(true);
+    expect(covers({ provider: ['amazon web services'] }, line)).toBe(true);
     expect(covers({ tag: [{ key: 'env', value: 'dev' }] }, line)).toBe(false);
     expect(covers({ term: ['spot'] }, { ...line, term: null })).toBe(false);
     expect(covers({ sku: ['x'] }, { ...line, sku: null })).toBe(false);
