@@ -29,7 +29,7 @@ export async function readFolder(folder: string): Promise<Folder> {
     document.errors.map(
       (error): Problem => ({
         path: `${file}:${lines.linePos(error.pos[0]).line}`,
-        message: error.message.split('\n', 1)[0]?.replace(/ at line \d+.*$/, '') ?? 'is no YAML',
+        message: error.message.split('\n', 1)[0]?.replace(/ at line \d+.*$/, '') ?? 'is not YAML',
       }),
     ),
   );
@@ -61,21 +61,22 @@ function merge(source: Source, configuration: Record<string, unknown>, from: Map
   const { file, document } = source;
   const content: unknown = document.toJS();
   if (content === null || content === undefined) return [];
-  if (!isObject(content)) return [{ path: `${file}:1`, message: `is no object of sections: ${SECTIONS.join(', ')}` }];
+  if (!isObject(content))
+    return [{ path: `${file}:1`, message: `is not an object of sections: ${SECTIONS.join(', ')}` }];
   const problems: Problem[] = [];
   for (const [section, value] of Object.entries(content)) {
     const wrong = (keys: readonly string[], message: string): void =>
       void problems.push({ path: placeOf(source, keys), message: `${keys.join('/')} ${message}` });
     if ((LISTED_SECTIONS as readonly string[]).includes(section)) {
       if (!Array.isArray(value)) wrong([section], 'is not a list');
-      else if (from.has(section)) wrong([section], `stands in ${from.get(section)?.file} too: its order counts`);
+      else if (from.has(section)) wrong([section], `is also in ${from.get(section)?.file}: its order matters`);
       else [configuration[section]] = [value, from.set(section, source)];
     } else if ((NAMED_SECTIONS as readonly string[]).includes(section)) {
-      if (!isObject(value)) wrong([section], 'is not an object by names');
+      if (!isObject(value)) wrong([section], 'is not an object whose keys are names');
       else
         for (const [id, thing] of Object.entries(value)) {
           const key = `${section}/${id}`;
-          if (from.has(key)) wrong([section, id], `stands in ${from.get(key)?.file} too`);
+          if (from.has(key)) wrong([section, id], `is also in ${from.get(key)?.file}`);
           from.set(key, source);
           configuration[section] = { ...(configuration[section] as object | undefined), [id]: amounts(thing) };
         }

@@ -60,9 +60,9 @@ const NAMES = ['wide', 'csv', 'watch'] as const;
 export function addListing(program: Command, keep: (listing: Listing) => void): void {
   for (const words of [...LISTS, ...LISTS_SHOWN_ONCE]) {
     const verb = verbOf(program, words);
-    verb.option('--wide', 'every column, as wide as it is').option('--csv', 'CSV, with every digit');
+    verb.option('--wide', 'every column, at full width').option('--csv', 'CSV, with every digit');
     if (LISTS.includes(words))
-      verb.option('--watch [seconds]', `again every so many seconds (${USUAL_SECONDS})`, seconds);
+      verb.option('--watch [seconds]', `repeat every this many seconds (${USUAL_SECONDS})`, seconds);
   }
   program.hook('preAction', (_, verb) => {
     const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();
@@ -70,8 +70,8 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
     // What a verb passes on to the API is its own.
     for (const name of NAMES) if (isListing(program, verb)) delete flags[name];
     if (program.opts<{ json?: true }>().json === true && (csv || watch !== undefined))
-      throw new WrongUse('--json prints one document: it goes with neither --csv nor --watch');
-    if (csv && watch !== undefined) throw new WrongUse('--csv prints one table: it does not go with --watch');
+      throw new WrongUse('--json prints one document: it cannot be combined with --csv or --watch');
+    if (csv && watch !== undefined) throw new WrongUse('--csv prints one table: it cannot be combined with --watch');
     keep({ wide, csv, watch: watch === undefined ? null : watch === true ? USUAL_SECONDS : watch });
   });
 }

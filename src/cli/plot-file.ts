@@ -27,9 +27,7 @@ export async function plotFile(file: string, plotter: BacktestPlotter | undefine
   const there = await stat(file).catch(() => null);
   if (there?.isDirectory() === true) throw wrong(`${file} is a folder`);
   await access(there === null ? path.dirname(path.resolve(file)) : file, constants.W_OK).catch(() => {
-    throw wrong(
-      there === null ? `the folder of ${file} is not there or may not be written` : `${file} may not be written`,
-    );
+    throw wrong(there === null ? `the folder of ${file} does not exist or is not writable` : `${file} is not writable`);
   });
   if (plotter === undefined) throw missing('this program draws no pictures');
   return { write: async (report) => writeFile(file, await plotter.plot(report, format === '.svg' ? 'svg' : 'png')) };

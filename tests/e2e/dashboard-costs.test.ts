@@ -129,10 +129,10 @@ describeWith('chromium', 'the cost explorer', async (file) => {
   it('is asked on the command line too', async () => {
     const compared = await command('costs', '--by', 'team', '--compare', '--filter', 'sku=p5.48xlarge');
     expect(compared).toMatch(/lab\s+23200.00\s+15200.00\s+8000.00\s+USD\s+100.0%/);
-    expect(compared).toContain('Total of the time before, 2026-09-20 to before 2026-10-20: 15200.00 USD');
+    expect(compared).toContain('Total of the period before, 2026-09-20 to before 2026-10-20: 15200.00 USD');
     const why = await command('costs', '--why');
     expect(why).toMatch(/volume\s+8400.00/);
-    expect(why).toContain('Not in it (this time): 3.00 GPU-hours without a price');
+    expect(why).toContain('Not included (this period): 3.00 GPU-hours without a price');
     expect(JSON.parse(await command('costs', '--compare', '--json'))).toMatchObject({ groupBy: ['team'] });
   });
 
@@ -235,7 +235,7 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     );
     await page.getByLabel('Basis').selectOption('billed');
     await quiet(page);
-    await page.getByText('No bill has this basis in this time').waitFor();
+    await page.getByText('No bill has this basis in this period').waitFor();
     expect(page.url()).toContain('basis=billed');
     expect(faults).toEqual([]);
   });

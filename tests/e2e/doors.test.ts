@@ -27,7 +27,7 @@ describe('serve on a port that is taken', { timeout: 180_000 }, async () => {
       // It ends by itself: nobody stops it.
       const { code, err } = await place.run(['serve'], { PORT: String(port), BURSAR_EXAMPLE: 'off' });
       expect(code).toBe(1);
-      expect(err).toContain(`port ${port} of 127.0.0.1 is taken: set PORT to another one`);
+      expect(err).toContain(`port ${port} of 127.0.0.1 is in use: set PORT to another one`);
       expect(err).not.toContain('this is a bug');
       expect(await place.postmaster().then(isGone, () => true)).toBe(true);
     } finally {

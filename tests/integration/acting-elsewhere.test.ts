@@ -144,7 +144,7 @@ describe('the command line on the database of a process that serves', async () =
     const { code, out, err } = await cli('approve', id);
     expect([code, out]).toEqual([0, `${id} is approved: scale ${target}\n`]);
     expect(err).toBe(
-      `It waits for bursar serve: nothing else asks fake, and none runs on this database. It lapses at ${formatInstant(clock.at + HOUR_MS)}.\n`,
+      `It waits for bursar serve: nothing else acts on fake, and none runs on this database. It expires at ${formatInstant(clock.at + HOUR_MS)}.\n`,
     );
     expect(await desired()).toBe(4);
     // The next that serves takes it up.

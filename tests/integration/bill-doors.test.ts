@@ -169,7 +169,7 @@ describe('bills at the command line', async () => {
     };
     await command.ask('import', await command.file('usage.json', { records: [record] }), '--source', 'meter');
     expect(await found('unknown accounts')).toEqual([
-      'attend: AWS 77: metered from 2026-09-20 to 2026-09-20, and no bill of the provider names it: it counts beside the bills',
+      'attend: AWS 77: metered from 2026-09-20 to 2026-09-20, but no bill of the provider names it: it is counted in addition to the bills',
     ]);
     await take('cur', bill('7', { SubAccountId: '77' }));
     expect(await found('unknown accounts')).toEqual([expect.stringMatching(/^ok/)]);
@@ -181,14 +181,14 @@ describe('bills at the command line', async () => {
     const other = { ...record, id: 'r2', account: '43', sku: 'm1', gpus: 1, resource: 'pod-1' };
     await command.ask('import', await command.file('more.json', { records: [other] }), '--source', 'meter');
     expect(await found('usage beside bills')).toEqual([
-      'attend: AWS 43: m1 was metered from 2026-09-20 to 2026-09-20, and no line of its open bill is about it, while other usage in that bill counts: it may count twice until the bill is final',
+      'attend: AWS 43: m1 was metered from 2026-09-20 to 2026-09-20, but no line of its open bill is about it, while other usage in that bill counts: it may be counted twice until the bill is final',
     ]);
     await take('focus', bill('8', { BillingAccountId: '43', SkuId: 'm1', ResourceId: 'pod-1' }));
     expect(await found('usage beside bills')).toEqual([]);
     // As a version before this one took it: nobody asked whether another source has the bill.
     await command.bursar.stores.db.query(`update delivery set account = '42' where source = 'focus'`);
     expect(await found('bills twice')).toEqual([
-      'wrong: the bill of AWS account 42 from 2026-09-01 counts from cur and focus',
+      'wrong: the bill of AWS account 42 from 2026-09-01 is counted twice, from cur and focus',
     ]);
   });
 
@@ -201,7 +201,7 @@ describe('bills at the command line', async () => {
     // As a version before this one took it.
     await command.bursar.stores.db.query(`update delivery set account = '42' where source = 'two'`);
     expect(await found('bills twice')).toEqual([
-      'wrong: 1 line(s) of the payer 42 of AWS itself (such as Tax, 3 USD of 2026-09-20) count from one and two',
+      'wrong: 1 line(s) of the payer 42 of AWS itself (such as Tax, 3 USD of 2026-09-20) are counted twice, from one and two',
     ]);
   });
 });

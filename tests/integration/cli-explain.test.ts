@@ -66,9 +66,9 @@ describe('bursar explain', () => {
       '120 readings of 1 x H100',
       '0 % busy, 70 W, 4 MiB of memory in use',
       'idle-stop (idle-stop, mode recommend): instance/twin-a',
-      "leaves it alone: 1 of its 8 GPUs are measured as its own; what the others do is not known or is a pod's",
+      'leaves it alone: 1 of its 8 GPUs are measured as its own; the work of the others is unknown or belongs to a pod',
       'would act on: readings of all its GPUs',
-      'would act on: what it is for: Proposes reservations',
+      'would act on: its purpose: Proposes reservations',
     ])
       expect(out).toContain(text);
   });
@@ -85,7 +85,7 @@ describe('bursar explain', () => {
     const { kind, known } = JSON.parse((await there('explain', '10.0.7.7', '--json')).out) as Explained;
     expect([kind, known[0]]).toEqual([
       'ambiguous',
-      '10.0.7.7 could be instance/twin-a of lab, instance/twin-b of lab: ask for one of them',
+      '10.0.7.7 could be instance/twin-a of lab, instance/twin-b of lab: ask about one of them',
     ]);
   });
 
@@ -105,7 +105,7 @@ describe('bursar explain', () => {
     const ofGroup = (await here('explain', 'asg/train')).out;
     for (const text of [
       'it has 1 machine(s), and 1 of their GPUs were measured within a day',
-      'it is one of the machines of asg/train, which would bring another',
+      'it is one of the machines of asg/train, which would replace it',
     ])
       expect(ofGroup).toContain(text);
     expect(ofGroup).not.toContain('none of its GPUs');
@@ -114,7 +114,7 @@ describe('bursar explain', () => {
     expect((await here('explain', 'red-monthly')).out).toContain('its spend has not been compared with its plan yet');
     await new Runner(api.stores.db, api.stores.work, { now: () => NOW }, makeLine(api.stores, [])).drain();
     const ofBudget = (await here('explain', 'red-monthly')).out;
-    for (const text of ['0 USD spent, 1000 planned, no forecast yet', 'no document of budget-brake holds for red'])
+    for (const text of ['0 USD spent, 1000 planned, no forecast yet', 'no document of budget-brake applies to red'])
       expect(ofBudget).toContain(text);
   });
 

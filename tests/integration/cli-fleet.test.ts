@@ -117,7 +117,7 @@ describe('bursar fleet', () => {
       'group/web   red   Fake Cloud  fake.t4x1    12  2 of 3    running  50.0% spot  90 s',
       'instance/a  red   Fake Cloud  fake.t4x1     1  -         running  spot        90 s',
       'instance/b  blue  Fake Cloud  fake.t4x1     -  -         running  spot        90 s',
-      'GPUs of machines and groups: 13, and those of 1 of which it is not known',
+      'GPUs of machines and groups: 13, without 1 of which the number is unknown',
       '',
       'fake was read 90 s ago, in part: 3 targets; one region did not answer',
       '',
@@ -187,7 +187,7 @@ describe('bursar alerts and mutes', () => {
     });
     expect(await there('mutes', 'set', '--until', '2020-01-01', '--reason', 'late')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('until is not an instant to come') as string,
+      err: expect.stringContaining('until is not in the future') as string,
     });
     expect((await here('mutes', 'set', '--until', 'soon', '--reason', 'x')).code).toBe(2);
     expect((await api.stores.audit.list('default', null, 2)).map(({ verb }) => verb)).toEqual([
@@ -206,7 +206,7 @@ describe('bursar alerts and mutes', () => {
     });
     expect(await there('alerts', 'acknowledge', id)).toMatchObject({
       code: 1,
-      err: `bursar: alert ${id} waits for no answer\n`,
+      err: `bursar: alert ${id} does not wait for an answer\n`,
     });
     expect((await api.stores.audit.list('default', null, 1))[0]).toMatchObject({
       verb: 'alert.acknowledge',

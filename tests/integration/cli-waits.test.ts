@@ -79,7 +79,7 @@ describe('a wait', () => {
     const said = await waiting(() => [{ stage: 'budget.weigh', keys: 2 }]);
     expect(said).toEqual([
       expect.stringMatching(
-        /^Waited \d+ s for budget\.weigh \(2\), which goes on without this command: is a worker running\?$/,
+        /^Waited \d+ s for budget\.weigh \(2\), which continues without this command: is a worker running\?$/,
       ),
     ]);
   });

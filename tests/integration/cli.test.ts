@@ -190,7 +190,7 @@ describe('the command line', async () => {
       await writeFile(file('poem.txt'), 'so much depends\nupon\n');
       expect(await local('import', file('poem.txt'))).toMatchObject({
         code: 1,
-        err: expect.stringContaining('poem.txt is in no format that is known') as string,
+        err: expect.stringContaining('poem.txt is not in a known format') as string,
       });
       expect(await local('import', FOCUS, '--format', 'stone')).toMatchObject({
         code: 2,
@@ -500,10 +500,10 @@ describe('the command line', async () => {
     expect(JSON.stringify(audit)).not.toMatch(/bursar_\w{12}_/);
   });
 
-  it('removes a team only when nothing hangs on it', async () => {
+  it('removes a team only when nothing depends on it', async () => {
     expect(await local('teams', 'remove', 'red')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/budget red-monthly hangs on it\n {2}team blue hangs on it/) as string,
+      err: expect.stringMatching(/budget red-monthly depends on it\n {2}team blue depends on it/) as string,
     });
     expect(await json('teams', 'remove', 'blue')).toEqual({ removed: 'blue' });
     expect((await json<{ teams: { id: string }[] }>('teams')).teams.map(({ id }) => id)).toEqual(['red']);

@@ -130,8 +130,8 @@ peak:
     const { code, err } = await bursar(['diff', '-f', at]);
     expect(code).toBe(1);
     for (const place of [
-      'b.yaml:2 teams/x stands in a.yaml too',
-      'b.yaml:4 rules stands in a.yaml too',
+      'b.yaml:2 teams/x is also in a.yaml',
+      'b.yaml:4 rules is also in a.yaml',
       'b.yaml:5 colour is none of',
     ])
       expect(err).toContain(place);
@@ -191,7 +191,7 @@ peak:
 
   it('removes only with --prune, only in sections that are there, children first; a policy is paused', async () => {
     const at = await files('prune', { 'all.yaml': 'teams: {}\nbudgets: {}\npolicies: {}\n' });
-    expect((await bursar(['diff', '-f', at])).out).toBe('Nothing is to be changed.\n');
+    expect((await bursar(['diff', '-f', at])).out).toBe('There is nothing to change.\n');
     await bursar(['policies', 'resume', 'act']);
     const only = await files('budgets', { 'all.yaml': 'budgets: {}\n' });
     expect((await bursar(['diff', '-f', only, '--prune'])).out).toBe(
@@ -252,10 +252,10 @@ peak:
         const at = await files('wanted', { 'all.yaml': stringify({ ...one, budgets }) });
         const applied = await bursar(['apply', '-f', at, '--prune', '--yes']);
         expect(applied.code, applied.err).toBe(0);
-        expect((await bursar(['diff', '-f', at, '--prune'])).out).toBe('Nothing is to be changed.\n');
+        expect((await bursar(['diff', '-f', at, '--prune'])).out).toBe('There is nothing to change.\n');
         const out = path.join(folder, 'exported');
         await bursar(['export', '-f', out]);
-        expect((await bursar(['diff', '-f', out, '--prune'])).out).toBe('Nothing is to be changed.\n');
+        expect((await bursar(['diff', '-f', out, '--prune'])).out).toBe('There is nothing to change.\n');
       }),
       { numRuns: 12 },
     );

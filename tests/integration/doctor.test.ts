@@ -78,7 +78,7 @@ describe('doctor', async () => {
     findings.filter((finding) => finding.check === check).map(({ status, detail }) => `${status}: ${detail}`);
 
   it('says that the queue has no tables before the first start, and that it has them after', async () => {
-    expect(found(await doctor(), 'queue')).toEqual(['attend: in PostgreSQL, and its tables are not there yet']);
+    expect(found(await doctor(), 'queue')).toEqual(['attend: in PostgreSQL; its tables do not exist yet']);
     await (
       await LineQueue.open(
         { databaseUrl: bursar.url, redisUrl: null, concurrency: 0, stallSeconds: 10 },
@@ -128,20 +128,20 @@ describe('doctor', async () => {
     expect(await evidence()).toMatchObject({
       status: 'attend',
       detail: expect.stringMatching(
-        /^2 GPUs \(1 split: 2 MIG parts\) are measured that no machine.*no connection knows a machine called gpu-1/,
+        /^2 GPUs \(1 split: 2 MIG parts\) are measured whose machine, team and price are unknown.*no connection knows a machine called gpu-1/,
       ),
       remedy: expect.stringContaining('connect the cloud'),
     });
     await fleet(UNALLOCATED);
     expect(await evidence()).toMatchObject({
-      detail: '2 GPUs (1 split: 2 MIG parts) are measured on machines of no team',
+      detail: '2 GPUs (1 split: 2 MIG parts) are measured on machines that belong to no team',
     });
     const document = { name: 'mine', policy: 'idle-stop', teams: ['research'], mode: 'recommend' };
     const read = readPolicyDocument(document, [idleStop as Policy]);
     await stores.policies.save(db, 'default', read, 'test', clock.now());
     expect(await evidence()).toMatchObject({
       status: 'attend',
-      detail: `2 GPUs (1 split: 2 MIG parts) are measured of teams for which no document of idle-stop holds: ${UNALLOCATED}`,
+      detail: `2 GPUs (1 split: 2 MIG parts) are measured for teams to which no idle-stop document applies: ${UNALLOCATED}`,
       remedy: expect.stringContaining("teams: '*'"),
     });
     await fleet('research');
@@ -176,7 +176,7 @@ describe('doctor', async () => {
     });
     // Where rules hold, setting these alone would take those away.
     await stores.organisations.saveRules(db, 'default', [{ match: { namespace: 'x' }, team: 'y' }], 'test');
-    expect((await teams())?.remedy).toMatch(/^add to the rules that hold .*"value":"research"/);
+    expect((await teams())?.remedy).toMatch(/^add this to the current rules .*"value":"research"/);
     await save('research', ...all);
     expect(await teams()).toBeUndefined();
   });

@@ -110,7 +110,7 @@ describe('what is in no sum', async () => {
     });
     expect(await get('/v1/budgets/compute/burn-down')).toMatchObject({ setAside });
     const { out } = await there('budgets', 'list');
-    expect(out).toContain('all: 1440.00 USD of bills that are not final is set aside');
+    expect(out).toContain('all: 1440.00 USD of bills is not final');
     expect(out).toContain('compute: 20.00 USD of metered usage names no service');
   });
 
@@ -176,7 +176,7 @@ ${reference},t,2026-10-01T01:00Z,2026-10-01T02:00Z,450000,JPY,B1`;
     await drain();
     const { out } = await there('costs', '--currency', 'USD');
     expect(out).toContain('Total (actual): 120.00 USD\n');
-    expect(out).toContain('Not in it: 900000.00 JPY without an exchange rate\n');
+    expect(out).toContain('Not included: 900000.00 JPY without an exchange rate\n');
     // Both files of the month are one bill.
     expect(out.match(/Bill: Oracle.*\n/g)).toHaveLength(1);
     expect((await there('costs', '--currency', 'JPY')).out).toContain('Total (actual): 900000.00 JPY');
@@ -195,6 +195,6 @@ ${reference},t,2026-10-01T01:00Z,2026-10-01T02:00Z,450000,JPY,B1`;
     await drain();
     const digest = JSON.stringify(ENGLISH.content(digestOf(await get<Report>('/v1/reports/red/2026-10?format=json'))));
     expect(digest).toContain('900,000.00 JPY has no exchange rate and is not in any amount.');
-    expect(digest).toContain('small: 120.00 USD of 100.00 USD, 120 %; not in it: JPY, 1,440.00 USD');
+    expect(digest).toContain('small: 120.00 USD of 100.00 USD, 120 %; not included: JPY, 1,440.00 USD');
   });
 });

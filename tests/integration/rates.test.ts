@@ -412,7 +412,7 @@ describe('the command line', async () => {
     expect((await bursar(door, 'fx', 'set', csv, '--json')).json).toMatchObject({ rows: 2, from: '2026-10-01' });
     const list = await write('rates.json', JSON.stringify([{ day: '2026-10-01', currency: 'EUR', per_usd: second }]));
     expect((await bursar(door, 'fx', 'set', list)).out).toBe('1 of 1 rates are new or changed, from 2026-10-01 on.\n');
-    expect((await bursar(door, 'fx', 'set', list)).out).toBe('Nothing changed: all 1 rates were there.\n');
+    expect((await bursar(door, 'fx', 'set', list)).out).toBe('Nothing changed: all 1 rates were already there.\n');
     expect((await bursar(door, 'fx', '--json')).json).toEqual({
       base: 'USD',
       rates: [
@@ -441,7 +441,7 @@ describe('the command line', async () => {
       /0 +09:00 +18:00 +mon tue +Europe\/Berlin .*1\.15\n +1 +00:00 +24:00 +every day +UTC +2026-12-24 .*0\.9\n/,
     );
     expect((await bursar(door, 'peak', 'set', await write('none.json', '{ "rules": [] }'))).out).toBe(
-      'The peak schedule is taken away.\n',
+      'The peak schedule is removed.\n',
     );
     expect((await bursar(door, 'peak')).out).toContain('There is no peak schedule');
   });

@@ -152,6 +152,6 @@ it.each(Object.entries(ASKED))('%s ends at its bound, and says what it waited fo
   });
   await ask(client);
   expect(said).toEqual([
-    expect.stringMatching(/^Waited \d+ s for budget\.weigh \(1\), which goes on without this command: /),
+    expect.stringMatching(/^Waited \d+ s for budget\.weigh \(1\), which continues without this command: /),
   ]);
 });

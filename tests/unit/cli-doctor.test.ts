@@ -102,7 +102,7 @@ describe('a misspelt setting', () => {
       {
         check: 'configuration',
         status: 'attend',
-        detail: 'BURSAR_API_KYE is no setting',
+        detail: 'BURSAR_API_KYE is not a setting',
         remedy: 'is BURSAR_API_KEY meant?',
       },
     ]);
@@ -180,7 +180,7 @@ describe('a provider', () => {
     const [[, status, detail] = []] = await said(
       provider({ fleet: async () => reading({ complete: false, problems: ['region x is away'] }) }),
     );
-    expect([status, detail]).toEqual(['attend', 'read now: 0 target(s), and not all: region x is away']);
+    expect([status, detail]).toEqual(['attend', 'read now: 0 target(s), but not all of them: region x is away']);
     expect((await said(provider({})))[0]).toEqual([
       'provider moon',
       'attend',
@@ -190,17 +190,17 @@ describe('a provider', () => {
   });
 
   it.each([
-    [denied('moon:List is denied'), 'moon:List is denied', 'see its credentials for reading, and grant them moon:List'],
     [
-      unavailable('the moon is away'),
-      'the moon is away',
-      'see the network, and what the provider says of its own state',
+      denied('moon:List is denied'),
+      'moon:List is denied',
+      'check its credentials for reading, and grant them moon:List',
     ],
+    [unavailable('the moon is away'), 'the moon is away', "check the network and the provider's own status"],
     [invalid('no such region'), 'no such region', 'correct its settings'],
     [
       new TypeError('key hush'),
-      'it failed in a way that nobody foresaw (TypeError)',
-      'see the network, and what the provider says of its own state',
+      'it failed unexpectedly (TypeError)',
+      "check the network and the provider's own status",
     ],
   ])('that fails with %s', async (error, detail, remedy) => {
     const fleet = async (): Promise<never> => {
@@ -234,7 +234,7 @@ describe('a provider', () => {
     ]);
     expect(findings.at(-1)?.detail).toBe('may be asked to stop, terminate; not checked: only acting shows it');
     expect(findings.at(-1)?.remedy).toBe(
-      'the cloud does not say whether the credentials for acting have moon:Stop, moon:End: see there, in its own console',
+      "the cloud does not say whether the credentials for acting have moon:Stop, moon:End: check this in the cloud's console",
     );
     const granted = async (permission: string): Promise<boolean | null> =>
       permission === 'moon:End' ? false : permission === 'moon:ReadUsage' ? null : true;
@@ -303,7 +303,12 @@ describe('a channel', () => {
       ['channel gong', 'ok', 'signed in as bursar', null],
     ]);
     const [refused] = await said(channel(async () => Promise.reject(new Failure('denied', 'invalid_auth'))));
-    expect(refused).toEqual(['channel gong', 'wrong', 'invalid_auth', 'see its settings, its rights, and the network']);
+    expect(refused).toEqual([
+      'channel gong',
+      'wrong',
+      'invalid_auth',
+      'check its settings, its permissions and the network',
+    ]);
   });
 });
 
@@ -361,7 +366,7 @@ describe('bursar doctor', () => {
         .map(({ check, status, detail }) => `${check} ${status}: ${detail}`),
     ).toEqual([
       'configuration wrong: PORT is not a number',
-      'configuration attend: BURSAR_TICK_SECOND is no setting',
+      'configuration attend: BURSAR_TICK_SECOND is not a setting',
       'provider aws wrong: BURSAR_AWS_REGIONS is not a list of region codes',
       'provider aws wrong: BURSAR_AWS_READ_ACCESS_KEY_ID is missing (or BURSAR_AWS_READ_CREDENTIALS)',
     ]);

@@ -70,10 +70,10 @@ describe('a call', () => {
   });
 
   it.each([
-    ['leaves out where it goes on', { items: [1] }, /does not say where the list goes on/, 1],
+    ['leaves out where it goes on', { items: [1] }, /does not say where the list continues/, 1],
     ['leads back', { items: [1], nextCursor: 'a' }, /leads back to a page/, 2],
-    ['names another after an empty page', { items: [], nextCursor: 'a' }, /an empty page that names another/, 1],
-    ['has no items', { nextCursor: null }, /is no list/, 1],
+    ['names another after an empty page', { items: [], nextCursor: 'a' }, /an empty page that points to another/, 1],
+    ['has no items', { nextCursor: null }, /is not a list/, 1],
   ])('ends where a list %s', async (_what, page, message, requests) => {
     const { remote, asked } = await answering(() => [200, page]);
     await expect(remote.list('/v1/keys')).rejects.toMatchObject({

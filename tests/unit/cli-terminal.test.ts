@@ -282,7 +282,7 @@ describe('signing in', () => {
 
   it('keeps no key that the server does not know', async () => {
     const { code, err } = await bursar(['login', url], { readSecret: async () => 'bursar_bad', remote: null });
-    expect({ code, err }).toEqual({ code: 1, err: `bursar: ${url} does not know the key: it is kept nowhere\n` });
+    expect({ code, err }).toEqual({ code: 1, err: `bursar: ${url} does not know the key: it was not stored\n` });
     expect(new Servers({ XDG_CONFIG_HOME: home }).all()).toEqual([]);
     expect((await bursar(['login', 'ftp://x'], { readSecret })).code).toBe(2);
     expect((await bursar(['login', url], { readSecret: async () => '' })).code).toBe(2);

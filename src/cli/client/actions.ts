@@ -118,8 +118,8 @@ export class ActionClient {
     if (!this.line.leavesWork || !UNDER_WAY.has(state)) return;
     this.note(
       (await this.line.isServed())
-        ? `bursar serve goes on with it: bursar actions show ${id} says how far it is`
-        : `It waits for bursar serve: nothing else asks ${connection}, and none runs on this database.${state === 'approved' ? ` It lapses at ${expiresAt}.` : ''}`,
+        ? `bursar serve continues it: bursar actions show ${id} shows its progress`
+        : `It waits for bursar serve: nothing else acts on ${connection}, and none runs on this database.${state === 'approved' ? ` It expires at ${expiresAt}.` : ''}`,
     );
   }
 }

@@ -42,7 +42,7 @@ export class AlertClient {
     const raised = (await this.list({ team: null, kind: 'test', state: null }, NEWEST)).find(
       ({ news }) => news.kind === 'test' && news.id === test,
     );
-    if (raised === undefined) throw missing('the test is not among the alerts any more');
+    if (raised === undefined) throw missing('the test is no longer among the alerts');
     return this.show(raised.id);
   }
 

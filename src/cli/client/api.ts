@@ -37,9 +37,9 @@ class Cursors {
   after(nextCursor: unknown): string | null {
     if (nextCursor === null) return null;
     if (typeof nextCursor !== 'string' || nextCursor === '')
-      throw unavailable(`${this.whom} does not say where the list goes on (nextCursor): is it Bursar?`);
+      throw unavailable(`${this.whom} does not say where the list continues (nextCursor): is it Bursar?`);
     if (this.asked.has(nextCursor))
-      throw unavailable(`${this.whom} leads back to a page that it has answered already (nextCursor): is it Bursar?`);
+      throw unavailable(`${this.whom} leads back to a page that it has already returned (nextCursor): is it Bursar?`);
     this.asked.add(nextCursor);
     return nextCursor;
   }
@@ -108,12 +108,14 @@ export class Api {
         query: { ...query, limit: Math.min(MOST_PER_PAGE, most - items.length), cursor },
       });
       if (!Array.isArray(page.items))
-        throw unavailable(`${this.transport.name} answered GET ${path} with something that is no list: is it Bursar?`);
+        throw unavailable(
+          `${this.transport.name} answered GET ${path} with something that is not a list: is it Bursar?`,
+        );
       for (const item of page.items) items.push(item);
       cursor = items.length < most ? cursors.after(page.nextCursor) : null;
       // No page but the last is empty: a server that names ever new ones would be asked for ever.
       if (cursor !== null && page.items.length === 0)
-        throw unavailable(`${this.transport.name} answered GET ${path} with an empty page that names another`);
+        throw unavailable(`${this.transport.name} answered GET ${path} with an empty page that points to another`);
     } while (cursor !== null);
     return items.slice(0, most);
   }

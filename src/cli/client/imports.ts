@@ -168,7 +168,7 @@ export class ImportClient {
       }
     } catch (error) {
       if (results.length > 0)
-        note(`${results.length} of ${paths.length} files were taken in before this one was refused`);
+        note(`${results.length} of ${paths.length} files were imported before this one was refused`);
       throw error;
     }
     return results;

@@ -140,7 +140,7 @@ export async function waitForLine(parts: WaitingParts): Promise<void> {
       if (what !== last) [last, since] = [what, now];
       if (isLate() || now - since >= PATIENCE_MILLISECONDS) {
         note(
-          `Waited ${Math.round((now - begun) / 1000)} s for ${what}, which goes on without this command: ${otherwise}`,
+          `Waited ${Math.round((now - begun) / 1000)} s for ${what}, which continues without this command: ${otherwise}`,
         );
         return;
       }

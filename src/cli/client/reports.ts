@@ -23,7 +23,7 @@ export class ReportClient {
     } catch (error) {
       // A key that may only look gets the report as it was made last.
       if (!(error instanceof Failure) || error.kind !== 'denied') throw error;
-      this.note('this key may not ask for a new report: it is shown as it was made last');
+      this.note('this key may not request a new report: the last one is shown');
     }
     return this.api.call('GET', `/v1/reports/${encodeURIComponent(team)}/${encodeURIComponent(month)}`, {
       query: { format: 'json' },

@@ -95,8 +95,8 @@ async function reading(
   if (connection.fleet === undefined)
     return attend(
       check,
-      'not checked: as it is set up it lists no machines',
-      'give it what listing needs, if it should be acted on',
+      'not checked: with its present settings it lists no machines',
+      'set what listing needs, if Bursar should act there',
     );
   try {
     const { targets, complete, problems } = await within(seconds, connection.fleet());
@@ -105,8 +105,8 @@ async function reading(
       ? ok(check, detail)
       : attend(
           check,
-          `${detail}, and not all: ${problems.join('; ')}`,
-          'remove the reason: what is not seen whole is not acted on',
+          `${detail}, but not all of them: ${problems.join('; ')}`,
+          'remove the cause: Bursar does not act on what it cannot read completely',
         );
   } catch (error) {
     const kind = error instanceof Failure ? error.kind : null;
@@ -114,10 +114,10 @@ async function reading(
       check,
       reasonOf(error),
       kind === 'denied'
-        ? `see its credentials for reading, and grant them ${abilities.fleet?.join(', ') ?? 'what it asks for'}`
+        ? `check its credentials for reading, and grant them ${abilities.fleet?.join(', ') ?? 'what it asks for'}`
         : kind === 'invalid'
           ? 'correct its settings'
-          : 'see the network, and what the provider says of its own state',
+          : "check the network and the provider's own status",
     );
   }
 }
@@ -145,7 +145,7 @@ function acting(
     ? ok(title, detail)
     : {
         ...ok(title, detail),
-        remedy: `the cloud does not say whether the credentials for acting have ${unknown}: see there, in its own console`,
+        remedy: `the cloud does not say whether the credentials for acting have ${unknown}: check this in the cloud's console`,
       };
 }
 
@@ -225,16 +225,16 @@ async function telemetry(one: InstalledTelemetry, clock: Clock, seconds: number)
         attend(
           check,
           `${detail}; ${last.problems.join('; ')}`,
-          'remove the reason: missing evidence never means idle, and nothing is stopped on it',
+          'remove the cause: missing evidence never means idle, so Bursar stops nothing on it',
         ),
       ];
     return [
       gpus === 0
-        ? attend(check, detail, 'see that the exporters run and that the source collects them')
+        ? attend(check, detail, 'check that the exporters run and that the source collects from them')
         : ok(check, detail),
     ];
   } catch (error) {
-    return [wrong(check, reasonOf(error), 'see its address, its credentials and the network')];
+    return [wrong(check, reasonOf(error), 'check its address, its credentials and the network')];
   }
 }
 
@@ -243,10 +243,10 @@ async function channel(one: InstalledChannel, seconds: number): Promise<Finding[
   if (connection === null) return [];
   const check = titleOf(one);
   if (connection.check === undefined)
-    return [ok(check, 'set up; not checked: it can be tried only by telling somebody')];
+    return [ok(check, 'set up; not checked: a test would send a message to somebody')];
   try {
     return [ok(check, await within(seconds, connection.check()))];
   } catch (error) {
-    return [wrong(check, reasonOf(error), 'see its settings, its rights, and the network')];
+    return [wrong(check, reasonOf(error), 'check its settings, its permissions and the network')];
   }
 }

@@ -81,7 +81,7 @@ function configuration({ environment, remote, examination }: CliContext, setting
   return [
     remote === null
       ? ok('configuration', detail)
-      : attend('configuration', detail, 'most verbs go to BURSAR_URL, while doctor --local looks at this machine'),
+      : attend('configuration', detail, 'most verbs use BURSAR_URL, while doctor --local examines this machine'),
   ];
 }
 
@@ -106,7 +106,7 @@ async function local(session: Session, parts: readonly InstalledPart[] | null): 
       'database',
       error.message,
       embedded
-        ? 'look into BURSAR_DATA_DIR: who owns it, and what its log says'
+        ? 'check BURSAR_DATA_DIR: its owner and its log'
         : 'start the server that DATABASE_URL names, or correct the variable',
     );
     const queue = await redis(context);

@@ -50,15 +50,15 @@ export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
 export function reasonOf(error: unknown): string {
   return error instanceof Failure
     ? error.message
-    : `it failed in a way that nobody foresaw (${error instanceof Error ? error.name : typeof error})`;
+    : `it failed unexpectedly (${error instanceof Error ? error.name : typeof error})`;
 }
 
 /** How the audit's collector stands. @param problem why it takes nothing; null: it does */
 export const collectorFinding = (unsent: number, problem: string | null): Finding =>
   problem === null
-    ? ok('audit collector', `it takes what it is sent; ${grouped(unsent)} entries are on their way`)
+    ? ok('audit collector', `it accepts entries; ${grouped(unsent)} are still to be sent`)
     : attend(
         'audit collector',
-        `it does not take the audit (${problem}); ${grouped(unsent)} entries wait`,
-        'correct BURSAR_AUDIT_URL or BURSAR_AUDIT_TOKEN, or the collector: what waits is sent again, from the same place',
+        `it does not accept the audit (${problem}); ${grouped(unsent)} entries wait`,
+        'correct BURSAR_AUDIT_URL or BURSAR_AUDIT_TOKEN, or the collector: sending then continues where it stopped',
       );

@@ -65,14 +65,10 @@ export async function disk({ environment }: CliContext): Promise<Finding> {
       const detail = `${(free / 2 ** 30).toFixed(1)} GiB free for ${folder}`;
       return free >= LEAST_FREE_BYTES
         ? ok('disk', detail)
-        : wrong('disk', detail, 'make room, or name another folder in BURSAR_DATA_DIR');
+        : wrong('disk', detail, 'free some space, or set BURSAR_DATA_DIR to another folder');
     }
     if (at === path.dirname(at))
-      return wrong(
-        'disk',
-        `${folder} cannot be looked at`,
-        'name a folder in BURSAR_DATA_DIR that this user may enter',
-      );
+      return wrong('disk', `${folder} cannot be examined`, 'set BURSAR_DATA_DIR to a folder that this user may enter');
   }
 }
 
@@ -95,7 +91,7 @@ async function database(
         ? wrong('database', `PostgreSQL ${version}`, 'Bursar needs PostgreSQL 15 or later')
         : ok('database', `PostgreSQL ${version}, ${grouped(Math.round(databaseBytes / 2 ** 20))} MiB`),
       migrated ? ok('schema', 'up to date') : wrong('schema', 'migrations have not run', 'bursar migrate'),
-      skewSeconds <= MOST_SKEW_SECONDS ? ok('clocks', skew) : wrong('clocks', skew, 'let both set their clocks by NTP'),
+      skewSeconds <= MOST_SKEW_SECONDS ? ok('clocks', skew) : wrong('clocks', skew, 'synchronise both clocks by NTP'),
     ],
   };
 }
@@ -111,7 +107,7 @@ export async function redis({ environment, examination }: CliContext): Promise<F
     return wrong(
       'queue',
       reasonOf(error),
-      'start the server that REDIS_URL names, or correct the variable; what is due stands in PostgreSQL and is not lost',
+      'start the server that REDIS_URL names, or correct the variable; due work is kept in PostgreSQL and is not lost',
     );
   }
 }
@@ -123,13 +119,13 @@ async function queue({ stores }: LocalBursar, context: CliContext): Promise<Find
   try {
     return judged(await context.examination.tables(stores));
   } catch (error) {
-    return wrong('queue', reasonOf(error), 'run the version of Bursar that these tables are of, or a later one');
+    return wrong('queue', reasonOf(error), 'run the version of Bursar that made these tables, or a later one');
   }
 }
 
 function judged({ kind, version, migrated, evictionPolicy }: QueueFacts): Finding {
   if (!migrated)
-    return attend('queue', 'in PostgreSQL, and its tables are not there yet', 'bursar serve makes them when it starts');
+    return attend('queue', 'in PostgreSQL; its tables do not exist yet', 'bursar serve makes them when it starts');
   if (kind === 'postgresql') return ok('queue', 'in PostgreSQL');
   const detail = `in Redis${version === null ? '' : ` ${version}`}, which answers`;
   if (evictionPolicy === null || evictionPolicy === 'noeviction') return ok('queue', detail);
@@ -157,7 +153,7 @@ async function line({ stores, organisation }: LocalBursar, { clock }: CliContext
       : `the oldest due work has waited ${grouped(queueAgeSeconds)} s (${waiting})`;
   const lag =
     queueAgeSeconds !== null && queueAgeSeconds > MOST_LAG_SECONDS
-      ? wrong('line', detail, 'see that bursar serve runs, with a role that works; add workers if it does')
+      ? wrong('line', detail, 'check that bursar serve runs with the role all or worker; if it does, add workers')
       : ok('line', detail);
   const parked = await stores.work.parked(organisation);
   const reasons = parked
@@ -166,7 +162,7 @@ async function line({ stores, organisation }: LocalBursar, { clock }: CliContext
       wrong(
         'parked work',
         `${stage} ${key}, after ${attempts} attempts: ${reason}`,
-        'remove the reason; importing the data again enqueues it',
+        'remove the cause; importing the data again enqueues the work',
       ),
     );
   const more = parked.length - reasons.length;
@@ -194,19 +190,19 @@ async function fleets(
         return attend(
           check,
           `last read ${age(readAt)}, and this machine has no such connection`,
-          'run doctor where the workers run, or leave it: what was read ages and is not acted on',
+          'run doctor where the workers run; or ignore this: the reading grows old, and Bursar does not act on an old one',
         );
       if (stale)
         return wrong(
           check,
           `last read ${age(readAt)}${why}`,
-          'see that bursar serve runs, with a role that works, and the finding of its provider; nothing is acted on there meanwhile',
+          'check that bursar serve runs with the role all or worker, and the finding of its provider; Bursar does not act there meanwhile',
         );
       if (!complete)
         return attend(
           check,
-          `last read ${age(readAt)}, and whole ${age(completeAt)}${why}`,
-          'remove the reason: what is not seen whole is not acted on',
+          `last read ${age(readAt)}, last read completely ${age(completeAt)}${why}`,
+          'remove the cause: Bursar does not act on what it cannot read completely',
         );
       return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
     },
@@ -227,7 +223,7 @@ async function collected({ stores, organisation }: LocalBursar): Promise<Finding
               .slice(0, MOST_SHOWN)
               .map(({ part, problem }) => `${part}: ${problem}`)
               .join('; ')}${lacking.length > MOST_SHOWN ? `; and ${grouped(lacking.length - MOST_SHOWN)} more` : ''}`,
-            'remove the reason: the rest is kept, and what is missing is asked for again within the hour',
+            'remove the cause: the rest is kept, and the missing parts are requested again within the hour',
           ),
         ],
   );
@@ -243,7 +239,7 @@ async function evidence({ stores, organisation, policies }: LocalBursar, { clock
   if (unknown.length > 0)
     return attend(
       'evidence',
-      `${sum(unknown)} are measured that no machine, team or price is known of: ${[
+      `${sum(unknown)} are measured whose machine, team and price are unknown: ${[
         ...new Set(unknown.map(({ resource, detail }) => `${resource} (${detail ?? 'not joined'})`)),
       ]
         .slice(0, MOST_SHOWN)
@@ -256,14 +252,14 @@ async function evidence({ stores, organisation, policies }: LocalBursar, { clock
   if (uncovered.length > 0)
     return attend(
       'evidence',
-      `${sum(all.filter(({ team }) => uncovered.includes(team)))} are measured of teams for which no document of idle-stop holds: ${uncovered.slice(0, MOST_SHOWN).join(', ')}`,
-      "name them among a document's teams, or write teams: '*' (bursar policies)",
+      `${sum(all.filter(({ team }) => uncovered.includes(team)))} are measured for teams to which no idle-stop document applies: ${uncovered.slice(0, MOST_SHOWN).join(', ')}`,
+      "add them to the teams of a document, or write teams: '*' (bursar policies)",
     );
   return shared.length > 0
     ? attend(
         'evidence',
-        `${sum(shared)} are measured on machines of no team`,
-        'a rule that gives them to one (bursar rules)',
+        `${sum(shared)} are measured on machines that belong to no team`,
+        'add a rule that assigns them to a team (bursar rules)',
       )
     : ok('evidence', `${sum(all)} are measured, each on a machine that is known`);
 }
@@ -298,22 +294,22 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
     ...repeated.map(({ provider, account, sources, lines, example }) =>
       wrong(
         'bills twice',
-        `${lines} line(s) of the payer${account === null ? '' : ` ${account}`} of ${provider} itself (such as ${example}) count from ${sources.join(' and ')}`,
+        `${lines} line(s) of the payer${account === null ? '' : ` ${account}`} of ${provider} itself (such as ${example}) are counted twice, from ${sources.join(' and ')}`,
         'import one of the two without them: they are in both parts of the bill',
       ),
     ),
     ...twice.map(({ provider, account, period, sources }) =>
       wrong(
         'bills twice',
-        `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${period} counts from ${sources.join(' and ')}`,
-        'import it once more as the source that is right, with --replace',
+        `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${period} is counted twice, from ${sources.join(' and ')}`,
+        'import it again with the right --source and with --replace',
       ),
     ),
     ...(await waitingSupplements(stores.db, organisation)).map(({ source, provider, account, period }) =>
       attend(
         'amortised costs',
-        `those of ${provider}${account === null ? '' : ` account ${account}`} from ${period}, of the source "${source}", do not count: the bill that they add to did not come from it`,
-        'import the export of actual cost as the same source, or undo the import of the amortised one',
+        `those of ${provider}${account === null ? '' : ` account ${account}`} from ${period}, of the source "${source}", do not count: the bill that they supplement came from another source`,
+        'import the actual-cost export with the same --source, or undo the import of the amortised one',
       ),
     ),
     ...unmatched
@@ -321,8 +317,8 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
       .map(({ provider, account, sku, from, to }) =>
         attend(
           'usage beside bills',
-          `${provider}${account === '' ? '' : ` ${account}`}: ${sku} was metered from ${from} to ${to}, and no line of its open bill is about it, while other usage in that bill counts: it may count twice until the bill is final`,
-          "let the meter send the bill's SKU or resource names; a bill that only lacks these machines so far needs nothing",
+          `${provider}${account === '' ? '' : ` ${account}`}: ${sku} was metered from ${from} to ${to}, but no line of its open bill is about it, while other usage in that bill counts: it may be counted twice until the bill is final`,
+          "make the meter send the bill's SKU or resource names; if the bill only lacks these machines so far, do nothing",
         ),
       ),
     ...(unknown.length === 0 ? [ok('unknown accounts', `none in ${DOUBT_DAYS} days`)] : []),
@@ -330,8 +326,8 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
       const name = [account, subAccount].filter((part) => part !== '').join(', sub-account ');
       return attend(
         'unknown accounts',
-        `${provider} ${name === '' ? 'without an account' : name}: metered from ${from} to ${to}, and no bill of the provider names it: it counts beside the bills`,
-        "let the meter send the bill's BillingAccountId or SubAccountId as the account, or import the bill that has it",
+        `${provider} ${name === '' ? 'without an account' : name}: metered from ${from} to ${to}, but no bill of the provider names it: it is counted in addition to the bills`,
+        "make the meter send the bill's BillingAccountId or SubAccountId as the account, or import the bill that has it",
       );
     }),
   ];
@@ -381,7 +377,7 @@ async function overlaps({ stores, organisation }: LocalBursar, { clock }: CliCon
         attend(
           'overlapping usage',
           warning,
-          'take the import of the other meter back (bursar imports undo), or send a later revision',
+          'undo the import of the other meter (bursar imports undo), or send a later revision',
         ),
       );
 }

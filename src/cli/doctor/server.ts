@@ -105,8 +105,8 @@ async function providers(fleet: FleetClient, seconds: number): Promise<Finding[]
     return [
       attend(
         'providers',
-        'no provider is connected, or none was read yet',
-        'set its variables where the server runs, and start the server anew: docs/how-to/connect-aws.md and its like',
+        'no provider is connected, or none has been read yet',
+        'set its variables where the server runs, and restart the server: docs/how-to/connect-aws.md and similar pages',
       ),
     ];
   return all.map(({ connection, readAt, targets, complete, stale, problems }) => {

@@ -65,8 +65,8 @@ export function unknownSettings(environment: Environment, known: readonly Settin
       const meant = closest(name, names);
       return attend(
         'configuration',
-        `${name} is no setting`,
-        meant === null ? 'take it away, or correct its name' : `is ${meant} meant?`,
+        `${name} is not a setting`,
+        meant === null ? 'remove it, or correct its name' : `is ${meant} meant?`,
       );
     });
 }

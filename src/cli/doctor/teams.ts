@@ -29,10 +29,10 @@ export async function teamTags({ stores, organisation }: LocalBursar): Promise<F
   return [
     attend(
       'teams',
-      `what runs has tags of teams and belongs to none, as no rule says so: ${shown}${more}`,
+      `running resources have tags of teams but belong to no team, because no rule assigns them: ${shown}${more}`,
       rules.length === 0
         ? `echo ${quoted(wanted)} > rules.json && bursar rules set rules.json`
-        : `add to the rules that hold (bursar rules list --json), and set them (bursar rules set): ${wanted}`,
+        : `add this to the current rules (bursar rules list --json), and set them (bursar rules set): ${wanted}`,
     ),
   ];
 }

@@ -90,7 +90,7 @@ function messageIn(line: string): Message | null {
     throw new Refused(ERRORS.parse, 'this is not JSON');
   }
   if (!isObject(value) || value['jsonrpc'] !== '2.0')
-    throw new Refused(ERRORS.request, 'this is no message of JSON-RPC 2.0');
+    throw new Refused(ERRORS.request, 'this is not a message of JSON-RPC 2.0');
   const { id, method, params = {} } = value;
   if (typeof method !== 'string') {
     if ('result' in value || 'error' in value) return null;
@@ -134,7 +134,7 @@ const listed = ({ name, description, inputSchema }: Tool): unknown => ({
 async function called({ name, arguments: given = {} }: Message['params'], parts: ServerParts): Promise<unknown> {
   const tool = parts.tools.find((one) => one.name === name);
   if (tool === undefined) throw new Refused(ERRORS.params, `there is no tool ${String(name)}`);
-  if (!isObject(given)) throw new Refused(ERRORS.params, 'the arguments are no object');
+  if (!isObject(given)) throw new Refused(ERRORS.params, 'the arguments are not an object');
   try {
     return { content: [{ type: 'text', text: JSON.stringify(await tool.run(given)) }] };
   } catch (error) {

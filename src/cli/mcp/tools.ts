@@ -26,8 +26,8 @@ const text = (description: string): Readonly<Record<string, unknown>> => ({ type
 const number = (description: string): Readonly<Record<string, unknown>> => ({ type: 'number', description });
 const TEAM = { team: text('Only of this team') };
 const PAGE = {
-  limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'At most so many' },
-  cursor: text('nextCursor of the answer before'),
+  limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'At most this many' },
+  cursor: text('nextCursor of the previous answer'),
 };
 
 /** Only requests that write nothing: a test holds them against the routes. */
@@ -46,13 +46,7 @@ export const ASKINGS: readonly Asking[] = [
       ...TEAM,
     },
   },
-  {
-    name: 'teams',
-    description: 'The teams and the tree that they make.',
-    method: 'GET',
-    path: '/v1/teams',
-    fields: PAGE,
-  },
+  { name: 'teams', description: 'The teams and their tree.', method: 'GET', path: '/v1/teams', fields: PAGE },
   { name: 'budgets', description: 'The budgets as they were set.', method: 'GET', path: '/v1/budgets', fields: PAGE },
   {
     name: 'budget_state',
@@ -60,7 +54,7 @@ export const ASKINGS: readonly Asking[] = [
     method: 'GET',
     path: '/v1/budgets/{id}/state',
     needs: ['id'],
-    fields: { id: text('Of the budget') },
+    fields: { id: text('Id of the budget') },
   },
   {
     name: 'fleet',
@@ -78,11 +72,11 @@ export const ASKINGS: readonly Asking[] = [
   },
   {
     name: 'explain',
-    description: 'What every policy makes of a target, a team or a budget: what it saw, and what would make it act.',
+    description: 'How every policy judges a target, a team or a budget: what it saw, and what would make it act.',
     method: 'GET',
     path: '/v1/explain',
     needs: ['target'],
-    fields: { target: text('Of the fleet, or a team or a budget') },
+    fields: { target: text('A target of the fleet, a team or a budget') },
   },
   {
     name: 'actions',
@@ -123,7 +117,7 @@ export const ASKINGS: readonly Asking[] = [
   {
     name: 'quote',
     description:
-      'What a run would cost, whether the budgets of a team hold it, and what else would do. Reserves nothing.',
+      'What a run would cost, whether the budgets of a team cover it, and what the alternatives are. Reserves nothing.',
     method: 'POST',
     path: '/v1/quotes',
     needs: ['provider', 'sku', 'gpus', 'hours'],
@@ -131,11 +125,11 @@ export const ASKINGS: readonly Asking[] = [
       provider: text('aws, google cloud, ...'),
       sku: text('An instance type, or a GPU model'),
       gpus: number('GPUs, not instances'),
-      hours: number('Of the run'),
+      hours: number('Hours of the run'),
       term: text('on-demand, spot, reserved-1y or reserved-3y'),
-      region: text('The cheapest where absent'),
-      currency: text("The price's own where absent"),
-      team: text('Whose budgets are to hold it'),
+      region: text('Default: the cheapest'),
+      currency: text("Default: the price's own"),
+      team: text('Team whose budgets should cover it'),
     },
   },
   {

@@ -32,7 +32,7 @@ function addList(program: Command, session: Session): void {
     .description('List the actions, newest first.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--state <state>', 'only in this state').choices([...STATES]))
-    .option('--limit <n>', 'at most so many', count, 1000)
+    .option('--limit <n>', 'at most this many', count, 1000)
     .action(async ({ team, state, limit }: { team?: string; state?: ActionState; limit: number }) => {
       const list = await (await session.client()).actions.list({ team: team ?? null, state: state ?? null }, limit);
       session.print({ actions: list }, () =>
@@ -42,7 +42,7 @@ function addList(program: Command, session: Session): void {
 
   actions
     .command('show')
-    .description('Show one action: what happened to it, and what proves it.')
+    .description('Show one action: its timeline and its proof.')
     .argument('<id>', 'of the action')
     .addHelpText('after', '\nExample:\n  bursar actions show act-0123456789abcdef')
     .action(async (id: string) => {
@@ -55,14 +55,14 @@ function addDecisions(program: Command, session: Session): void {
   program
     .command('approve')
     .description(
-      'Approve an action or a recommendation. The decision is kept, with your name; the guard has the last word.',
+      'Approve an action or a recommendation. The decision is recorded with your name; the guard still checks the action.',
     )
     .argument('<id>', 'as recommend or actions lists it')
     .addHelpText(
       'after',
       `
-It is carried out by bursar serve, which alone asks providers. Where one runs, this verb waits for it; else the approval is kept, the
-action waits for the next serve, and lapses when its time is over.
+Only bursar serve carries out actions. If it runs, this verb waits for the result. Otherwise the approval is kept, and
+the action waits for the next bursar serve until it expires.
 
 Examples:
   bursar approve rec-0123456789abcdef
@@ -75,9 +75,9 @@ Examples:
 
   program
     .command('reject')
-    .description('Reject an action or a recommendation. The decision is kept, with your name.')
+    .description('Reject an action or a recommendation. The decision is recorded with your name.')
     .argument('<id>', 'as recommend or actions lists it')
-    .option('--reason <reason>', 'why (of an action)', '')
+    .option('--reason <reason>', 'why (only for an action)', '')
     .addHelpText('after', '\nExample:\n  bursar reject act-0123456789abcdef --reason "needed until Friday"')
     .action(async (id: string, { reason }: { reason: string }) => {
       const decision = await (await session.client()).actions.reject(id, reason);
@@ -86,12 +86,12 @@ Examples:
 
   program
     .command('rollback')
-    .description('Take an action back: what it changed becomes as it was before.')
+    .description('Roll an action back: restore what it changed.')
     .argument('<id>', 'of the action')
     .option('--under-stop', 'also while the kill switch is on', false)
     .addHelpText(
       'after',
-      '\nNothing that somebody has changed since is overwritten. It is carried out by bursar serve, as an approval is.\n\nExample:\n  bursar rollback act-0123456789abcdef',
+      '\nIt never overwrites what somebody has changed since. Like an approved action, it is carried out by bursar serve.\n\nExample:\n  bursar rollback act-0123456789abcdef',
     )
     .action(async (id: string, { underStop }: { underStop: boolean }) => {
       const action = await (await session.client()).actions.rollback(id, underStop);
@@ -127,16 +127,14 @@ function printDecision(session: Session, { recommendation, action }: Decision, s
   );
   if (status === 'approved' && action === null && recommendation !== null)
     session.note(
-      `Nothing carries it out: ${printable(recommendation.obstacle?.message ?? 'no connection knows it')}. The approval is recorded, the rest is yours to do.`,
+      `Bursar cannot carry it out: ${printable(recommendation.obstacle?.message ?? 'no connection knows it')}. The approval is recorded; please do the rest yourself.`,
     );
 }
 
 function addStopAll(program: Command, session: Session): void {
   program
     .command('stop-all')
-    .description(
-      'The kill switch: from now on nothing is acted on, until it is lifted. What was approved before is refused.',
-    )
+    .description('The kill switch: stop all actions until it is lifted. Actions approved before are refused.')
     .option('--team <team>', 'only this team and those below it')
     .option('--provider <provider>', 'only this provider, or one connection to it')
     .option('--reason <reason>', 'why, for the others', '')
@@ -144,7 +142,7 @@ function addStopAll(program: Command, session: Session): void {
     .option('--show', 'only show what is off', false)
     .addHelpText(
       'after',
-      '\nTaking actions back needs --under-stop while it is on.\n\nExamples:\n  bursar stop-all --reason "prices look wrong"\n  bursar stop-all --team research\n  bursar stop-all --lift',
+      '\nWhile it is on, rolling an action back needs --under-stop.\n\nExamples:\n  bursar stop-all --reason "prices look wrong"\n  bursar stop-all --team research\n  bursar stop-all --lift',
     )
     .action(
       async ({
@@ -176,11 +174,11 @@ function addStopAll(program: Command, session: Session): void {
 function addLimits(program: Command, session: Session): void {
   const limits = program
     .command('limits')
-    .description('Show what actions may at most do; set it for the organisation or for a team.')
+    .description('Show the limits of actions; set them for the organisation or for a team.')
     .addHelpText(
       'after',
       `
-Both documents bind: of two limits the stricter holds. What is absent has its default, 0 allows none:
+Both documents apply: of two limits the stricter one wins. An absent limit has its default; 0 allows none:
   gpusPerAction: 16
   gpusPerHour: 64
   minTeamGpus: 8
@@ -196,7 +194,7 @@ Examples:
 
   limits
     .command('show', { isDefault: true })
-    .description('Show what holds.')
+    .description('Show the limits that apply.')
     .option('--team <team>', 'for this team')
     .action(async ({ team }: { team?: string }) => {
       const view = await (await session.client()).actions.limits(team ?? null);
@@ -205,7 +203,7 @@ Examples:
 
   limits
     .command('set')
-    .description("Make a file the organisation's document, or a team's.")
+    .description('Set the limits of the organisation, or of a team, from a file.')
     .argument('<file>', 'YAML or JSON')
     .option('--team <team>', 'of this team')
     .addHelpText('after', '\nExample:\n  bursar limits set limits.yaml')
@@ -248,7 +246,7 @@ function proofText({ after, afterAt, effect, reasons }: ActionStory): string {
       ? [`${after.state}${replicas}, billing ${after.billing}`]
       : effect.kind === 'purchase'
         ? []
-        : ['it is not there any more'];
+        : ['it no longer exists'];
   const told = [...seen, ...reasons.map(({ message }) => message)].filter((text) => text !== '');
   const all = told.length > 0 ? told.join('; ') : 'its provider says that it was done';
   return `${printable(`Proof, read at ${afterAt}: ${all}`)}\n`;

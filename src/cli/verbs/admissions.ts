@@ -19,12 +19,12 @@ export function addAdmissions(program: Command, session: Session): void {
     .option('--team <team>', 'only of this team')
     .option('--from <day>', 'first day', day)
     .option('--to <day>', 'the day after the last', day)
-    .option('--limit <n>', 'at most so many', count, 100)
+    .option('--limit <n>', 'at most this many', count, 100)
     .addHelpText(
       'after',
       `
-A row is a workload of a team on a day (in the team's zone), with how many of its pods were refused and how many were let in with a warning. They are
-kept for 400 days; dry runs are not among them.
+A row is a workload of a team on a day (in the team's zone), with the number of its pods that were refused and the
+number that were admitted with a warning. Rows are kept for 400 days; dry runs are not recorded.
 
 Examples:
   bursar admissions --team research

@@ -28,7 +28,7 @@ export function addAlerts(program: Command, session: Session): void {
     .addOption(
       new Option('--state <state>', 'open: it waits for an answer; silent: nobody is told').choices(ALERT_STATES),
     )
-    .option('--limit <n>', 'at most so many', whole, 100)
+    .option('--limit <n>', 'at most this many', whole, 100)
     .addHelpText(
       'after',
       '\nExamples:\n  bursar alerts --state open\n  bursar alerts alr-0123456789abcdef --json\n  bursar alerts test',
@@ -41,11 +41,15 @@ export function addAlerts(program: Command, session: Session): void {
         return;
       }
       const list = await client.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
-      session.print({ alerts: list }, () => (list.length === 0 ? 'Nothing was told.\n' : table(TITLES, list.map(row))));
+      session.print({ alerts: list }, () =>
+        list.length === 0 ? 'There are no alerts.\n' : table(TITLES, list.map(row)),
+      );
     });
   alerts
     .command('acknowledge')
-    .description('Take an alert on: it goes no further. What asks for a decision is approved or rejected instead.')
+    .description(
+      'Acknowledge an alert: it is not escalated. An alert that asks for a decision is approved or rejected instead.',
+    )
     .argument('<alert>', 'as alerts lists it')
     .addHelpText('after', '\nExample:\n  bursar alerts acknowledge alr-0123456789abcdef')
     .action(async (id: string) => {
@@ -54,7 +58,7 @@ export function addAlerts(program: Command, session: Session): void {
     });
   alerts
     .command('test')
-    .description('Send a test to where alerts go, and say what became of it.')
+    .description('Send a test alert to where alerts go, and show the result.')
     .addHelpText('after', '\nExample:\n  bursar alerts test')
     .action(async () => {
       const alert = await (await session.client()).alerts.test();
@@ -76,11 +80,11 @@ interface MuteFlags {
 export function addMutes(program: Command, session: Session): void {
   const mutes = program
     .command('mutes')
-    .description('List what alerts are muted; mute some for a while, lift a mute.')
+    .description('List the mutes; mute alerts for a while, or lift a mute.')
     .addHelpText(
       'after',
       `
-What is made meanwhile is kept and not told, also not later.
+Alerts that are made meanwhile are kept, but never sent, not even later.
 
 Examples:
   bursar mutes
@@ -89,7 +93,7 @@ Examples:
     );
   mutes
     .command('list', { isDefault: true })
-    .description('List what is muted now.')
+    .description('List the current mutes.')
     .action(async () => {
       const all = await (await session.client()).alerts.mutes();
       session.print({ mutes: all }, () => mutesText(all));
@@ -99,7 +103,7 @@ Examples:
     .description('Mute alerts for a while.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
-    .option('--thread <thread>', 'only what belongs to this, as an alert has it')
+    .option('--thread <thread>', 'only alerts of this thread, as an alert states it')
     .requiredOption('--until <time>', 'its end', instant)
     .requiredOption('--reason <reason>', 'why, for the others')
     .addHelpText(
@@ -159,7 +163,7 @@ const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }
 const storyText = (alert: AlertStory): string =>
   `${table(TITLES, [row(alert)])}\n${
     alert.deliveries.length === 0
-      ? 'It went nowhere.\n'
+      ? 'It was sent nowhere.\n'
       : table(
           ['channel', 'address', 'part', 'step', 'state', 'sent at', 'problem'],
           alert.deliveries.map(({ channel, address, part, level, state, sentAt, problem }) => [

@@ -12,7 +12,7 @@ const DEFAULT_MONTHS = 13;
 function months(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < LEAST_MONTHS || value > 1200)
-    throw new InvalidArgumentError(`It is no whole number from ${LEAST_MONTHS} to 1200.`);
+    throw new InvalidArgumentError(`It is not a whole number from ${LEAST_MONTHS} to 1200.`);
   return value;
 }
 
@@ -41,9 +41,11 @@ Examples:
 
   archive
     .command('run')
-    .description('Archive what ended before so many whole months, file by file: each is read back and compared first.')
+    .description(
+      'Archive the months before the ones that stay, file by file. Each file is read back and compared first.',
+    )
     .option('--older-than <months>', 'months that stay beside the current one', months, DEFAULT_MONTHS)
-    .addHelpText('after', '\nSafe to end and to repeat.\n\nExample:\n  bursar archive run --older-than 24')
+    .addHelpText('after', '\nSafe to interrupt and to repeat.\n\nExample:\n  bursar archive run --older-than 24')
     .action(async ({ olderThan }: { olderThan: number }) => {
       const { stores, organisation, archive: open } = await local(session);
       const now = session.context.clock.now();
@@ -79,12 +81,12 @@ Examples:
 function addRestore(archive: Command, session: Session): void {
   archive
     .command('restore')
-    .description('Read a month back into the database; it stays for thirty days at least.')
+    .description('Read a month back into the database; it stays for at least thirty days.')
     .argument('<month>', 'as the list names it: 2025-03')
     .option('--source <source>', 'only of this source')
     .addHelpText(
       'after',
-      '\nWhat waited for these records is tried again.\n\nExample:\n  bursar archive restore 2025-03',
+      '\nWork that waited for these records is tried again.\n\nExample:\n  bursar archive restore 2025-03',
     )
     .action(async (month: string, { source }: { source?: string }) => {
       const { stores, organisation, archive: open } = await local(session);

@@ -25,7 +25,7 @@ function seqOf(text: string): string {
 export function addAudit(program: Command, session: Session): void {
   const audit = program
     .command('audit')
-    .description('List who did what; check that it is as it was written; hand it to a collector.')
+    .description('List who did what; verify that the audit is unchanged; export it for a collector.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar audit --limit 20\n  bursar audit verify\n  bursar audit export --after 4711',
@@ -34,10 +34,10 @@ export function addAudit(program: Command, session: Session): void {
   audit
     .command('list', { isDefault: true })
     .description('List who did what, newest first.')
-    .option('--limit <n>', 'at most so many', count, MOST_LISTED)
-    .option('--actor <who>', 'of this one only: key:0a1b2c3d4e5f, user:ada, cli:root')
-    .option('--verb <verb>', 'only this: key.create')
-    .option('--target <target>', 'only on this')
+    .option('--limit <n>', 'at most this many', count, MOST_LISTED)
+    .option('--actor <who>', 'only of this actor: key:0a1b2c3d4e5f, user:ada, cli:root')
+    .option('--verb <verb>', 'only this verb: key.create')
+    .option('--target <target>', 'only on this target')
     .option('--from <time>', 'from this time on', instant)
     .option('--to <time>', 'before this time', instant)
     .addHelpText('after', '\nExample:\n  bursar audit --verb key.create --from 2026-11-01')
@@ -60,9 +60,13 @@ export function addAudit(program: Command, session: Session): void {
   audit
     .command('verify')
     .description(
-      'Work the chain of hashes out anew, from where entries were dropped by age: fails where one was changed or removed.',
+      'Recompute the hash chain, from where entries were dropped by age. It fails if an entry was changed or removed.',
     )
-    .option('--head <seq:hash>', 'the end of the chain as an earlier check printed it: it must be there still', head)
+    .option(
+      '--head <seq:hash>',
+      'the end of the chain as an earlier check printed it: it must still be in the chain',
+      head,
+    )
     .addHelpText('after', '\nExample:\n  bursar audit verify')
     .action(async ({ head: known }: { head?: AuditCheck['head'] }) => {
       const check = await (await session.client()).access.verifyAudit(known ?? null);
@@ -71,7 +75,7 @@ export function addAudit(program: Command, session: Session): void {
         const from =
           check.since === null
             ? ''
-            : ` Verified from ${check.since.seq}:${check.since.hash} on: what lies before was dropped by age, the last time at ${check.since.droppedAt}.`;
+            : ` Verified from ${check.since.seq}:${check.since.hash} on: earlier entries were dropped by age, the last time at ${check.since.droppedAt}.`;
         const problems = check.problems.map(
           ({ seq, entry, message }) => `${seq === null ? '' : `${seq}: `}entry ${entry}: ${message}\n`,
         );
@@ -86,7 +90,7 @@ export function addAudit(program: Command, session: Session): void {
 function addExport(audit: Command, session: Session): void {
   audit
     .command('export')
-    .description('Print the entries in the order of their chain, one JSON object a line.')
+    .description('Print the entries in the order of their chain, one JSON object per line.')
     .option('--after <seq>', 'only those after this one', seqOf, '0')
     .addHelpText('after', '\nExample:\n  bursar audit export --after 4711 >> audit.ndjson')
     .action(async ({ after }: { after: string }) => {

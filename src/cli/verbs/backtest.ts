@@ -30,7 +30,7 @@ const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = 
 export function addBacktests(program: Command, session: Session): void {
   const backtest = program
     .command('backtest')
-    .description('Run policies over recorded data, beside the optimum that knows the future.')
+    .description('Run policies over recorded data, and compare them with the optimum that knows the future.')
     .addHelpText(
       'after',
       `
@@ -52,14 +52,14 @@ function addSpot(backtest: Command, session: Session): void {
     .command('spot')
     .description('A job with a deadline on spot capacity that comes and goes.')
     .requiredOption('--traces <file...>', 'recorded availability: JSON lines, gzip or not')
-    .option('--train <file...>', 'recordings to learn from; the other traces of the call where absent', [])
+    .option('--train <file...>', 'recordings to learn from (default: the other traces of the call)', [])
     .option('--job-hours <h>', 'work of the job', aboveZero, 48)
     .option(
       '--deadline-hours <h...>',
       'time until it must be done; several make a cell each (default: 60)',
       aboveZeroList,
     )
-    .option('--restart-hours <h>', 'lost at each start', notNegative, 0.2)
+    .option('--restart-hours <h>', 'time lost at each start', notNegative, 0.2)
     .option('--on-demand-price <p>', 'per hour', aboveZero, 3.06)
     .option('--spot-price <p>', 'per hour', notNegative, 0.9731)
     .addHelpText(
@@ -80,20 +80,20 @@ function addSpotRegions(backtest: Command, session: Session): void {
     .option('--train <file...>', 'other recordings to learn from', [])
     .requiredOption('--job-hours <h>', 'work of the job', aboveZero)
     .requiredOption('--deadline-hours <h>', 'time until it must be done', aboveZero)
-    .requiredOption('--restart-hours <h>', 'lost at each start', notNegative)
-    .requiredOption('--checkpoint-gb <g>', 'sent at each change of region', notNegative)
-    .option('--gang <n>', 'instances that must be there at once; the price is that of all', count, 1)
+    .requiredOption('--restart-hours <h>', 'time lost at each start', notNegative)
+    .requiredOption('--checkpoint-gb <g>', 'data sent at each change of region', notNegative)
+    .option('--gang <n>', 'instances that must run at once; the price is that of all of them', count, 1)
     .option('--zones <names>', 'only these zones: a,b', list)
-    .option('--probe-seconds <s>', 'spot time that a probe that succeeds costs', notNegative, 60)
+    .option('--probe-seconds <s>', 'spot time that a successful probe costs', notNegative, 60)
     .option('--past-every <t>', 'how often the past was read: full, none, or seconds such as 7200s', readEvery, 0)
     .option('--starts <ticks>', 'ticks at which a window starts: 0,288', wholeList)
-    .option('--windows <n>', 'windows that start evenly over the recording, where no starts are given', count, 12)
+    .option('--windows <n>', 'number of windows, spread evenly over the recording, if no starts are given', count, 12)
     .option('--policies <names>', 'only these policies: bursar,skynomad', list)
     .option('--decisions <file>', 'what bursar did in each tick, as JSON lines')
     .addHelpText(
       'after',
       `
-overOptimum is the cost over that of the optimum: 1.05 is 5 % dearer; worstWindow is the largest of a window.
+overOptimum is the cost divided by that of the optimum: 1.05 is 5 % dearer. worstWindow is its largest value in a window.
 
 Example:
   bursar backtest spot-regions --traces h100.jsonl.gz --job-hours 36 --deadline-hours 48 --restart-hours 0.2 --checkpoint-gb 50`,
@@ -109,7 +109,7 @@ function addOthers(backtest: Command, session: Session): void {
     .option('--term-hours <h>', "hours of a reservation's term", count, 168)
     .option('--price-ratio <r>', 'price of a reserved hour over that of an on-demand hour', aboveZero, 0.6)
     .option('--alpha <a>', 'the part of the price ratio that is paid in used hours only', notNegative)
-    .option('--seed <n>', 'of the randomised opponent', whole)
+    .option('--seed <n>', 'seed of the randomised opponent', whole)
     .addHelpText(
       'after',
       '\nExample:\n  bursar backtest commitment --demand demand.csv --term-hours 168 --price-ratio 0.6',
@@ -118,9 +118,9 @@ function addOthers(backtest: Command, session: Session): void {
 
   backtest
     .command('scaling')
-    .description('Replicas of a service under its arrivals.')
+    .description('Scale the replicas of a service to its arrivals.')
     .requiredOption('--arrivals <file>', 'CSV: the first column is the time of an arrival')
-    .option('--boot-minutes <m>', 'until a new replica serves', notNegative, 5)
+    .option('--boot-minutes <m>', 'time until a new replica serves', notNegative, 5)
     .option('--peak-replicas <n>', "replicas that serve the 99th percentile of a minute's load", count, 20)
     .addHelpText(
       'after',
@@ -132,7 +132,7 @@ function addOthers(backtest: Command, session: Session): void {
     .command('idle')
     .description('Stop what is idle, and only that.')
     .requiredOption('--samples <file>', 'CSV: resource,timestamp,gpu_util_percent, ...')
-    .option('--restart-minutes <m>', 'until a stopped resource works again', notNegative, 10)
+    .option('--restart-minutes <m>', 'time until a stopped resource works again', notNegative, 10)
     .addHelpText('after', '\nExample:\n  bursar backtest idle --samples samples.csv --restart-minutes 10')
     .action((flags: Flags) => answer(session, 'idle', flags));
 
@@ -151,12 +151,12 @@ function addPolicy(backtest: Command, session: Session): void {
     .description("Any policy over the recorded history of its teams, on this machine's database.")
     .requiredOption('--policy <file>', 'a policy document, YAML or JSON')
     .requiredOption('--from <time>', 'first day or hour')
-    .requiredOption('--to <time>', 'end, not part of it')
+    .requiredOption('--to <time>', 'end, exclusive')
     .addHelpText(
       'after',
       `
-Every proposal is taken at once, in a simple model (docs/reference/policy-backtests.md). The result is kept: enforcing
-needs it.
+Every proposal is carried out at once, in a simple model (docs/reference/policy-backtests.md). The result is stored,
+because enforcing needs it.
 
 Example:
   bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01`,
@@ -221,7 +221,7 @@ function reportText({ problem, settings, cells, mean }: BacktestReport): string 
 
 /** What is in no figure, and why. */
 const unknownText = ({ unknown = [] }: BacktestReport['cells'][number]): string =>
-  unknown.map(({ name, why }) => `Not known, and in no figure: ${printable(name)}: ${why}\n`).join('');
+  unknown.map(({ name, why }) => `Unknown, and not included in any figure: ${printable(name)}: ${why}\n`).join('');
 
 type Measured = Readonly<Record<string, number | string | null>> & { readonly name: string };
 

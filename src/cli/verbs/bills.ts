@@ -39,7 +39,8 @@ Examples:
     )
     .action(async (flags: DeliveryFlags) => {
       const { commit, discard } = flags;
-      if (commit !== undefined && discard !== undefined) throw new WrongUse('--commit and --discard stand alone');
+      if (commit !== undefined && discard !== undefined)
+        throw new WrongUse('--commit and --discard cannot be combined');
       const client = (await session.client()).bills;
       if (commit !== undefined) {
         const { strict, dryRun, replace, wait } = flags;
@@ -58,16 +59,17 @@ Examples:
   program
     .command('commitments')
     .description('Show how much of each commitment was used, and how much usage commitments covered, from bills.')
-    .option('--from <day>', 'of charges that start on this UTC day or later', day)
+    .option('--from <day>', 'only charges that start on this UTC day or later', day)
     .option('--to <day>', 'exclusive', day)
     .addHelpText(
       'after',
       `
-Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost, of everything in
-the service: disks and traffic too, which no commitment may cover. Bills that do not say how usage was paid for (Google Cloud's and
-Alibaba Cloud's) have no coverage. Where a line does not state what a ratio needs, the ratio is left open and the lines are counted.
-Contracts come from a FOCUS file of contract commitments, imported like any other file. Each is listed for its own period, with the
-amount that bills have applied to it.
+Utilisation is the used effective cost over the used plus the unused. Coverage is the covered list cost over the
+covered plus the on-demand list cost. It counts everything in the service, also disks and traffic that no commitment
+can cover. Bills that do not say how usage was paid for (Google Cloud's and Alibaba Cloud's) have no coverage. If a
+line does not state what a ratio needs, the ratio is left empty and such lines are counted. Contracts come from a
+FOCUS file of contract commitments, imported like any other file. Each is listed for its own period, with the amount
+that bills have applied to it.
 
 Example:
   bursar commitments --from 2026-10-01 --to 2026-11-01`,

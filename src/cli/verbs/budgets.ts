@@ -61,7 +61,7 @@ export function addBudgets(program: Command, session: Session): void {
 
   budgets
     .command('history')
-    .description('Show the periods of a budget, newest first, with what each came to.')
+    .description('Show the periods of a budget, newest first, with the result of each.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar budgets history vision-monthly')
     .action(async (id: string) => {
@@ -73,7 +73,7 @@ export function addBudgets(program: Command, session: Session): void {
 
   budgets
     .command('remove')
-    .description('Remove a budget. The spend stays; what was crossed stays on record.')
+    .description('Remove a budget. Its spend and the thresholds that it crossed stay on record.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar budgets remove vision-monthly')
     .action(async (id: string) => {
@@ -87,7 +87,7 @@ function addSet(budgets: Command, session: Session): void {
     .command('set')
     .description('Add a budget, or replace the one of this id.')
     .argument('<id>')
-    .requiredOption('--team <team>', 'whose; the teams below it count too')
+    .requiredOption('--team <team>', 'its team; the teams below it count too')
     .option('--amount <amount>', 'planned for each period; 0 means that nothing is allowed', amount)
     .option('--planned <day=amount>', 'planned for the period that begins on this day; may be repeated', planned)
     .option(
@@ -96,8 +96,8 @@ function addSet(budgets: Command, session: Session): void {
       periodKind,
       'month',
     )
-    .option('--currency <code>', "the team's where absent")
-    .option('--zone <zone>', "where the period's days begin; the team's where absent")
+    .option('--currency <code>', "default: the team's")
+    .option('--zone <zone>', "time zone of the period's days (default: the team's)")
     .option(
       '--threshold <kind:ratio>',
       'such as actual:0.8 or forecast:1; may be repeated (default: actual:0.8 actual:1 forecast:1)',
@@ -116,17 +116,18 @@ function addSet(budgets: Command, session: Session): void {
     )
     .option('--sku <sku>', 'only this SKU; may be repeated', repeated)
     .addOption(new Option('--term <term>', 'only this term; may be repeated').argParser(oneOf<Term>(TERMS)))
-    .option('--tag <key=value>', 'only what bears this tag; may be repeated', tags)
+    .option('--tag <key=value>', 'only usage with this tag; may be repeated', tags)
     .addOption(new Option('--basis <basis>', 'what it counts (default: actual)').choices(BUDGET_BASES))
     .option('--credits', 'credits lower the spend', false)
     .addHelpText(
       'after',
       `
-A threshold is told once per period. Removing a budget and setting it again, or lowering it, tells nothing twice. A
-raised budget takes back what it no longer reaches: that is told again when the spend reaches it.
+A threshold raises one alert per period. Removing a budget and setting it again, or lowering it, repeats no alert.
+Raising a budget resets the thresholds that are no longer reached: they raise an alert again when the spend reaches
+them.
 
-Bases: actual is the bill where it counts, else the accrual; effective is the bill's amortised cost instead; accrued is
-metered usage times price, whatever bills say.
+Bases: actual is the bill where it counts, otherwise the accrual; effective takes the bill's amortised cost instead;
+accrued is metered usage times price, whatever bills say.
 
 Example:
   bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1`,
@@ -230,13 +231,11 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
       ),
     ),
     ...(state?.setAside ?? []).map(({ currency, amount: aside }) =>
-      note(
-        `${shortAmount(aside)} ${currency} of bills that are not final is set aside for metered usage until they are`,
-      ),
+      note(`${shortAmount(aside)} ${currency} of bills is not final (metered usage counts until then)`),
     ),
     ...(state?.unnamed ?? []).map(({ currency, amount: left, fields }) =>
       note(
-        `${left === null ? 'metered usage without a price' : `${shortAmount(left)} ${currency} of metered usage`} names no ${fields.join(' and no ')}, for which the budget filters`,
+        `${left === null ? 'metered usage without a price' : `${shortAmount(left)} ${currency} of metered usage`} names no ${fields.join(' and no ')}, by which the budget filters`,
       ),
     ),
     ...(state?.unpriced ?? []).map((one) =>

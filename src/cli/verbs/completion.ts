@@ -37,7 +37,7 @@ complete -c bursar -a '(__bursar_complete)'
 export function addCompletion(program: Command, session: Session): void {
   program
     .command('completion')
-    .description('Print what makes a shell complete verbs, flags and their words.')
+    .description('Print a script that lets a shell complete verbs, flags and their values.')
     .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
     .addHelpText(
       'after',
@@ -53,7 +53,7 @@ Examples:
     });
   program
     .command('__complete', { hidden: true })
-    .argument('[words...]', 'as far as they are typed; the last is the one that is asked for')
+    .argument('[words...]', 'the words typed so far; the last one is completed')
     .action((words: string[]) => {
       const found = completionsOf(program, words);
       session.print({ words: found }, () => found.map((word) => `${word}\n`).join(''));

@@ -31,8 +31,7 @@ export function addConfiguration(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-A section that no file has is left alone. The exit code is 1 where there is something to change, 0 where there is
-nothing.
+A section that no file has is left unchanged. The exit code is 1 if there is something to change, otherwise 0.
 
 Example:
   bursar diff -f bursar/`,
@@ -46,8 +45,8 @@ Example:
   addApply(program, session);
   program
     .command('export')
-    .description('Write what is set into a folder of YAML, a file of each section.')
-    .requiredOption('-f, --file <folder>', 'the folder; files of the same names are written over')
+    .description('Write the current configuration into a folder of YAML, one file per section.')
+    .requiredOption('-f, --file <folder>', 'the folder; files of the same names are overwritten')
     .addHelpText('after', '\nExample:\n  bursar export -f bursar/')
     .action(async ({ file }: { file: string }) => {
       const configuration = await (await session.client()).configuration.get();
@@ -60,16 +59,16 @@ Example:
 function addApply(program: Command, session: Session): void {
   program
     .command('apply')
-    .description('Make a folder of YAML hold: the plan is shown first, then all of it is applied or nothing.')
+    .description('Apply a folder of YAML: show the plan first, then apply all of it or nothing.')
     .requiredOption('-f, --file <folder>', 'the folder')
     .option('--prune', 'also remove what a section of the folder does not name', false)
     .option('--yes', 'do not ask', false)
-    .option('--without-backtest <reason>', 'let policies enforce although nobody has backtested them; for the audit')
+    .option('--without-backtest <reason>', 'let policies enforce without a backtest; the reason goes into the audit')
     .addHelpText(
       'after',
       `
-What somebody changes between the plan and the apply is not written over: nothing is applied then. A policy document
-that is removed is paused, since actions refer to it.
+If somebody changes the configuration between the plan and the apply, nothing is applied. A policy document that is
+removed is paused instead, because actions refer to it.
 
 Examples:
   bursar apply -f bursar/
@@ -79,7 +78,7 @@ Examples:
       const folder = await read(file);
       const plan = await planned(session, folder, prune);
       if (plan.changes.length === 0)
-        return session.print({ ...plan, applied: true }, () => 'Nothing is to be changed.\n');
+        return session.print({ ...plan, applied: true }, () => 'There is nothing to change.\n');
       if (!yes && !(await agreed(session, plan))) {
         session.exitCode = 1;
         return session.print({ ...plan, applied: false }, () => 'Nothing was applied.\n');
@@ -114,7 +113,7 @@ async function planned(session: Session, folder: Folder, prune: boolean): Promis
 /** The plan is shown where the question is asked: beside the answer. */
 async function agreed({ context, json }: Session, plan: Plan): Promise<boolean> {
   if (context.ask === undefined || json)
-    throw new WrongUse('nobody can be asked here: look at bursar diff, then say --yes');
+    throw new WrongUse('there is no terminal to ask on: look at bursar diff, then use --yes');
   context.stderr.write(planText(plan));
   return /^y(es)?$/i.test((await context.ask('Apply this? (yes or no) ')).trim());
 }
@@ -143,7 +142,7 @@ const NAMES: Readonly<Record<Section, string>> = {
 };
 
 function planText({ changes }: Plan): string {
-  if (changes.length === 0) return 'Nothing is to be changed.\n';
+  if (changes.length === 0) return 'There is nothing to change.\n';
   const lines = changes.flatMap((change) => [
     `${MARKS[change.kind]} ${NAMES[change.section]}${change.id === null ? '' : ` ${change.id}`}${change.section === 'policies' && change.kind === 'remove' ? ' (is paused)' : ''}`,
     ...detailOf(change).map((line) => `    ${line}`),

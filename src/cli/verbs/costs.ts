@@ -31,22 +31,22 @@ export function addCosts(program: Command, session: Session): void {
     .description('Show what was spent.')
     .option('--from <time>', 'from this day on: 2026-10-01, 2026-10')
     .option('--to <time>', 'before this day')
-    .option('--zone <zone>', 'whose days and months, such as Europe/Berlin', 'UTC')
+    .option('--zone <zone>', 'time zone of the days and months, such as Europe/Berlin', 'UTC')
     .option('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`, repeated)
     .option('--by <keys>', 'the same, shorter', repeated)
     .option('--basis <basis>', BASES.join(', '), 'actual')
     .option('--currency <code>', 'convert every amount by the rate of its day')
     .option('--team <team>', 'only this team; may be repeated', repeated)
     .option('--filter <dimension=value>', `only this value, of ${OF_DIMENSION.join(', ')}; may be repeated`, repeated)
-    .option('--compare', 'by one or two keys against the time before: as many days, of whole months as many months')
-    .option('--why', 'why it changed against the time before: volume, price, mix, new, gone, charges, credits')
+    .option('--compare', 'compare by one or two keys with the period before: as many days, or as many whole months')
+    .option('--why', 'explain the change from the period before: volume, price, mix, new, gone, charges, credits')
     .addHelpText(
       'after',
       `
-Bases: actual is the bill where it is final, else the accrual, with those lines of the bill that no meter stands for;
-accrued is metered usage times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
-amount: its GPU-hours stand beside it, and below the total what else is in none of it. Whole days of a bill are the
-bill's own dates in any zone.
+Bases: actual is the bill where it is final, otherwise the accrual plus the lines of the bill that no meter covers;
+accrued is metered usage times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost.
+Unpriced usage is in no amount: its GPU-hours are shown beside the amount, and whatever else is left out is listed
+below the total. Whole days of a bill keep the bill's own dates in any zone.
 
 Example:
   bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider
@@ -55,7 +55,7 @@ Example:
     )
     .action(async ({ compare, why, ...flags }: CostFlags) => {
       const query = typed(() => queryOf(flags, compare === true));
-      if (compare === true && why === true) throw new WrongUse('either --compare or --why');
+      if (compare === true && why === true) throw new WrongUse('use either --compare or --why');
       const client = await session.client();
       if (why === true) {
         const bridge = await client.costBridge(query);
@@ -97,12 +97,12 @@ const spanText = ({ from, to }: { readonly from: string; readonly to: string }):
 /** The amounts that the sums of a period lack. */
 function gapsText({ unpricedGpuHours, lacking }: CostBreakdown['now'], basis: string, name: string): string {
   const unpriced = /[1-9]/.test(unpricedGpuHours) ? [`${shortAmount(unpricedGpuHours)} GPU-hours without a price`] : [];
-  return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not in it (${name}): ${text}\n`).join('');
+  return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not included (${name}): ${text}\n`).join('');
 }
 
 /** Of an answer of a read replica that is behind. */
 const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
-  asOf === undefined ? '' : `As of ${asOf}: a read replica answers, and it is behind.\n`;
+  asOf === undefined ? '' : `As of ${asOf}: a read replica answered, and it lags behind.\n`;
 
 function breakdownText(answer: CostBreakdown): string {
   const { basis, groupBy, now, before, rows, rest } = answer;
@@ -119,16 +119,16 @@ function breakdownText(answer: CostBreakdown): string {
     ...rest.map((row) => [`${row.groups} others`, ...groupBy.slice(1).map(() => null), ...cells(row)]),
   ];
   const sums = `Total (${basis}), ${spanText(now)}: ${totalText(now)}\n`;
-  const old = before === null ? '' : `Total of the time before, ${spanText(before)}: ${totalText(before)}\n`;
+  const old = before === null ? '' : `Total of the period before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
-  return `${table(titles, lines)}\n${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this time')}${before === null ? '' : gapsText(before, basis, 'the time before')}`;
+  return `${table(titles, lines)}\n${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
 }
 
 function bridgeText(answer: CostBridge): string {
   const { basis, now, before, bridges } = answer;
   const parts = bridges.map(({ currency, bridge }) =>
     bridge === null
-      ? `${currency}: nothing was recorded in one of the two times\n`
+      ? `${currency}: nothing was recorded in one of the two periods\n`
       : table(
           ['because of', `amount, ${currency}`],
           [
@@ -138,8 +138,8 @@ function bridgeText(answer: CostBridge): string {
           ],
         ),
   );
-  const none = bridges.length === 0 ? 'Nothing was recorded in either time.\n' : '';
-  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this time')}${gapsText(before, basis, 'the time before')}`;
+  const none = bridges.length === 0 ? 'Nothing was recorded in either period.\n' : '';
+  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {
@@ -151,7 +151,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.unpricedQuantity),
   ]);
   const lacking = lackingTexts(spend.lacking, spend.basis);
-  const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
+  const inNone = lacking.map((text) => `Not included: ${text}\n`).join('');
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
@@ -178,7 +178,7 @@ function lackingTexts(
     ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
     ...setAside.map(
       ({ currency, cost }) =>
-        `${shortAmount(cost)} ${currency} of bills that are not final, for which metered usage stands until they are`,
+        `${shortAmount(cost)} ${currency} of bills that are not final; metered usage counts instead until they are`,
     ),
     ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
     ...withoutPrice.map((one) => printable(sayUnpriced(one, (quantity) => shortAmount(quantity) ?? quantity))),

@@ -16,19 +16,20 @@ const ANSWER_SECONDS = 20;
 export function addDoctor(program: Command, session: Session): void {
   program
     .command('doctor')
-    .description('Look whether this installation is well; say what to do where it is not.')
+    .description('Check this installation, and say how to fix each problem.')
     .addOption(
       new Option('--wait <seconds>', 'longest wait for an answer of a provider, a source or a channel')
         .argParser(count)
         .default(ANSWER_SECONDS),
     )
-    .option('--local', "this machine's installation, also where the verbs go to a server", false)
+    .option('--local', "check this machine's installation, even if the verbs go to a server", false)
     .addHelpText(
       'after',
       `
-With BURSAR_URL or a sign-in the server is looked at: whether it answers and is ready, the key, and its line.
-Settings are named, never shown. Each cloud is asked for its machines, each source for its last minutes, and each channel
-whether it takes its settings; nothing is changed, and nobody is told anything. The exit code is 1 if something is wrong.
+With BURSAR_URL or a sign-in it checks the server: whether it answers and is ready, the key, and its line. It names
+settings, but never shows their values. It asks each cloud for its machines, each source for its last minutes, and
+each channel whether it accepts its settings. It changes nothing, and sends nobody a message. The exit code is 1 if
+something is wrong.
 
 Example:
   bursar doctor`,

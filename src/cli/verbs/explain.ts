@@ -10,12 +10,12 @@ export function addExplain(program: Command, session: Session): void {
   program
     .command('explain <target>')
     .description(
-      'Explain what every policy makes of a target, a team or a budget: what it saw, and what would make it act.',
+      'Explain how every policy judges a target, a team or a budget: what it saw, and what would make it act.',
     )
     .addHelpText(
       'after',
       `
-The target is one of the fleet (bursar fleet), what readings call it (a host name, an address, a pod), a team or a budget.
+The target is a target of the fleet (bursar fleet), its name in readings (a host name, an address, a pod), a team or a budget.
 
 Examples:
   bursar explain ip-10-0-1-23

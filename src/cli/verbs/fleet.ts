@@ -22,16 +22,16 @@ interface FleetFlags {
 export function addFleet(program: Command, session: Session): void {
   program
     .command('fleet')
-    .description('List what runs at the providers, as it was last seen, and how well that is known.')
+    .description('List what runs at the providers, as last seen, with the age and completeness of each reading.')
     .option('--team <team>', 'only of this team')
     .option('--connection <name>', 'only of this connection')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices([...TARGET_KINDS]))
     .addHelpText(
       'after',
       `
-Targets have the names that policies and actions use. GPUs are those of all replicas that a group wants; its machines
-stand below it, and are counted with it.
-A provider that does not answer leaves its targets as they were last seen, and they age; + marks what the readings since have lacked.
+Targets have the names that policies and actions use. The GPUs of a group are those of all replicas that it wants; its
+machines are listed below it, and are counted with it. If a provider does not answer, its targets stay as last seen,
+and they age; + marks targets that later readings lacked.
 
 Examples:
   bursar fleet --team research
@@ -51,7 +51,7 @@ Examples:
     .description('List what was found about the health of GPUs, newest first, and the sources of the evidence.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--status <status>', 'open or cleared ones').choices(['open', 'cleared']).default('open'))
-    .option('--limit <n>', 'at most so many', count, 100)
+    .option('--limit <n>', 'at most this many', count, 100)
     .addHelpText(
       'after',
       '\n--json has the numbers of each finding.\n\nExamples:\n  bursar health\n  bursar health --team research --status cleared',
@@ -67,7 +67,7 @@ Examples:
     .command('anomalies')
     .description('List unusual spend and unusual prices, newest first.')
     .option('--team <team>', 'only the spend of this team')
-    .option('--limit <n>', 'at most so many', count, 100)
+    .option('--limit <n>', 'at most this many', count, 100)
     .addHelpText('after', '\nExample:\n  bursar anomalies --team research')
     .action(async ({ team, limit }: { team?: string; limit: number }) => {
       const anomalies = await (await session.client()).fleet.anomalies(team ?? null, limit);
@@ -128,7 +128,7 @@ function totalText(placed: readonly Placed[]): string {
   if (counted.length === 0) return '';
   const unknown = counted.filter((gpus) => gpus === null).length;
   const total = counted.reduce<number>((sum, gpus) => sum + (gpus ?? 0), 0);
-  return `GPUs of machines and groups: ${total}${unknown === 0 ? '' : `, and those of ${unknown} of which it is not known`}\n`;
+  return `GPUs of machines and groups: ${total}${unknown === 0 ? '' : `, without ${unknown} of which the number is unknown`}\n`;
 }
 
 function fleetText(
@@ -152,7 +152,7 @@ function fleetText(
     coverage === null
       ? ''
       : coverage.length === 0
-        ? '\nNo provider is connected here, or none was read yet.\n'
+        ? '\nNo provider is connected here, or none has been read yet.\n'
         : `\n${coverage.map((one) => coverageLine(one, now)).join('')}`;
   return `${targets.length === 0 ? 'Nothing is known to run.\n' : table(TITLES, rows) + totalText(placed)}${known}`;
 }
@@ -175,10 +175,10 @@ function coverageLine(
   const age =
     readAt === null
       ? 'was never read'
-      : `was read ${ageText(Math.max(0, (now - Date.parse(readAt)) / 1000))} ago, ${complete ? 'whole' : 'in part'}: ${targets} targets`;
+      : `was read ${ageText(Math.max(0, (now - Date.parse(readAt)) / 1000))} ago, ${complete ? 'completely' : 'in part'}: ${targets} targets`;
   return (
     printable(
-      `${connection} ${age}${stale && readAt !== null ? '; that is too old to tell anything of now' : ''}${problems.length === 0 ? '' : `; ${problems.join('; ')}`}`,
+      `${connection} ${age}${stale && readAt !== null ? '; that is too old to say anything about the present' : ''}${problems.length === 0 ? '' : `; ${problems.join('; ')}`}`,
     ) + '\n'
   );
 }
@@ -207,7 +207,7 @@ function healthText(findings: readonly StoredFinding[], sources: readonly Eviden
   ]);
   const evidence =
     sources.length === 0
-      ? 'No source of GPU evidence is known: nothing can be told.\n'
+      ? 'No source of GPU evidence is known: nothing can be said about GPU health.\n'
       : table(
           ['source', 'evidence to', 'exporters', 'problems'],
           sources.map(({ name, readTo, coverage, problems }) => [name, readTo, percent(coverage), problems.join('; ')]),

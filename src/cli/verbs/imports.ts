@@ -29,15 +29,15 @@ export function addImports(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
     .option('--replace', 'replace the same bill of another source')
     .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')
-    .description('Take in bills and metered usage, price and allocate them, and evaluate the budgets.')
+    .description('Import bills and metered usage, price and allocate them, and evaluate the budgets.')
     .addHelpText(
       'after',
       `
-Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing. A bill whose files come one
-after another is named with --delivery and counts when it is committed; a call that was cut short is made again. With the
-manifest of an AWS report among the files, a set that is not complete is refused. A row that cannot be read is kept aside
-with its reason (bursar rejects) and stops nothing. The same file again changes nothing; a restated bill replaces its
-period, and a later revision of a record the one before.
+Files may be gzipped. All files of one call are one delivery: either all of it is imported, or nothing. If the files
+of a bill arrive one after another, name their delivery with --delivery; it counts once it is committed. Repeat a call
+that was interrupted. If the manifest of an AWS report is among the files, an incomplete set is refused. A row that
+cannot be read is set aside with its reason (bursar rejects); the other rows are imported. Importing the same file
+again changes nothing. A restated bill replaces its period, and a later revision of a record replaces the earlier one.
 A bill that came from another source before is refused, unless --replace is set.
 
 Example:
@@ -59,13 +59,13 @@ Example:
     });
 
   const prices = filesVerb(program, 'prices', 'auto, or the name of a price format')
-    .description('Take in price lists and price again what they change.')
+    .description('Import price lists, and price again the usage that they affect.')
     .addHelpText(
       'after',
       `
-Prices are kept with the time from which they hold. Of two prices from one instant the later statement holds; what people
-write themselves goes before the provider's list, and that before tables of others. A mistake is corrected by another list, or
-taken back by its id.
+Each price is kept with the time from which it applies. If two prices apply from the same instant, the later statement
+wins. Prices that people write themselves take precedence over the provider's list, and that over tables of others.
+Correct a mistake with another list, or withdraw the price by its id.
 
 Examples:
   bursar prices gcp-2026-10.json aws-history.csv
@@ -84,18 +84,20 @@ Examples:
 function addStatements(prices: Command, session: Session): void {
   prices
     .command('list')
-    .description('List the prices that were stated, by whom, and which were taken back.')
+    .description('List the stated prices, who stated them, and which were withdrawn.')
     .option('--provider <name>', 'only of this provider')
     .option('--sku <sku>', 'only of this instance type or SKU')
     .addHelpText('after', '\nExample:\n  bursar prices list --sku p5.48xlarge')
     .action(async (filter: PriceFilter) => {
       const listed = await (await session.client()).imports.statements(filter);
-      session.print({ prices: listed }, () => (listed.length === 0 ? 'No price was stated.\n' : pricesTable(listed)));
+      session.print({ prices: listed }, () =>
+        listed.length === 0 ? 'No price has been stated.\n' : pricesTable(listed),
+      );
     });
 
   for (const [verb, isWithdrawn, description] of [
-    ['withdraw', true, 'Take the statement of a price back; what it priced is priced again.'],
-    ['restore', false, 'Restore the statement of a price that was taken back.'],
+    ['withdraw', true, 'Withdraw the statement of a price; the usage that it priced is priced again.'],
+    ['restore', false, 'Restore the withdrawn statement of a price.'],
   ] as const)
     prices
       .command(verb)
@@ -112,7 +114,7 @@ function addStatements(prices: Command, session: Session): void {
 
 const pricesTable = (prices: readonly PriceVersion[]): string =>
   table(
-    ['id', 'provider', 'sku', 'region', 'term', 'from', 'price', 'for', 'stated by', 'in', 'taken back'],
+    ['id', 'provider', 'sku', 'region', 'term', 'from', 'price', 'for', 'stated by', 'in', 'undone'],
     prices.map((p) => [
       p.id,
       p.provider,
@@ -136,7 +138,7 @@ function filesVerb(program: Command, name: string, formats: string): Command {
     .option('--source <name>', 'the meter or the origin of the bills: ids are unique within it', 'default')
     .option('--strict', 'refuse everything if a single row cannot be read')
     .option('--dry-run', 'read and count everything, write nothing')
-    .option('--no-wait', 'return when the rows are in, before they are priced');
+    .option('--no-wait', 'return when the rows are stored, before they are priced');
 }
 
 const requestOf = (
@@ -155,14 +157,14 @@ const requestOf = (
 function addLists(program: Command, session: Session): void {
   const imports = program
     .command('imports')
-    .description('List what was imported, newest first; take an import back.')
-    .option('--limit <n>', 'at most so many', count, MOST_LISTED)
+    .description('List the imports, newest first; undo one.')
+    .option('--limit <n>', 'at most this many', count, MOST_LISTED)
     .addHelpText('after', '\nExamples:\n  bursar imports --limit 10\n  bursar imports undo 12')
     .action(async ({ limit }: { limit: number }) => {
       const listed = await (await session.client()).imports.list(limit);
       session.print({ imports: listed }, () =>
         table(
-          ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged', 'taken back'],
+          ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged', 'undone'],
           listed.map((i) => [
             i.id,
             i.importedAt,
@@ -183,14 +185,15 @@ function addLists(program: Command, session: Session): void {
   imports
     .command('undo')
     .description(
-      'Take an import back, whole: everything that its call brought, bills and metered usage alike, or a price list.',
+      'Undo a whole import: everything that its call brought, bills and metered usage alike, or a price list.',
     )
     .argument('<id>', 'as bursar imports shows it')
     .addHelpText(
       'after',
       `
-Bills that it replaced are there again, and of records that it stated anew the statement before counts again. A record that a
-later import only repeated goes too: send it again. Of a price list what it alone states is withdrawn.
+Bills that it replaced are restored, and for records that it restated the earlier statement counts again. A record
+that a later import only repeated is removed too: send it again. Of a price list, the prices that no other list states
+are withdrawn.
 
 Example:
   bursar imports undo 12`,
@@ -209,7 +212,7 @@ function addRejects(program: Command, session: Session): void {
     .command('rejects')
     .description('List rows that could not be read: file, line, column, reason and the raw text.')
     .option('--import <id>', 'only of this import')
-    .option('--limit <n>', 'at most so many', count, MOST_LISTED)
+    .option('--limit <n>', 'at most this many', count, MOST_LISTED)
     .addHelpText('after', '\nExample:\n  bursar rejects --import 3')
     .action(async ({ import: id, limit }: { import?: string; limit: number }) => {
       const rejects = await (await session.client()).imports.rejects(id ?? null, limit);
@@ -226,12 +229,12 @@ function addRejects(program: Command, session: Session): void {
 
 function undoneText({ files, records, restored, restoredRecords, prices }: UndoneImport): string {
   if (prices > 0 && records === 0)
-    return `${printable(files.map(({ file }) => file).join(', '))}: ${grouped(prices)} prices are taken back.\n`;
+    return `${printable(files.map(({ file }) => file).join(', '))}: ${grouped(prices)} prices are withdrawn.\n`;
   return [
-    `${files.map(({ file }) => file).join(', ')}: ${grouped(records)} records and bill lines are taken back.`,
+    `${files.map(({ file }) => file).join(', ')}: ${grouped(records)} records and bill lines are removed.`,
     ...restored.map(
       (r) =>
-        `The bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} that it had replaced is there again (${grouped(r.records)} records).`,
+        `The bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} that it had replaced is restored (${grouped(r.records)} records).`,
     ),
     ...(restoredRecords === 0 ? [] : [`${grouped(restoredRecords)} records count again as they were stated before.`]),
   ]
@@ -270,7 +273,9 @@ export function usageText(files: readonly ImportedFile[]): string {
     ...(f.restated === 0 ? [] : [`${f.file} restated ${grouped(f.restated)} record(s) that were sent before`]),
     ...(f.outdated === 0
       ? []
-      : [`${f.file}: ${grouped(f.outdated)} record(s) change nothing: later statements of their ids came before`]),
+      : [
+          `${f.file}: ${grouped(f.outdated)} record(s) change nothing: later statements of their ids are already there`,
+        ]),
     ...f.warnings.map((warning) => `${f.file}: ${warning}`),
     ...(f.unknownColumns.length === 0
       ? []
@@ -303,9 +308,9 @@ async function firstRejects(imports: ImportClient, files: readonly ImportedFile[
 }
 
 const openText = ({ name, files }: OpenDelivery): string =>
-  `${files.length} file(s) lie in the delivery ${name}. Nothing of them counts yet: bursar deliveries --commit ${name}\n`;
+  `${files.length} file(s) are in the delivery ${name}. They do not count yet: bursar deliveries --commit ${name}\n`;
 
 function afterword({ dryRun, wait }: ImportFlags): string {
   if (dryRun) return 'Nothing was written (--dry-run).\n';
-  return wait ? '' : 'Not waited for (--no-wait): pricing and the evaluation of budgets follow when Bursar runs.\n';
+  return wait ? '' : 'Did not wait (--no-wait): pricing and the evaluation of budgets follow when Bursar runs.\n';
 }

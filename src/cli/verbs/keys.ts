@@ -17,7 +17,7 @@ function spanOf(text: string): number | null {
 
 function overlap(text: string): number {
   const span = text === '0' ? 0 : spanOf(text);
-  if (span === null) throw new InvalidArgumentError('It is not a while: write 0, 30m, 24h or 7d.');
+  if (span === null) throw new InvalidArgumentError('It is not a duration: write 0, 30m, 24h or 7d.');
   return span / 1000;
 }
 
@@ -28,7 +28,8 @@ function expiry(text: string): Expiry {
   const after = spanOf(text);
   if (after !== null) return { after };
   const at = parseInstant(text);
-  if (at === null) throw new InvalidArgumentError('It is no time and no while: write 90d or 2026-12-01T12:00:00Z.');
+  if (at === null)
+    throw new InvalidArgumentError('It is neither a time nor a duration: write 90d or 2026-12-01T12:00:00Z.');
   return { at };
 }
 
@@ -59,7 +60,7 @@ interface CreateOptions {
 export function addKeys(program: Command, session: Session): void {
   const keys = program
     .command('keys')
-    .description('List the API keys; make, rotate or revoke one.')
+    .description('List the API keys; create, rotate or revoke one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar keys\n  bursar keys create grafana --role viewer --team research\n  bursar keys create meter --scope usage:write --expires 90d --owner platform\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h\n  bursar keys revoke 0a1b2c3d4e5f',
@@ -67,7 +68,7 @@ export function addKeys(program: Command, session: Session): void {
 
   keys
     .command('list', { isDefault: true })
-    .description('List the keys, revoked ones too. Their texts are not kept.')
+    .description('List the keys, also the revoked ones. The texts of the keys are not stored.')
     .action(async () => {
       const all = await (await session.client()).access.keys();
       session.print({ keys: all }, () =>
@@ -93,9 +94,9 @@ export function addKeys(program: Command, session: Session): void {
 
   keys
     .command('rotate')
-    .description('Give a key another secret and print it, once. Everything else of the key stays.')
+    .description('Give a key a new secret and print it once. Nothing else of the key changes.')
     .argument('<id>', 'as keys lists it')
-    .option('--overlap <while>', 'how long the secret of before is taken too: 0, 30m, 24h, 7d', overlap, 86_400)
+    .option('--overlap <while>', 'how long the old secret is accepted too: 0, 30m, 24h, 7d', overlap, 86_400)
     .addHelpText('after', '\nExample:\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h')
     .action(async (id: string, { overlap: seconds }: { overlap: number }) =>
       printKey(session, await (await session.client()).access.rotateKey(id, seconds)),
@@ -103,7 +104,7 @@ export function addKeys(program: Command, session: Session): void {
 
   keys
     .command('revoke')
-    .description('Refuse a key from now on.')
+    .description('Revoke a key: it is refused from now on.')
     .argument('<id>', 'as keys lists it')
     .addHelpText('after', '\nExample:\n  bursar keys revoke 0a1b2c3d4e5f')
     .action(async (id: string) => {
@@ -115,7 +116,7 @@ export function addKeys(program: Command, session: Session): void {
 function addCreate(keys: Command, session: Session): void {
   keys
     .command('create')
-    .description('Make a key and print it, once. Without --role and --scope it is a viewer.')
+    .description('Create a key and print it once. Without --role and --scope it is a viewer.')
     .argument('<name>', 'what it is for')
     .addOption(
       new Option('--role <role>', 'viewer reads, operator works, admin does everything; or custom:<name>').argParser(
@@ -124,8 +125,8 @@ function addCreate(keys: Command, session: Session): void {
     )
     .addOption(new Option(...SCOPE).argParser(readScope).conflicts('role'))
     .option('--team <team>', 'only for this team and those below it; may be repeated', repeated)
-    .option('--owner <who>', 'who answers for it')
-    .option('--expires <when>', 'refused from then on: 90d, or 2026-12-01T12:00:00Z', expiry)
+    .option('--owner <who>', 'who is responsible for it')
+    .option('--expires <when>', 'when it expires: 90d, or 2026-12-01T12:00:00Z', expiry)
     .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar keys create meter --scope usage:write --expires 90d`)
     .action(async (name: string, options: CreateOptions) => {
       const { scope: scopes = null, team, owner = null, expires } = options;
@@ -154,7 +155,7 @@ function printKey(session: Session, key: KeyWithText): void {
 export function addRoles(program: Command, session: Session): void {
   const roles = program
     .command('roles')
-    .description('List the roles; set or remove one of your own.')
+    .description('List the roles; set or remove a custom one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar roles\n  bursar roles set custom:buyer --scope read --scope approve\n  bursar roles remove custom:buyer',
@@ -162,7 +163,7 @@ export function addRoles(program: Command, session: Session): void {
 
   roles
     .command('list', { isDefault: true })
-    .description('List the roles with their scopes: three that are always there, and your own.')
+    .description('List the roles with their scopes: the three built-in ones, and the custom ones.')
     .action(async () => {
       const all = await (await session.client()).access.roles();
       session.print({ roles: all }, () =>
@@ -175,7 +176,7 @@ export function addRoles(program: Command, session: Session): void {
 
   roles
     .command('set')
-    .description('Set a role of your own. Who has it may do what it says within five seconds.')
+    .description('Set a custom role. It takes effect for its holders within five seconds.')
     .argument('<name>', 'custom:<name>', readRole)
     .option(...SCOPE, readScope)
     .option('--description <text>', 'what it is for')
@@ -191,7 +192,7 @@ export function addRoles(program: Command, session: Session): void {
 
   roles
     .command('remove')
-    .description('Remove a role of your own that no key has.')
+    .description('Remove a custom role that no key has.')
     .argument('<name>', 'as roles lists it')
     .addHelpText('after', '\nExample:\n  bursar roles remove custom:buyer')
     .action(async (name: string) => {

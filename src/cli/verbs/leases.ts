@@ -35,7 +35,7 @@ Examples:
   leases
     .command('list', { isDefault: true })
     .description('List the leases.')
-    .option('--team <team>', 'only of this one')
+    .option('--team <team>', 'only of this team')
     .action(async ({ team }: { team?: string }) => {
       const all = await (await session.client()).leases(team ?? null);
       session.print({ leases: all }, () => (all.length === 0 ? 'There are no leases.\n' : leasesTable(all)));
@@ -56,7 +56,7 @@ Examples:
 
   leases
     .command('end')
-    .description('Say that a lease holds nothing any more.')
+    .description('End a lease: it no longer holds anything.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar leases end ada-1')
     .action(async (id: string) => {
@@ -73,8 +73,8 @@ function addGive(leases: Command, session: Session): void {
     .requiredOption('--team <team>', 'who pays')
     .requiredOption('--target <target>', 'a resource or an allocation, as usage and the fleet name it')
     .option('--holder <name>', 'who is told before the end')
-    .option('--gpus <n>', 'as the fleet has it where absent')
-    .option('--until <time>', 'its end; without an end where absent')
+    .option('--gpus <n>', 'number of GPUs (default: as in the fleet)')
+    .option('--until <time>', 'its end (default: no end)')
     .addHelpText(
       'after',
       '\nExample:\n  bursar leases give ada-1 --team research --target i-0abc --holder ada --until 2026-12-01',

@@ -7,22 +7,24 @@ import { WrongUse } from '../usage-error.js';
 export function addMcp(program: Command, session: Session): void {
   program
     .command('mcp')
-    .description('Serve a model by the Model Context Protocol: it reads, explains and plans, and changes nothing.')
+    .description(
+      'Serve a language model by the Model Context Protocol: its tools read, explain and plan, and change nothing.',
+    )
     .addHelpText(
       'after',
       `
-It speaks on standard input and output, as programs that hold models start such servers. Each tool is a request of the
-API that writes nothing, with your key and its teams: a key with the scope read is enough. What it proposes a person
-carries out.
+It speaks on standard input and output, because clients of the protocol start servers that way. Each tool is a
+read-only request of the API, with your key and its teams: a key with the scope read is enough. A person carries out
+what it proposes.
 
-Example, as the settings of such a program have it:
+Example, for the settings of such a client:
   { "mcpServers": { "bursar": { "command": "bursar", "args": ["mcp"],
     "env": { "BURSAR_URL": "https://bursar.example.com", "BURSAR_API_KEY": "..." } } } }`,
     )
     .action(async () => {
       const { stdin, stdout } = session.context;
       if (stdin === undefined) throw new WrongUse('there is no standard input to serve');
-      if (session.json) throw new WrongUse('mcp speaks a protocol of its own: it does not go with --json');
+      if (session.json) throw new WrongUse('mcp speaks a protocol of its own: it cannot be combined with --json');
       const [{ serveTools }, { INSTRUCTIONS, toolsOf }] = await Promise.all([
         import('../mcp/protocol.js'),
         import('../mcp/tools.js'),

@@ -31,8 +31,8 @@ export function addOpen(program: Command, session: Session): void {
   program
     .command('open')
     .description('Open the page of a thing in the browser.')
-    .argument('[thing]', 'a page, or the id of an action, a recommendation or an alert; the first page where absent')
-    .argument('[id]', 'of the thing on that page')
+    .argument('[thing]', 'a page, or the id of an action, a recommendation or an alert (default: the first page)')
+    .argument('[id]', 'id of a thing on that page')
     .addOption(new Option('--print', 'print the address and open nothing'))
     .addHelpText(
       'after',

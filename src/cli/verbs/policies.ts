@@ -11,11 +11,11 @@ import { printable, table } from '../table.js';
 export function addPolicies(program: Command, session: Session): void {
   const policies = program
     .command('policies')
-    .description('List the policies and the documents that hold; check, apply, pause and resume one.')
+    .description('List the policies and the current documents; check, apply, pause and resume one.')
     .addHelpText(
       'after',
       `
-A document says which policy holds for whom, and how far it goes:
+A document says which policy applies to which teams, and how far it may go:
   name: research-brake
   policy: budget-brake
   teams: [research]          # or '*'
@@ -33,7 +33,7 @@ Examples:
 
   policies
     .command('list', { isDefault: true })
-    .description('List every policy, and the documents that hold.')
+    .description('List every policy, and the current documents.')
     .action(async () => {
       const { policies: all, documents } = await (await session.client()).policies.list();
       session.print({ policies: all, documents }, () =>
@@ -42,7 +42,7 @@ Examples:
             ['policy', 'version', 'what it does'],
             all.map((p) => [p.name, p.version, p.description]),
           ),
-          'Documents that hold',
+          'Current documents',
           table(['name', 'policy', 'teams', 'mode', 'priority', 'state', 'changed by'], documents.map(row)),
         ].join('\n'),
       );
@@ -85,19 +85,16 @@ function addValidate(policies: Command, session: Session): void {
 function addApply(policies: Command, session: Session): void {
   policies
     .command('apply')
-    .description('Make a document hold. The same document again changes nothing.')
+    .description('Apply a document. Applying the same document again changes nothing.')
     .argument('<file>', 'YAML or JSON')
-    .option(
-      '--without-backtest <reason>',
-      'let it enforce although nobody has backtested it; the reason goes into the audit',
-    )
+    .option('--without-backtest <reason>', 'let it enforce without a backtest; the reason goes into the audit')
     .addHelpText('after', '\nExample:\n  bursar policies apply brake.yaml')
     .action(async (file: string, { withoutBacktest }: { withoutBacktest?: string }) => {
       const value = await readStructured(file, session.context.parseYaml);
       const document = await (await session.client()).policies.apply(value, withoutBacktest ?? null);
       session.print(
         { document },
-        () => `${document.name} holds (version ${document.version}${document.paused ? ', paused' : ''}).\n`,
+        () => `${document.name} is applied (version ${document.version}${document.paused ? ', paused' : ''}).\n`,
       );
     });
 }
@@ -109,9 +106,7 @@ function addPauseAndResume(policies: Command, session: Session): void {
   ] as const) {
     policies
       .command(verb)
-      .description(
-        paused ? 'Let a document rest: it proposes nothing until it is resumed.' : 'Let a paused document hold again.',
-      )
+      .description(paused ? 'Pause a document: it proposes nothing until it is resumed.' : 'Resume a paused document.')
       .argument('<name>', "the document's")
       .addHelpText('after', `\nExample:\n  bursar policies ${verb} research-brake`)
       .action(async (name: string) => {

@@ -47,7 +47,7 @@ export function addQuote(program: Command, session: Session): void {
   program
     .command('quote')
     .description(
-      'Say what a number of GPUs for a number of hours would cost, whether the budgets hold it, and what else would do.',
+      'Quote what GPUs for a number of hours would cost, whether the budgets cover it, and what the alternatives are.',
     )
     .requiredOption('--provider <name>', 'aws, google cloud, alibaba cloud, ...')
     .requiredOption('--sku <sku>', 'an instance type, or a GPU model: the cheapest SKU with it')
@@ -57,32 +57,30 @@ export function addQuote(program: Command, session: Session): void {
     .option('--hours-high <h>', 'it may take longer', aboveZero)
     .option('--restart-hours <h>', 'what an interruption of spot costs', notNegative)
     .addOption(new Option('--term <term>', 'how it is bought').choices(TERMS).default('on-demand'))
-    .option('--region <region>', 'the cheapest region where absent')
+    .option('--region <region>', 'default: the cheapest region')
     .addOption(new Option('--upfront <how>', 'how a reservation is paid').choices(['none', 'partial', 'all']))
-    .option('--currency <code>', "the price's own where absent")
-    .option('--account <id>', 'billing account whose bills say what is really charged; any where absent')
-    .option('--storage <gib>', 'GiB that it holds while it runs', notNegative)
-    .option('--storage-sku <name>', 'kind of storage, such as gp3; the dearest that is sold there where absent')
-    .option('--network <gib>', 'GiB that leave the cloud over it', notNegative)
-    .option('--team <team>', 'whether its budgets, and those above, hold it')
-    .option(
-      '--tag <key=value>',
-      'a tag of the usage to come, for budgets that filter by tags; may be given several times',
-      tag,
-    )
+    .option('--currency <code>', "default: the price's own")
+    .option('--account <id>', 'billing account whose bills say what is really charged (default: any)')
+    .option('--storage <gib>', 'GiB of storage while it runs', notNegative)
+    .option('--storage-sku <name>', 'kind of storage, such as gp3 (default: the dearest that is sold there)')
+    .option('--network <gib>', 'GiB that leave the cloud during the run', notNegative)
+    .option('--team <team>', 'check whether its budgets, and those of the teams above, cover it')
+    .option('--tag <key=value>', 'a tag of the future usage, for budgets that filter by tags; may be repeated', tag)
     .option(
       '--reserve [hours]',
-      'hold the budget for so many hours; as long as the run takes where none are given',
+      'reserve the budget for this many hours (without a number: the length of the run)',
       aboveZero,
     )
     .option('--reason <text>', 'what the reservation is for', '')
     .option(
       '--memory <gib>',
-      'GiB per GPU that the workload needs: also say where it would be cheapest, by GPUs and --egress',
+      'GiB per GPU that the workload needs; also show where it would be cheapest, by GPUs and --egress',
       notNegative,
     )
     .addOption(
-      new Option('--kind <kind>', 'of the workload to place').choices(['training', 'inference']).default('training'),
+      new Option('--kind <kind>', 'kind of the workload to place')
+        .choices(['training', 'inference'])
+        .default('training'),
     )
     .option('--deadline <h>', 'hours until the training must be done', aboveZero)
     .option('--egress <gib>', 'GiB that leave the cloud', notNegative)
@@ -92,8 +90,8 @@ export function addQuote(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-The price of now holds for the whole run; the seller's billing increment and minimum and the peak schedule apply. A launch whose usage carries
-the tag bursar.io/reservation=<id> uses its reservation up.
+The quote uses the current price for the whole run, the seller's billing increment and minimum, and the peak schedule.
+A launch whose usage has the tag bursar.io/reservation=<id> uses up that reservation.
 
 Examples:
   bursar quote --provider aws --sku p5.48xlarge --gpus 8 --hours 720 --term reserved-1y
@@ -124,7 +122,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     reason,
   } = flags;
   if (hold !== undefined && team === undefined)
-    throw new WrongUse('--reserve needs --team: whose budget is to be held');
+    throw new WrongUse('--reserve needs --team: the team whose budget is reserved');
   const tags = flags.tag ?? null;
   const request = {
     provider,
@@ -176,7 +174,7 @@ function placementOf({
   if (memory === undefined) {
     if ([deadline, egress, gpusPerUnit, spotShare, places].some((flag) => flag !== undefined))
       throw new WrongUse(
-        '--deadline, --egress, --gpus-per-unit, --spot-share and --places say where a workload may run: give its --memory too',
+        '--deadline, --egress, --gpus-per-unit, --spot-share and --places say where a workload may run: they need --memory too',
       );
     return null;
   }
@@ -235,11 +233,11 @@ function quoteText(quote: QuoteAnswer): string {
     ...(learned === null
       ? []
       : [
-          `By the list: ${learned.listCost} ${currency}, ${learned.listUnitPrice} per GPU-hour; ${learned.source} has taught that ${learned.ratio} of it is charged`,
+          `List price: ${learned.listCost} ${currency}, ${learned.listUnitPrice} per GPU-hour; ${learned.source} shows that ${learned.ratio} of it is charged`,
         ]),
     `From ${interval.low} to ${interval.high} ${currency}: ${interval.because.join('; ')}`,
-    ...interval.leavesOut.map((text) => `Not in it: ${text}`),
-    ...assumptions.map((text) => `Taken for granted: ${text}`),
+    ...interval.leavesOut.map((text) => `Not included: ${text}`),
+    ...assumptions.map((text) => `Assumed: ${text}`),
   ]
     .map((line) => `${printable(line)}\n`)
     .join('');
@@ -350,7 +348,7 @@ function placementsText(placements: Shortlist | null): string {
     places.length === 0
       ? '\nNothing can serve the workload.\n'
       : `\nCheapest places:\n${placesTable(places)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
-  const granted = assumptions.map((text) => `${printable(`Taken for granted: ${text}`)}\n`).join('');
+  const granted = assumptions.map((text) => `${printable(`Assumed: ${text}`)}\n`).join('');
   return (
     placed +
     granted +

@@ -43,7 +43,7 @@ Examples:
       const rates = await (await session.client()).fx(currency ?? null);
       session.print({ base: 'USD', rates }, () =>
         rates.length === 0
-          ? 'There are no exchange rates: what is not in the currency of its team is unpriced.\n'
+          ? 'There are no exchange rates: costs in another currency than that of their team are unpriced.\n'
           : table(
               ['day', 'currency', 'for one USD', 'source'],
               rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]),
@@ -53,7 +53,7 @@ Examples:
 
   fx.command('set')
     .description(
-      'Add or correct rates. Usage and budgets from the earliest day that changes on are priced and evaluated anew.',
+      'Add or correct rates. From the earliest changed day on, usage is priced and budgets are evaluated again.',
     )
     .argument('<file>', 'CSV or JSON')
     .addHelpText('after', '\nExample:\n  bursar fx set rates.csv')
@@ -62,7 +62,7 @@ Examples:
       const change = await (await session.client()).saveFx(rates, path.basename(file));
       session.print(change, () =>
         change.from === null
-          ? `Nothing changed: all ${grouped(change.rows)} rates were there.\n`
+          ? `Nothing changed: all ${grouped(change.rows)} rates were already there.\n`
           : `${grouped(change.changed)} of ${grouped(change.rows)} rates are new or changed, from ${change.from} on.\n`,
       );
     });
@@ -75,8 +75,9 @@ function addPeak(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-The factor multiplies what Bursar prices (GPUs, storage, network), hour by hour; never what a bill states. The first rule
-that holds wins, and where none does the factor is 1. A file holds a list of rules in YAML or JSON; [] takes the schedule away:
+The factor multiplies what Bursar itself prices (GPUs, storage, network), hour by hour; it never changes what a bill
+states. The first rule that matches applies; if none does, the factor is 1. A file holds a list of rules in YAML or
+JSON; [] removes the schedule:
   - { from: "09:00", to: "18:00", days: [mon, tue, wed, thu, fri], zone: Europe/Berlin, factor: "1.15" }
   - { zone: UTC, fromDate: "2026-12-24", untilDate: "2027-01-02", factor: "0.9" }
 
@@ -98,14 +99,14 @@ Examples:
 
   peak
     .command('set')
-    .description('Make a file of rules the schedule, and price all metered usage anew.')
+    .description('Set the schedule from a file of rules, and price all metered usage again.')
     .argument('<file>', 'YAML or JSON')
     .addHelpText('after', '\nExample:\n  bursar peak set peak.yaml')
     .action(async (file: string) => {
       const wanted = await readPeak(file, session.context.parseYaml);
       const rules = await (await session.client()).savePeak(wanted);
       session.print({ rules }, () =>
-        rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`,
+        rules.length === 0 ? 'The peak schedule is removed.\n' : `The peak schedule is set.\n${rulesTable(rules)}`,
       );
     });
 }
@@ -113,13 +114,13 @@ Examples:
 function addCredits(program: Command, session: Session): void {
   const credits = program
     .command('credits')
-    .description('Show the credits that you were granted and what is left of them; set others.')
+    .description('Show the granted credits and what is left of each; set others.')
     .addHelpText(
       'after',
       `
-Promotional grants and free tiers lower what Bursar prices itself, in the order of days, as lines of their own below zero; a
-budget counts them only if it says includeCredits: true. A bill's own credits come with the bill and do not belong here. A file
-holds a list in YAML or JSON; [] takes them all away:
+Promotional grants and free tiers reduce what Bursar itself prices, day by day, as separate negative cost lines. A
+budget counts them only if it says includeCredits: true. A bill's own credits come with the bill and do not belong
+here. A file holds a list in YAML or JSON; [] removes them all:
   - { id: startup-grant, kind: promotional, provider: AWS, amount: "25000", currency: USD, from: "2026-01-01", until: "2027-01-01" }
   - { id: free-tier, kind: free-tier, team: research, amount: "300", currency: USD, from: "2026-11-01", until: "2026-12-01" }
 
@@ -130,7 +131,7 @@ Examples:
 
   credits
     .command('show', { isDefault: true })
-    .description('Show the credits, and what usage has taken of each.')
+    .description('Show the credits, and how much of each is used.')
     .addHelpText('after', '\nExample:\n  bursar credits show')
     .action(async () => {
       const views = await (await session.client()).credits();
@@ -139,14 +140,14 @@ Examples:
 
   credits
     .command('set')
-    .description('Make a file of credits the ones that hold, and take what is due from them anew.')
+    .description('Set the credits from a file, and apply them again.')
     .argument('<file>', 'YAML or JSON')
     .addHelpText('after', '\nExample:\n  bursar credits set credits.yaml')
     .action(async (file: string) => {
       const wanted = await readCreditsFile(file, session.context.parseYaml);
       const views = await (await session.client()).saveCredits(wanted);
       session.print({ credits: views }, () =>
-        views.length === 0 ? 'All credits are taken away.\n' : creditsTable(views),
+        views.length === 0 ? 'All credits are removed.\n' : creditsTable(views),
       );
     });
 }

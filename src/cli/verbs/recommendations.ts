@@ -19,8 +19,8 @@ export function addRecommendations(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-An estimate comes with an 80 % interval, and "of" says what the target costs untouched over the same time: no saving exceeds it. --json has the
-numbers that it was made of.
+An estimate comes with an 80 % interval, and "of" is what the unchanged target costs over the same time: no saving
+exceeds it. --json has the numbers behind it.
 
 Example:
   bursar recommend --team research`,
@@ -84,5 +84,5 @@ function totalText(recommendations: readonly StoredRecommendation[]): string {
 /** What would be lost, and what stands in the way. */
 const notesOf = ({ id, risk, obstacles }: StoredRecommendation): string[] => [
   ...(risk.note === '' ? [] : [`${id} risks: ${risk.note}`]),
-  ...obstacles.map(({ message }) => `${id} is held up: ${message}`),
+  ...obstacles.map(({ message }) => `${id} is blocked: ${message}`),
 ];

@@ -23,18 +23,19 @@ interface Flags {
 export function addReconcile(program: Command, session: Session): void {
   program
     .command('reconcile')
-    .description('Show how bills differ from what was accrued, per team, SKU and day, and what rates they taught.')
+    .description('Show how bills differ from accruals, per team, SKU and day, and the rates learned from them.')
     .option('--month <month>', 'only of this bill month, such as 2026-10')
     .option('--team <team>', 'only of this team')
-    .option('--rates', 'show the rates that closed bills taught, and whether they are trusted')
-    .option('--withdraw <rate>', 'take a learned rate back for good')
+    .option('--rates', 'show the rates learned from closed bills, and whether they are trusted')
+    .option('--withdraw <rate>', 'withdraw a learned rate permanently')
     .option('--learn <on|off>', 'whether learned rates correct accruals')
     .option('--settling <days>', 'days after its period until a bill is final: 10, or AWS=7 of one provider')
     .addHelpText(
       'after',
       `
-Accruals are compared with the effective (amortised) cost, or with the billed cost where a bill states no other. A variance below zero:
-the bill is lower. Credits, taxes, purchases and adjustments stand apart. Amounts are rounded here; --json has them exactly.
+Accruals are compared with the effective (amortised) cost, or with the billed cost where a bill states no other. A
+negative variance means that the bill is lower. Credits, taxes, purchases and adjustments are shown apart. Amounts are
+rounded here; --json has the exact ones.
 
 Examples:
   bursar reconcile --month 2026-10 --team research
@@ -83,7 +84,7 @@ function actionOf({
   ].filter((one) => one !== null);
   const [first] = asked;
   if (asked.length > 1 || (first !== undefined && (month !== undefined || team !== undefined)))
-    throw new WrongUse('--rates, --withdraw, --learn and --settling stand alone');
+    throw new WrongUse('--rates, --withdraw, --learn and --settling cannot be combined');
   return first ?? 'variance';
 }
 
@@ -119,7 +120,7 @@ function varianceText({ rows, totals }: VarianceList): string {
 
 function ratesText({ applied, rates }: LearnedRateList): string {
   const head = `Learned rates ${applied ? 'correct accruals' : 'are shown only: bursar reconcile --learn on applies them'}.\n`;
-  if (rates.length === 0) return `${head}No closed bill has taught one yet.\n`;
+  if (rates.length === 0) return `${head}No rate has been learned from a closed bill yet.\n`;
   const cells = rates.map((rate) => [
     rate.id,
     rate.provider,

@@ -20,19 +20,19 @@ export function addReport(program: Command, session: Session): void {
     .description(
       "Make a team's report of a month: spend against budget, why it changed, savings proven and left, what is next.",
     )
-    .requiredOption('--team <team>', 'whose; the teams below it count too')
+    .requiredOption('--team <team>', 'team of the report; the teams below it count too')
     .requiredOption('--month <month>', 'such as 2026-10')
     .addOption(
-      new Option('--format <format>', 'how it is written')
+      new Option('--format <format>', 'format of the report')
         .choices(['html', 'pdf', 'csv', 'xlsx', 'json'])
         .default('html'),
     )
     .addOption(new Option('--lang <language>', 'English or Chinese').choices(LANGUAGES).default('en'))
-    .option('--out <file>', 'where to write it; standard output where absent')
+    .option('--out <file>', 'file to write (default: standard output)')
     .addHelpText(
       'after',
       `
-A month that is not over is reported as far as it is. Every format holds the same figures; json is the model itself.
+A month that is not over is reported up to now. Every format holds the same figures; json is the model itself.
 
 Examples:
   bursar report --team research --month 2026-10 --out research.html
@@ -41,7 +41,7 @@ Examples:
     .action(async ({ team, month, format, lang, out }: ReportFlags) => {
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new WrongUse(`"${month}" is not a month: write 2026-10`);
       if ((format === 'pdf' || format === 'xlsx') && out === undefined && !session.json)
-        throw new WrongUse(`a ${format.toUpperCase()} is no text: say --out FILE`);
+        throw new WrongUse(`a ${format.toUpperCase()} is not text: use --out FILE`);
       const report = await (await session.client()).reports.make(team, month);
       if (out === undefined && session.json) {
         session.print(report, () => '');

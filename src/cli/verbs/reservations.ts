@@ -29,12 +29,12 @@ export function reservationText({
 export function addReservations(program: Command, session: Session): void {
   const group = program
     .command('reservations')
-    .description('List the budget that is held for runs to come; release a reservation.');
+    .description('List the budget that is reserved for future runs; release a reservation.');
   group
     .command('list', { isDefault: true })
     .description('List reservations, newest first')
-    .option('--team <team>', 'of this team only')
-    .option('--all', 'those that are over too')
+    .option('--team <team>', 'only of this team')
+    .option('--all', 'also those that are over')
     .action(async ({ team, all }: { team?: string; all?: true }) => {
       const reservations = await (await session.client()).quotes.reservations({
         team: team ?? null,

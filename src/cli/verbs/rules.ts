@@ -15,8 +15,8 @@ export function addRules(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-A file holds a list of rules, or { "rules": [...] }; the first rule that matches takes the line, and what none takes is
-unallocated:
+A file holds a list of rules, or { "rules": [...] }; the first rule that matches a line assigns it, and a line without
+a match is unallocated:
   - match: { namespace: "ml-*" }
     team: research
   - match: { tag: { key: cost, value: shared } }
@@ -30,7 +30,7 @@ Examples:
 
   rules
     .command('list', { isDefault: true })
-    .description('List the rules that hold, in their order.')
+    .description('List the current rules, in their order.')
     .action(async () => {
       const { version, rules: all } = await (await session.client()).rules();
       session.print({ version, rules: all }, () =>
@@ -56,13 +56,16 @@ Examples:
 
   rules
     .command('set')
-    .description('Make a file of rules the ones that hold, and allocate history anew.')
+    .description('Set the rules from a file, and allocate history again.')
     .argument('<file>', 'JSON or YAML')
     .addHelpText('after', '\nExample:\n  bursar rules set rules.yaml')
     .action(async (file: string) => {
       const wanted = await readRules(file, session.context.parseYaml);
       const { version, rules: all } = await (await session.client()).saveRules(wanted);
-      session.print({ version, rules: all }, () => `Version ${version} of the rules holds (${all.length} rules).\n`);
+      session.print(
+        { version, rules: all },
+        () => `Version ${version} of the rules is in force (${all.length} rules).\n`,
+      );
     });
 }
 

@@ -16,7 +16,7 @@ export function addSavings(program: Command, session: Session): void {
       'after',
       `
 Estimated: nothing is measured yet. Measured: from metered usage. Verified: the bill period is closed and agrees. Unverifiable: it says why.
-A loss has a minus. --json has the records and prices that each figure came from.
+A loss is negative. --json has the records and prices that each figure came from.
 
 Examples:
   bursar savings --team research
@@ -58,7 +58,7 @@ verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.s
 
 function storyText(saving: SavingStory): string {
   const shared =
-    saving.sharedWith.length === 0 ? '' : `It shares what is saved there with ${saving.sharedWith.join(', ')}.\n`;
+    saving.sharedWith.length === 0 ? '' : `The saving there is shared with ${saving.sharedWith.join(', ')}.\n`;
   const rows = saving.ledger.map((hour) => [
     hour.hour.slice(0, 16),
     hour.state,

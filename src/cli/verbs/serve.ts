@@ -14,8 +14,8 @@ export function addServe(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-Without DATABASE_URL an embedded PostgreSQL is started in BURSAR_DATA_DIR. An empty one gets the example
-(BURSAR_EXAMPLE=off: it does not).
+Without DATABASE_URL an embedded PostgreSQL is started in BURSAR_DATA_DIR. If it is empty, the example is loaded
+(unless BURSAR_EXAMPLE=off).
 
 Example:
   bursar serve
@@ -32,7 +32,7 @@ Example:
     .addHelpText(
       'after',
       `
-Safe to repeat: what has run is not run again. serve does the same before it starts.
+Safe to repeat: a migration that has run is not run again. serve does the same before it starts.
 
 Example:
   bursar migrate`,
@@ -49,13 +49,15 @@ Example:
 function addRestored(program: Command, session: Session): void {
   program
     .command('restored')
-    .description('Say that the database was set back to an earlier moment: acting stops until a person lifts it.')
+    .description(
+      'Tell Bursar that the database was restored to an earlier time: actions stop until a person lifts the kill switch.',
+    )
     .addHelpText(
       'after',
       `
-Bursar sees by itself that a dump was restored, that a server went on from its journal and that a data folder was
-copied. It does not see that a whole disk was set back: say so before bursar serve is started again. The kill switch is
-then on, what was approved is refused, and sessions are ended.
+Bursar itself detects a restored dump, a server that continued from its write-ahead log, and a copied data folder. It
+cannot detect that a whole disk was restored: run this verb before you start bursar serve again. It then turns the
+kill switch on, refuses approved actions, and ends sessions.
 
 Example:
   bursar restored

@@ -11,12 +11,12 @@ interface Whose {
   readonly mine?: true;
 }
 
-const OF = ['--of <who>', 'only of this one: user:ada, or key:0a1b2c3d4e5f'] as const;
+const OF = ['--of <who>', 'only of this user or key: user:ada, or key:0a1b2c3d4e5f'] as const;
 
 export function addSessions(program: Command, session: Session): void {
   const sessions = program
     .command('sessions')
-    .description('List who is signed in to the dashboard; end a session, or all of somebody.')
+    .description('List who is signed in to the dashboard; end one session, or all sessions of somebody.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar sessions\n  bursar sessions end 0a1b2c3d4e5f6071\n  bursar sessions end --of user:ada',
@@ -24,9 +24,9 @@ export function addSessions(program: Command, session: Session): void {
 
   sessions
     .command('list', { isDefault: true })
-    .description('List the sessions that hold.')
+    .description('List the active sessions.')
     .option(...OF)
-    .option('--mine', 'those that were opened with your own key')
+    .option('--mine', 'only those that were opened with your own key')
     .addHelpText('after', '\nExample:\n  bursar sessions --of user:ada')
     .action(async (whose: Whose) => {
       checkOne(whose);
@@ -52,17 +52,19 @@ export function addSessions(program: Command, session: Session): void {
 
   sessions
     .command('end')
-    .description('End a session: at once here, elsewhere within five seconds. Who may sign in may do so again.')
+    .description('End a session: at once in this process, elsewhere within five seconds. Its user can sign in again.')
     .argument('[id]', 'as sessions lists it')
-    .option('--of <who>', 'all of this one: user:ada, or key:0a1b2c3d4e5f')
-    .option('--mine', 'of those that were opened with your own key: this one, or all')
+    .option('--of <who>', 'all sessions of this user or key: user:ada, or key:0a1b2c3d4e5f')
+    .option('--mine', 'only sessions opened with your own key: this one, or all')
     .addHelpText('after', '\nExample:\n  bursar sessions end --of user:ada')
     .action(async (id: string | undefined, whose: Whose) => {
       checkOne(whose);
       if (id !== undefined && whose.of !== undefined)
-        throw new WrongUse('what to end is not clear', [{ path: '--of', message: 'is not beside an id' }]);
+        throw new WrongUse('what to end is not clear', [{ path: '--of', message: 'cannot be combined with an id' }]);
       if (id === undefined && whose.of === undefined && whose.mine === undefined)
-        throw new WrongUse('what to end is not clear', [{ path: 'id', message: 'is missing: or say --of or --mine' }]);
+        throw new WrongUse('what to end is not clear', [
+          { path: 'id', message: 'is missing: give an id, --of or --mine' },
+        ]);
       const ended = await (await session.client()).access.endSessions({
         ...whose,
         ...(id === undefined ? {} : { id }),
@@ -73,5 +75,5 @@ export function addSessions(program: Command, session: Session): void {
 
 function checkOne({ of, mine }: Whose): void {
   if (of !== undefined && mine !== undefined)
-    throw new WrongUse('whose sessions is not clear', [{ path: '--mine', message: 'is not beside --of' }]);
+    throw new WrongUse('whose sessions is not clear', [{ path: '--mine', message: 'cannot be combined with --of' }]);
 }

@@ -22,10 +22,10 @@ export function addSignIn(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-The key is asked for and not shown; from a program it comes on standard input. It is checked, and kept in a file of the
-server that only you may read (below $XDG_CONFIG_HOME/bursar or ~/.config/bursar). An administrator makes keys: bursar
-keys create. A session of the dashboard's identity provider cannot be had here: it is the browser's own.
-BURSAR_URL, and DATABASE_URL or BURSAR_DATA_DIR for this machine's database, go before the server signed in to.
+The verb asks for the key and does not show it; a program passes it on standard input. The key is checked, and kept in
+a file per server that only you may read (below $XDG_CONFIG_HOME/bursar or ~/.config/bursar). An administrator makes
+keys: bursar keys create. You cannot sign in here through the dashboard's identity provider: such a session belongs to the browser.
+BURSAR_URL, and DATABASE_URL or BURSAR_DATA_DIR for this machine's database, take precedence over the server signed in to.
 
 Examples:
   bursar login https://bursar.example.com
@@ -35,8 +35,8 @@ Examples:
 
   program
     .command('logout')
-    .description('Forget the key of a server. The key itself goes on: bursar keys revoke ends it.')
-    .argument('[url]', 'of the server; the one that the verbs go to where absent', address)
+    .description('Forget the key of a server. The key itself stays valid: bursar keys revoke ends it.')
+    .argument('[url]', 'of the server (default: the one that the verbs go to)', address)
     .addHelpText('after', '\nExample:\n  bursar logout')
     .action((given: string | undefined) => {
       const servers = new Servers(session.context.environment);
@@ -62,19 +62,19 @@ Examples:
 
 async function login(session: Session, url: string): Promise<void> {
   const { context } = session;
-  if (context.readSecret === undefined) throw new WrongUse('there is nobody here to ask for a key');
+  if (context.readSecret === undefined) throw new WrongUse('there is no terminal to ask for a key on');
   const { protocol, hostname } = new URL(url);
   if (protocol === 'http:' && !LOOPBACK.test(hostname))
-    session.note(`Warning: ${url} is not https: whoever is between can read the key.`);
+    session.note(`Warning: ${url} is not https: anyone on the network path can read the key.`);
   const apiKey = await context.readSecret(`Key of ${url} (not shown): `);
   if (apiKey === '') throw new WrongUse('no key was given');
   const api = new Api(new HttpTransport({ url, apiKey }));
   const signedIn = await new SignInClient(api).whoAmI();
-  if (signedIn === null) throw denied(`${url} does not know the key: it is kept nowhere`);
+  if (signedIn === null) throw denied(`${url} does not know the key: it was not stored`);
   const servers = new Servers(context.environment);
   servers.save({ url, apiKey });
   const setting = ['BURSAR_URL', 'DATABASE_URL', 'BURSAR_DATA_DIR'].find((name) => context.environment[name]);
-  if (setting !== undefined) session.note(`${setting} is set and goes before it.`);
+  if (setting !== undefined) session.note(`${setting} is set and takes precedence.`);
   session.print({ server: url, file: servers.fileOf(url), signedIn }, () => whoText(url, signedIn));
 }
 

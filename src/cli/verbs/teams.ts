@@ -38,12 +38,12 @@ export function addTeams(program: Command, session: Session): void {
 
   teams
     .command('set')
-    .description('Add a team, or change what the options name of it.')
+    .description('Add a team, or change the settings that the options name.')
     .argument('<id>', 'as the allocation rules name it')
-    .option('--name <name>', 'for people; a new team has its id')
-    .option('--parent <team>', 'the team above it; a new team has none')
-    .option('--zone <zone>', "IANA time zone of the team's periods; for a new team UTC")
-    .option('--currency <code>', "ISO 4217 code of the team's accruals; for a new team USD")
+    .option('--name <name>', 'name for people (default of a new team: its id)')
+    .option('--parent <team>', 'the team above it (default of a new team: none)')
+    .option('--zone <zone>', "IANA time zone of the team's periods (default of a new team: UTC)")
+    .option('--currency <code>', "ISO 4217 code of the team's accruals (default of a new team: USD)")
     .addHelpText('after', '\nExample:\n  bursar teams set vision --parent research')
     .action(async (id: string, { name, parent, zone, currency }: TeamFlags) => {
       const problems = [

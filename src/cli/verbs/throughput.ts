@@ -32,12 +32,12 @@ interface PredictFlags {
 export function addThroughput(program: Command, session: Session): void {
   const throughput = program
     .command('throughput')
-    .description('List measured throughputs; hand in, remove or predict one.')
+    .description('List measured throughputs; add, remove or predict one.')
     .addHelpText(
       'after',
       `
-Policies estimate other GPUs by what was measured (mix), and backtests other sizes of a job (ramp), for workloads
-whose label bursar.io/model names the model.
+From the measurements, policies estimate other GPUs (mix) and backtests estimate other sizes of a job (ramp), for
+workloads whose label bursar.io/model names the model.
 
 Examples:
   bursar throughput --team research
@@ -57,13 +57,13 @@ Examples:
 
   throughput
     .command('add')
-    .description('Hand in measurements: JSON lines with model, gpu, gpu_count, batch and samples_per_s.')
+    .description('Add measurements: JSON lines with model, gpu, gpu_count, batch and samples_per_s.')
     .argument('<file>')
-    .requiredOption('--team <team>', 'whose they are')
+    .requiredOption('--team <team>', 'team that they belong to')
     .addHelpText(
       'after',
       `
-Where they are known also family, params, size, optimizer, precision, nodes, peak_mem_mib (most memory of one GPU) and
+Optional: family, params, size, optimizer, precision, nodes, peak_mem_mib (most memory of one GPU) and
 measured_at. Rows without samples_per_s are skipped and counted.
 
 Example:
@@ -100,23 +100,23 @@ function addPredict(throughput: Command, session: Session): void {
   throughput
     .command('predict')
     .description('Predict a throughput, and the time and the cost to finish.')
-    .requiredOption('--team <team>', 'whose measurements of the model count')
+    .requiredOption('--team <team>', 'team whose measurements of the model count')
     .requiredOption('--model <model>', 'what is run')
     .requiredOption('--gpu <model>', 'a GPU model')
-    .requiredOption('--gpus <n>', 'GPUs in all', count)
+    .requiredOption('--gpus <n>', 'GPUs in total', count)
     .requiredOption('--batch <n>', 'samples per step, as in the measurements', aboveZero)
     .option('--precision <name>', 'fp32, tf32, bf16, ...')
     .option('--optimizer <name>', 'sgd, adamw, ...')
     .option('--size <n>', 'image edge in pixels, or sequence length in tokens', aboveZero)
-    .option('--family <name>', 'cnn, transformer, rnn, ...; from the name of the model where absent')
+    .option('--family <name>', 'cnn, transformer, rnn, ... (default: derived from the name of the model)')
     .option('--params <n>', 'trainable parameters', aboveZero)
     .option('--samples <n>', 'samples until it is done, for the time and the cost', aboveZero)
-    .option('--provider <name>', 'the cheapest where absent')
-    .option('--region <region>', 'the cheapest where absent')
+    .option('--provider <name>', 'default: the cheapest')
+    .option('--region <region>', 'default: the cheapest')
     .addOption(
       new Option('--term <term>', 'how the GPUs are bought').choices(['on-demand', 'spot']).default('on-demand'),
     )
-    .option('--currency <code>', 'of the cost', 'USD')
+    .option('--currency <code>', 'currency of the cost', 'USD')
     .addHelpText(
       'after',
       '\nExample:\n  bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8',
@@ -213,7 +213,7 @@ function textOf({
     ...(time === null ? [] : [`${hours(time.expected)} hours to finish (${hours(time.low)} to ${hours(time.high)})`]),
     ...(cost === null || price === null ? [] : [`${cost.expected} ${price.currency} (${cost.low} to ${cost.high})`]),
     price === null
-      ? 'nobody sells such GPUs at a price that is known'
+      ? 'no price of such GPUs is known'
       : `at ${price.perGpuHour} ${price.currency} per GPU-hour: ${price.provider} ${price.sku}${price.region === null ? '' : ` in ${price.region}`}, ${price.term}`,
   ]
     .map((line) => `${line}\n`)
