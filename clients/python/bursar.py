@@ -94,7 +94,7 @@ class Bursar:
         return self.call("DELETE", f"/v1/leases/{_quote(id)}", query={})
 
     def sessions_end_own(self, id):
-        """End a session of your own"""
+        """End one of your own sessions"""
         return self.call("DELETE", f"/v1/me/sessions/{_quote(id)}", query={})
 
     def reservations_release(self, id):
@@ -102,7 +102,7 @@ class Bursar:
         return self.call("DELETE", f"/v1/reservations/{_quote(id)}", query={})
 
     def roles_remove(self, name):
-        """Remove a role of your own"""
+        """Remove a custom role"""
         return self.call("DELETE", f"/v1/roles/{_quote(name)}", query={})
 
     def sessions_end(self, id):
@@ -138,7 +138,7 @@ class Bursar:
         return self.call("GET", f"/v1/admissions", query={"limit": limit, "cursor": cursor, "team": team, "from": from_, "to": to})
 
     def alert_settings_mutes(self, *, limit=None, cursor=None):
-        """List what is muted"""
+        """List the mutes"""
         return self.call("GET", f"/v1/alert-mutes", query={"limit": limit, "cursor": cursor})
 
     def alert_settings_routes(self):
@@ -150,7 +150,7 @@ class Bursar:
         return self.call("GET", f"/v1/alerts", query={"limit": limit, "cursor": cursor, "team": team, "kind": kind, "state": state})
 
     def alerts_get(self, id):
-        """Get an alert, and where it went"""
+        """Get an alert with its deliveries"""
         return self.call("GET", f"/v1/alerts/{_quote(id)}", query={})
 
     def alerts_anomalies(self, *, limit=None, cursor=None, team=None):
@@ -162,7 +162,7 @@ class Bursar:
         return self.call("GET", f"/v1/audit", query={"limit": limit, "cursor": cursor, "actor": actor, "verb": verb, "target": target, "from": from_, "to": to})
 
     def operations_export(self, *, after=None, limit=None):
-        """Entries in the order of their chain, one JSON object a line"""
+        """Entries in the order of their chain, one JSON object per line"""
         return self.call("GET", f"/v1/audit/export", query={"after": after, "limit": limit})
 
     def operations_verify(self, *, head=None):
@@ -178,7 +178,7 @@ class Bursar:
         return self.call("GET", f"/v1/backtests/{_quote(id)}", query={})
 
     def backtests_events(self, id):
-        """How far a backtest is, as server-sent events"""
+        """Progress of a backtest, as server-sent events"""
         return self.call("GET", f"/v1/backtests/{_quote(id)}/events", query={})
 
     def backtests_png(self, id):
@@ -190,7 +190,7 @@ class Bursar:
         return self.call("GET", f"/v1/backtests/{_quote(id)}/plot.svg", query={})
 
     def overview_states(self, *, limit=None, cursor=None, team=None):
-        """List how budgets stand in their newest evaluated periods"""
+        """List the state of budgets in their newest evaluated periods"""
         return self.call("GET", f"/v1/budget-states", query={"limit": limit, "cursor": cursor, "team": team})
 
     def budgets_list(self, *, limit=None, cursor=None):
@@ -206,11 +206,11 @@ class Bursar:
         return self.call("GET", f"/v1/budgets/{_quote(id)}/burn-down", query={})
 
     def budgets_periods(self, id, *, limit=None, cursor=None):
-        """List the periods of a budget that were evaluated, newest first, with what each came to"""
+        """List the evaluated periods of a budget, newest first, with the result of each"""
         return self.call("GET", f"/v1/budgets/{_quote(id)}/periods", query={"limit": limit, "cursor": cursor})
 
     def budgets_state(self, id):
-        """How a budget stands in its newest evaluated period"""
+        """Get the state of a budget in its newest evaluated period"""
         return self.call("GET", f"/v1/budgets/{_quote(id)}/state", query={})
 
     def commitments_report(self, *, from_=None, to=None):
@@ -218,7 +218,7 @@ class Bursar:
         return self.call("GET", f"/v1/commitments", query={"from": from_, "to": to})
 
     def configuration_get(self):
-        """Get what is set, as one document"""
+        """Get the configuration as one document"""
         return self.call("GET", f"/v1/configuration", query={})
 
     def cost_views_list(self, *, limit=None, cursor=None):
@@ -226,19 +226,19 @@ class Bursar:
         return self.call("GET", f"/v1/cost-views", query={"limit": limit, "cursor": cursor})
 
     def costs_costs(self, *, from_=None, to=None, basis=None, zone=None, currency=None, team=None, provider=None, account=None, sub_account=None, service=None, sku=None, region=None, term=None, gpu_model=None, category=None, group_by=None):
-        """Ask what was spent"""
+        """Get what was spent"""
         return self.call("GET", f"/v1/costs", query={"from": from_, "to": to, "basis": basis, "zone": zone, "currency": currency, "team": team, "provider": provider, "account": account, "sub-account": sub_account, "service": service, "sku": sku, "region": region, "term": term, "gpu-model": gpu_model, "category": category, "group-by": group_by})
 
     def cost_breakdown_breakdown(self, *, from_=None, to=None, basis=None, zone=None, currency=None, team=None, provider=None, account=None, sub_account=None, service=None, sku=None, region=None, term=None, gpu_model=None, category=None, group_by=None, span=None, compare=None, limit=None):
-        """Ask what costs are made of, and how they changed"""
+        """Get what costs consist of, and how they changed"""
         return self.call("GET", f"/v1/costs/breakdown", query={"from": from_, "to": to, "basis": basis, "zone": zone, "currency": currency, "team": team, "provider": provider, "account": account, "sub-account": sub_account, "service": service, "sku": sku, "region": region, "term": term, "gpu-model": gpu_model, "category": category, "group-by": group_by, "span": span, "compare": compare, "limit": limit})
 
     def cost_breakdown_bridge(self, *, from_=None, to=None, basis=None, zone=None, currency=None, team=None, provider=None, account=None, sub_account=None, service=None, sku=None, region=None, term=None, gpu_model=None, category=None, span=None):
-        """Ask why costs changed against the time before"""
+        """Get why costs changed from the period before"""
         return self.call("GET", f"/v1/costs/bridge", query={"from": from_, "to": to, "basis": basis, "zone": zone, "currency": currency, "team": team, "provider": provider, "account": account, "sub-account": sub_account, "service": service, "sku": sku, "region": region, "term": term, "gpu-model": gpu_model, "category": category, "span": span})
 
     def cost_breakdown_resources(self, *, from_=None, to=None, basis=None, zone=None, currency=None, team=None, provider=None, account=None, sub_account=None, service=None, sku=None, region=None, term=None, gpu_model=None, category=None, span=None, limit=None):
-        """Ask what each resource cost"""
+        """Get what each resource cost"""
         return self.call("GET", f"/v1/costs/resources", query={"from": from_, "to": to, "basis": basis, "zone": zone, "currency": currency, "team": team, "provider": provider, "account": account, "sub-account": sub_account, "service": service, "sku": sku, "region": region, "term": term, "gpu-model": gpu_model, "category": category, "span": span, "limit": limit})
 
     def credits_get(self):
@@ -246,11 +246,11 @@ class Bursar:
         return self.call("GET", f"/v1/credits", query={})
 
     def deliveries_list(self):
-        """List deliveries that are open"""
+        """List open deliveries"""
         return self.call("GET", f"/v1/deliveries", query={})
 
     def explain_explain(self, *, target=None):
-        """Explain what the policies make of a target, a team or a budget"""
+        """Explain how the policies judge a target, a team or a budget"""
         return self.call("GET", f"/v1/explain", query={"target": target})
 
     def fleet_list(self, *, limit=None, cursor=None, team=None, connection=None, kind=None):
@@ -258,11 +258,11 @@ class Bursar:
         return self.call("GET", f"/v1/fleet", query={"limit": limit, "cursor": cursor, "team": team, "connection": connection, "kind": kind})
 
     def fleet_coverage(self):
-        """How well the fleet of each connection is known"""
+        """Age and completeness of the readings of each connection"""
         return self.call("GET", f"/v1/fleet/coverage", query={})
 
     def fleet_details(self, *, team=None, currency=None):
-        """What the fleet costs, how its GPUs fare, and what is done about it"""
+        """What the fleet costs, how its GPUs are used, and what is done about it"""
         return self.call("GET", f"/v1/fleet/details", query={"team": team, "currency": currency})
 
     def fx_list(self, *, limit=None, cursor=None, currency=None):
@@ -290,7 +290,7 @@ class Bursar:
         return self.call("GET", f"/v1/leases", query={"limit": limit, "cursor": cursor, "team": team})
 
     def safety_limits(self, *, team=None):
-        """What actions may at most do"""
+        """Get the limits of actions"""
         return self.call("GET", f"/v1/limits", query={"team": team})
 
     def sessions_own(self, *, limit=None, cursor=None):
@@ -306,7 +306,7 @@ class Bursar:
         return self.call("GET", f"/v1/peak", query={})
 
     def policies_list(self, *, limit=None, cursor=None):
-        """List the policies, and the documents that hold"""
+        """List the policies and the current documents"""
         return self.call("GET", f"/v1/policies", query={"limit": limit, "cursor": cursor})
 
     def policies_get(self, name):
@@ -326,11 +326,11 @@ class Bursar:
         return self.call("GET", f"/v1/recommendations/{_quote(id)}", query={})
 
     def recommendations_evidence(self, id):
-        """Get what a recommendation rests on, as a series"""
+        """Get the evidence of a recommendation, as a series"""
         return self.call("GET", f"/v1/recommendations/{_quote(id)}/evidence", query={})
 
     def reconciliation_list(self, *, limit=None, cursor=None, month=None, team=None, source=None, provider=None, sku=None, reason=None, from_=None, to=None):
-        """List how bills differ from what was accrued, by team, SKU and day"""
+        """List how bills differ from accruals, by team, SKU and day"""
         return self.call("GET", f"/v1/reconciliation", query={"limit": limit, "cursor": cursor, "month": month, "team": team, "source": source, "provider": provider, "sku": sku, "reason": reason, "from": from_, "to": to})
 
     def reconciliation_findings(self, *, limit=None, cursor=None, month=None, team=None, state=None):
@@ -338,7 +338,7 @@ class Bursar:
         return self.call("GET", f"/v1/reconciliation/findings", query={"limit": limit, "cursor": cursor, "month": month, "team": team, "state": state})
 
     def reconciliation_rates(self, *, limit=None, cursor=None):
-        """List the rates that bills taught, newest period first"""
+        """List the rates learned from bills, newest period first"""
         return self.call("GET", f"/v1/reconciliation/rates", query={"limit": limit, "cursor": cursor})
 
     def reconciliation_settings(self):
@@ -370,7 +370,7 @@ class Bursar:
         return self.call("GET", f"/v1/rules", query={})
 
     def rules_candidates(self, *, from_=None, to=None, limit=None):
-        """List what rules could match in the costs that none takes"""
+        """List what rules could match in unallocated costs"""
         return self.call("GET", f"/v1/rules/candidates", query={"from": from_, "to": to, "limit": limit})
 
     def samples_retention(self):
@@ -378,7 +378,7 @@ class Bursar:
         return self.call("GET", f"/v1/samples/retention", query={})
 
     def samples_sources(self):
-        """Sources of GPU evidence that are read, and how far"""
+        """Sources of GPU evidence that are read, and up to when"""
         return self.call("GET", f"/v1/samples/sources", query={})
 
     def savings_list(self, *, limit=None, cursor=None, team=None, policy=None, state=None, from_=None, to=None):
@@ -386,7 +386,7 @@ class Bursar:
         return self.call("GET", f"/v1/savings", query={"limit": limit, "cursor": cursor, "team": team, "policy": policy, "state": state, "from": from_, "to": to})
 
     def savings_get(self, action, *, limit=None, cursor=None):
-        """Get an action's saving, hour by hour, with what each figure came from"""
+        """Get an action's saving, hour by hour, with the sources of each figure"""
         return self.call("GET", f"/v1/savings/{_quote(action)}", query={"limit": limit, "cursor": cursor})
 
     def search_search(self, *, words=None, most=None):
@@ -398,11 +398,11 @@ class Bursar:
         return self.call("GET", f"/v1/sessions", query={"limit": limit, "cursor": cursor, "of": of})
 
     def alert_settings_users(self, *, limit=None, cursor=None):
-        """List who stands behind Slack users"""
+        """List the keys of Slack users"""
         return self.call("GET", f"/v1/slack-users", query={"limit": limit, "cursor": cursor})
 
     def safety_stops(self):
-        """What the kill switch holds back"""
+        """Get what the kill switch stops"""
         return self.call("GET", f"/v1/stop", query={})
 
     def teams_list(self, *, limit=None, cursor=None):
@@ -422,7 +422,7 @@ class Bursar:
         return self.call("GET", f"/v1/throughput-measurements", query={"limit": limit, "cursor": cursor, "team": team, "model": model})
 
     def search_waiting(self):
-        """How much waits for somebody"""
+        """How much waits for a person"""
         return self.call("GET", f"/v1/waiting", query={})
 
     def operations_work(self, *, limit=None, cursor=None):
@@ -434,7 +434,7 @@ class Bursar:
         return self.call("GET", f"/v1/work/progress", query={})
 
     def workload_metrics_newest(self, *, team=None):
-        """Metrics that are known of workloads, with their newest values"""
+        """List the known metrics of workloads, with their newest values"""
         return self.call("GET", f"/v1/workload-metrics", query={"team": team})
 
     def actions_approve(self, id):
@@ -442,11 +442,11 @@ class Bursar:
         return self.call("POST", f"/v1/actions/{_quote(id)}/approve", query={})
 
     def actions_reject(self, id, body=None):
-        """Reject an action that no provider was asked for yet"""
+        """Reject an action that no provider has been asked for yet"""
         return self.call("POST", f"/v1/actions/{_quote(id)}/reject", query={}, body=body)
 
     def actions_rollback(self, id, body=None):
-        """Take an action back"""
+        """Roll an action back"""
         return self.call("POST", f"/v1/actions/{_quote(id)}/rollback", query={}, body=body)
 
     def alert_settings_mute(self, body=None):
@@ -454,11 +454,11 @@ class Bursar:
         return self.call("POST", f"/v1/alert-mutes", query={}, body=body)
 
     def alerts_test(self):
-        """Try whether alerts arrive"""
+        """Test whether alerts arrive"""
         return self.call("POST", f"/v1/alerts/test", query={})
 
     def alerts_acknowledge(self, id):
-        """Take an alert on"""
+        """Acknowledge an alert"""
         return self.call("POST", f"/v1/alerts/{_quote(id)}/acknowledge", query={})
 
     def backtests_order(self, body=None):
@@ -486,15 +486,15 @@ class Bursar:
         return self.call("POST", f"/v1/imports", query={"strict": strict, "dryRun": dry_run, "filename": filename, "format": format, "source": source, "replace": replace}, body=body)
 
     def imports_undo(self, id):
-        """Take an import back, whole"""
+        """Undo a whole import"""
         return self.call("POST", f"/v1/imports/{_quote(id)}/undo", query={})
 
     def keys_create(self, body=None):
-        """Make a key"""
+        """Create a key"""
         return self.call("POST", f"/v1/keys", query={}, body=body)
 
     def keys_rotate(self, id, body=None):
-        """Give a key another secret"""
+        """Give a key a new secret"""
         return self.call("POST", f"/v1/keys/{_quote(id)}/rotate", query={}, body=body)
 
     def leases_renew(self, id, body=None):
@@ -502,7 +502,7 @@ class Bursar:
         return self.call("POST", f"/v1/leases/{_quote(id)}/renew", query={}, body=body)
 
     def sessions_end_others(self):
-        """End your own sessions but the one that asks"""
+        """End your own sessions except that of this request"""
         return self.call("POST", f"/v1/me/sessions/end", query={})
 
     def quotes_place(self, body=None):
@@ -526,11 +526,11 @@ class Bursar:
         return self.call("POST", f"/v1/prices", query={"strict": strict, "dryRun": dry_run, "filename": filename, "format": format, "source": source}, body=body)
 
     def prices_restore(self, id):
-        """Restore the statement of a price that was taken back"""
+        """Restore the withdrawn statement of a price"""
         return self.call("POST", f"/v1/prices/{_quote(id)}/restore", query={})
 
     def prices_withdraw(self, id):
-        """Take the statement of a price back"""
+        """Withdraw the statement of a price"""
         return self.call("POST", f"/v1/prices/{_quote(id)}/withdraw", query={})
 
     def quotes_quote(self, body=None):
@@ -546,11 +546,11 @@ class Bursar:
         return self.call("POST", f"/v1/recommendations/{_quote(id)}/reject", query={})
 
     def reconciliation_withdraw(self, id):
-        """Take a learned rate back for good"""
+        """Withdraw a learned rate permanently"""
         return self.call("POST", f"/v1/reconciliation/rates/{_quote(id)}/withdraw", query={})
 
     def reports_request(self, body=None):
-        """Ask for a report"""
+        """Request a report"""
         return self.call("POST", f"/v1/reports", query={}, body=body)
 
     def reservations_reserve(self, body=None):
@@ -558,7 +558,7 @@ class Bursar:
         return self.call("POST", f"/v1/reservations", query={}, body=body)
 
     def rules_preview(self, body=None):
-        """What other rules would make of each team's costs"""
+        """Preview each team's costs under other rules"""
         return self.call("POST", f"/v1/rules/preview", query={}, body=body)
 
     def samples_send(self, body=None):
@@ -574,11 +574,11 @@ class Bursar:
         return self.call("POST", f"/v1/stop", query={}, body=body)
 
     def safety_lift(self, body=None):
-        """Let actions go on"""
+        """Let actions continue"""
         return self.call("POST", f"/v1/stop/lift", query={}, body=body)
 
     def measurements_add(self, body=None):
-        """Hand in measured throughputs"""
+        """Add measured throughputs"""
         return self.call("POST", f"/v1/throughput-measurements", query={}, body=body)
 
     def measurements_predict(self, body=None):
@@ -606,7 +606,7 @@ class Bursar:
         return self.call("PUT", f"/v1/budgets/{_quote(id)}", query={}, body=body)
 
     def configuration_save(self, body=None):
-        """Make a configuration hold"""
+        """Apply a configuration"""
         return self.call("PUT", f"/v1/configuration", query={}, body=body)
 
     def cost_views_change(self, id, body=None):
@@ -630,7 +630,7 @@ class Bursar:
         return self.call("PUT", f"/v1/leases/{_quote(id)}", query={}, body=body)
 
     def safety_save_limits(self, body=None, *, team=None):
-        """Set what actions may at most do"""
+        """Set the limits of actions"""
         return self.call("PUT", f"/v1/limits", query={"team": team}, body=body)
 
     def peak_save(self, body=None):
@@ -646,7 +646,7 @@ class Bursar:
         return self.call("PUT", f"/v1/reconciliation/settings", query={}, body=body)
 
     def roles_save(self, name, body=None):
-        """Set a role of your own"""
+        """Set a custom role"""
         return self.call("PUT", f"/v1/roles/{_quote(name)}", query={}, body=body)
 
     def rules_save(self, body=None):

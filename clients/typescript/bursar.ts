@@ -162,11 +162,11 @@ export interface Operations {
   'DELETE /v1/keys/{id}': { path: { readonly id: string }; answer: Key };
   /** End a lease */
   'DELETE /v1/leases/{id}': { path: { readonly id: string }; answer: Lease };
-  /** End a session of your own */
+  /** End one of your own sessions */
   'DELETE /v1/me/sessions/{id}': { path: { readonly id: string }; answer: EndedSessions };
   /** Release a reservation */
   'DELETE /v1/reservations/{id}': { path: { readonly id: string }; answer: Reservation };
-  /** Remove a role of your own */
+  /** Remove a custom role */
   'DELETE /v1/roles/{name}': { path: { readonly name: string }; answer: Role };
   /** End anybody's session */
   'DELETE /v1/sessions/{id}': { path: { readonly id: string }; answer: EndedSessions };
@@ -184,19 +184,19 @@ export interface Operations {
   'GET /v1/admission': { answer: AdmissionSettings };
   /** List refused and warned launches */
   'GET /v1/admissions': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly from?: string; readonly to?: string }; answer: { readonly items: readonly (Admission)[]; readonly nextCursor: string | null } };
-  /** List what is muted */
+  /** List the mutes */
   'GET /v1/alert-mutes': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Mute)[]; readonly nextCursor: string | null } };
   /** Get where alerts go */
   'GET /v1/alert-routes': { answer: StoredAlertRoutes };
   /** List alerts, newest first */
   'GET /v1/alerts': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly kind?: 'budget' | 'anomaly' | 'price' | 'approval' | 'result' | 'health' | 'variance' | 'digest' | 'test'; readonly state?: 'new' | 'silent' | 'open' | 'answered' | 'told' }; answer: { readonly items: readonly (Alert)[]; readonly nextCursor: string | null } };
-  /** Get an alert, and where it went */
+  /** Get an alert with its deliveries */
   'GET /v1/alerts/{id}': { path: { readonly id: string }; answer: AlertStory };
   /** List unusual spend and prices, newest first */
   'GET /v1/anomalies': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string }; answer: { readonly items: readonly (Anomaly)[]; readonly nextCursor: string | null } };
   /** List what was done, newest first */
   'GET /v1/audit': { query: { readonly limit?: number; readonly cursor?: string; readonly actor?: string; readonly verb?: string; readonly target?: string; readonly from?: string; readonly to?: string }; answer: { readonly items: readonly (AuditEntry)[]; readonly nextCursor: string | null } };
-  /** Entries in the order of their chain, one JSON object a line */
+  /** Entries in the order of their chain, one JSON object per line */
   'GET /v1/audit/export': { query: { readonly after?: string; readonly limit?: number }; answer: string };
   /** Check that the audit is whole and unchanged */
   'GET /v1/audit/verification': { query: { readonly head?: string }; answer: AuditCheck };
@@ -204,13 +204,13 @@ export interface Operations {
   'GET /v1/backtests': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Backtest)[]; readonly nextCursor: string | null } };
   /** Get a backtest, with its report once it is done */
   'GET /v1/backtests/{id}': { path: { readonly id: string }; answer: BacktestDetail };
-  /** How far a backtest is, as server-sent events */
+  /** Progress of a backtest, as server-sent events */
   'GET /v1/backtests/{id}/events': { path: { readonly id: string }; answer: string };
   /** A finished backtest's picture, PNG */
   'GET /v1/backtests/{id}/plot.png': { path: { readonly id: string }; answer: string };
   /** A finished backtest's picture, SVG */
   'GET /v1/backtests/{id}/plot.svg': { path: { readonly id: string }; answer: string };
-  /** List how budgets stand in their newest evaluated periods */
+  /** List the state of budgets in their newest evaluated periods */
   'GET /v1/budget-states': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string }; answer: { readonly items: readonly (BudgetStanding)[]; readonly nextCursor: string | null } };
   /** List budgets */
   'GET /v1/budgets': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Budget)[]; readonly nextCursor: string | null } };
@@ -218,35 +218,35 @@ export interface Operations {
   'GET /v1/budgets/{id}': { path: { readonly id: string }; answer: Budget };
   /** What a budget covers, day by day of its period */
   'GET /v1/budgets/{id}/burn-down': { path: { readonly id: string }; answer: BurnDown };
-  /** List the periods of a budget that were evaluated, newest first, with what each came to */
+  /** List the evaluated periods of a budget, newest first, with the result of each */
   'GET /v1/budgets/{id}/periods': { path: { readonly id: string }; query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (BudgetPeriod)[]; readonly nextCursor: string | null } };
-  /** How a budget stands in its newest evaluated period */
+  /** Get the state of a budget in its newest evaluated period */
   'GET /v1/budgets/{id}/state': { path: { readonly id: string }; answer: BudgetState };
   /** Utilisation and coverage of commitments, and what was applied to contracts, from bills */
   'GET /v1/commitments': { query: { readonly from?: string; readonly to?: string }; answer: { readonly contracts: readonly (ContractFulfilment)[]; readonly commitments: readonly (CommitmentUtilisation)[]; readonly coverage: readonly (CommitmentCoverage)[] } };
-  /** Get what is set, as one document */
+  /** Get the configuration as one document */
   'GET /v1/configuration': { answer: StoredConfiguration };
   /** List saved questions about costs */
   'GET /v1/cost-views': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (CostView)[]; readonly nextCursor: string | null } };
-  /** Ask what was spent */
+  /** Get what was spent */
   'GET /v1/costs': { query: { readonly from?: string; readonly to?: string; readonly basis?: 'actual' | 'accrued' | 'billed' | 'effective' | 'list'; readonly zone?: string; readonly currency?: string; readonly team?: string | readonly (string)[]; readonly provider?: string | readonly (string)[]; readonly account?: string | readonly (string)[]; readonly 'sub-account'?: string | readonly (string)[]; readonly service?: string | readonly (string)[]; readonly sku?: string | readonly (string)[]; readonly region?: string | readonly (string)[]; readonly term?: string | readonly (string)[]; readonly 'gpu-model'?: string | readonly (string)[]; readonly category?: string | readonly (string)[]; readonly 'group-by'?: string }; answer: Costs };
-  /** Ask what costs are made of, and how they changed */
+  /** Get what costs consist of, and how they changed */
   'GET /v1/costs/breakdown': { query: { readonly from?: string; readonly to?: string; readonly basis?: 'actual' | 'accrued' | 'billed' | 'effective' | 'list'; readonly zone?: string; readonly currency?: string; readonly team?: string | readonly (string)[]; readonly provider?: string | readonly (string)[]; readonly account?: string | readonly (string)[]; readonly 'sub-account'?: string | readonly (string)[]; readonly service?: string | readonly (string)[]; readonly sku?: string | readonly (string)[]; readonly region?: string | readonly (string)[]; readonly term?: string | readonly (string)[]; readonly 'gpu-model'?: string | readonly (string)[]; readonly category?: string | readonly (string)[]; readonly 'group-by'?: string; readonly span?: '7' | '30' | '90' | '365' | 'month' | 'last-month'; readonly compare?: 'before' | 'none'; readonly limit?: number }; answer: CostBreakdown };
-  /** Ask why costs changed against the time before */
+  /** Get why costs changed from the period before */
   'GET /v1/costs/bridge': { query: { readonly from?: string; readonly to?: string; readonly basis?: 'actual' | 'accrued' | 'billed' | 'effective' | 'list'; readonly zone?: string; readonly currency?: string; readonly team?: string | readonly (string)[]; readonly provider?: string | readonly (string)[]; readonly account?: string | readonly (string)[]; readonly 'sub-account'?: string | readonly (string)[]; readonly service?: string | readonly (string)[]; readonly sku?: string | readonly (string)[]; readonly region?: string | readonly (string)[]; readonly term?: string | readonly (string)[]; readonly 'gpu-model'?: string | readonly (string)[]; readonly category?: string | readonly (string)[]; readonly span?: '7' | '30' | '90' | '365' | 'month' | 'last-month' }; answer: CostBridge };
-  /** Ask what each resource cost */
+  /** Get what each resource cost */
   'GET /v1/costs/resources': { query: { readonly from?: string; readonly to?: string; readonly basis?: 'actual' | 'accrued' | 'billed' | 'effective' | 'list'; readonly zone?: string; readonly currency?: string; readonly team?: string | readonly (string)[]; readonly provider?: string | readonly (string)[]; readonly account?: string | readonly (string)[]; readonly 'sub-account'?: string | readonly (string)[]; readonly service?: string | readonly (string)[]; readonly sku?: string | readonly (string)[]; readonly region?: string | readonly (string)[]; readonly term?: string | readonly (string)[]; readonly 'gpu-model'?: string | readonly (string)[]; readonly category?: string | readonly (string)[]; readonly span?: '7' | '30' | '90' | '365' | 'month' | 'last-month'; readonly limit?: number }; answer: CostResources };
   /** List the credits and what is left of them */
   'GET /v1/credits': { answer: CreditsView };
-  /** List deliveries that are open */
+  /** List open deliveries */
   'GET /v1/deliveries': { answer: { readonly deliveries: readonly (Delivery)[] } };
-  /** Explain what the policies make of a target, a team or a budget */
+  /** Explain how the policies judge a target, a team or a budget */
   'GET /v1/explain': { query: { readonly target: string }; answer: Explanation };
   /** List what runs at the providers */
   'GET /v1/fleet': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly connection?: string; readonly kind?: 'instance' | 'group' | 'workload' | 'node-pool' | 'commitment' }; answer: { readonly items: readonly (FleetTarget)[]; readonly nextCursor: string | null } };
-  /** How well the fleet of each connection is known */
+  /** Age and completeness of the readings of each connection */
   'GET /v1/fleet/coverage': { answer: { readonly items: readonly (FleetCoverage)[] } };
-  /** What the fleet costs, how its GPUs fare, and what is done about it */
+  /** What the fleet costs, how its GPUs are used, and what is done about it */
   'GET /v1/fleet/details': { query: { readonly team?: string; readonly currency?: string }; answer: FleetDetails };
   /** List exchange rates */
   'GET /v1/fx': { query: { readonly limit?: number; readonly cursor?: string; readonly currency?: string }; answer: { readonly items: readonly (FxRate)[]; readonly nextCursor: string | null } };
@@ -260,7 +260,7 @@ export interface Operations {
   'GET /v1/keys': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Key)[]; readonly nextCursor: string | null } };
   /** List leases */
   'GET /v1/leases': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string }; answer: { readonly items: readonly (Lease)[]; readonly nextCursor: string | null } };
-  /** What actions may at most do */
+  /** Get the limits of actions */
   'GET /v1/limits': { query: { readonly team?: string }; answer: BindingLimits };
   /** List your own sessions */
   'GET /v1/me/sessions': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (StandingSession)[]; readonly nextCursor: string | null } };
@@ -268,7 +268,7 @@ export interface Operations {
   'GET /v1/overview': { answer: Overview };
   /** Get the peak schedule */
   'GET /v1/peak': { answer: PeakSchedule };
-  /** List the policies, and the documents that hold */
+  /** List the policies and the current documents */
   'GET /v1/policies': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (StoredPolicy)[]; readonly nextCursor: string | null; readonly catalogue: readonly (PolicyDescription)[] } };
   /** Get a policy document */
   'GET /v1/policies/{name}': { path: { readonly name: string }; answer: StoredPolicy };
@@ -278,13 +278,13 @@ export interface Operations {
   'GET /v1/recommendations': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly status?: 'open' | 'observed' | 'approved' | 'rejected' | 'superseded' | 'expired' }; answer: { readonly items: readonly (Recommendation)[]; readonly nextCursor: string | null } };
   /** Get a recommendation */
   'GET /v1/recommendations/{id}': { path: { readonly id: string }; answer: Recommendation };
-  /** Get what a recommendation rests on, as a series */
+  /** Get the evidence of a recommendation, as a series */
   'GET /v1/recommendations/{id}/evidence': { path: { readonly id: string }; answer: RecommendationEvidence };
-  /** List how bills differ from what was accrued, by team, SKU and day */
+  /** List how bills differ from accruals, by team, SKU and day */
   'GET /v1/reconciliation': { query: { readonly limit?: number; readonly cursor?: string; readonly month?: string; readonly team?: string; readonly source?: string; readonly provider?: string; readonly sku?: string; readonly reason?: 'quantity' | 'rate' | 'quantity-unknown' | 'only-metered' | 'only-billed' | 'not-billed-yet' | 'sku-not-comparable' | 'unpriced' | 'spans-days' | 'no-fx-rate' | 'rounding' | 'apart'; readonly from?: string; readonly to?: string }; answer: { readonly items: readonly (Variance)[]; readonly nextCursor: string | null; readonly totals: readonly ({ readonly currency: string; readonly accrued: string; readonly compared: string; readonly variance: string; readonly apart: string; readonly unpricedGpuHours: string })[] } };
   /** List variances beyond the threshold, newest month first */
   'GET /v1/reconciliation/findings': { query: { readonly limit?: number; readonly cursor?: string; readonly month?: string; readonly team?: string; readonly state?: 'open' | 'resolved' }; answer: { readonly items: readonly (VarianceFinding)[]; readonly nextCursor: string | null } };
-  /** List the rates that bills taught, newest period first */
+  /** List the rates learned from bills, newest period first */
   'GET /v1/reconciliation/rates': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (LearnedRate)[]; readonly nextCursor: string | null } };
   /** Get whether learned rates are applied, the threshold of findings, and how long bills settle */
   'GET /v1/reconciliation/settings': { answer: ReconciliationSettings };
@@ -300,23 +300,23 @@ export interface Operations {
   'GET /v1/roles': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Role)[]; readonly nextCursor: string | null } };
   /** Get the allocation rules */
   'GET /v1/rules': { answer: RuleSet };
-  /** List what rules could match in the costs that none takes */
+  /** List what rules could match in unallocated costs */
   'GET /v1/rules/candidates': { query: { readonly from?: string; readonly to?: string; readonly limit?: number }; answer: RuleCandidates };
   /** How long samples are kept */
   'GET /v1/samples/retention': { answer: SampleRetention };
-  /** Sources of GPU evidence that are read, and how far */
+  /** Sources of GPU evidence that are read, and up to when */
   'GET /v1/samples/sources': { answer: { readonly items: readonly (TelemetrySource)[] } };
   /** List what actions saved, newest first */
   'GET /v1/savings': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly policy?: string; readonly state?: 'estimated' | 'measured' | 'verified' | 'unverifiable'; readonly from?: string; readonly to?: string }; answer: { readonly items: readonly (Saving)[]; readonly nextCursor: string | null; readonly totals: SavingTotals } };
-  /** Get an action's saving, hour by hour, with what each figure came from */
+  /** Get an action's saving, hour by hour, with the sources of each figure */
   'GET /v1/savings/{action}': { path: { readonly action: string }; query: { readonly limit?: number; readonly cursor?: string }; answer: SavingDetail };
   /** Find teams, budgets, targets, actions, recommendations and policy documents by id or name */
   'GET /v1/search': { query: { readonly words: string; readonly most?: number }; answer: Found };
   /** List who is signed in */
   'GET /v1/sessions': { query: { readonly limit?: number; readonly cursor?: string; readonly of?: string }; answer: { readonly items: readonly (StandingSession)[]; readonly nextCursor: string | null } };
-  /** List who stands behind Slack users */
+  /** List the keys of Slack users */
   'GET /v1/slack-users': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (SlackUser)[]; readonly nextCursor: string | null } };
-  /** What the kill switch holds back */
+  /** Get what the kill switch stops */
   'GET /v1/stop': { answer: Stops };
   /** List teams */
   'GET /v1/teams': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (Team)[]; readonly nextCursor: string | null } };
@@ -326,25 +326,25 @@ export interface Operations {
   'GET /v1/teams/{id}/leases': { path: { readonly id: string }; answer: { readonly items: readonly (Lease)[] } };
   /** List measured throughputs, newest first */
   'GET /v1/throughput-measurements': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly model?: string }; answer: { readonly items: readonly (ThroughputMeasurement)[]; readonly nextCursor: string | null } };
-  /** How much waits for somebody */
+  /** How much waits for a person */
   'GET /v1/waiting': { answer: Waiting };
   /** List parked work */
   'GET /v1/work': { query: { readonly limit?: number; readonly cursor?: string }; answer: { readonly items: readonly (ParkedWork)[]; readonly nextCursor: string | null } };
   /** How much work waits, as server-sent events */
   'GET /v1/work/progress': { answer: string };
-  /** Metrics that are known of workloads, with their newest values */
+  /** List the known metrics of workloads, with their newest values */
   'GET /v1/workload-metrics': { query: { readonly team?: string }; answer: { readonly items: readonly (NewestWorkloadMetric)[] } };
   /** Approve an action */
   'POST /v1/actions/{id}/approve': { path: { readonly id: string }; answer: Action };
-  /** Reject an action that no provider was asked for yet */
+  /** Reject an action that no provider has been asked for yet */
   'POST /v1/actions/{id}/reject': { path: { readonly id: string }; body: RejectAction; answer: Action };
-  /** Take an action back */
+  /** Roll an action back */
   'POST /v1/actions/{id}/rollback': { path: { readonly id: string }; body: RollbackAction; answer: Action };
   /** Mute alerts for a while */
   'POST /v1/alert-mutes': { body: MuteRequest; answer: Mute };
-  /** Try whether alerts arrive */
+  /** Test whether alerts arrive */
   'POST /v1/alerts/test': { answer: { readonly test: string } };
-  /** Take an alert on */
+  /** Acknowledge an alert */
   'POST /v1/alerts/{id}/acknowledge': { path: { readonly id: string }; answer: Alert };
   /** Run a policy over recorded history */
   'POST /v1/backtests': { body: BacktestOrder; answer: Backtest };
@@ -358,15 +358,15 @@ export interface Operations {
   'POST /v1/deliveries/{name}/files': { path: { readonly name: string }; query: { readonly filename: string; readonly replace?: string }; body: unknown; answer: DeliveredFile };
   /** Import a bill or a file of usage */
   'POST /v1/imports': { query: { readonly strict?: string; readonly dryRun?: string; readonly filename: string; readonly format?: string; readonly source?: string; readonly replace?: string }; body: unknown; answer: { readonly files: readonly (ImportedFile)[] } };
-  /** Take an import back, whole */
+  /** Undo a whole import */
   'POST /v1/imports/{id}/undo': { path: { readonly id: string }; answer: UndoneImport };
-  /** Make a key */
+  /** Create a key */
   'POST /v1/keys': { body: KeyRequest; answer: CreatedKey };
-  /** Give a key another secret */
+  /** Give a key a new secret */
   'POST /v1/keys/{id}/rotate': { path: { readonly id: string }; body: KeyRotation; answer: CreatedKey };
   /** Move a lease's end */
   'POST /v1/leases/{id}/renew': { path: { readonly id: string }; body: LeaseRenewal; answer: Lease };
-  /** End your own sessions but the one that asks */
+  /** End your own sessions except that of this request */
   'POST /v1/me/sessions/end': { answer: EndedSessions };
   /** Find the cheapest places for a workload */
   'POST /v1/placements': { body: PlacementRequest; answer: Placements };
@@ -378,9 +378,9 @@ export interface Operations {
   'POST /v1/policies/{name}/resume': { path: { readonly name: string }; answer: StoredPolicy };
   /** Import a price list */
   'POST /v1/prices': { query: { readonly strict?: string; readonly dryRun?: string; readonly filename: string; readonly format?: string; readonly source?: string }; body: unknown; answer: { readonly files: readonly (ImportedPrices)[] } };
-  /** Restore the statement of a price that was taken back */
+  /** Restore the withdrawn statement of a price */
   'POST /v1/prices/{id}/restore': { path: { readonly id: string }; answer: PriceVersion };
-  /** Take the statement of a price back */
+  /** Withdraw the statement of a price */
   'POST /v1/prices/{id}/withdraw': { path: { readonly id: string }; answer: PriceVersion };
   /** Quote a run */
   'POST /v1/quotes': { body: QuoteRequest; answer: Quote };
@@ -388,13 +388,13 @@ export interface Operations {
   'POST /v1/recommendations/{id}/approve': { path: { readonly id: string }; answer: Recommendation };
   /** Reject a recommendation */
   'POST /v1/recommendations/{id}/reject': { path: { readonly id: string }; answer: Recommendation };
-  /** Take a learned rate back for good */
+  /** Withdraw a learned rate permanently */
   'POST /v1/reconciliation/rates/{id}/withdraw': { path: { readonly id: string }; answer: LearnedRate };
-  /** Ask for a report */
+  /** Request a report */
   'POST /v1/reports': { body: ReportRequest; answer: ReportRequested };
   /** Reserve budget for a run */
   'POST /v1/reservations': { body: ReservationRequest; answer: Reservation };
-  /** What other rules would make of each team's costs */
+  /** Preview each team's costs under other rules */
   'POST /v1/rules/preview': { body: RuleChange; answer: RulePreview };
   /** Send GPU samples */
   'POST /v1/samples': { body: SampleBatch; answer: SampleBatchResult };
@@ -402,9 +402,9 @@ export interface Operations {
   'POST /v1/sessions/end': { body: SessionsEnd; answer: EndedSessions };
   /** Stop all actions, of a team, or of a provider */
   'POST /v1/stop': { body: StopRequest; answer: Stops };
-  /** Let actions go on */
+  /** Let actions continue */
   'POST /v1/stop/lift': { body: LiftRequest; answer: Stops };
-  /** Hand in measured throughputs */
+  /** Add measured throughputs */
   'POST /v1/throughput-measurements': { body: ThroughputMeasurements; answer: { readonly accepted: number } };
   /** Predict a throughput, and the time and cost to finish */
   'POST /v1/throughput-predictions': { body: ThroughputQuestion; answer: ThroughputPrediction };
@@ -418,7 +418,7 @@ export interface Operations {
   'PUT /v1/alert-routes': { body: AlertRoutes; answer: StoredAlertRoutes };
   /** Add or change a budget */
   'PUT /v1/budgets/{id}': { path: { readonly id: string }; body: BudgetSettings; answer: Budget };
-  /** Make a configuration hold */
+  /** Apply a configuration */
   'PUT /v1/configuration': { body: ConfigurationChange; answer: ConfigurationPlan };
   /** Change a saved question */
   'PUT /v1/cost-views/{id}': { path: { readonly id: string }; body: CostViewSettings; answer: CostView };
@@ -430,7 +430,7 @@ export interface Operations {
   'PUT /v1/fx': { body: FxRates; answer: FxChange };
   /** Give a lease, or replace its terms */
   'PUT /v1/leases/{id}': { path: { readonly id: string }; body: LeaseTerms; answer: Lease };
-  /** Set what actions may at most do */
+  /** Set the limits of actions */
   'PUT /v1/limits': { query: { readonly team?: string }; body: LimitsDocument; answer: BindingLimits };
   /** Replace the peak schedule */
   'PUT /v1/peak': { body: PeakSchedule; answer: PeakSchedule };
@@ -438,7 +438,7 @@ export interface Operations {
   'PUT /v1/policies/{name}': { path: { readonly name: string }; body: PolicySettings; answer: StoredPolicy };
   /** Set whether learned rates are applied, the threshold of findings, and how long bills settle */
   'PUT /v1/reconciliation/settings': { body: ReconciliationSettings; answer: ReconciliationSettings };
-  /** Set a role of your own */
+  /** Set a custom role */
   'PUT /v1/roles/{name}': { path: { readonly name: string }; body: RoleRequest; answer: Role };
   /** Replace the allocation rules */
   'PUT /v1/rules': { body: RuleChange; answer: RuleSet };

@@ -127,7 +127,7 @@ export class AdmissionDesk {
       throw new Refusal(401, 'the key of the webhook is unknown, revoked or not a key');
     }
     if (!principal.scopes.includes('admission')) throw denied(scopeRefusal(principal, 'admission'));
-    if (principal.teams !== null) throw denied('an admission looks at all teams; this key is restricted to some');
+    if (principal.teams !== null) throw denied('an admission concerns all teams; this key is restricted to some');
     const facts = await admissionFacts(this.stores, principal.organisation, this.clock.now());
     if (this.choices.size >= MOST_KEYS) this.choices.clear();
     this.choices.set(name, facts.settings);

@@ -47,7 +47,7 @@ export async function* arriving(
       }
       chunks
         .next()
-        .then(resolve, (error: unknown) => reject(isCut(error) ? invalid('the body was cut short') : error))
+        .then(resolve, (error: unknown) => reject(isCut(error) ? invalid('the body was interrupted') : error))
         .finally(() => {
           clearTimeout(timer);
           waited += performance.now() - began;

@@ -59,7 +59,7 @@ function checkMedia(request: FastifyRequest, { takes }: RouteFacts): void {
   if (media === null || (media === LINES_MEDIA ? takes.includes(LINES_MEDIA) : JSON_MEDIA.test(media))) return;
   throw new Refusal(
     415,
-    `the media type ${media.slice(0, 100)} is not taken here: ${['application/json', ...takes].join(', ')}`,
+    `the media type ${media.slice(0, 100)} is not accepted here: ${['application/json', ...takes].join(', ')}`,
   );
 }
 
@@ -115,8 +115,8 @@ async function readBytes(
     throw new Refusal(
       415,
       isPackedTaken
-        ? `the content encoding ${encoding.slice(0, 100)} is not taken: gzip is`
-        : 'a body without a key that holds is not taken compressed',
+        ? `the content encoding ${encoding.slice(0, 100)} is not accepted, only gzip is`
+        : 'a compressed body needs a valid key',
     );
   const tooLarge = (): Refusal => new Refusal(413, `the body is longer than ${most} bytes`);
   if (stated > most) throw tooLarge();
@@ -198,7 +198,7 @@ function valueOfLine(text: string): unknown {
 
 function uploadError(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : null;
-  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return invalid('the upload was cut short');
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return invalid('the upload was interrupted');
   return code === 'ENOSPC' ? unavailable('the temporary folder is full', error) : error;
 }
 
@@ -258,7 +258,7 @@ export async function withUpload<T>(
     await pipeline(stream ?? [], measure, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {
       throw uploadError(error);
     });
-    if (size === 0) throw invalid(`${basename(name)} has nothing in it: send the file as the body`);
+    if (size === 0) throw invalid(`${basename(name)} is empty: send the file as the body`);
     return await use({ path, digest: digest.digest() });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -131,10 +131,10 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
     throw new Refusal(
       401,
       authorization !== undefined
-        ? 'the API key is unknown, revoked, over or not a key'
+        ? 'the API key is unknown, revoked, expired or not a key'
         : cookie === undefined
           ? 'an API key is needed: Authorization: Bearer <key>'
-          : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>',
+          : 'nobody is signed in, or the session is over: sign in, or send Authorization: Bearer <key>',
     );
   }
   // Whoever is refused from here on is known by name.
@@ -173,7 +173,7 @@ async function knock(request: FastifyRequest, ask: Knock, parts: WebParts): Prom
 
 /** @throws Failure denied where the key is restricted to other teams. */
 export function checkTeam({ principal }: Caller, team: string): void {
-  if (!sees(principal, team)) throw denied(`this key is not for the team ${team}`);
+  if (!sees(principal, team)) throw denied(`this key may not use the team ${team}`);
 }
 
 export const sees = (principal: Principal, team: string): boolean =>

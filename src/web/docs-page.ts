@@ -28,7 +28,7 @@ export const DOCS_POLICY = `default-src 'none'; script-src 'self'; connect-src '
 /** 500 is no answer that an operation promises. */
 const STATUSES: readonly (readonly [string, string])[] = [
   ...Object.entries(PROBLEMS),
-  ['500', 'Something went wrong here. The log has it under the request id.'],
+  ['500', 'Something went wrong. The log has the details under the request id.'],
 ];
 
 const escape = (text: string): string =>
@@ -106,7 +106,7 @@ export function docsPage(document: OpenApiDocument, script: string | null): stri
       .join('')}</section>`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Bursar API</title><style>${STYLE}</style>${script === null ? '' : `<script type="module" src="${escape(script)}"></script>`}</head><body><main>
 <h1>Bursar API ${escape(document.info.version)}</h1><p>${escape(document.info.description)} The same as data: <a href="/openapi.json">/openapi.json</a>.</p>
-<p>Everything below <code>/v1</code> needs <code>Authorization: Bearer &lt;key&gt;</code>. Lists answer <code>items</code> and <code>nextCursor</code>; the next page is asked for with <code>cursor</code>.
+<p>Everything below <code>/v1</code> needs <code>Authorization: Bearer &lt;key&gt;</code>. Lists return <code>items</code> and <code>nextCursor</code>; pass that as <code>cursor</code> to get the next page.
 Every write takes an <code>Idempotency-Key</code>.</p>
 <div id="tools"></div>
 <nav aria-label="Sections">${tags.map((tag) => `<a href="#tag-${escape(tag)}">${escape(tag)}</a>`).join('')}<a href="#problems">problems</a><a href="#schemas">schemas</a></nav>

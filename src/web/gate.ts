@@ -148,7 +148,9 @@ export class Gate {
     const wait = principal === null ? this.addresses.take(networkOf(address)) : this.keys.take(nameOf(principal));
     if (wait > 0)
       throw tooMany(
-        principal === null ? 'too many requests without a key come from here' : 'this key asks too much at once',
+        principal === null
+          ? 'too many requests without a key come from this network'
+          : 'this key sends too many requests',
         wait,
       );
   }
@@ -164,7 +166,7 @@ export class Gate {
     const wait = this.wrong.wait(network);
     const named = wait > 0 ? await keys.named(text) : null;
     const isOften = named !== null && !named.hasHeld && this.guesses.wait(named.id) > 0;
-    if (wait > 0 && (named === null || isOften)) throw tooMany('too many keys that do not hold came from here', wait);
+    if (wait > 0 && (named === null || isOften)) throw tooMany('too many invalid keys came from this network', wait);
     const principal = await keys.authenticate(text, now);
     if (principal === null) {
       this.wrong.take(network);
@@ -182,7 +184,7 @@ export class Gate {
   /** A change that whoever may read may make, which the audit keeps. @throws Refusal 429 */
   ownChange(principal: Principal): void {
     const wait = this.ownChanges.take(nameOf(principal));
-    if (wait > 0) throw tooMany('this key changes too much at once', wait);
+    if (wait > 0) throw tooMany('this key makes too many changes at once', wait);
   }
 
   /**
@@ -192,7 +194,7 @@ export class Gate {
   compute<T>(principal: Principal, answer: () => T): T {
     const name = nameOf(principal);
     const wait = this.computed.wait(name);
-    if (wait > 0) throw tooMany('what this key asks for takes too much of the processor', wait);
+    if (wait > 0) throw tooMany('the requests of this key take too much processor time', wait);
     const start = this.now();
     try {
       return answer();
@@ -215,7 +217,7 @@ export class Gate {
     const kind = principal === null ? 'unknown' : 'known';
     const most = principal === null ? Math.ceil(bodiesAtOnce / 8) : bodiesAtOnce;
     if (under >= most || this.allBodies[kind] >= most * CALLERS_AT_ONCE)
-      throw tooMany('too many bodies are being sent at once', 1);
+      throw tooMany('too many request bodies are being sent at once', 1);
     this.bodies.set(name, under + 1);
     this.allBodies[kind]++;
     let isOver = false;

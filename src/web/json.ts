@@ -33,7 +33,8 @@ export function parseBounded(bytes: Buffer, most: number): unknown {
   }
 }
 
-const bounded = (message: string): Error => invalid('the body is more than is taken here', [{ path: null, message }]);
+const bounded = (message: string): Error =>
+  invalid('the body is larger than is accepted here', [{ path: null, message }]);
 
 /** Whether a text holds what PostgreSQL's text and jsonb cannot: a NUL, or half of a surrogate pair. */
 const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
@@ -53,7 +54,7 @@ export function textProblems(value: unknown): Problem[] {
       for (const [name, inner] of Object.entries(one.value)) {
         const under = path === '' ? storable(name) : `${path}/${storable(name)}`;
         if (!isStorable(name)) problems.push({ path: under, message: whyNot(name) });
-        if (name === '__proto__') problems.push({ path: under, message: 'is not a name that is taken' });
+        if (name === '__proto__') problems.push({ path: under, message: 'is not an accepted name' });
         if (typeof inner === 'string' || typeof inner === 'object') stack.push({ path: under, value: inner });
       }
     }

@@ -69,7 +69,7 @@ function keysFrom(at: URL): JWTVerifyGetKey {
       const isUnknown = error instanceof errors.JWKSNoMatchingKey && mayAsk;
       if (isUnknown || error instanceof errors.JWKSMultipleMatchingKeys || error instanceof errors.JOSENotSupported)
         throw error;
-      throw unavailable("the identity provider's keys cannot be had", error);
+      throw unavailable("the identity provider's keys cannot be fetched", error);
     }
   };
 }
@@ -77,7 +77,7 @@ function keysFrom(at: URL): JWTVerifyGetKey {
 function tokenOf({ events, nonce, sub, sid, jti, exp }: JWTPayload): LogoutToken {
   const event = typeof events === 'object' && events !== null ? (events as Record<string, unknown>)[EVENT] : undefined;
   if (typeof event !== 'object' || event === null || Array.isArray(event)) throw wrong('names no logout in events');
-  if (nonce !== undefined) throw wrong('has a nonce: it is made of another token');
+  if (nonce !== undefined) throw wrong('has a nonce: it was made from another token');
   if (typeof jti !== 'string' || jti === '' || jti.length > 500) throw wrong('has no jti');
   const subject = textOf(sub);
   const session = textOf(sid);
@@ -90,4 +90,4 @@ function tokenOf({ events, nonce, sub, sid, jti, exp }: JWTPayload): LogoutToken
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
 const wrong = (message: string): Error =>
-  invalid('the logout token is not taken', [{ path: 'logout_token', message: message.slice(0, 300) }]);
+  invalid('the logout token is not accepted', [{ path: 'logout_token', message: message.slice(0, 300) }]);

@@ -44,32 +44,32 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
   gauge(
     'bursar_work_waiting',
-    'Keys of a stage that wait to be worked on: the depth of its queue.',
+    'Keys of a stage that wait to be processed: the depth of its queue.',
     stages.map(({ stage, waiting }) => [{ stage }, waiting]),
   );
   gauge(
     'bursar_work_urgent',
-    'Of the keys that wait, those that somebody waits for, with all that follows from what was asked for.',
+    'The waiting keys that belong to work that somebody waits for, with everything that follows from it.',
     stages.map(({ stage, urgent }) => [{ stage }, urgent]),
   );
   gauge(
     'bursar_work_parked',
-    'Keys of a stage that failed too often and wait for somebody.',
+    'Keys of a stage that failed too often and wait for a person.',
     stages.map(({ stage, parked }) => [{ stage }, parked]),
   );
   gauge(
     'bursar_work_lag_seconds',
-    'Since the oldest due key of a stage was enqueued; absent where none is due.',
+    'Time since the oldest due key of a stage was enqueued; absent if none is due.',
     stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]),
   );
   gauge(
     'bursar_tick_failures',
-    "Failures in a row of a part of this process' tick that fails again and again; absent where none does.",
+    "Consecutive failures of a part of this process' tick that keeps failing; absent if none does.",
     (tick?.stuck ?? []).map(({ name, failures }) => [{ part: name }, failures]),
   );
   gauge(
     'bursar_audit_unsent',
-    'Entries of the audit that its collector has not taken; `problem` says why it takes none. Absent where none is set.',
+    'Entries of the audit that its collector has not accepted; `problem` says why it accepts none. Absent if no collector is set.',
     (await stores.auditStream.gauges(clock.now())).map(({ unsent, problem }) => [{ problem: problem ?? '' }, unsent]),
   );
   const dropped = new Counter({
@@ -78,7 +78,7 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
     registers: [registry],
   });
   dropped.inc(stores.admissions.dropped);
-  gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was enqueued; 0 where none is due.', [
+  gauge('bursar_work_age_seconds', 'Time since the oldest due key of any stage was enqueued; 0 if none is due.', [
     [{}, queueAgeSeconds ?? 0],
   ]);
 }
@@ -100,7 +100,7 @@ async function spend({ stores, clock }: WebParts, { organisation, teams }: Princ
   );
   gauge(
     'bursar_unpriced_gpu_seconds_month',
-    'GPU-seconds of the running month that have no price and are in no cost.',
+    'GPU-seconds of the running month that have no price and are not in any cost.',
     rows.map((row) => [labels(row), Number(row.unpricedQuantity) * 3600]),
   );
 }
@@ -152,7 +152,7 @@ async function budgets(
   );
   gauge(
     'bursar_budget_exhaustion_timestamp_seconds',
-    'When the budget runs out as things go; absent where it does not.',
+    'When the budget runs out at the present rate; absent if it does not.',
     samplesOf(({ exhaustionAt }) => (exhaustionAt === null ? null : Date.parse(exhaustionAt) / 1000)),
   );
 }
@@ -170,24 +170,24 @@ async function acting({ stores, clock }: WebParts, { organisation, teams }: Prin
   );
   gauge(
     'bursar_recommendations_open',
-    'Recommendations that nobody has decided.',
+    'Recommendations without a decision.',
     open.map(({ team, count }) => [{ team }, count]),
   );
   gauge(
     'bursar_savings_measured',
-    'Saved so far against what would have happened, measured from priced usage; below zero is a loss.',
+    'Saved so far, compared with what would have happened otherwise, measured from priced usage; negative is a loss.',
     savings.map(({ team, currency, measured }) => [{ team, currency }, measured]),
   );
   gauge(
     'bursar_savings_verified',
-    'Of the measured saving, what a closed bill has confirmed.',
+    'The part of the measured saving that a closed bill has confirmed.',
     savings.map(({ team, currency, verified }) => [{ team, currency }, verified]),
   );
   if (teams !== null) return;
   const fleets = await stores.fleet.coverage(stores.db, organisation, clock.now());
   gauge(
     'bursar_fleet_age_seconds',
-    'Since a connection was last read whole; absent before the first time.',
+    'Time since a connection was last read completely; absent before the first time.',
     fleets.map(({ connection, completeAt }) => [
       { connection },
       completeAt === null ? null : (clock.now() - completeAt) / 1000,

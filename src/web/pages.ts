@@ -7,7 +7,7 @@ import { invalid } from '../core/errors.js';
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(1000).default(100).describe('Items on a page'),
-  cursor: z.string().max(1000).optional().describe('nextCursor of the page before'),
+  cursor: z.string().max(1000).optional().describe('nextCursor of the previous page'),
 };
 
 export const pageQuerySchema = z.strictObject(pageQuery);

@@ -89,7 +89,7 @@ function noneFits({ errors, inclusive }: Extract<Issue, { code: 'invalid_union' 
     return first.path.length === 0 ? first.message : `${first.path.join('/')} ${first.message}`;
   });
   const told = [...new Set(reasons)].filter((reason) => reason !== '').slice(0, MOST_ALTERNATIVES);
-  return told.length === 0 ? 'has none of the forms that are taken here' : told.join(', or ');
+  return told.length === 0 ? 'has none of the accepted forms' : told.join(', or ');
 }
 
 /** A sentence without its subject. */
@@ -105,16 +105,16 @@ function plainWords(issue: Issue): string {
       return tooSmall(issue, issue.minimum);
     case 'invalid_format':
       return FORMATS[issue.format] === undefined
-        ? `is not written as it must be${'pattern' in issue ? `: ${String(issue.pattern)}` : ''}`
+        ? `is not written in the required form${'pattern' in issue ? `: ${String(issue.pattern)}` : ''}`
         : `is not ${FORMATS[issue.format]}`;
     case 'not_multiple_of':
       return `is not a multiple of ${issue.divisor}`;
     case 'invalid_key':
-      return 'has a name that is not taken here';
+      return 'has a name that is not accepted here';
     case 'invalid_union':
       return noneFits(issue);
     default:
-      return 'is not taken here';
+      return 'is not accepted here';
   }
 }
 

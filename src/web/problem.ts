@@ -30,11 +30,11 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
 
 export const problemSchema = z
   .strictObject({
-    type: z.string().describe('What kind of problem, as an address in the documentation'),
+    type: z.string().describe('Kind of the problem, as an address in the documentation'),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    instance: z.string().describe('The address that was asked for'),
+    instance: z.string().describe('The address that was requested'),
     requestId: z.string().describe('As in the header x-request-id'),
     problems: z.array(
       z.strictObject({ path: z.string().nullable().describe('Where; null for the whole'), message: z.string() }),
@@ -42,7 +42,7 @@ export const problemSchema = z
     quote: z
       .strictObject({ unpriced: z.string(), message: z.string(), close: z.array(z.string()).readonly() })
       .optional()
-      .describe('Of a quote that has no price: why, and which SKUs or providers that are known come close'),
+      .describe('For a quote without a price: why, and which known SKUs or providers come close'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457' });
 
@@ -85,10 +85,7 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   return issues.flatMap((issue) => {
     const path = (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step));
     if ('keys' in issue && Array.isArray(issue.keys)) {
-      return issue.keys.map((key) => ({
-        path: [...path, String(key)].join('/'),
-        message: 'is not a field that is known here',
-      }));
+      return issue.keys.map((key) => ({ path: [...path, String(key)].join('/'), message: 'is not a known field' }));
     }
     return [{ path: path.length === 0 ? null : path.join('/'), message: issue.message }];
   });
@@ -167,7 +164,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (!this.showsAll) request.server.refusals.noteError(request, error);
     const { status, detail, problems } = known ?? {
       status: 500,
-      detail: this.showsAll ? textOf(error) : 'something went wrong here; the log has it under the request id',
+      detail: this.showsAll ? textOf(error) : 'something went wrong; the log has the details under the request id',
       problems: [],
     };
     const document: ProblemDocument = {
@@ -175,7 +172,8 @@ export class ProblemFilter implements ExceptionFilter {
       title: STATUS_CODES[status] ?? 'Error',
       status,
       // The cause of an outage names hosts; it is in the log.
-      detail: status === 503 && !this.showsAll ? 'a part that is needed cannot be reached: try again later' : detail,
+      detail:
+        status === 503 && !this.showsAll ? 'a part that this request needs cannot be reached: try again later' : detail,
       instance: request.url.split('?', 1)[0] ?? '/',
       requestId: request.id,
       problems: problems.map(({ path, message }) => ({ path, message })),

@@ -57,7 +57,9 @@ export class Refusals {
     if (!this.isNew(who ?? 'nobody', JSON.stringify([verb, who, target, detail]))) return;
     const { audit, db } = this.stores;
     audit.audit(db, DEFAULT_ORGANISATION, who ?? 'nobody', verb, target, detail).catch((error: unknown) => {
-      this.logger.warn(`a refusal could not be entered: ${error instanceof Error ? error.message : 'no reason given'}`);
+      this.logger.warn(
+        `a refusal could not be recorded: ${error instanceof Error ? error.message : 'no reason given'}`,
+      );
     });
   }
 

@@ -75,7 +75,7 @@ function requestId(request: { readonly headers: IncomingMessage['headers'] }): s
 function factsOf(request: FastifyRequest): RouteFacts | null {
   if (request.is404) return null;
   const { config } = request.routeOptions;
-  if (!('access' in config)) throw denied('this address is not open to anybody');
+  if (!('access' in config)) throw denied('this address is closed to everybody');
   return config as unknown as RouteFacts;
 }
 

@@ -61,10 +61,10 @@ export class SessionDesk {
     const sealed = await stores.sessions.claimCheck(text, now, this.rules.checkMs);
     if (sealed === 'asked') return inTheMeantime;
     const token = sealed === null ? null : unseal(sealed, text);
-    if (token === null) return this.endSession(text, principal, 'the provider gave nothing to be asked again with');
+    if (token === null) return this.endSession(text, principal, 'the provider gave no refresh token');
     try {
       const vouched = await oidc.refresh(token, principal.id);
-      if (vouched === null) return await this.endSession(text, principal, 'the provider says no');
+      if (vouched === null) return await this.endSession(text, principal, 'the provider refused');
       const { user, refreshToken } = vouched;
       if (typeof user === 'string') return await this.endSession(text, principal, user);
       // What an ID token tells of the name, an answer to a refresh token may leave out.
@@ -74,7 +74,7 @@ export class SessionDesk {
       return kept ? ((await stores.sessions.authenticate(text, now, this.rules))?.principal ?? null) : null;
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'unavailable') throw error;
-      this.logger.warn(`session ${sessionId(text)} could not be asked again: ${error.message}`);
+      this.logger.warn(`session ${sessionId(text)} could not be refreshed: ${error.message}`);
       return inTheMeantime;
     }
   }

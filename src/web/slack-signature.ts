@@ -32,4 +32,4 @@ export function verifySlackRequest(
   return createHash('sha256').update(own).digest('hex');
 }
 
-const notSlack = (): Refusal => new Refusal(401, 'this is not signed by Slack, or not within the last five minutes');
+const notSlack = (): Refusal => new Refusal(401, 'this request was not signed by Slack within the last five minutes');

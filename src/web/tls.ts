@@ -39,7 +39,7 @@ export async function listenTls(
     throw invalid('the TLS certificate and key of the admission webhook cannot be used', [
       {
         path: 'BURSAR_ADMISSION_TLS_CERT',
-        message: 'is no PEM certificate that fits BURSAR_ADMISSION_TLS_KEY, or one of the two cannot be read',
+        message: 'is not a PEM certificate that fits BURSAR_ADMISSION_TLS_KEY, or one of the two cannot be read',
       },
     ]);
   }

@@ -89,11 +89,9 @@ describeWith('chromium', 'the pages that alerts lead to', async (file) => {
   it('show what is reserved of a budget, and what would save, of the team and those below it', async () => {
     const { page, open, faults } = await admin();
     await open('budgets/lab-month');
-    expect([
-      await figure(page, 'Spent'),
-      await figure(page, 'Committed'),
-      await figure(page, 'Of it reserved'),
-    ]).toEqual(['$14,280.00', '$640.00', '$640.00']);
+    expect([await figure(page, 'Spent'), await figure(page, 'Committed'), await figure(page, 'Reserved part')]).toEqual(
+      ['$14,280.00', '$640.00', '$640.00'],
+    );
     expect(await page.getByRole('row', { name: /fine-tuning of Thursday/ }).innerText()).toMatch(
       /lab\s.*\$640.00\s+\$0.00\s+\$640.00/s,
     );
@@ -119,7 +117,7 @@ describeWith('chromium', 'the pages that alerts lead to', async (file) => {
     );
     expect(page.url()).toContain('#/alerts?team=vision&state=open');
     await page.getByLabel('About').selectOption('anomaly');
-    await page.getByText('No alert is like that.').waitFor();
+    await page.getByText('No alert matches.').waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -135,9 +133,9 @@ describeWith('chromium', 'the pages that alerts lead to', async (file) => {
       .waitFor();
     await page.getByRole('link', { name: /80% of the budget/ }).waitFor();
     await page.getByText('The budget vision-month now:').waitFor();
-    await page.getByRole('button', { name: 'I take this on' }).click();
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText(/^Taken on by .*, Nov 18, 2026/).waitFor();
-    expect(await page.getByRole('button', { name: 'I take this on' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
     const { items } = await w.call<{
       items: { state: string; answer: { what: string } | null; news: { threshold: { ratio: string } } }[];
     }>('GET', '/v1/alerts?team=vision');

@@ -91,7 +91,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await page.keyboard.press('/');
     await page.keyboard.type('a/b');
     expect(await field.inputValue()).toBe('a/b');
-    await page.getByText('Nothing has these words in its id or its name.').waitFor();
+    await page.getByText('No id or name contains these words.').waitFor();
     await page.keyboard.press('Escape');
     expect(await page.getByRole('listbox').count()).toBe(0);
     // Enter alone opens the first.
@@ -171,20 +171,20 @@ describeWith('chromium', 'the pages of work', async (file) => {
       .toMatch(/AWS\s+p5\.48xlarge\s+H100\s+us-east-1\s+On demand\s+8\s+10\s+\$800\.00\s+Cheapest/);
     await page.getByRole('button', { name: /^Quote p5/ }).click();
     // Of vision, below lab, something has no price: nobody can tell, and nothing is held of it.
-    await page.getByText('Nobody can tell').first().waitFor();
-    await page.getByRole('button', { name: /^Hold .* of the budgets/ }).click();
+    await page.getByText('Unknown').first().waitFor();
+    await page.getByRole('button', { name: /^Reserve .* of the budgets/ }).click();
     await page.getByRole('alert').waitFor();
     expect(faults.splice(0)).toEqual([expect.stringContaining('409')]);
     await page.getByLabel('Team').selectOption('solo');
     await page.getByRole('button', { name: /^Quote p5/ }).click();
     // It has no history: there is no forecast that could say that it holds.
-    await page.getByText('They may not hold it').first().waitFor();
+    await page.getByText('They may not cover it').first().waitFor();
     expect(await cells(page, /solo-month/)).toMatch(
-      /solo-month\s+solo\s+They may not hold it[^]*\$5,000\.00\s+\$5,000\.00\s+\$4,200\.00/,
+      /solo-month\s+solo\s+They may not cover it[^]*\$5,000\.00\s+\$5,000\.00\s+\$4,200\.00/,
     );
     await page.getByLabel('What it is for').fill('the run of Friday');
-    await page.getByRole('button', { name: 'Hold $800.00 of the budgets for it' }).click();
-    await page.getByText(/^\$800\.00 is held until .*bursar\.io\/reservation=res-/).waitFor();
+    await page.getByRole('button', { name: 'Reserve $800.00 of the budgets for it' }).click();
+    await page.getByText(/^\$800\.00 is reserved until .*bursar\.io\/reservation=res-/).waitFor();
     await page.getByRole('status').getByRole('link', { name: 'The reservations' }).click();
     await page.getByRole('heading', { name: 'Reservations' }).waitFor();
     await quiet(page);
@@ -308,10 +308,10 @@ describeWith('chromium', 'the pages of work', async (file) => {
       /0\.9\s+\$360\.00 charged of \$400\.00 by the list\s+2 days, 80 GPU-hours\s+Trusted/,
     );
     await rate.getByRole('button', { name: 'Withdraw' }).click();
-    await page.getByRole('button', { name: 'Yes, withdraw it for good' }).click();
+    await page.getByRole('button', { name: 'Yes, withdraw it permanently' }).click();
     await page.getByText(`${RATE} is withdrawn`).waitFor();
     await expect
-      .poll(() => card('Rates that bills taught').getByRole('row').nth(1).innerText())
+      .poll(() => card('Rates learned from bills').getByRole('row').nth(1).innerText())
       .toMatch(/Withdrawn\s+by key:/);
     const other = await visit({ key: await w.keyFor({ teams: ['vision'] }) });
     await other.open('reconciliation');
@@ -325,7 +325,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     const { page, open, faults } = await admin();
     await open('audit');
     await page.getByRole('button', { name: 'Check now' }).click();
-    await page.getByText('Whole and unchanged').waitFor();
+    await page.getByText('Complete and unchanged').waitFor();
     await page.getByText(/\d+ entries looked at\./).waitFor();
     await page.getByLabel('What', { exact: true }).fill('team.save');
     await page.getByRole('button', { name: 'Filter' }).click();
@@ -339,7 +339,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     expect(page.url()).toContain('verb=team.save&target=solo');
     await page.getByLabel('Last day').fill('2020-01-01');
     await page.getByRole('button', { name: 'Filter' }).click();
-    await page.getByText('Nothing of the kind was done.').waitFor();
+    await page.getByText('There are no such entries.').waitFor();
     const href = await page.getByRole('link', { name: 'Export as JSON lines' }).getAttribute('href');
     const [first] = (await (await page.request.get(w.address + href)).text()).split('\n');
     expect(JSON.parse(first ?? '')).toMatchObject({ seq: '1', hash: expect.any(String) });

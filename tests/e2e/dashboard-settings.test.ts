@@ -47,7 +47,7 @@ describeWith('chromium', 'the settings', async (file) => {
     const moves = page.getByRole('region', { name: 'What each team would have, over all history' });
     expect(await moves.getByRole('row', { name: /^audio/ }).innerText()).toMatch(/\$800.00\s+\$800.00/);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('History is allocated anew.').waitFor();
+    await page.getByText('All history is allocated again.').waitFor();
     const { rules } = await w.call<{ rules: unknown[] }>('GET', '/v1/rules');
     expect(rules.at(-1)).toEqual({ match: { tag: { key: 'team', value: 'audio' } }, team: 'audio' });
     expect(rules).toHaveLength(3);
@@ -122,7 +122,7 @@ describeWith('chromium', 'the settings', async (file) => {
     const making = page.getByRole('region', { name: 'New key' });
     await making.getByLabel('Name', { exact: true }).fill('a meter');
     await making.getByLabel('Usage:write', { exact: false }).check();
-    await making.getByRole('button', { name: 'Make the key' }).click();
+    await making.getByRole('button', { name: 'Create the key' }).click();
     const secret = await page.locator('code.secret').innerText();
     expect(secret).toMatch(/^bursar_/);
     const asked = async (): Promise<number> =>
@@ -170,7 +170,7 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByText('Nothing is muted.').waitFor();
     await open('settings/routes');
     await page.getByRole('button', { name: 'Send a test message' }).click();
-    await page.getByText('On its way').waitFor();
+    await page.getByText('Sent: the page Alerts').waitFor();
     await expect.poll(() => w.told.some(({ news }) => news.kind === 'test'), { timeout: 20_000 }).toBe(true);
   });
 

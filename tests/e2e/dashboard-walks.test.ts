@@ -107,7 +107,7 @@ describeWith('chromium', 'from an empty folder', async (file) => {
     const moves = page.getByRole('region', { name: 'What each team would have, over all history' });
     await moves.getByRole('row', { name: /^vision/ }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('History is allocated anew.').waitFor();
+    await page.getByText('All history is allocated again.').waitFor();
     const teams = async () => (await call<Costs>('GET', '/v1/costs?group-by=team')).rows.map(({ team }) => team);
     await expect.poll(teams, PATIENT).toEqual(['platform', 'research', 'serving', 'training', 'vision']);
     await pages(page).getByRole('link', { name: 'Costs' }).click();

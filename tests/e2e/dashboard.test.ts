@@ -59,7 +59,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Sign in');
     await page.getByLabel('API key').fill('bursar_000000000000_wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('the API key is unknown, revoked, over or not a key').waitFor();
+    await page.getByRole('alert').getByText('the API key is unknown, revoked, expired or not a key').waitFor();
     // The browser itself writes the refused request to the console.
     expect(faults.splice(0)).toEqual([expect.stringContaining('401')]);
     await signIn(page, w.admin);
@@ -229,11 +229,11 @@ describeWith('chromium', 'the dashboard', async (file) => {
       '$900.00',
       '90% of a cost of $1,000.00, 80% between $800.00 and $1,000.00',
     ]);
-    await page.getByText('Saving before it was cut to the cost').waitFor();
+    await page.getByText('Saving before it was limited to the cost').waitFor();
     await expectNoOverflow(page, 'rec-priced');
     await page.getByRole('link', { name: 'Why?' }).click();
     await page.getByRole('heading', { name: 'Why: i-priced' }).waitFor();
-    await page.getByText('elsewhere proposes something of it', { exact: false }).waitFor();
+    await page.getByText('elsewhere proposes something for it', { exact: false }).waitFor();
     await expectNoOverflow(page, 'explain/i-priced');
     expect(faults).toEqual([]);
   });
@@ -381,7 +381,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await open('teams/lab');
     await page.getByRole('link', { name: 'Why?' }).click();
     await page.getByRole('heading', { name: 'Why: lab' }).waitFor();
-    const looks = page.getByRole('region', { name: 'What the policies make of it' });
+    const looks = page.getByRole('region', { name: 'How the policies judge it' });
     await looks.getByRole('columnheader', { name: 'Would act on' }).waitFor();
     // Policies that no document runs for the team are among them, with what would make them look.
     await looks.getByText('no document of idle-stop holds for lab', { exact: false }).waitFor();

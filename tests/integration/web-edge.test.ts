@@ -27,7 +27,7 @@ describe('a body of a few kilobytes that is many megabytes', async () => {
     for (const key of [null, `bursar_000000000000_${'a'.repeat(43)}`])
       expect(await api.call('POST', '/admission/v1/reviews', { key, body, headers: JSON_GZIP })).toMatchObject({
         status: 415,
-        body: { detail: 'a body without a key that holds is not taken compressed' },
+        body: { detail: 'a compressed body needs a valid key' },
       });
     const signIn = { ...JSON_GZIP, 'x-bursar-session': '1' };
     expect((await api.call('POST', '/session', { key: null, body: gzipSync('{}'), headers: signIn })).status).toBe(415);
@@ -54,7 +54,7 @@ describe('a body of a few kilobytes that is many megabytes', async () => {
     const grows = [413, 'the gzip data grows to more than 200 times its size', undefined];
     expect(await send('/v1/usage', many('{}', 5_000_000), true)).toEqual(grows);
     expect(await send('/v1/samples', `{"samples":${many('{}', 5_000_000)}}`, true)).toEqual(grows);
-    const more = 'the body is more than is taken here';
+    const more = 'the body is larger than is accepted here';
     expect(await send('/v1/samples', `{"samples":${many('1', 4_200_000)}}`, false)).toEqual([
       400,
       more,

@@ -326,7 +326,7 @@ describe('sessions of an identity provider', async () => {
     await expect.poll(refused).toMatchObject([{ actor: 'user:u-9', detail: { why: 'no-role' } }]);
   });
 
-  it('end where the provider says no, or gave nothing to be asked with; without an answer they last as long again', async () => {
+  it('end where the provider refuses, or gave nothing to be asked with; without an answer they last as long again', async () => {
     const url = await served();
     const refused = await signIn(url);
     now += 61 * MINUTE;
@@ -372,7 +372,7 @@ describe('sessions of an identity provider', async () => {
     const one = await provider.logoutToken({ sid: 's-1', sub: 'u-7' });
     expect(await logOut(url, one)).toMatchObject({ status: 200, text: '{"ended":1}' });
     expect(await roles()).toEqual([null, 'operator', 'operator']);
-    expect(await logOut(url, one)).toMatchObject({ status: 400, text: expect.stringContaining('taken before') });
+    expect(await logOut(url, one)).toMatchObject({ status: 400, text: expect.stringContaining('used before') });
     expect((await logOut(url, await provider.logoutToken({ sub: 'u-7' }, { typ: 'JWT' }))).status).toBe(200);
     expect(await roles()).toEqual([null, null, 'operator']);
   });

@@ -165,7 +165,7 @@ describe('usage', async () => {
     for (const address of ['/v1/imports?filename=x', '/v1/prices?filename=x', '/v1/deliveries/d/files?filename=x'])
       expect(await api.call('POST', address), address).toMatchObject({
         status: 400,
-        body: { detail: expect.stringContaining('x has nothing in it') },
+        body: { detail: expect.stringContaining('x is empty') },
       });
   });
 

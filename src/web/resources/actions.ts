@@ -40,11 +40,11 @@ const target = z
 const fields = {
   id: z.string(),
   team: z.string(),
-  connection: z.string().describe('Of the provider that acts'),
+  connection: z.string().describe('Connection of the provider that acts'),
   target: z.string(),
   effect: z
     .looseObject({ kind: z.string(), target: z.string() })
-    .describe('What the provider is asked for; absolute, so that twice is as once'),
+    .describe('The request to the provider; absolute, so that repeating it changes nothing'),
   state,
   mode: z.string(),
   recommendation: z.string().nullable(),
@@ -65,9 +65,9 @@ const fields = {
   appliedAt: at,
   confirmedAt: at,
   endedAt: at,
-  before: target.describe('The target as it was read just before the effect'),
+  before: target.describe('The target as read just before the effect'),
   beforeAt: at,
-  after: target.describe('The proof: the target as it was read when the effect was confirmed'),
+  after: target.describe('The proof: the target as read when the effect was confirmed'),
   afterAt: at,
   reasons: z.array(reason).describe('Why it ended without an effect, or what it waits for'),
   next: z
@@ -77,7 +77,7 @@ const fields = {
       expiresAt: z.iso.datetime(),
     })
     .nullable()
-    .describe('What follows it once it is done; approved with it'),
+    .describe('The action that follows once it is done; approved together with it'),
   follows: z.string().nullable().describe('The action that it follows'),
 };
 const mayField = z
@@ -86,10 +86,10 @@ const mayField = z
     message: z.string(),
   })
   .nullable()
-  .describe('Null: the caller may; else why not');
+  .describe('Null: the caller may; otherwise the reason why not');
 const may = z
   .strictObject({ approve: mayField, reject: mayField, rollback: mayField })
-  .describe('What the caller may decide about it now. The kill switch and the limits are asked when it is decided');
+  .describe('What the caller may decide about it now. The kill switch and the limits are checked at the decision');
 const actionSchema = z.strictObject({ ...fields, may }).meta({ id: 'Action' });
 const eventSchema = z.strictObject({
   no: z.int(),
@@ -173,7 +173,7 @@ export class ActionsController {
   }
 
   @Endpoint('POST /v1/actions/:id/reject', {
-    summary: 'Reject an action that no provider was asked for yet',
+    summary: 'Reject an action that no provider has been asked for yet',
     access: 'approve',
     writes: true,
     answer: actionSchema,
@@ -190,8 +190,8 @@ export class ActionsController {
   }
 
   @Endpoint('POST /v1/actions/:id/rollback', {
-    summary: 'Take an action back',
-    description: 'Answers the action that does so, which is approved by asking for it.',
+    summary: 'Roll an action back',
+    description: 'Returns the action that rolls it back; this request also approves that action.',
     access: 'approve',
     writes: true,
     answer: actionSchema,

@@ -71,7 +71,7 @@ const requestSchema = z.looseObject({
   name: z.string().optional(),
   dryRun: z.boolean().nullish(),
   object: z.unknown().describe('The pod'),
-  oldObject: z.unknown().describe('Of a deletion: the pod'),
+  oldObject: z.unknown().describe('For a deletion: the pod'),
 });
 /** What is read of a pod that goes: whatever else it is, it may go. */
 const leavingPod = z.looseObject({
@@ -102,14 +102,14 @@ const answerSchema = z
   })
   .meta({ id: 'AdmissionReview', description: 'admission.k8s.io/v1' });
 const querySchema = z.object({
-  timeout: z.string().optional().describe('Written by the API server: how long it waits'),
-  provider: z.string().max(200).optional().describe('Whose machines these are, as in the metered usage'),
+  timeout: z.string().optional().describe('Set by the API server: how long it waits'),
+  provider: z.string().max(200).optional().describe('Provider of the machines, as in the metered usage'),
   account: z.string().max(200).optional(),
   cluster: z.string().max(200).optional(),
   onFailure: z
     .enum(['allow', 'refuse'])
     .default('allow')
-    .describe("Until the organisation's own choice has been read once"),
+    .describe("Default until the organisation's own setting has been read once"),
 });
 const mode = z.enum(ADMISSION_MODES);
 const settingsSchema = z
@@ -119,12 +119,12 @@ const settingsSchema = z
       .describe('What happens to a pod with GPUs whose team has no budget left'),
     withoutBudget: mode
       .default(DEFAULT_ADMISSION.withoutBudget)
-      .describe('The same for a team without a planned budget'),
+      .describe('What happens for a team without a planned budget'),
     onFailure: z
       .enum(['allow', 'refuse'])
       .default(DEFAULT_ADMISSION.onFailure)
-      .describe('When the budgets cannot be looked up in time'),
-    contact: z.string().min(1).max(200).nullable().default(null).describe('Whom to ask'),
+      .describe('What happens if the budgets cannot be looked up in time'),
+    contact: z.string().min(1).max(200).nullable().default(null).describe('Whom people should ask'),
     exemptNamespaces: z.array(z.string().min(1).max(200)).max(1000).default([]).describe('Patterns with * and ?'),
     teams: z
       .record(
@@ -187,7 +187,7 @@ export class AdmissionController implements OnModuleDestroy {
     ...OPTIONS,
     knock: (request) => ({ key: bearerOf(request), milliseconds: waiting(request) }),
     description:
-      'Called by an API server, with an API key as bearer token (of any role, or with the scope admission; all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.',
+      'Called by an API server, with an API key as bearer token (of any role, or with the scope admission; all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and then uses GPUs of that reservation; deleting the pod gives them back. /v1/admissions lists refusals and warnings.',
   })
   async review(
     @Req() request: FastifyRequest,
@@ -200,7 +200,7 @@ export class AdmissionController implements OnModuleDestroy {
   @Endpoint('POST /admission/v1/reviews/:key', {
     ...OPTIONS,
     knock: (request) => ({ key: keyInPath(request), milliseconds: waiting(request) }),
-    description: 'The same with the API key in the path, for an API server that sends no header.',
+    description: 'The same, with the API key in the path, for an API server that sends no header.',
   })
   async reviewByPath(
     @Req() request: FastifyRequest,
@@ -262,7 +262,7 @@ export class AdmissionController implements OnModuleDestroy {
         : launchOf({ ...request, object: podOf(request.object) });
     if (launch === null) return this.leaving(key, query, request, milliseconds);
     if (key === null)
-      throw new Refusal(401, 'the webhook needs an API key that holds: Authorization: Bearer <key>, or in the path');
+      throw new Refusal(401, 'the webhook needs a valid API key: Authorization: Bearer <key>, or in the path');
     const { clock, stores } = this.parts;
     const until = clock.now() + milliseconds;
     const found = await this.desk.lookUp(key, milliseconds);

@@ -23,13 +23,13 @@ const admissionSchema = z
   .strictObject({
     team: z.string(),
     day: day.describe("In the team's zone"),
-    cluster: z.string().describe('Empty: the webhook does not say which'),
+    cluster: z.string().describe('Empty: the webhook does not name it'),
     namespace: z.string(),
-    workload: z.string().describe('The controller of the pods, or the pod where it has none'),
-    refused: z.int().describe('Tries that were refused'),
-    warned: z.int().describe('Tries that were let in with a warning'),
+    workload: z.string().describe('The controller of the pods, or the pod if it has none'),
+    refused: z.int().describe('Attempts that were refused'),
+    warned: z.int().describe('Attempts that were admitted with a warning'),
     reasons: z.array(z.enum(['budget-spent', 'no-budget', 'launches-stopped'])),
-    message: z.string().describe('As it was told the last time'),
+    message: z.string().describe('As reported the last time'),
     firstAt: z.iso.datetime(),
     lastAt: z.iso.datetime(),
   })
@@ -44,7 +44,7 @@ export class AdmissionsController {
     access: 'read',
     answer: pageSchema(admissionSchema),
     description:
-      'Newest day first. A launch that is shared by several teams is in the list of each that objected. Written a moment after the answer; kept for 400 days.',
+      'Newest day first. A launch that several teams share is in the list of each team that objected. Rows are written a moment after the answer and kept for 400 days.',
   })
   async list(
     @Calling() caller: Caller,

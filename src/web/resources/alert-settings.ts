@@ -24,7 +24,7 @@ const targetSchema = z.strictObject({
     .max(300)
     .nullable()
     .default(null)
-    .describe("Id of a Slack channel or user, or an e-mail address; null: where the channel's settings say"),
+    .describe("Id of a Slack channel or user, or an e-mail address; null: as in the channel's settings"),
 });
 const routeSchema = z.strictObject({
   teams: z
@@ -33,14 +33,14 @@ const routeSchema = z.strictObject({
     .max(1000)
     .nullable()
     .default(null)
-    .describe('These and those below them; null: all, and what concerns no single team'),
+    .describe('These teams and those below them; null: all teams, and alerts that concern no single team'),
   kinds: z.array(z.enum(ALERT_KINDS)).min(1).nullable().default(null).describe('Null: all'),
   leastSeverity: z.enum(SEVERITIES).default('info'),
   to: z.array(targetSchema).max(50).describe('None: nobody is told'),
   escalation: z
     .array(
       z.strictObject({
-        afterHours: z.number().positive().describe('Since the alert was made, while nobody has answered'),
+        afterHours: z.number().positive().describe('Time since the alert was made, while nobody has answered'),
         to: z.array(targetSchema).min(1).max(50),
       }),
     )
@@ -48,12 +48,12 @@ const routeSchema = z.strictObject({
     .default([]),
 });
 export const routesSchema = z
-  .strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that fits an alert holds for it') })
+  .strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that matches an alert applies to it') })
   .meta({ id: 'AlertRoutes' });
 const storedSchema = z
   .strictObject({
     routes: routesSchema.shape.routes,
-    isDefault: z.boolean().describe('No document was written: every connected channel is told, or the log'),
+    isDefault: z.boolean().describe('There is no document: alerts go to every connected channel, or to the log'),
   })
   .meta({ id: 'StoredAlertRoutes' });
 
@@ -61,7 +61,7 @@ const wishSchema = z
   .strictObject({
     team: team.nullable().default(null),
     kind: z.enum(ALERT_KINDS).nullable().default(null),
-    thread: z.string().min(1).max(1000).nullable().default(null).describe('As an alert has it'),
+    thread: z.string().min(1).max(1000).nullable().default(null).describe('Thread of an alert'),
     until: z.iso.datetime({ offset: true }),
     reason: z.string().min(1).max(1000),
   })
@@ -86,7 +86,7 @@ const userSchema = z
     keyName: z.string(),
     role: z.string().nullable(),
     teams: z.array(z.string()).nullable(),
-    isRevoked: z.boolean().describe('Then the person may do nothing'),
+    isRevoked: z.boolean().describe('If the key is revoked, the person may do nothing'),
     madeBy: z.string(),
   })
   .meta({ id: 'SlackUser' });
@@ -136,7 +136,7 @@ export class AlertSettingsController {
     });
   }
 
-  @Endpoint('GET /v1/alert-mutes', { summary: 'List what is muted', access: 'read', answer: pageSchema(muteSchema) })
+  @Endpoint('GET /v1/alert-mutes', { summary: 'List the mutes', access: 'read', answer: pageSchema(muteSchema) })
   async mutes(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Mute>> {
     const { stores, clock } = this.parts;
     const all = await stores.alertSettings.mutes(stores.db, principal.organisation, clock.now());
@@ -149,7 +149,7 @@ export class AlertSettingsController {
 
   @Endpoint('POST /v1/alert-mutes', {
     summary: 'Mute alerts for a while',
-    description: 'What is made meanwhile is kept and not told, also not later.',
+    description: 'Alerts that are made meanwhile are kept, but never sent, not even later.',
     access: 'configure',
     writes: true,
     answer: muteSchema,
@@ -185,7 +185,7 @@ export class AlertSettingsController {
   }
 
   @Endpoint('GET /v1/slack-users', {
-    summary: 'List who stands behind Slack users',
+    summary: 'List the keys of Slack users',
     access: 'admin',
     answer: pageSchema(userSchema),
   })

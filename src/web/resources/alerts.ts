@@ -33,13 +33,15 @@ const fields = {
   title: z.string(),
   state: z
     .enum(ALERT_STATES)
-    .describe('open: it waits for an answer; told: it needs none; silent: it is kept, and nobody is told'),
+    .describe(
+      'open: it waits for an answer; told: it was sent and needs no answer; silent: it is kept, but sent to nobody',
+    ),
   silence: z.enum(SILENCES).nullable().describe('Why nobody is told'),
-  thread: z.string().describe('What belongs together has the same'),
+  thread: z.string().describe('Alerts that belong together have the same thread'),
   answer: z.strictObject({ what: z.enum(ANSWERS), by: z.string(), at }).nullable(),
   level: z.int().describe('Steps of its escalation'),
   madeAt: at,
-  news: z.looseObject({ kind: z.string() }).describe('The facts, as they were when it was made'),
+  news: z.looseObject({ kind: z.string() }).describe('The facts at the time when it was made'),
 };
 const alertSchema = z.strictObject(fields).meta({ id: 'Alert' });
 const deliverySchema = z.strictObject({
@@ -49,7 +51,7 @@ const deliverySchema = z.strictObject({
   level: z.int(),
   state: z
     .enum(['waiting', 'sent', 'unknown', 'failed', 'dropped'])
-    .describe('unknown: nobody can tell whether it arrived, and it is not repeated'),
+    .describe('unknown: whether it arrived is not known, and it is not repeated'),
   intendedAt: at,
   sentAt: at.nullable(),
   problem: z.string().nullable(),
@@ -83,15 +85,15 @@ export class AlertsController {
     return { items: page.items.map(({ alert }) => alertJson(alert)), nextCursor: page.nextCursor };
   }
 
-  @Endpoint('GET /v1/alerts/:id', { summary: 'Get an alert, and where it went', access: 'read', answer: storySchema })
+  @Endpoint('GET /v1/alerts/:id', { summary: 'Get an alert with its deliveries', access: 'read', answer: storySchema })
   async get(@Calling() caller: Caller, @PathInput('id', alertId) id: string): Promise<AlertStory> {
     const { stores } = this.parts;
     return alertStory(stores, caller.principal.organisation, await this.known(caller, id));
   }
 
   @Endpoint('POST /v1/alerts/:id/acknowledge', {
-    summary: 'Take an alert on',
-    description: 'It goes no further. An action is approved or rejected instead.',
+    summary: 'Acknowledge an alert',
+    description: 'It is not escalated. An action is approved or rejected instead.',
     access: 'approve',
     writes: true,
     answer: alertSchema,
@@ -107,8 +109,8 @@ export class AlertsController {
   }
 
   @Endpoint('POST /v1/alerts/test', {
-    summary: 'Try whether alerts arrive',
-    description: 'Goes where an alert of the kind test goes.',
+    summary: 'Test whether alerts arrive',
+    description: 'Sends an alert of the kind test along its routes.',
     access: 'admin',
     allTeams: true,
     writes: true,

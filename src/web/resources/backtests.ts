@@ -28,10 +28,15 @@ const orderSchema = z
   .strictObject({
     policy: z
       .union([name, z.record(z.string(), z.unknown())])
-      .describe('The name of a document that holds, or a document as for /v1/policies/validate'),
+      .describe('The name of a current document, or a document as for /v1/policies/validate'),
     from: z.string().max(40).describe('First day or hour'),
-    to: z.string().max(40).describe('End, not part of it; not later than what is recorded'),
-    teams: z.array(name).min(1).max(1000).optional().describe("On whose history; the document's teams where absent"),
+    to: z.string().max(40).describe('Exclusive end; not later than the recorded data'),
+    teams: z
+      .array(name)
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe("Teams whose history is used; default: the document's teams"),
   })
   .meta({ id: 'BacktestOrder' });
 type Order = z.infer<typeof orderSchema>;
@@ -44,7 +49,7 @@ const fields = {
   progress: z.number().min(0).max(1),
   document: z
     .looseObject({ name: z.string(), policy: z.string(), params: z.record(z.string(), z.unknown()) })
-    .describe('As it was when the backtest was asked for'),
+    .describe('As it was when the backtest was requested'),
   teams,
   from: z.string(),
   to: z.string(),
@@ -62,7 +67,7 @@ const fields = {
 const storedSchema = z.strictObject(fields).meta({ id: 'Backtest' });
 const measured = z.looseObject({
   name: z.string(),
-  meanShare: z.number().nullable().describe("Share of the optimum's saving; null where no optimum is known"),
+  meanShare: z.number().nullable().describe("Share of the optimum's saving; null if no optimum is known"),
 });
 const reportSchema = z
   .strictObject({
@@ -71,12 +76,12 @@ const reportSchema = z
     cells: z.array(
       z.strictObject({
         name: z.string(),
-        count: z.int().describe('Series, resources or workloads, with those that are in no figure'),
+        count: z.int().describe('Series, resources or workloads, including those that are in no figure'),
         policies: z.array(measured),
         unknown: z
           .array(z.strictObject({ name: z.string(), why: z.string() }))
           .optional()
-          .describe('What is in no figure, because nobody can tell what it cost'),
+          .describe('What is in no figure, because its cost is unknown'),
         series: z
           .strictObject({ from: z.string(), stepHours: z.number(), costs: z.record(z.string(), z.array(z.number())) })
           .optional()
@@ -103,7 +108,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
   @Endpoint('POST /v1/backtests', {
     summary: 'Run a policy over recorded history',
     description:
-      'Done by the line: the answer names the backtest, its Location tells how far it is. A finished one vouches for the policy on these teams.',
+      'The line runs it: the answer names the backtest, and its Location shows the progress. A finished backtest lets the policy enforce on these teams.',
     access: 'configure',
     writes: true,
     status: 202,
@@ -196,7 +201,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
   }
 
   @Endpoint('GET /v1/backtests/:id/events', {
-    summary: 'How far a backtest is, as server-sent events',
+    summary: 'Progress of a backtest, as server-sent events',
     description: 'progress with every change, done at the end, which closes the stream.',
     access: 'read',
     answer: { media: 'text/event-stream' },

@@ -56,12 +56,12 @@ const settable = {
         .optional(),
     })
     .default({})
-    .describe('All that are given must hold'),
+    .describe('All given conditions must match'),
   basis: z
     .enum(BUDGET_BASES)
     .optional()
     .describe(
-      'actual (where absent): where a bill counts its billed cost, else the accrual; effective: its amortised cost instead; accrued: metered usage at its price, whatever bills say',
+      'actual (the default): the billed cost where a bill counts, otherwise the accrual; effective: the amortised cost of the bill instead; accrued: metered usage at its price, whatever bills say',
     ),
   planned: z
     .strictObject({
@@ -89,7 +89,7 @@ export const budgetStateFields = z.strictObject({
   spent: amount,
   credits: amount,
   committed: amount,
-  reserved: amount.optional().describe('Of committed: what reservations held'),
+  reserved: amount.optional().describe('Part of committed that reservations held'),
   forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
   burnRatePerDay: amount.nullable(),
   exhaustionAt: z.string().nullable(),
@@ -104,31 +104,29 @@ export const budgetStateFields = z.strictObject({
       z.strictObject({
         currency: z.string(),
         amount,
-        lines: z.int().optional().describe('Of bills; what a commitment covers is often billed nothing'),
+        lines: z.int().optional().describe('On bills; what a commitment covers is often billed at zero'),
       }),
     )
     .readonly()
     .optional()
-    .describe('On the basis effective: what is billed without a stated amortised cost; that is not in spent'),
+    .describe('On the basis effective: billed lines without a stated amortised cost; not in spent'),
   setAside: z
     .array(z.strictObject({ currency: z.string(), amount }))
     .readonly()
     .optional()
-    .describe('Of bills that are not final, what meters stand for until they are; that is not in spent'),
+    .describe('Amounts of bills that are not final, not in spent; metered usage counts instead until they are'),
   unnamed: z
     .array(
       z.strictObject({
         currency: z.string(),
         amount: amount.nullable().describe('Null: nothing of it has a price'),
-        fields: z.array(z.string()).readonly().describe('The filters that ask for what it does not state'),
+        fields: z.array(z.string()).readonly().describe('The filters whose field it does not state'),
       }),
     )
     .readonly()
     .optional()
-    .describe('Metered usage that a filter leaves out since it does not state its field; that is not in spent'),
-  unpriced: unpricedSchema
-    .optional()
-    .describe('Storage, traffic and what has no quantity, without a price; that is not in spent'),
+    .describe('Metered usage that a filter leaves out because it does not state the field; not in spent'),
+  unpriced: unpricedSchema.optional().describe('Unpriced storage, traffic and usage without a quantity; not in spent'),
 });
 const crossingSchema = z.strictObject({
   budget: z.string(),
@@ -140,7 +138,7 @@ const crossingSchema = z.strictObject({
     .int()
     .min(1)
     .describe(
-      '2 and on: told again, after the budget was raised beyond the spend, or after it was reached no more before anybody was told',
+      '2 or more: the threshold is reported again, after the budget was raised above the spend, or after it was no longer reached before anybody was told',
     ),
 });
 
@@ -160,8 +158,8 @@ const periodState = z
   .strictObject({
     periodStart: z.iso.datetime(),
     periodEnd: z.iso.datetime(),
-    label: z.string().describe("In the budget's zone: 2026-11, 2026-Q4, 2026, or 2026-11-02/14 for so many days"),
-    isOver: z.boolean().describe('Whether the period has ended: spent is what it ended at, as far as is known'),
+    label: z.string().describe("In the budget's zone: 2026-11, 2026-Q4, 2026, or 2026-11-02/14 for a number of days"),
+    isOver: z.boolean().describe('Whether the period has ended: spent is then the final amount, as far as known'),
     weighedAt: z.iso.datetime(),
     state: budgetStateFields,
     crossings: z.array(crossingSchema),
@@ -192,7 +190,7 @@ export class BudgetsController {
   }
 
   @Endpoint('GET /v1/budgets/:id/state', {
-    summary: 'How a budget stands in its newest evaluated period',
+    summary: 'Get the state of a budget in its newest evaluated period',
     access: 'read',
     answer: stateSchema,
   })
@@ -207,7 +205,7 @@ export class BudgetsController {
   }
 
   @Endpoint('GET /v1/budgets/:id/periods', {
-    summary: 'List the periods of a budget that were evaluated, newest first, with what each came to',
+    summary: 'List the evaluated periods of a budget, newest first, with the result of each',
     access: 'read',
     answer: pageSchema(periodState),
   })

@@ -15,7 +15,7 @@ const count = z.int().nonnegative();
 
 const querySchema = z
   .strictObject({
-    from: day.optional().describe('Of charges that start on this UTC day or later'),
+    from: day.optional().describe('Only charges that start on this UTC day or later'),
     to: day.optional().describe('Exclusive'),
   })
   .refine(({ from, to }) => from === undefined || to === undefined || from < to, {
@@ -34,10 +34,8 @@ const utilisationSchema = z
     purchased: decimal.describe('Billed for its purchase'),
     used: decimal.describe('Effective cost'),
     unused: decimal.describe('Effective cost'),
-    unknownLines: count.describe('Lines in neither: no effective cost, or not said whether they used it'),
-    utilisation: decimal
-      .nullable()
-      .describe('used / (used + unused); null where a line is unknown or nothing is stated'),
+    unknownLines: count.describe('Lines in neither: they have no effective cost, or do not say whether they used it'),
+    utilisation: decimal.nullable().describe('used / (used + unused); null if a line is unknown or nothing is stated'),
   })
   .meta({ id: 'CommitmentUtilisation' });
 const coverageSchema = z
@@ -48,10 +46,10 @@ const coverageSchema = z
     currency: z.string(),
     covered: decimal.describe('List cost of usage that commitments covered'),
     onDemand: decimal.describe(
-      'List cost of on-demand usage, disks and traffic of the service too. Neither spot usage, nor usage of a bill that does not say how it was paid for (Google Cloud, Alibaba Cloud)',
+      'List cost of on-demand usage, including disks and traffic of the service. It excludes spot usage, and usage of a bill that does not say how it was paid for (Google Cloud, Alibaba Cloud)',
     ),
     unknownLines: count.describe('Lines in neither, because their list cost is not stated'),
-    coverage: decimal.nullable().describe('covered / (covered + onDemand); null where a line is unknown'),
+    coverage: decimal.nullable().describe('covered / (covered + onDemand); null if a line is unknown'),
   })
   .meta({ id: 'CommitmentCoverage' });
 
@@ -60,16 +58,16 @@ const contractSchema = z
     commitment: z.string().describe('FOCUS ContractCommitmentId'),
     contract: name,
     provider: name,
-    category: z.enum(['Spend', 'Usage']).nullable().describe('Null: no dataset says what was agreed'),
+    category: z.enum(['Spend', 'Usage']).nullable().describe('Null: no dataset states what was agreed'),
     type: name,
     description: name,
     periodStart: z.iso.datetime().nullable(),
     periodEnd: z.iso.datetime().nullable(),
-    unit: z.string().describe('What it is measured in: a currency, or a unit'),
+    unit: z.string().describe('A currency, or a unit'),
     committed: decimal.nullable(),
     applied: decimal.describe('By bills, of charges that start within its period, whatever from and to'),
-    remaining: decimal.nullable().describe('Below zero: more was applied than was agreed'),
-    fulfilment: decimal.nullable().describe('applied / committed; null where a line is unknown'),
+    remaining: decimal.nullable().describe('Negative: more was applied than was agreed'),
+    fulfilment: decimal.nullable().describe('applied / committed; null if a line is unknown'),
     unknownLines: count.describe('Lines that state another currency or unit than the commitment, or none'),
   })
   .meta({ id: 'ContractFulfilment' });

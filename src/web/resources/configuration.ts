@@ -33,7 +33,7 @@ import { currency, teamId, zone } from './teams.js';
 
 const loose = z.record(z.string(), z.unknown());
 const teamSettings = z.strictObject({
-  name: z.string().min(1).max(200).optional().describe('Its id where absent'),
+  name: z.string().min(1).max(200).optional().describe('Default: its id'),
   parent: teamId.nullable().default(null),
   zone: zone.default('UTC'),
   currency: currency.default('USD'),
@@ -48,34 +48,42 @@ const configurationSchema = z
     policies: z.record(z.string().min(1).max(100), loose).optional().describe('By name'),
     routes: routesSchema.shape.routes.optional(),
   })
-  .meta({ id: 'Configuration', description: 'A section that is absent is left alone' });
+  .meta({ id: 'Configuration', description: 'An absent section is left unchanged' });
 const storedSchema = z
   .strictObject({
-    revision: z.string().describe('Of this state: another state has another one'),
-    configuration: z.record(z.string(), z.unknown()).describe('As Configuration, every section there'),
+    revision: z.string().describe('Revision of this state: another state has another one'),
+    configuration: z.record(z.string(), z.unknown()).describe('As Configuration, with every section present'),
   })
   .meta({ id: 'StoredConfiguration' });
 const planRequest = z
   .strictObject({
     configuration: configurationSchema,
-    prune: z.boolean().default(false).describe('Whether what a section does not name is removed'),
+    prune: z.boolean().default(false).describe('Whether to remove what a section does not name'),
   })
   .meta({ id: 'ConfigurationPlanRequest' });
 const setRequest = planRequest
   .extend({
-    replaces: z.string().describe('The revision that the plan was made of: refused where another one holds'),
-    override: z.string().min(1).max(1000).nullable().default(null).describe('Why policies may enforce untested'),
+    replaces: z
+      .string()
+      .describe('The revision that the plan was made from: the request is refused if another one is current'),
+    override: z
+      .string()
+      .min(1)
+      .max(1000)
+      .nullable()
+      .default(null)
+      .describe('Why policies may enforce without a backtest'),
   })
   .meta({ id: 'ConfigurationChange' });
 const planSchema = z
   .strictObject({
-    revision: z.string().describe('Of the state that the changes are to; after a change of the new state'),
+    revision: z.string().describe('Revision of the state that the changes apply to; after a change, of the new state'),
     changes: z.array(
       z.strictObject({
         section: z.enum(SECTIONS),
         id: z.string().nullable().describe('Null: the section as a whole'),
         kind: z.enum(['add', 'change', 'remove']).describe('A policy that is removed is paused'),
-        before: z.unknown().describe('Null where there was none'),
+        before: z.unknown().describe('Null if there was none'),
         after: z.unknown(),
       }),
     ),
@@ -96,7 +104,7 @@ export class ConfigurationController {
   }
 
   @Endpoint('GET /v1/configuration', {
-    summary: 'Get what is set, as one document',
+    summary: 'Get the configuration as one document',
     access: 'read',
     allTeams: true,
     answer: storedSchema,
@@ -125,7 +133,7 @@ export class ConfigurationController {
   }
 
   @Endpoint('PUT /v1/configuration', {
-    summary: 'Make a configuration hold',
+    summary: 'Apply a configuration',
     description: 'All of it or nothing. Every change has its own entry in the audit.',
     access: 'admin',
     allTeams: true,
@@ -212,6 +220,6 @@ function parentProblems(teams: Readonly<Record<string, { readonly parent: string
   return Object.entries(teams).flatMap(([id, { parent }]) =>
     parent === null || known.has(parent)
       ? []
-      : [{ path: `teams/${id}/parent`, message: `names ${parent}, which is no team` }],
+      : [{ path: `teams/${id}/parent`, message: `names ${parent}, which is not a team` }],
   );
 }

@@ -29,11 +29,11 @@ const decimal = z.string().describe('Decimal string');
 const compare = z
   .enum(['before', 'none'])
   .default('before')
-  .describe('before: as many days just before, of whole months as many months');
+  .describe('before: compare with as many days just before, or as many whole months');
 const span = z
   .enum(COST_SPANS)
   .default('30')
-  .describe('Where neither from nor to is given: so many days until the end of the data, or a month');
+  .describe('If neither from nor to is given: this many days until the end of the data, or a month');
 const breakdownQuery = z.strictObject({
   ...costQuery,
   'group-by': z
@@ -43,15 +43,15 @@ const breakdownQuery = z.strictObject({
     .describe(`One or two, comma-separated: ${BREAKDOWN_KEYS.join(', ')}`),
   span,
   compare,
-  limit: z.coerce.number().int().min(1).max(5000).default(100).describe('Rows of each currency; the others are summed'),
+  limit: z.coerce.number().int().min(1).max(5000).default(100).describe('Rows per currency; the others are summed'),
 });
 const bridgeQuery = z.strictObject({ ...costQuery, span });
 const figures = {
   currency: z.string(),
   cost: decimal.nullable().describe('Null: nothing of it has a price'),
-  before: decimal.nullable().describe('In the time before; null: nobody asked, or nothing of it had a price'),
+  before: decimal.nullable().describe('In the period before; null: not requested, or nothing of it had a price'),
   change: decimal.nullable(),
-  share: z.number().nullable().describe('Of the total of its currency'),
+  share: z.number().nullable().describe('Share of the total of its currency'),
   gpuHours: decimal.nullable(),
   unpricedGpuHours: decimal.describe('They are not in the cost'),
 };
@@ -79,9 +79,11 @@ const breakdownSchema = z
     zone: z.string(),
     groupBy: z.array(z.enum([...BREAKDOWN_KEYS] as [GroupKey, ...GroupKey[]])),
     now: spanSchema,
-    before: spanSchema.nullable().describe('Null: nobody asked for it'),
+    before: spanSchema.nullable().describe('Null: not requested'),
     rows: z.array(z.strictObject({ names: z.array(name).readonly().describe('By the keys of groupBy'), ...figures })),
-    rest: z.array(z.strictObject({ groups: z.int(), ...figures })).describe('What is not among the rows, by currency'),
+    rest: z
+      .array(z.strictObject({ groups: z.int(), ...figures }))
+      .describe('Sums of what is not among the rows, by currency'),
     days: z.array(z.string()),
     series: z
       .array(
@@ -94,8 +96,8 @@ const breakdownSchema = z
       .describe('The groups that cost the most, day by day'),
     daysBefore: z
       .array(z.strictObject({ currency: z.string(), values: z.array(decimal.nullable()).readonly() }))
-      .describe('The total of each day of the time before, from its first'),
-    anomalies: z.array(anomalySchema).describe('Unusual days of the teams that were asked for, whatever the filters'),
+      .describe('The total of each day of the period before, from its first day'),
+    anomalies: z.array(anomalySchema).describe('Unusual days of the requested teams, whatever the filters'),
     ...shownSchema,
   })
   .meta({
@@ -183,7 +185,13 @@ function spanExample(from: string, to: string, cost: string): z.infer<typeof spa
 const resourcesQuery = z.strictObject({
   ...costQuery,
   span,
-  limit: z.coerce.number().int().min(1).max(5000).default(200).describe('Rows; of the others the number is told'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(5000)
+    .default(200)
+    .describe('Rows; the answer has the number of the others'),
 });
 const resourcesSchema = z
   .strictObject({
@@ -192,11 +200,11 @@ const resourcesSchema = z
     to: z.string(),
     rows: z.array(
       z.strictObject({
-        resource: z.string().nullable().describe('Null: of no named resource'),
+        resource: z.string().nullable().describe('Null: it belongs to no named resource'),
         team: z.string(),
         currency: z.string(),
         cost: decimal.nullable().describe('Null: it has no price'),
-        share: z.number().nullable().describe('Of the total of its currency'),
+        share: z.number().nullable().describe('Share of the total of its currency'),
         gpuHours: decimal.nullable(),
       }),
     ),
@@ -210,9 +218,9 @@ export class CostBreakdownController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/costs/breakdown', {
-    summary: 'Ask what costs are made of, and how they changed',
+    summary: 'Get what costs consist of, and how they changed',
     description:
-      'By one or two keys, with the largest groups day by day and the time before. A key that is restricted to teams sees these teams only.',
+      'By one or two keys, with the largest groups day by day and the period before. A key that is restricted to teams sees these teams only.',
     access: 'read',
     answer: breakdownSchema,
   })
@@ -232,9 +240,9 @@ export class CostBreakdownController {
   }
 
   @Endpoint('GET /v1/costs/bridge', {
-    summary: 'Ask why costs changed against the time before',
+    summary: 'Get why costs changed from the period before',
     description:
-      'The change is the sum of its effects, to the last digit: volume, price, mix, new, gone, charges, credits. What has no price is in none of them.',
+      'The change is the sum of its effects, to the last digit: volume, price, mix, new, gone, charges, credits. Unpriced usage is in none of them.',
     access: 'read',
     answer: bridgeSchema,
   })
@@ -256,9 +264,9 @@ export class CostBreakdownController {
   }
 
   @Endpoint('GET /v1/costs/resources', {
-    summary: 'Ask what each resource cost',
+    summary: 'Get what each resource cost',
     description:
-      'Reads the records again: of a day, of a team, of a SKU. Each resource has its share of the sum that /v1/costs tells, by its GPU time; the shares add up to it. Amounts stay in their own currency.',
+      'Reads the records again: of a day, of a team, of a SKU. Each resource gets its share, by GPU time, of the sum that /v1/costs returns; the shares add up to that sum. Amounts stay in their own currency.',
     access: 'read',
     answer: resourcesSchema,
   })

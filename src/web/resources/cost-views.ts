@@ -38,7 +38,7 @@ const query = z
 const bodySchema = z
   .strictObject({
     name: z.string().trim().min(1).max(100),
-    shared: z.boolean().default(false).describe('For everybody who may see the teams that it names'),
+    shared: z.boolean().default(false).describe('Visible to everybody who may see the teams that it names'),
     query,
   })
   .meta({
@@ -65,7 +65,7 @@ export class CostViewsController {
 
   @Endpoint('GET /v1/cost-views', {
     summary: 'List saved questions about costs',
-    description: "One's own, and the shared ones that name only teams that one may see.",
+    description: 'Your own ones, and the shared ones that name only teams that you may see.',
     access: 'read',
     answer: pageSchema(viewSchema),
   })
@@ -97,7 +97,7 @@ export class CostViewsController {
 
   @Endpoint('PUT /v1/cost-views/:id', {
     summary: 'Change a saved question',
-    description: 'Only its owner may.',
+    description: 'Only its owner may change it.',
     access: 'read',
     writes: true,
     answer: viewSchema,
@@ -119,7 +119,7 @@ export class CostViewsController {
 
   @Endpoint('DELETE /v1/cost-views/:id', {
     summary: 'Remove a saved question',
-    description: 'Its owner may, and of a shared one an admin.',
+    description: 'Its owner may remove it; an admin may remove a shared one.',
     access: 'read',
     writes: true,
     answer: z.strictObject({ removed: z.string() }),
@@ -154,7 +154,7 @@ export class CostViewsController {
     const view = await this.parts.stores.costViews.get(db, caller.principal.organisation, reader, id);
     if (view === null) throw missing(`view ${id} does not exist`);
     if (view.owner !== reader.id && !mayBeShared)
-      throw denied(`view ${id} is ${view.ownerName}'s: save one of your own`);
+      throw denied(`view ${id} is ${view.ownerName}'s: save a copy of your own`);
     return view;
   }
 }

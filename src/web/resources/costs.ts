@@ -25,15 +25,15 @@ export const costQuery = {
   basis: z
     .enum(BASES)
     .optional()
-    .describe('actual (the default): the bill where it is final, else the accrual, and what no meter stands for'),
+    .describe('actual (the default): the bill where it is final, otherwise the accrual plus what no meter covers'),
   zone: text
     .optional()
-    .describe('IANA zone of the days and months, UTC where absent; whole days of a bill are its own dates in any zone'),
+    .describe('IANA zone of the days and months, by default UTC; whole days of a bill keep its own dates in any zone'),
   currency: text.optional().describe('Convert to this ISO 4217 code, each day by its own rate'),
   team: z
     .union([text, z.array(text).max(1000)])
     .optional()
-    .describe('Only this team; several times for several'),
+    .describe('Only this team; repeat it for several'),
   ...filterFields(),
 };
 
@@ -45,7 +45,7 @@ function filterFields(): Record<FilterFlag, z.ZodOptional<z.ZodType<string | str
   return Object.fromEntries(
     OF_DIMENSION.map((name) => [
       flagOf(name),
-      values.optional().describe('Only this one; several times for several, empty for what is not known'),
+      values.optional().describe('Only this one; repeat it for several; empty for an unknown value'),
     ]),
   ) as Record<FilterFlag, ReturnType<typeof values.optional>>;
 }
@@ -84,7 +84,7 @@ export const shownSchema = {
   asOf: z.iso
     .datetime()
     .optional()
-    .describe('Where a read replica answers that is behind: what was committed after this is not in it'),
+    .describe('If a read replica that lags behind answers: what was committed after this time is not included'),
 };
 export const shown = (asOf: Date | null): { readonly asOf?: string } =>
   asOf === null ? {} : { asOf: asOf.toISOString() };
@@ -102,8 +102,13 @@ export const billSchema = z
     periodEnd: z.iso.datetime(),
     state: z
       .enum(BILL_STATES)
-      .describe('open: its period runs; settling: it is over, and the bill may change; final: it stands for usage'),
-    finalAt: z.iso.datetime().nullable().describe('When time alone makes it final; null: it is, or never does'),
+      .describe(
+        'open: its period is running; settling: its period is over, but the bill may change; final: it replaces metered usage',
+      ),
+    finalAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it becomes final by time alone; null: it already is, or never does'),
   })
   .meta({ id: 'Bill' });
 
@@ -115,8 +120,8 @@ export const unpricedSchema = z
       sku: z.string().nullable(),
       component: z.enum(['gpu', 'storage', 'network']),
       reason: z.string(),
-      quantity: decimal.nullable().describe('GiB-hours of storage, GiB of traffic; null: it has none'),
-      hours: z.int().describe('Hours of teams in which it was used'),
+      quantity: decimal.nullable().describe('GiB-hours of storage or GiB of traffic; null: it has no quantity'),
+      hours: z.int().describe('Hours, per team, in which it was used'),
     }),
   )
   .readonly();
@@ -129,19 +134,21 @@ export const lackingSchema = z
         z.strictObject({
           currency: z.string(),
           cost: decimal,
-          lines: z.int().describe('Of bills; what a commitment covers is often billed nothing'),
+          lines: z.int().describe('On bills; what a commitment covers is often billed at zero'),
         }),
       )
       .readonly()
-      .describe('What is billed without the amount that the basis asks for'),
+      .describe('Billed lines without the amount that the basis needs'),
     unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
-    setAside: amounts.describe('On actual: of bills that are not final, what meters stand for until they are'),
-    unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
+    setAside: amounts.describe(
+      'On actual: amounts of bills that are not final; metered usage counts instead until they are',
+    ),
+    unconverted: amounts.describe('Amounts without an exchange rate to the requested currency'),
     unpriced: unpricedSchema.describe(
       'On actual and accrued: storage, traffic and what has no quantity, without a price',
     ),
   })
-  .describe('What is in no total, apart from GPU-hours without a price');
+  .describe('What no total includes, apart from GPU-hours without a price');
 
 const answerSchema = z
   .strictObject({
@@ -149,7 +156,7 @@ const answerSchema = z
     rows: z
       .array(
         z.looseObject({
-          cost: decimal.nullable().describe('Null where nothing of the basis is known'),
+          cost: decimal.nullable().describe('Null if nothing is known on this basis'),
           currency: z.string(),
           gpuHours: decimal.nullable(),
           unpricedQuantity: decimal.describe('GPU-hours without a price: they are not in the cost'),
@@ -161,23 +168,25 @@ const answerSchema = z
         }),
       )
       .describe('With the keys that they are grouped by'),
-    total: decimal.nullable().describe('Null where there are several currencies, or nothing has a price'),
+    total: decimal.nullable().describe('Null if there are several currencies, or nothing has a price'),
     currency: z.string().nullable(),
     totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })),
     unpricedQuantity: decimal,
     lacking: lackingSchema,
     warnings: z
       .array(z.string())
-      .describe('What the sums should not be relied on without: what is being priced, or may be counted twice'),
+      .describe('Know these before you rely on the sums: what is still being priced, or may be counted twice'),
     pending: z
       .strictObject({
-        days: z.int().describe('Days of teams of the time in which something is still to be priced or summed'),
-        allocations: z.int().describe('Allocations of usage, and of shared costs, that are still to be done'),
-        parked: z.int().describe('Of all these, what goes on only when an error is mended'),
+        days: z.int().describe('Days of teams in this period in which something still has to be priced or summed'),
+        allocations: z.int().describe('Allocations of usage, and of shared costs, that are still pending'),
+        parked: z.int().describe('Part of these that continues only once an error is fixed'),
       })
-      .describe('Work that the sums wait for; all 0: they stand. GET /v1/work/progress tells when it is done'),
+      .describe(
+        'Work that may still change the sums; if all are 0, they are complete. GET /v1/work/progress tells when it is done',
+      ),
     ...shownSchema,
-    bills: z.array(billSchema).describe('For the basis actual: the bills of the time that was asked for'),
+    bills: z.array(billSchema).describe('For the basis actual: the bills of the requested period'),
   })
   .meta({ id: 'Costs' });
 
@@ -186,7 +195,7 @@ export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/costs', {
-    summary: 'Ask what was spent',
+    summary: 'Get what was spent',
     description: 'A key that is restricted to teams sees these teams only.',
     access: 'read',
     answer: answerSchema,
@@ -210,7 +219,7 @@ export class CostsController {
       this.parts.clock.now(),
     );
     if (asOf === null) return answer;
-    const said = `a read replica answers, and it is behind: what was committed after ${asOf.toISOString()} is not in it`;
+    const said = `a read replica answered, and it lags behind: what was committed after ${asOf.toISOString()} is not included`;
     return { ...answer, warnings: [said, ...answer.warnings], ...shown(asOf) };
   }
 }

@@ -17,12 +17,12 @@ const creditSchema = z
     kind: z.enum(CREDIT_KINDS),
     provider: z.string().nullish().describe('FOCUS ProviderName; absent: every provider'),
     team: z.string().nullish().describe('Absent: every team'),
-    amount: z.string().describe('Decimal string above 0: all that it is worth'),
-    currency: z.string().describe('ISO 4217; usage in another currency takes of it by the rate of its day'),
+    amount: z.string().describe('Decimal string above 0: its full value'),
+    currency: z.string().describe('ISO 4217; usage in another currency is converted by the rate of its day'),
     from: z.string().describe('First UTC day, YYYY-MM-DD'),
     until: z.string().describe('The day after the last'),
   })
-  .meta({ id: 'Credit', description: 'Of several credits the one that ends first goes first' });
+  .meta({ id: 'Credit', description: 'Of several credits, the one that ends first is used first' });
 const creditsSchema = z.strictObject({ credits: z.array(creditSchema).max(1000) }).meta({ id: 'Credits' });
 const viewSchema = z
   .object({
@@ -57,7 +57,7 @@ export class CreditsController {
 
   @Endpoint('PUT /v1/credits', {
     summary: 'Replace all credits',
-    description: 'What metered usage takes of them is reckoned anew. An empty list takes them all away.',
+    description: 'They are applied to metered usage again. An empty list removes them all.',
     access: 'configure',
     allTeams: true,
     writes: true,

@@ -43,7 +43,7 @@ export class DashboardController {
   @Endpoint('GET /assets/:name', {
     ...OPEN,
     summary: 'A file of the dashboard',
-    description: 'Its name holds a hash of what is in it: it never changes.',
+    description: 'Its name holds a hash of its content: it never changes.',
     answer: { media: '*/*' },
   })
   async asset(

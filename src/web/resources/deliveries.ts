@@ -19,7 +19,11 @@ import { billQuerySchema, importedSchema, importQuery, uploadQuerySchema } from 
 
 const deliveryName = z.string().regex(/^[\w.:-]{1,200}$/, 'is not a name of 1 to 200 letters, digits and . _ : -');
 const fileSchema = z
-  .strictObject({ file: z.string(), bytes: z.int().nonnegative(), sha256: z.string().describe('Of the bytes sent') })
+  .strictObject({
+    file: z.string(),
+    bytes: z.int().nonnegative(),
+    sha256: z.string().describe('SHA-256 of the bytes sent'),
+  })
   .meta({ id: 'DeliveredFile' });
 const deliverySchema = z
   .strictObject({
@@ -39,10 +43,10 @@ const fileQuery = z.strictObject({
   replace: z
     .stringbool()
     .default(false)
-    .describe('true: takes the place of another file of this name, which is a conflict otherwise'),
+    .describe('true: replaces another file of this name; otherwise that is a conflict'),
 });
 const commitQuery = z.strictObject({ ...importQuery, replace: billQuerySchema.shape.replace });
-const noBody = z.strictObject({}).nullish().describe('None: what it may say is in the query');
+const noBody = z.strictObject({}).nullish().describe('None: all parameters are in the query');
 const importedFiles = z.strictObject({ files: z.array(importedSchema) });
 
 @Controller()
@@ -50,7 +54,7 @@ export class DeliveriesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/deliveries', {
-    summary: 'List deliveries that are open',
+    summary: 'List open deliveries',
     access: 'read',
     allTeams: true,
     answer: z.strictObject({ deliveries: z.array(deliverySchema) }),
@@ -62,7 +66,7 @@ export class DeliveriesController {
 
   @Endpoint('PUT /v1/deliveries/:name', {
     summary: 'Open a delivery: files of one bill that are imported together',
-    description: 'One that is open stays open, with the files that it has.',
+    description: 'If it is already open, it stays open and keeps its files.',
     access: 'usage:write',
     allTeams: true,
     writes: true,
@@ -84,7 +88,7 @@ export class DeliveriesController {
 
   @Endpoint('POST /v1/deliveries/:name/files', {
     summary: 'Add a file to an open delivery',
-    description: 'The body is the file. Nothing of it counts before the delivery is committed.',
+    description: 'The body is the file. It does not count before the delivery is committed.',
     access: 'usage:write',
     allTeams: true,
     writes: true,
@@ -113,7 +117,7 @@ export class DeliveriesController {
 
   @Endpoint('POST /v1/deliveries/:name/commit', {
     summary: 'Import the files of a delivery together, and close it',
-    description: 'All of it is imported, or nothing; a delivery that was not imported stays open.',
+    description: 'Either all of it is imported, or nothing; in that case the delivery stays open.',
     access: 'usage:write',
     allTeams: true,
     writes: true,

@@ -11,7 +11,7 @@ const querySchema = z.strictObject({
     .string()
     .min(1)
     .max(512)
-    .describe('A target of the fleet, what readings call it (a host name, an address), a team or a budget'),
+    .describe('A target of the fleet, its name in readings (a host name, an address), a team or a budget'),
 });
 
 const explainedSchema = z
@@ -19,11 +19,11 @@ const explainedSchema = z
     asked: z.string(),
     kind: z
       .enum(['team', 'budget', 'target', 'measured', 'ambiguous'])
-      .describe('measured: readings have the name, and no target; ambiguous: several targets do'),
+      .describe('measured: readings have this name, but no target does; ambiguous: several targets have it'),
     target: z.string(),
     team: z.string(),
     asOf: z.iso.datetime(),
-    known: z.array(z.string()).describe('What is known of it, as sentences'),
+    known: z.array(z.string()).describe('What is known about it, as sentences'),
     recommended: z.strictObject({
       at: z.iso.datetime().nullable().describe('When recommendations of the team were last made; null: never'),
       next: z.enum(['due', 'failed', 'when-something-changes']),
@@ -47,11 +47,11 @@ const explainedSchema = z
             status: z.enum(['open', 'observed', 'approved', 'rejected', 'superseded', 'expired']),
             madeAt: z.iso.datetime(),
             decidedBy: z.string().nullable(),
-            action: z.string().nullable().describe('Its newest action and the state of that'),
-            because: z.string().nullable().describe('What stands against it, or why it was refused'),
+            action: z.string().nullable().describe('Its newest action and the state of that action'),
+            because: z.string().nullable().describe('What prevents it, or why it was refused'),
           })
           .nullable()
-          .describe('The recommendation that there is of it; null: none'),
+          .describe('Its recommendation; null: none'),
       }),
     ),
   })
@@ -62,9 +62,9 @@ export class ExplainController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/explain', {
-    summary: 'Explain what the policies make of a target, a team or a budget',
+    summary: 'Explain how the policies judge a target, a team or a budget',
     description:
-      'Every document that looks at it: what it saw, what was missing, and what would make it act. The policies are asked as they are for recommendations.',
+      'For every document that applies to it: what it saw, what was missing, and what would make it act. The policies run as they do for recommendations.',
     access: 'read',
     answer: explainedSchema,
   })

@@ -44,20 +44,26 @@ const targetSchema = z
     spotRatio: z.number().nullable(),
     labels: z.record(z.string(), z.string()),
     launchedAt: z.iso.datetime().nullable(),
-    knownAs: z.array(z.string()).describe('Host names and addresses by which readings name it; of a workload its pods'),
-    network: z.string().nullable().describe(`Within which its addresses are its alone; ${unknown}`),
+    knownAs: z
+      .array(z.string())
+      .describe('Host names and addresses by which readings name it; for a workload, its pods'),
+    network: z.string().nullable().describe(`Network within which its addresses are unique; ${unknown}`),
     seenAt: z.iso.datetime(),
-    ageSeconds: z.number().describe('Since it was last seen'),
-    missed: z.int().describe('Complete readings since that lacked it: above zero it may be gone'),
-    onDemandBase: z.number().optional().describe('Of a group: machines on demand before the share of spot counts'),
-    group: z.unknown().optional().describe('Of a group: what its own settings say of its size'),
-    leaving: z.int().optional().describe('Of a group: machines that are leaving it, still there and paid for'),
-    ruledOut: z.unknown().optional().describe('Effects that its settings rule out, each with why'),
-    followedBy: z.string().optional().describe('What of its cloud sets its size already'),
-    managedBy: z.array(z.string()).readonly().optional().describe('Tools that hold it to what they have written down'),
+    ageSeconds: z.number().describe('Time since it was last seen'),
+    missed: z.int().describe('Complete readings since then that lacked it: above zero it may be gone'),
+    onDemandBase: z.number().optional().describe('For a group: on-demand machines before the share of spot applies'),
+    group: z.unknown().optional().describe('For a group: the size limits of its own settings'),
+    leaving: z.int().optional().describe('For a group: machines that are leaving it, but still exist and are paid for'),
+    ruledOut: z.unknown().optional().describe('Effects that its settings rule out, each with the reason'),
+    followedBy: z.string().optional().describe('What already sets its size in its cloud'),
+    managedBy: z
+      .array(z.string())
+      .readonly()
+      .optional()
+      .describe('Tools that keep it at the configuration that they store'),
     paid: z.enum(['hourly', 'prepaid', 'elsewhere']).optional(),
     localDisks: z.literal(true).optional().describe('Its data is lost when it stops'),
-    mayKeepCharging: z.literal(true).optional().describe('It may go on being billed while it is stopped'),
+    mayKeepCharging: z.literal(true).optional().describe('It may still be billed while it is stopped'),
     asOne: z.literal(true).optional().describe('It has no size of its own: it is stopped and started as one'),
     ended: z.strictObject({ by: z.enum(['cloud', 'somebody']), because: z.string() }).optional(),
     outOfService: z.string().optional().describe('Why its group does not count it among those in service'),
@@ -69,10 +75,10 @@ const coverageSchema = z
   .strictObject({
     connection: z.string(),
     readAt: z.iso.datetime().nullable(),
-    completeAt: z.iso.datetime().nullable().describe('When everything could be read'),
-    complete: z.boolean().describe('Whether the last reading was whole'),
+    completeAt: z.iso.datetime().nullable().describe('When everything could last be read'),
+    complete: z.boolean().describe('Whether the last reading was complete'),
     targets: z.int(),
-    stale: z.boolean().describe('Too old to tell anything of now'),
+    stale: z.boolean().describe('Too old to say anything about the present'),
     problems: z.array(z.string()),
   })
   .meta({ id: 'FleetCoverage' });
@@ -85,7 +91,7 @@ const detailsQuery = z.strictObject({
 const detailsSchema = z
   .strictObject({
     asOf: z.iso.datetime(),
-    windowHours: z.number().describe('Readings so far back say how the GPUs fare'),
+    windowHours: z.number().describe('Period of the readings on the use of the GPUs'),
     items: z.array(
       z.strictObject({
         target: targetSchema.loose(),
@@ -95,13 +101,13 @@ const detailsSchema = z
         evidence: z
           .strictObject({ minutes: z.int(), newestAt: z.iso.datetime(), ageSeconds: z.number() })
           .nullable()
-          .describe('Null: nothing is read of it'),
-        hourlyCost: decimal.nullable().describe('At the price of its term; null: not known, or nothing is billed'),
+          .describe('Null: there are no readings of it'),
+        hourlyCost: decimal.nullable().describe('At the price of its term; null: unknown, or nothing is billed'),
         unused: z
           .strictObject({ low: decimal, high: decimal })
           .nullable()
           .describe(
-            'An hour: low is what minutes cost in which surely nothing ran, high all GPU time that no reading shows as used',
+            'Per hour: low is the cost of minutes in which certainly nothing ran; high is that of all GPU time that no reading shows as used',
           ),
         currency: z.string(),
         because: z
@@ -119,13 +125,13 @@ const detailsSchema = z
             currency: z.string(),
           })
           .nullable()
-          .describe('The open one; null: none, which /v1/explain gives the reason for'),
+          .describe('The open one; null: none (/v1/explain gives the reason)'),
         lastAction: z
           .strictObject({ id: z.string(), effect: z.string(), state: z.string(), proposedAt: z.iso.datetime() })
           .nullable(),
       }),
     ),
-    more: z.boolean().describe('There are targets that are not listed'),
+    more: z.boolean().describe('Whether there are targets that are not listed'),
   })
   .meta({ id: 'FleetDetails' });
 
@@ -135,7 +141,7 @@ export class FleetController {
 
   @Endpoint('GET /v1/fleet', {
     summary: 'List what runs at the providers',
-    description: 'As it was last seen: a provider that does not answer leaves its targets as they were, and they age.',
+    description: 'As last seen: if a provider does not answer, its targets stay as they were, and they age.',
     access: 'read',
     answer: pageSchema(targetSchema),
   })
@@ -159,7 +165,7 @@ export class FleetController {
   }
 
   @Endpoint('GET /v1/fleet/details', {
-    summary: 'What the fleet costs, how its GPUs fare, and what is done about it',
+    summary: 'What the fleet costs, how its GPUs are used, and what is done about it',
     description: 'Each machine and group with its readings of the last hours, its open recommendation and last action.',
     access: 'read',
     answer: detailsSchema,
@@ -181,7 +187,7 @@ export class FleetController {
   }
 
   @Endpoint('GET /v1/fleet/coverage', {
-    summary: 'How well the fleet of each connection is known',
+    summary: 'Age and completeness of the readings of each connection',
     access: 'read',
     allTeams: true,
     answer: z.strictObject({ items: z.array(coverageSchema) }),

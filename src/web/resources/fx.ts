@@ -30,8 +30,8 @@ const bodySchema = z
 const changeSchema = z
   .strictObject({
     rows: z.int(),
-    changed: z.int().describe('New, or of another value'),
-    from: z.string().nullable().describe('The earliest day of those'),
+    changed: z.int().describe('New or changed rates'),
+    from: z.string().nullable().describe('The earliest day of these'),
   })
   .meta({ id: 'FxChange' });
 
@@ -57,7 +57,7 @@ export class FxController {
   @Endpoint('PUT /v1/fx', {
     summary: 'Add or correct exchange rates',
     description:
-      'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and evaluated anew.',
+      'No rate is removed. From the earliest changed day on, usage is priced and budgets are evaluated again.',
     access: 'configure',
     allTeams: true,
     writes: true,

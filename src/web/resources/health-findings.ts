@@ -34,7 +34,7 @@ const findingSchema = z
     clearedBecause: z
       .enum(['evidence', 'no-evidence'])
       .nullable()
-      .describe('no-evidence: nobody can tell any more, which is not the same as healthy'),
+      .describe('no-evidence: it is no longer known, which does not mean healthy'),
   })
   .meta({ id: 'HealthFinding' });
 

@@ -17,7 +17,7 @@ import { repeatable, write } from '../writes.js';
 
 /** What imports of every kind take. */
 export const importQuery = {
-  strict: z.stringbool().default(false).describe('true: one row that cannot be read refuses the whole'),
+  strict: z.stringbool().default(false).describe('true: one row that cannot be read makes the whole import fail'),
   dryRun: z.stringbool().default(false).describe('true: everything is read and counted, nothing is written'),
 };
 
@@ -45,16 +45,12 @@ export const billQuerySchema = uploadQuerySchema.extend({
   replace: z
     .stringbool()
     .default(false)
-    .describe('true: a bill that another source has delivered is replaced; else that is a conflict (409)'),
+    .describe('true: a bill that another source has delivered is replaced; otherwise that is a conflict (409)'),
 });
 
 const count = z.int().nonnegative();
 const billed = z.array(
-  z.strictObject({
-    provider: z.string(),
-    currency: z.string(),
-    amount: z.string().describe('Exact, as the bill has it'),
-  }),
+  z.strictObject({ provider: z.string(), currency: z.string(), amount: z.string().describe('Exact, as in the bill') }),
 );
 
 const billOfPeriod = z.strictObject({
@@ -77,12 +73,14 @@ export const importedSchema = z
     replaced: z.array(billOfPeriod).describe('Bill periods that were restated'),
     removed: z
       .array(billOfPeriod)
-      .describe('Bill periods that came together with one that is restated here, and that are in none of the files'),
-    restated: count.describe('Records that count in the stead of an earlier statement of their id'),
-    outdated: count.describe('Records that change nothing: a later statement of their id came before'),
+      .describe(
+        'Bill periods that earlier came together with one that is restated here, but are in none of these files',
+      ),
+    restated: count.describe('Records that replace an earlier statement of their id'),
+    outdated: count.describe('Records that change nothing: a later statement of their id is already there'),
     warnings: z
       .array(z.string())
-      .describe('Records of one GPU that overlap, and what waits for its bill or is there already'),
+      .describe('Overlapping records of one GPU, and records that wait for their bill or are already there'),
     unknownColumns: z.array(z.string()),
   })
   .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged + outdated' });
@@ -102,7 +100,7 @@ const storedSchema = z
     importedAt: z.iso.datetime(),
     importedBy: z.string(),
     warnings: z.array(z.string()),
-    undoneAt: z.iso.datetime().nullable().describe('When it was taken back'),
+    undoneAt: z.iso.datetime().nullable().describe('When it was undone'),
     undoneBy: z.string().nullable(),
   })
   .meta({ id: 'Import' });
@@ -123,10 +121,10 @@ const undoneSchema = z
   .strictObject({
     import: z.string(),
     files: z.array(z.strictObject({ import: z.string(), file: z.string() })).describe('All files of the call'),
-    records: count.describe('Records and bill lines that are gone'),
-    restored: z.array(billOfPeriod).describe('Bills that are there again'),
-    restoredRecords: count.describe('Records of which an earlier statement counts again'),
-    prices: count.describe('Prices that are withdrawn, or are the statement of an earlier list again'),
+    records: count.describe('Removed records and bill lines'),
+    restored: z.array(billOfPeriod).describe('Restored bills'),
+    restoredRecords: count.describe('Records whose earlier statement counts again'),
+    prices: count.describe('Prices that are withdrawn, or stated by an earlier list again'),
   })
   .meta({ id: 'UndoneImport' });
 
@@ -159,7 +157,7 @@ export class ImportsController {
   @Endpoint('POST /v1/imports', {
     summary: 'Import a bill or a file of usage',
     description:
-      'The body is the file. The same file again changes nothing; a restated bill replaces its period. A bill that another source has delivered is a conflict, unless replace is true.',
+      'The body is the file. Sending the same file again changes nothing; a restated bill replaces its period. A bill that another source has delivered is a conflict, unless replace is true.',
     access: 'usage:write',
     allTeams: true,
     writes: true,
@@ -207,9 +205,9 @@ export class ImportsController {
   }
 
   @Endpoint('POST /v1/imports/:id/undo', {
-    summary: 'Take an import back, whole',
+    summary: 'Undo a whole import',
     description:
-      'Everything that its call brought goes; bills and statements of records that it replaced are there again; of a price list, what it stated is withdrawn. What changes is priced anew.',
+      'Everything that its call brought is removed; bills and statements of records that it replaced are restored; prices that a price list stated are withdrawn. What changes is priced again.',
     access: 'configure',
     allTeams: true,
     writes: true,

@@ -23,7 +23,7 @@ const requestSchema = z
       })
       .nullish()
       .describe(
-        'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a role of your own',
+        'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a custom role',
       ),
     scopes: z.array(z.enum(SCOPES)).min(1).nullish().describe('Instead of a role: these scopes and no others'),
     teams: z.array(teamId).min(1).max(1000).nullish().describe('Only these teams and those below them; absent: all'),
@@ -33,9 +33,9 @@ const requestSchema = z
       .max(200)
       .nullish()
       .describe(
-        'Who answers for it: a person or a group; absent: whoever is signed in. Revoked when SCIM closes the account of this userName, externalId, address or user:<subject>',
+        'Who is responsible for it: a person or a group; absent: whoever is signed in. The key is revoked when SCIM closes the account of this userName, externalId, address or user:<subject>',
       ),
-    expiresAt: z.iso.datetime().nullish().describe('It is refused from then on; absent: never'),
+    expiresAt: z.iso.datetime().nullish().describe('It expires then; absent: never'),
   })
   .meta({ id: 'KeyRequest' });
 
@@ -46,7 +46,7 @@ const rotationSchema = z
       .min(0)
       .max(MOST_OVERLAP_MS / 1000)
       .default(DAY_SECONDS)
-      .describe('How long the secret of before is taken too; 0: no longer'),
+      .describe('How long the old secret is accepted too; 0: not at all'),
   })
   .meta({ id: 'KeyRotation' });
 
@@ -54,7 +54,7 @@ const keySchema = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    role: z.string().nullable().describe('Null: it was given its scopes one by one'),
+    role: z.string().nullable().describe('Null: it has individual scopes'),
     scopes: z.array(z.enum(SCOPES)).describe('What it may do now'),
     teams: z.array(z.string()).nullable(),
     owner: z.string().nullable(),
@@ -62,7 +62,10 @@ const keySchema = z
     expiresAt: z.iso.datetime().nullable(),
     revokedAt: z.iso.datetime().nullable(),
     lastUsedAt: z.iso.datetime().nullable(),
-    previousUntil: z.iso.datetime().nullable().describe('Until when the secret before the last rotation is taken too'),
+    previousUntil: z.iso
+      .datetime()
+      .nullable()
+      .describe('Until when the secret before the last rotation is accepted too'),
   })
   .meta({ id: 'Key' });
 
@@ -72,7 +75,7 @@ const createdSchema = z
     text: z
       .string()
       .nullable()
-      .describe('The key itself, shown this once; null where the answer is repeated under its Idempotency-Key'),
+      .describe('The key itself, shown only once; null if the answer is repeated under its Idempotency-Key'),
   })
   .meta({ id: 'CreatedKey' });
 
@@ -94,7 +97,7 @@ export class KeysController {
     );
   }
 
-  @Endpoint('POST /v1/keys', { summary: 'Make a key', access: 'admin', writes: true, answer: createdSchema })
+  @Endpoint('POST /v1/keys', { summary: 'Create a key', access: 'admin', writes: true, answer: createdSchema })
   async create(
     @Calling() caller: Caller,
     @JsonBody(requestSchema) { expiresAt, ...body }: z.infer<typeof requestSchema>,
@@ -111,9 +114,9 @@ export class KeysController {
   }
 
   @Endpoint('POST /v1/keys/:id/rotate', {
-    summary: 'Give a key another secret',
+    summary: 'Give a key a new secret',
     description:
-      'Its id, name, scopes and teams stay. The secret of before is taken until the overlap is over; sessions that were opened with the key end.',
+      'Its id, name, scopes and teams stay. The old secret is accepted until the overlap is over; sessions that were opened with the key end.',
     access: 'admin',
     writes: true,
     answer: createdSchema,

@@ -18,7 +18,7 @@ import { teamId } from './teams.js';
 
 const leaseId = z.string().regex(/^[\w.:-]{1,200}$/, 'is not a name of 1 to 200 letters, digits and . _ : -');
 const instant = z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z');
-const expiresAt = instant.nullable().describe('ISO 8601; null: without an end');
+const expiresAt = instant.nullable().describe('ISO 8601; null: no end');
 const place = {
   provider: z.string().nullable(),
   sku: z.string().nullable(),
@@ -31,7 +31,7 @@ const bodySchema = z
     team: teamId,
     target: z.string().min(1).max(500).describe('A resource or an allocation, as usage and the fleet name it'),
     holder: z.string().min(1).max(200).nullable().default(null),
-    gpus: z.number().positive().max(100_000).nullable().default(null).describe('Absent: as the fleet has it'),
+    gpus: z.number().positive().max(100_000).nullable().default(null).describe('Absent: as in the fleet'),
     provider: place.provider.default(null),
     sku: place.sku.default(null),
     region: place.region.default(null),
@@ -50,7 +50,7 @@ const leaseSchema = z
     ...place,
     startedAt: z.string(),
     expiresAt: z.string().nullable(),
-    active: z.boolean().nullable().describe('Null: nobody knows whether it still holds GPUs'),
+    active: z.boolean().nullable().describe('Null: it is unknown whether it still holds GPUs'),
   })
   .meta({ id: 'Lease' });
 const querySchema = pageQuerySchema.extend({ team: teamId.optional() });
@@ -125,7 +125,7 @@ export class LeasesController {
 
   @Endpoint('DELETE /v1/leases/:id', {
     summary: 'End a lease',
-    description: 'It holds nothing any more. No machine is stopped by this.',
+    description: 'It no longer holds anything. This stops no machine.',
     access: 'configure',
     writes: true,
     answer: leaseSchema,

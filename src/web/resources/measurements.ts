@@ -20,9 +20,9 @@ const name = z.string().min(1).max(200);
 const above = z.number().positive().max(1e18);
 const instant = z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z');
 const configuration = {
-  model: name.describe('What is run, such as resnet50: as the label bursar.io/model of its workloads says'),
+  model: name.describe('The model that is run, such as resnet50: as in the label bursar.io/model of its workloads'),
   gpuModel: name.describe('NVIDIA A100-SXM4-80GB and A100-80GB are one'),
-  gpuCount: z.int().min(1).max(1_000_000).describe('GPUs in all'),
+  gpuCount: z.int().min(1).max(1_000_000).describe('GPUs in total'),
   batch: z
     .number()
     .min(1e-3)
@@ -46,11 +46,11 @@ const measured = {
     .number()
     .min(1e-9)
     .max(1e12)
-    .describe('Of all GPUs together; of a service requests, in the unit of its load'),
+    .describe('Of all GPUs together; for a service, requests in the unit of its load'),
   peakMemoryGib: above
     .nullable()
     .default(null)
-    .describe('Most memory that one GPU held; tells whether it fits elsewhere'),
+    .describe('Peak memory of one GPU; shows whether the model fits elsewhere'),
 };
 const bodySchema = z
   .strictObject({
@@ -74,7 +74,7 @@ const querySchema = pageQuerySchema.extend({ team: teamId.optional(), model: nam
 const predictionBody = z
   .strictObject({
     team: teamId.describe(
-      'Whose measurements of the model count; those of other models count as background, of whatever team',
+      'Team whose measurements of the model count; those of other models count as background, from any team',
     ),
     ...configuration,
     samples: above.optional().describe('Samples until the work is done: for the time and the cost'),
@@ -90,16 +90,18 @@ const rangeOf = <T extends z.ZodType>(one: T): z.ZodObject<{ expected: T; low: T
 const predictionSchema = z
   .strictObject({
     samplesPerSecond: z.number(),
-    isMeasured: z.boolean().describe('In this very configuration; else it is predicted'),
+    isMeasured: z
+      .boolean()
+      .describe('Whether it was measured in exactly this configuration; otherwise it is predicted'),
     low: z.number(),
-    high: z.number().describe('Nine times in ten the truth lies between; of what is measured the least and the most'),
-    measurements: z.int().describe('Of the model, by the team'),
-    background: z.int().describe('Of other models'),
+    high: z.number().describe('A 90 % interval; if it is measured, the minimum and the maximum'),
+    measurements: z.int().describe("The team's measurements of the model"),
+    background: z.int().describe('Measurements of other models'),
     secondsToFinish: rangeOf(z.number()).nullable(),
     cost: rangeOf(decimal)
       .nullable()
       .describe(
-        "All its GPUs for that long, before a seller's increment and the peak factor; null: no samples, or no price",
+        "Cost of all its GPUs for that time, before a seller's increment and the peak factor; null: no samples, or no price",
       ),
     price: z
       .strictObject({
@@ -112,7 +114,7 @@ const predictionSchema = z
         source: z.string(),
       })
       .nullable()
-      .describe('The cheapest that holds now'),
+      .describe('The cheapest current price'),
   })
   .meta({ id: 'ThroughputPrediction' });
 
@@ -159,12 +161,12 @@ export class MeasurementsController {
   }
 
   @Endpoint('POST /v1/throughput-measurements', {
-    summary: 'Hand in measured throughputs',
+    summary: 'Add measured throughputs',
     access: 'samples:write',
     writes: true,
     answer: z.strictObject({ accepted: z.int() }),
     description:
-      'Policies estimate other GPUs by them (mix), and backtests other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
+      'From them, policies estimate other GPUs (mix) and backtests estimate other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
   })
   async add(
     @Calling() caller: Caller,
@@ -209,7 +211,7 @@ export class MeasurementsController {
     access: 'read',
     answer: predictionSchema,
     description:
-      'From few measurements of the model and from those of others, by the planner of docs/decisions-quality/throughput.md. Without any measurement the interval is wide.',
+      'Uses a few measurements of the model and those of other models, by the planner of docs/decisions-quality/throughput.md. Without any measurement the interval is wide.',
   })
   async predict(
     @Calling() caller: Caller,

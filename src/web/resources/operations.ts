@@ -31,7 +31,7 @@ const entrySchema = z
 
 const auditQuerySchema = z.strictObject({
   ...pageQuery,
-  actor: z.string().min(1).max(500).optional().describe('Whole, or without the name: `key:0a1b2c3d4e5f`'),
+  actor: z.string().min(1).max(500).optional().describe('In full, or without the name: `key:0a1b2c3d4e5f`'),
   verb: z.string().min(1).max(100).optional().describe('`key.create`'),
   target: z.string().min(1).max(500).optional(),
   from: z.iso.datetime().optional(),
@@ -43,7 +43,7 @@ const checkQuerySchema = z.strictObject({
     .string()
     .regex(/^\d{1,18}:[0-9a-f]{64}$/, 'is not <seq>:<hash>')
     .optional()
-    .describe('`<seq>:<hash>` of an earlier check: it must be in the chain still'),
+    .describe('`<seq>:<hash>` of an earlier check: it must still be in the chain'),
 });
 
 const exportQuerySchema = z.strictObject({
@@ -51,7 +51,7 @@ const exportQuerySchema = z.strictObject({
     .string()
     .regex(/^\d{1,18}$/, 'is not a seq')
     .default('0')
-    .describe('The last `seq` that is there already'),
+    .describe('The last `seq` that you already have'),
   limit: z.coerce.number().int().min(1).max(10_000).default(1000),
 });
 
@@ -62,7 +62,7 @@ const checkSchema = z
     since: z
       .strictObject({ seq: z.string(), hash: z.string(), droppedAt: z.iso.datetime() })
       .nullable()
-      .describe('The last entry that was dropped by age: the chain is worked out from there. Null: none was'),
+      .describe('The last entry that was dropped by age: the chain is verified from there. Null: none was'),
     head: z.strictObject({ seq: z.string(), hash: z.string() }).nullable(),
     problems: z
       .array(z.strictObject({ seq: z.string().nullable(), entry: z.string(), message: z.string() }))
@@ -72,7 +72,7 @@ const checkSchema = z
 
 const parkedSchema = z
   .strictObject({ stage: z.string(), key: z.string(), attempts: z.int(), reason: z.string() })
-  .meta({ id: 'ParkedWork', description: 'Work that failed too often; it goes on when something enqueues it again' });
+  .meta({ id: 'ParkedWork', description: 'Work that failed too often; it continues when something enqueues it again' });
 
 @Controller()
 export class OperationsController {
@@ -98,7 +98,7 @@ export class OperationsController {
 
   @Endpoint('GET /v1/audit/verification', {
     summary: 'Check that the audit is whole and unchanged',
-    description: 'Works the hash of every entry out anew.',
+    description: 'Recomputes the hash of every entry.',
     access: 'admin',
     answer: checkSchema,
   })
@@ -111,9 +111,9 @@ export class OperationsController {
   }
 
   @Endpoint('GET /v1/audit/export', {
-    summary: 'Entries in the order of their chain, one JSON object a line',
+    summary: 'Entries in the order of their chain, one JSON object per line',
     description:
-      'Each line has `seq`, `hash` and `text`, the JSON text that the hash is of. A collector asks again after the last `seq`.',
+      'Each line has `seq`, `hash` and `text`, the JSON text that was hashed. A collector continues after the last `seq`.',
     access: 'admin',
     answer: { media: 'application/x-ndjson' },
   })

@@ -40,7 +40,7 @@ const count = z.int().min(0);
 const forecast = z
   .strictObject({ mean: decimal, low: decimal, high: decimal, method: z.string() })
   .nullable()
-  .describe('Of the whole month, credits left out; null where there is no history');
+  .describe('For the whole month, without credits; null if there is no history');
 const standingSchema = z
   .strictObject({
     budget: z.string(),
@@ -61,29 +61,29 @@ const overviewSchema = z
         z.strictObject({
           currency: z.string(),
           month: decimal.describe('Actual cost of the month (UTC) so far'),
-          monthBefore: decimal.nullable().describe('Of the whole month before; null where nothing is known of it'),
+          monthBefore: decimal.nullable().describe('Of the whole previous month; null if nothing is known about it'),
           forecast,
           days: z
             .array(z.strictObject({ day: z.string(), cost: decimal }))
-            .describe('From the first day of the month before'),
+            .describe('From the first day of the previous month'),
         }),
       )
-      .describe('A currency each: they are never added'),
-    unpricedGpuHours: decimal.describe('Of the month: they are in no sum'),
+      .describe('One per currency: they are never added'),
+    unpricedGpuHours: decimal.describe('In the month: they are in no sum'),
     setAside: z
       .array(z.strictObject({ currency: z.string(), cost: decimal }))
-      .describe('Of bills of the month that are not final, what meters stand for until they are: in no sum'),
-    unpriced: unpricedSchema.describe(
-      'Of the month, storage, traffic and what has no quantity, without a price: in no sum',
-    ),
-    bills: z.array(billSchema).describe('Of the month and the one before, with their states'),
+      .describe(
+        'Amounts of bills of the month that are not final, in no sum; metered usage counts instead until they are',
+      ),
+    unpriced: unpricedSchema.describe('Unpriced storage, traffic and usage without a quantity in the month: in no sum'),
+    bills: z.array(billSchema).describe('Bills of the month and the previous one, with their states'),
     budgets: z.strictObject({
       count,
       over: count.describe('Spent more than planned'),
-      forecastOver: count.describe('Will, by the forecast'),
+      forecastOver: count.describe('Will spend more than planned, by the forecast'),
       notPlanned: count,
       notWeighed: count,
-      items: z.array(standingSchema).describe('The twelve that are nearest to their end'),
+      items: z.array(standingSchema).describe('The twelve nearest to their limit'),
     }),
   })
   .meta({ id: 'Overview' });
@@ -102,7 +102,7 @@ const burnSchema = z
       z.strictObject({
         day: z.string(),
         spent: decimal,
-        total: decimal.describe('Of the period so far'),
+        total: decimal.describe('In the period so far'),
         unpricedGpuHours: decimal,
       }),
     ),
@@ -110,8 +110,8 @@ const burnSchema = z
     setAside: z
       .array(z.strictObject({ currency: z.string(), amount: decimal }))
       .readonly()
-      .describe('Of bills that are not final, what meters stand for until they are: in no day'),
-    unpriced: unpricedSchema.describe('Storage, traffic and what has no quantity, without a price: in no day'),
+      .describe('Amounts of bills that are not final, in no day; metered usage counts instead until they are'),
+    unpriced: unpricedSchema.describe('Unpriced storage, traffic and usage without a quantity: in no day'),
   })
   .meta({ id: 'BurnDown' });
 const leaseSchema = z
@@ -122,7 +122,7 @@ const leaseSchema = z
     gpus: z.number().nullable(),
     startedAt: z.iso.datetime(),
     expiresAt: z.iso.datetime().nullable(),
-    active: z.boolean().nullable().describe('Null: nobody knows whether it is still held'),
+    active: z.boolean().nullable().describe('Null: it is unknown whether it is still held'),
     provider: z.string().nullable(),
     sku: z.string().nullable(),
     region: z.string().nullable(),
@@ -199,7 +199,7 @@ export class OverviewController {
   }
 
   @Endpoint('GET /v1/budget-states', {
-    summary: 'List how budgets stand in their newest evaluated periods',
+    summary: 'List the state of budgets in their newest evaluated periods',
     access: 'read',
     answer: pageSchema(standingSchema),
   })

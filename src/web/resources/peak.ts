@@ -18,7 +18,7 @@ const ruleSchema = z
     untilDate: z.string().optional().describe('The day after the last, YYYY-MM-DD'),
     factor: z.string().describe('A decimal above 0, at most 100: 1.15'),
   })
-  .meta({ id: 'PeakRule', description: 'The first rule that holds wins; where none does the factor is 1' });
+  .meta({ id: 'PeakRule', description: 'The first rule that matches applies; if none does, the factor is 1' });
 export const scheduleSchema = z.strictObject({ rules: z.array(ruleSchema).max(1000) }).meta({ id: 'PeakSchedule' });
 
 interface Schedule {
@@ -37,7 +37,7 @@ export class PeakController {
 
   @Endpoint('PUT /v1/peak', {
     summary: 'Replace the peak schedule',
-    description: 'All metered usage is priced anew. An empty list: the factor is 1 at every hour.',
+    description: 'All metered usage is priced again. With an empty list the factor is 1 at every hour.',
     access: 'configure',
     allTeams: true,
     writes: true,

@@ -21,10 +21,10 @@ import { write } from '../writes.js';
 
 const nameSchema = z.string().min(1).max(100);
 const settable = {
-  policy: z.string().describe('One of the catalogue'),
+  policy: z.string().describe('A policy of the catalogue'),
   teams: z
     .union([z.literal('*'), z.array(z.string()).min(1)])
-    .describe('Exactly these teams, or * for all, also what belongs to no team'),
+    .describe('Exactly these teams, or * for all, including what belongs to no team'),
   mode: z
     .enum(POLICY_MODES as readonly [PolicyMode, ...PolicyMode[]])
     .describe('observe keeps what it would propose without showing it as open; each mode includes those before it'),
@@ -44,13 +44,13 @@ const storedSchema = z
     ...settable,
     params: z.record(z.string(), z.unknown()),
     priority: z.int(),
-    isDefault: z.boolean().describe('It holds because there is no document'),
+    isDefault: z.boolean().describe('It is the default, because there is no document'),
     paused: z.boolean(),
     version: z.int(),
     updatedAt: z.iso.datetime().nullable(),
-    updatedBy: z.string().nullable().describe('Who wrote the document as it is'),
+    updatedBy: z.string().nullable().describe('Who wrote the current document'),
     pausedAt: z.iso.datetime().nullable(),
-    pausedBy: z.string().nullable().describe('Who last paused or resumed it; null where nobody has'),
+    pausedBy: z.string().nullable().describe('Who last paused or resumed it; null if nobody has'),
   })
   .meta({ id: 'StoredPolicy' });
 const problem = z.strictObject({ path: z.string().nullable(), message: z.string() });
@@ -80,7 +80,7 @@ const listSchema = pageSchema(storedSchema).extend({
         })
         .meta({ id: 'PolicyDescription' }),
     )
-    .describe('Every policy that there is'),
+    .describe('All policies'),
 });
 
 type Check = z.infer<typeof checkSchema>;
@@ -95,7 +95,7 @@ export class PoliciesController {
   }
 
   @Endpoint('GET /v1/policies', {
-    summary: 'List the policies, and the documents that hold',
+    summary: 'List the policies and the current documents',
     access: 'read',
     answer: listSchema,
   })

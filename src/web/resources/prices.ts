@@ -55,18 +55,20 @@ const versionSchema = z
       .strictObject({
         amount: z.string(),
         currency: z.string(),
-        per: z.string().describe('How much of the unit the amount is for'),
+        per: z.string().describe('Number of units that the amount is for'),
         unit: z.enum(['gpu-second', 'gib-second', 'gib']),
       })
       .nullable()
-      .describe('An exact fraction; null where the SKU has gone'),
+      .describe('An exact fraction; null if the SKU is no longer sold'),
     effectiveFrom: z.string(),
     effectiveTo: z.string().nullable(),
     incrementSeconds: z.number().nullable(),
     minimumSeconds: z.number().nullable(),
     source: z.string(),
-    origin: z.enum(PRICE_ORIGINS).describe('Who stated it: of prices of one instant that of an earlier origin holds'),
-    withdrawnAt: z.iso.datetime().nullable().describe('When the statement was taken back'),
+    origin: z
+      .enum(PRICE_ORIGINS)
+      .describe('Who stated it: of prices from the same instant, the one whose origin is listed first applies'),
+    withdrawnAt: z.iso.datetime().nullable().describe('When the statement was withdrawn'),
     withdrawnBy: z.string().nullable(),
   })
   .meta({ id: 'PriceVersion' });
@@ -77,7 +79,8 @@ export class PricesController {
 
   @Endpoint('POST /v1/prices', {
     summary: 'Import a price list',
-    description: 'The body is the file. The same list again changes nothing; what it changes is priced anew.',
+    description:
+      'The body is the file. Sending the same list again changes nothing; usage that a list affects is priced again.',
     access: 'configure',
     allTeams: true,
     writes: true,
@@ -123,9 +126,9 @@ export class PricesController {
   }
 
   @Endpoint('POST /v1/prices/:id/withdraw', {
-    summary: 'Take the statement of a price back',
+    summary: 'Withdraw the statement of a price',
     description:
-      'The price stated before it holds again, and what it priced is priced anew. It stays withdrawn when a list states it again.',
+      'The price stated before it applies again, and the usage that it priced is priced again. It stays withdrawn even if a list states it again.',
     access: 'configure',
     allTeams: true,
     writes: true,
@@ -136,7 +139,7 @@ export class PricesController {
   }
 
   @Endpoint('POST /v1/prices/:id/restore', {
-    summary: 'Restore the statement of a price that was taken back',
+    summary: 'Restore the withdrawn statement of a price',
     access: 'configure',
     allTeams: true,
     writes: true,

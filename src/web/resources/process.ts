@@ -18,8 +18,8 @@ const readySchema = z
     migrated: z.boolean(),
     failing: z
       .array(z.strictObject({ name: z.string(), since: z.iso.datetime(), failures: z.int() }))
-      .describe('Parts of the tick of this process that fail again and again; the log has the reasons'),
-    queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was enqueued; null where none is due'),
+      .describe('Parts of the tick of this process that keep failing; the log has the reasons'),
+    queueAgeSeconds: z.number().nullable().describe('Time since the oldest due work was enqueued; null if none is due'),
   })
   .meta({ id: 'Readiness', description: 'With status 503 where it is not ready' });
 
@@ -32,7 +32,7 @@ export class ProcessController {
     return { status: 'live' };
   }
 
-  @Endpoint('GET /readyz', { summary: 'Is it ready to be asked?', access: 'open', isProbe: true, answer: readySchema })
+  @Endpoint('GET /readyz', { summary: 'Is it ready for requests?', access: 'open', isProbe: true, answer: readySchema })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<z.infer<typeof readySchema>> {
     const readiness = await this.parts.stores.health.readiness(this.parts.clock.now());
     const failing = (this.parts.tick?.stuck ?? []).map(({ name, since, failures }) => ({
@@ -48,7 +48,7 @@ export class ProcessController {
   @Endpoint('GET /metrics', {
     summary: 'Metrics as Prometheus text',
     description:
-      'Work for everybody; money, budgets and actions of the teams that the key may see, where there is one.',
+      'Everybody gets the metrics of the work; a key also gets money, budgets and actions of the teams that it may see.',
     access: 'open',
     answer: {
       media: 'text/plain',

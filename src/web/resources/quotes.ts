@@ -32,7 +32,7 @@ const list = z.array(text).min(1).max(100).optional();
 const accountSchema = text
   .nullish()
   .describe(
-    'Billing account that it would be charged to: what its bills taught of its prices holds. Absent: of the accounts that have taught anything that with the most usage',
+    'Billing account that would be charged: the rates learned from its bills apply. Absent: of the accounts with learned rates, the one with the most usage',
   );
 
 const workload = {
@@ -42,7 +42,7 @@ const workload = {
   memoryGibPerGpu: z.number().min(0).max(10_000),
   gpusPerUnitMin: z.int().min(1).max(1000).optional().describe('GPUs that one instance must have'),
   deadlineHours: hours.optional().describe('From now until a training must be done'),
-  egressGib: z.number().min(0).max(1e9).optional().describe('GiB that leave the cloud in all'),
+  egressGib: z.number().min(0).max(1e9).optional().describe('GiB that leave the cloud in total'),
   providers: list,
   regions: list,
   models: list.describe('GPU models'),
@@ -50,9 +50,9 @@ const workload = {
   relativeSpeeds: z
     .record(text, z.number().min(0.001).max(1000))
     .optional()
-    .describe('Of a GPU model over the reference; a model that is not listed is then not chosen'),
-  spotShareMax: z.number().min(0).max(1).default(0).describe('A training may be on spot only at 1'),
-  restOfTermUsed: z.boolean().default(false).describe("Whether others use what is left of a reservation's term"),
+    .describe('Speed of a GPU model relative to the reference; a model that is not listed is then not chosen'),
+  spotShareMax: z.number().min(0).max(1).default(0).describe('A training may use spot only if this is 1'),
+  restOfTermUsed: z.boolean().default(false).describe("Whether others use the rest of a reservation's term"),
   most: z.int().min(0).max(MOST_RUNNERS_UP).default(5).describe('Runners-up to list'),
 };
 const placementSchema = z.strictObject(workload);
@@ -75,29 +75,29 @@ export const quoteFields = {
   upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
   currency: currencyCode.nullish().describe('Absent: the currency of the price'),
   account: accountSchema,
-  storageGib: gib.describe('Held for as long as the GPUs are billed'),
+  storageGib: gib.describe('Storage is kept for as long as the GPUs are billed'),
   storageSku: text
     .nullish()
     .describe('Kind of storage: its SKU or the last word of it (`gp3`); absent: the dearest that is sold there'),
-  networkGib: gib.describe('Leaves the cloud over the run'),
+  networkGib: gib.describe('GiB that leave the cloud during the run'),
 };
 export const tagsSchema = z
   .record(z.string().min(1).max(400), z.string().max(4096))
   .nullish()
-  .describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
+  .describe('Tags of the future usage, for budgets that filter by tags; {}: it has none');
 
 const requestSchema = z
   .strictObject({
     ...quoteFields,
-    team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'),
+    team: teamId.nullish().describe('Team whose budgets, with those of the teams above, should cover it'),
     tags: tagsSchema,
-    placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
+    placement: placementSchema.nullish().describe('Also return the cheapest places for this workload'),
   })
   .meta({ id: 'QuoteRequest' });
 const measuredSchema = z
   .strictObject({
-    team: teamId.describe('Whose measurements count'),
-    reference: text.describe('The GPU model of which gpus and hours are'),
+    team: teamId.describe('Team whose measurements count'),
+    reference: text.describe('The GPU model that gpus and hours refer to'),
     model: text,
     batch: z.number().positive().nullable().default(null),
     precision: text.nullable().default(null),
@@ -105,7 +105,7 @@ const measuredSchema = z
     size: z.number().positive().nullable().default(null),
   })
   .describe(
-    'Instead of relativeSpeeds: as the team measured what is run, or as that predicts, at the low end of its interval; see /v1/throughput-measurements',
+    'Instead of relativeSpeeds: speeds as the team measured them, or as predicted from that, at the low end of the interval; see /v1/throughput-measurements',
   );
 const placeRequestSchema = z
   .strictObject({
@@ -123,14 +123,14 @@ export const quoteShape = {
   currency: z.string(),
   parts: z
     .strictObject({ gpu: decimal, storage: decimal.nullable(), network: decimal.nullable() })
-    .describe('What the cost is made of, each with its peak factor; null: not asked for'),
+    .describe('Parts of the cost, each with its peak factor; null: not requested'),
   interval: z.strictObject({
     low: decimal,
     high: decimal,
-    because: z.array(z.string()).describe('What makes it as wide as it is'),
-    leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known'),
+    because: z.array(z.string()).describe('What makes the interval as wide as it is'),
+    leavesOut: z.array(z.string()).describe('What may change the cost, but is unknown'),
   }),
-  storageSku: z.string().nullable().describe('By whose price the storage is; null: none, or a general price'),
+  storageSku: z.string().nullable().describe('SKU whose price is used for the storage; null: none, or a general price'),
   unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
   learned: z
     .strictObject({
@@ -141,7 +141,7 @@ export const quoteShape = {
       listUnitPrice: decimal,
     })
     .nullable()
-    .describe('What bills taught of the price, and what the list says; null: it is the list price'),
+    .describe('Learned price and list price; null: it is the list price'),
   provider: z.string(),
   sku: z.string(),
   region: z.string().nullable(),
@@ -152,7 +152,7 @@ export const quoteShape = {
   billedHours: decimal.describe("After the seller's increment and minimum"),
   source: z.string().describe('The price list'),
   effectiveFrom: z.iso.datetime(),
-  assumptions: z.array(z.string()).describe('What was taken for granted'),
+  assumptions: z.array(z.string()).describe('What was assumed'),
   alternatives: z.array(
     z.strictObject({
       term: termSchema,
@@ -160,7 +160,7 @@ export const quoteShape = {
       region: z.string().nullable(),
       cost: decimal,
       unitPrice: decimal,
-      learned: z.string().nullable().describe('The bill that taught its price'),
+      learned: z.string().nullable().describe('The bill that its price was learned from'),
     }),
   ),
 };
@@ -180,7 +180,7 @@ const verdictSchema = z
     planned: decimal.nullable(),
     spent: decimal.nullable(),
     committed: decimal.nullable().describe('Without reservations'),
-    reserved: decimal.nullable().describe('Held for launches to come'),
+    reserved: decimal.nullable().describe('Reserved for future launches'),
     cost: z
       .strictObject({ expected: decimal, low: decimal, high: decimal })
       .nullable()
@@ -189,7 +189,7 @@ const verdictSchema = z
     left: leftSchema,
     leftOnForecast: leftSchema,
   })
-  .describe('Of a budget of a team that the key does not see, the amounts are null and the reasons are kept back')
+  .describe('For a budget of a team that the key may not see, the amounts are null and the reasons are withheld')
   .meta({ id: 'BudgetVerdict' });
 const placedShape = {
   parts: z.array(
@@ -275,7 +275,7 @@ export class QuotesController {
     access: 'read',
     answer: answerSchema,
     description:
-      'What has no price is a problem of status 404 that names what comes close. With a team, every budget over it says whether it holds the run to the end of its period.',
+      'If there is no price, the answer is a problem of status 404 that names what comes close. With a team, every budget over it says whether it covers the run to the end of its period.',
   })
   async quote(@Calling() caller: Caller, @JsonBody(requestSchema) body: Body): Promise<QuoteAnswer> {
     const { stores, clock } = this.parts;
@@ -305,7 +305,7 @@ export class QuotesController {
 
   @Endpoint('POST /v1/placements', {
     summary: 'Find the cheapest places for a workload',
-    description: 'By every price that is known now; each runner-up says what it lost by.',
+    description: 'Compares every price that is known now; each runner-up says why it was not chosen.',
     access: 'read',
     answer: shortlistSchema,
   })
@@ -356,8 +356,8 @@ export class QuotesController {
     if (found !== null) return found;
     const message =
       stated === undefined
-        ? `the team ${team} has measured nothing of ${run.model}, or nobody anything on ${reference}`
-        : 'stands beside relativeSpeeds: give one of them';
+        ? `the team ${team} has no measurement of ${run.model}, or nobody has one on ${reference}`
+        : 'cannot be combined with relativeSpeeds: give one of them';
     throw invalid('the workload has problems', [{ path: 'measured', message }]);
   }
 }
@@ -372,7 +372,7 @@ const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion =
 /** The verdict of a budget above the key's teams counts; its amounts are not for this key. */
 function visible(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
   if (sees(principal, one.team)) return one;
-  const reasons = one.reasons.length === 0 ? [] : ['the budget is of a team that this key does not see'];
+  const reasons = one.reasons.length === 0 ? [] : ['the budget belongs to a team that this key may not see'];
   return {
     ...one,
     reasons,

@@ -25,7 +25,7 @@ const recommendationId = z.string().min(1).max(400);
 const mayField = z
   .strictObject({ code: z.enum(['scope', 'state', 'expired']), message: z.string() })
   .nullable()
-  .describe('Null: the caller may; else why not');
+  .describe('Null: the caller may; otherwise the reason why not');
 
 const recommendationSchema = z
   .looseObject({
@@ -42,18 +42,18 @@ const recommendationSchema = z
     estimatedMonthlyCost: decimal
       .nullable()
       .describe(
-        'What the target costs untouched over the time that the saving is of: no saving exceeds it. A month; the whole of a job that saves once; of a purchase what the usage that it would cover costs on demand. Null: unknown',
+        'What the unchanged target costs over the time of the saving: no saving exceeds it. A month; the whole job if it saves once; for a purchase, the on-demand cost of the usage that it would cover. Null: unknown',
       ),
     estimatedSavingsPercentage: z
       .number()
       .nullable()
       .describe(
-        'The saving as a share of that cost, in percent with one decimal; null: either is unknown, or the cost is 0',
+        'The saving as a share of that cost, in percent with one decimal; null: one of them is unknown, or the cost is 0',
       ),
     savingRecurs: z
       .enum(['monthly', 'once'])
       .optional()
-      .describe('once: the estimate is the whole of a saving that happens once; absent: monthly'),
+      .describe('once: the estimate is a saving that happens only once; absent: monthly'),
     place: z
       .strictObject({
         provider: z.string(),
@@ -63,13 +63,13 @@ const recommendationSchema = z
           .string()
           .nullable()
           .optional()
-          .describe('Whose machines it is to serve; null or absent: nobody says'),
+          .describe('Team whose machines it should serve; null or absent: not stated'),
       })
       .nullable()
       .optional()
-      .describe('Of a purchase: where it serves; a region of null is any'),
+      .describe('For a purchase: where it applies; a region of null is any'),
     currency: z.string(),
-    computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
+    computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers behind it'),
     evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
     risk: z.strictObject({ interruption: z.string(), note: z.string() }),
     restartNeeded: z.boolean(),
@@ -79,33 +79,36 @@ const recommendationSchema = z
     status,
     madeAt: z.string(),
     decidedBy: z.string().nullable(),
-    actionId: z.string().nullable().describe('The newest action that was made of it'),
+    actionId: z.string().nullable().describe('The newest action that was made from it'),
     obstacle: z
       .strictObject({ code: z.string(), message: z.string() })
       .nullable()
-      .describe('Why nothing carries it out; null: something does, or nobody has looked'),
+      .describe('Why it cannot be carried out; null: it can, or this has not been checked'),
     obstacles: z
       .array(z.strictObject({ code: z.string(), message: z.string() }))
-      .describe('All that stands against it, what the guard would refuse too: nobody is asked to approve it'),
+      .describe('Everything that prevents it, including what the guard would refuse: nobody is asked to approve it'),
     breakEven: z
       .strictObject({
         of: z
           .enum(['use', 'spot'])
-          .describe('Of hours of a commitment that are used, or of time in which there is spot'),
-        ratio: z.number().describe('From this on it pays; above 1 it never does'),
-        expected: z.number().nullable().describe('What the evidence lets expect; of several GPUs the least used one'),
+          .describe('Share of the hours of a commitment that are used, or of the time in which spot is available'),
+        ratio: z.number().describe('Share from which it pays off; above 1 it never does'),
+        expected: z
+          .number()
+          .nullable()
+          .describe('Share expected from the evidence; of several GPUs, the least used one'),
         paidBackAfterDays: z
           .int()
           .nullable()
           .describe(
-            'Of a commitment: after so many days of the expected use its whole cost would have been spent on demand; null: not within its term, or nobody knows',
+            'For a commitment: days of the expected use after which on-demand usage would have cost as much as the whole commitment; null: not within its term, or unknown',
           ),
       })
       .nullable()
-      .describe('From where on it pays; null: it has no such point, or its numbers do not tell'),
+      .describe('Point from which it pays off; null: there is none, or its numbers do not show it'),
     may: z
       .strictObject({ approve: mayField, reject: mayField })
-      .describe('What the caller may decide about it now; the owner of its target is asked when it is decided'),
+      .describe('What the caller may decide about it now; the owner of its target is checked at the decision'),
   })
   .meta({ id: 'Recommendation' });
 
@@ -121,16 +124,16 @@ const evidenceSchema = z
       .enum(['gpus', 'utilisation'])
       .nullable()
       .describe(
-        'gpus: in use on demand where the purchase would serve, on average; utilisation: of the busiest GPU of the target, 1 is all of it; null: nothing is recorded',
+        'gpus: on average in use on demand where the purchase would apply; utilisation: of the busiest GPU of the target, 1 is full; null: nothing is recorded',
       ),
     stepSeconds: z.int(),
     points: z.array(
       z.strictObject({
         at: z.iso.datetime(),
-        value: z.number().nullable().describe('Null: nothing is recorded of it'),
+        value: z.number().nullable().describe('Null: nothing about it is recorded'),
       }),
     ),
-    threshold: z.number().nullable().describe('GPUs that the purchase is of; null: it is none'),
+    threshold: z.number().nullable().describe('GPUs of the purchase; null: it is not a purchase'),
   })
   .meta({ id: 'RecommendationEvidence' });
 
@@ -173,9 +176,9 @@ export class RecommendationsController {
   }
 
   @Endpoint('GET /v1/recommendations/:id/evidence', {
-    summary: 'Get what a recommendation rests on, as a series',
+    summary: 'Get the evidence of a recommendation, as a series',
     description:
-      'Of a purchase the GPUs that were used where it would serve, day by day; of anything else how busy its target was, hour by hour.',
+      'For a purchase: the GPUs that were used where it would apply, day by day. For anything else: how busy its target was, hour by hour.',
     access: 'read',
     answer: evidenceSchema,
   })
@@ -188,7 +191,7 @@ export class RecommendationsController {
   @Endpoint('POST /v1/recommendations/:id/approve', {
     summary: 'Approve a recommendation',
     description:
-      'Its action, or one that is made of it, is approved too; obstacle says why where nothing carries it out.',
+      'Its action, or a new one made from it, is approved too; obstacle says why if it cannot be carried out.',
     access: 'approve',
     writes: true,
     answer: recommendationSchema,

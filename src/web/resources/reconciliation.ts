@@ -38,16 +38,16 @@ const querySchema = z.strictObject({
 const varianceSchema = z
   .strictObject({
     team: z.string(),
-    source: z.string().describe('Whose bill it is'),
+    source: z.string().describe('Account that the bill belongs to'),
     month: z.string(),
     day: z.string(),
     provider: z.string(),
     account: name,
-    sku: name.describe("The meter's name; the bill's where nothing was metered; null where several"),
+    sku: name.describe("The meter's name; the bill's if nothing was metered; null if there are several"),
     gpuModel: name,
     region: name,
     term: name.describe("The meter's"),
-    billedTerms: words.describe("The bill's: a commitment covers on-demand usage without the meter knowing"),
+    billedTerms: words.describe('As on the bill: a commitment covers on-demand usage without the meter knowing'),
     component: name,
     category: z.string(),
     matchedBy: z
@@ -56,22 +56,22 @@ const varianceSchema = z
       .describe("How the bill's SKU was recognised; null: it was not"),
     currency: z.string(),
     billedCurrency: name.describe('Converted from, by the rate of the day'),
-    accrued: maybe.describe('Metered usage times price, learned rates included'),
+    accrued: maybe.describe('Metered usage times price, including learned rates'),
     accruedList: maybe.describe('Without learned rates'),
     billed: maybe,
     effective: maybe,
     list: maybe,
     compared: maybe.describe(
-      'What the accrual is compared with: effective (amortised) cost, billed cost where a line states no other',
+      'The amount that the accrual is compared with: effective (amortised) cost, or billed cost if a line states no other',
     ),
     basis: z.enum(['effective', 'billed', 'mixed']).nullable(),
-    variance: maybe.describe('compared - accrued, each as far as it is known'),
-    ratio: maybe.describe('variance / accrued; null where the accrual is zero, absent or not whole'),
-    quantityVariance: maybe.describe("Another quantity at the accrual's rate"),
+    variance: maybe.describe('compared - accrued, each as far as known'),
+    ratio: maybe.describe('variance / accrued; null if the accrual is zero, absent or incomplete'),
+    quantityVariance: maybe.describe("Effect of the difference in quantity, at the accrual's rate"),
     rateVariance: maybe.describe('The rest'),
     meteredGpuHours: maybe,
     billedGpuHours: maybe,
-    unpricedGpuHours: decimal.describe('Metered, without a price: not in the accrual'),
+    unpricedGpuHours: decimal.describe('Metered without a price: not in the accrual'),
     reasons: z.array(z.enum(REASONS)),
   })
   .meta({ id: 'Variance' });
@@ -84,7 +84,7 @@ const totalSchema = z.strictObject({
   unpricedGpuHours: decimal,
 });
 const listSchema = pageSchema(varianceSchema).extend({
-  totals: z.array(totalSchema).describe('Of the whole filter, not of the page'),
+  totals: z.array(totalSchema).describe('Sums over the whole filter, not only over this page'),
 });
 
 const findingQuery = z.strictObject({
@@ -135,7 +135,7 @@ const rateSchema = z
     denominator: maybe,
     ratio: maybe.describe('Charged / list price, to six digits; numerator / denominator is exact'),
     trusted: z.boolean().describe('Only trusted rates are applied'),
-    distrust: words.describe('Why it is not'),
+    distrust: words.describe('Why it is not trusted'),
     evidence: z.strictObject({
       days: z.int(),
       meteredGpuHours: decimal,
@@ -155,20 +155,20 @@ const rateId = z.string().regex(/^rate-[0-9a-f]{16}$/, 'is not the id of a learn
 const settlingSchema = z
   .strictObject({
     days: z.int().describe('Whole days after the end of the period: 10'),
-    providers: z.record(z.string(), z.int()).describe('Of providers that differ, such as { "AWS": 7 }'),
+    providers: z.record(z.string(), z.int()).describe('Providers that differ, such as { "AWS": 7 }'),
   })
-  .describe('When a bill that its source does not call final becomes so; absent in a request: as it is');
+  .describe('When a bill becomes final if its source does not say so; absent in a request: unchanged');
 const settingsSchema = z
   .strictObject({
     learnRates: z
       .boolean()
-      .describe('Whether rates learned from closed bills correct accruals; they are learned and shown all the same'),
+      .describe('Whether rates learned from closed bills correct accruals; they are learned and shown in any case'),
     threshold: z
       .strictObject({
         ratio: decimal.describe('Of the accrual: 0.05'),
         amount: decimal.describe('In units of currency: 10'),
       })
-      .describe('Beyond both is a finding'),
+      .describe('A variance beyond both thresholds is a finding'),
     settling: settlingSchema.optional(),
   })
   .meta({ id: 'ReconciliationSettings' });
@@ -199,7 +199,7 @@ export class ReconciliationController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/reconciliation', {
-    summary: 'List how bills differ from what was accrued, by team, SKU and day',
+    summary: 'List how bills differ from accruals, by team, SKU and day',
     description: 'A key that is restricted to teams sees these teams only.',
     access: 'read',
     answer: listSchema,
@@ -250,7 +250,7 @@ export class ReconciliationController {
   }
 
   @Endpoint('GET /v1/reconciliation/rates', {
-    summary: 'List the rates that bills taught, newest period first',
+    summary: 'List the rates learned from bills, newest period first',
     access: 'read',
     allTeams: true,
     answer: pageSchema(rateSchema),
@@ -269,9 +269,9 @@ export class ReconciliationController {
   }
 
   @Endpoint('POST /v1/reconciliation/rates/:id/withdraw', {
-    summary: 'Take a learned rate back for good',
+    summary: 'Withdraw a learned rate permanently',
     description:
-      'The one before it holds again; what it bore on is priced anew. A restated bill does not bring it back.',
+      'The rate before it applies again, and the usage that it affected is priced again. A restated bill does not bring it back.',
     access: 'configure',
     allTeams: true,
     writes: true,
@@ -301,7 +301,7 @@ export class ReconciliationController {
 
   @Endpoint('PUT /v1/reconciliation/settings', {
     summary: 'Set whether learned rates are applied, the threshold of findings, and how long bills settle',
-    description: 'What that changes is priced and compared anew.',
+    description: 'What this changes is priced and compared again.',
     access: 'configure',
     allTeams: true,
     writes: true,

@@ -29,8 +29,8 @@ const requestedSchema = z
   .meta({ id: 'ReportRequested' });
 const listSchema = z.strictObject({ ...pageQuery, team: teamId.optional(), month: month.optional() });
 const querySchema = z.strictObject({
-  format: z.enum(REPORT_FORMATS).optional().describe('Else what Accept names; png is the main picture alone'),
-  lang: z.enum(LANGUAGES).optional().describe('Else what Accept-Language names'),
+  format: z.enum(REPORT_FORMATS).optional().describe('Otherwise what Accept names; png is the main picture alone'),
+  lang: z.enum(LANGUAGES).optional().describe('Otherwise what Accept-Language names'),
 });
 const reportSchema = z
   .strictObject({
@@ -39,9 +39,9 @@ const reportSchema = z
     zone: z.string().describe('IANA zone in which the month begins'),
     currency: z.string(),
     total: z.string().nullable().describe('Decimal string; null: nothing has a price'),
-    isOver: z.boolean().describe('False: it was made before the month was over'),
+    isOver: z.boolean().describe('false: it was made before the month was over'),
     madeAt: z.iso.datetime(),
-    announcedAt: z.iso.datetime().nullable().describe('When it was handed to the alerts'),
+    announcedAt: z.iso.datetime().nullable().describe('When it was passed to the alerts'),
   })
   .meta({ id: 'ReportEntry' });
 
@@ -86,7 +86,7 @@ export class ReportsController {
   @Endpoint('GET /v1/reports/:team/:month', {
     summary: "Get a team's report of a month",
     description:
-      'As HTML, PDF, CSV, XLSX, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
+      'As HTML, PDF, CSV, XLSX, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, otherwise by Accept and Accept-Language. It covers the team and every team below it.',
     access: 'read',
     answer: { media: '*/*' },
   })
@@ -118,8 +118,8 @@ export class ReportsController {
   }
 
   @Endpoint('POST /v1/reports', {
-    summary: 'Ask for a report',
-    description: 'The line makes it, anew where there is one, and soon: GET has it then.',
+    summary: 'Request a report',
+    description: 'The line soon makes it, again if there is one already; GET returns it then.',
     access: 'configure',
     writes: true,
     answer: requestedSchema,

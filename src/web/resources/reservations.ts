@@ -39,7 +39,7 @@ const requestSchema = z
       .positive()
       .max(MOST_HELD_HOURS)
       .nullish()
-      .describe('Absent: until the longest run would be over, and an hour to launch it'),
+      .describe('Absent: the length of the longest run, plus an hour to launch it'),
   })
   .meta({ id: 'ReservationRequest' });
 const reservationSchema = z
@@ -49,7 +49,7 @@ const reservationSchema = z
     state: z.enum(RESERVATION_STATES),
     tag: z
       .strictObject({ key: z.string(), value: z.string() })
-      .describe('What a launch carries so that its cost takes the place of what is held'),
+      .describe('Tag of a launch whose cost replaces the reserved amount'),
     amount: decimal.describe('The high end of the quote'),
     currency: z.string(),
     reason: z.string(),
@@ -62,14 +62,14 @@ const reservationSchema = z
       .array(
         z.strictObject({ budget: z.string(), held: decimal, used: decimal, remaining: decimal, currency: z.string() }),
       )
-      .describe("The part in each budget's present period"),
+      .describe("The part in each budget's current period"),
     quote: z.strictObject(quoteShape).describe('As it was when it was reserved'),
   })
   .meta({ id: 'Reservation' });
 const querySchema = z.strictObject({
   ...pageQuery,
   team: teamId.optional(),
-  active: z.enum(['true', 'false']).default('true').describe('false: those that are over too'),
+  active: z.enum(['true', 'false']).default('true').describe('false: also those that are over'),
 });
 
 @Controller()
@@ -95,7 +95,7 @@ export class ReservationsController {
     writes: true,
     answer: reservationSchema,
     description:
-      'Holds the high end of its quote on every planned budget over the team. A budget that has not enough left, or of which nobody knows, is a problem of status 409.',
+      'Reserves the high end of its quote in every planned budget over the team. If a budget has not enough left, or its state is unknown, the answer is a problem of status 409.',
   })
   async reserve(
     @Calling() caller: Caller,
@@ -145,7 +145,7 @@ export class ReservationsController {
 
   @Endpoint('DELETE /v1/reservations/:id', {
     summary: 'Release a reservation',
-    description: 'One that is over stays as it is.',
+    description: 'A reservation that is over stays as it is.',
     access: 'configure',
     writes: true,
     answer: reservationSchema,

@@ -11,7 +11,7 @@ import { write } from '../writes.js';
 
 const roleName = z
   .string()
-  .regex(CUSTOM_ROLE, 'is not custom: followed by small letters, digits and hyphens')
+  .regex(CUSTOM_ROLE, 'is not custom: followed by lower-case letters, digits and hyphens')
   .describe('`custom:buyer`');
 
 const requestSchema = z
@@ -44,8 +44,8 @@ export class RolesController {
   }
 
   @Endpoint('PUT /v1/roles/:name', {
-    summary: 'Set a role of your own',
-    description: 'Keys and sessions that have it may do what it says within five seconds.',
+    summary: 'Set a custom role',
+    description: 'It takes effect within five seconds for keys and sessions that have it.',
     access: 'admin',
     writes: true,
     answer: roleSchema,
@@ -67,8 +67,8 @@ export class RolesController {
   }
 
   @Endpoint('DELETE /v1/roles/:name', {
-    summary: 'Remove a role of your own',
-    description: 'Not while keys have it. Who has it by the identity provider may do nothing by it from then on.',
+    summary: 'Remove a custom role',
+    description: 'Refused while keys have it. People who have it through the identity provider lose its rights.',
     access: 'admin',
     writes: true,
     answer: roleSchema,

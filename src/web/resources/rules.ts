@@ -32,7 +32,7 @@ const match = z
     service: pattern.optional(),
     sku: pattern.optional(),
   })
-  .describe('All that are given must hold; an empty match takes everything');
+  .describe('All given conditions must match; an empty match matches everything');
 const split = z.union([
   z.strictObject({
     by: z.literal('fixed'),
@@ -42,7 +42,7 @@ const split = z.union([
 ]);
 const ruleSchema = z
   .union([z.strictObject({ match, team: teamId }), z.strictObject({ match, split })])
-  .meta({ id: 'AllocationRule', description: 'The first rule that matches wins; what none takes is unallocated' });
+  .meta({ id: 'AllocationRule', description: 'The first rule that matches wins; what no rule matches is unallocated' });
 
 export const rulesSchema = z.array(ruleSchema).max(10_000);
 const setSchema = z
@@ -51,12 +51,12 @@ const setSchema = z
 const bodySchema = z
   .strictObject({
     rules: rulesSchema,
-    replaces: z.int().optional().describe('Version that is replaced: refused where another one is current'),
+    replaces: z.int().optional().describe('Version to replace: the request is refused if another one is current'),
   })
   .meta({ id: 'RuleChange' });
 const amounts = {
   currency: z.string(),
-  before: z.string().nullable().describe('Decimal string; null where nothing of it has a price'),
+  before: z.string().nullable().describe('Decimal string; null if nothing of it has a price'),
   after: z.string().nullable(),
   unpricedBefore: z.string().describe('GPU-hours without a price: in no amount'),
   unpricedAfter: z.string(),
@@ -65,11 +65,11 @@ const previewSchema = z
   .strictObject({
     teams: z
       .array(z.strictObject({ team: z.string(), ...amounts }))
-      .describe('As /v1/costs by team has them on the basis actual, and would'),
+      .describe('As /v1/costs by team returns them on the basis actual, now and under the rules'),
     totals: z
       .array(z.strictObject(amounts))
       .describe(
-        'Per currency; before and after are one, but where usage goes to a team of another currency, or credits are for single teams',
+        'Per currency; before and after are equal, unless usage moves to a team of another currency or credits are for single teams',
       ),
   })
   .meta({ id: 'RulePreview' });
@@ -86,13 +86,13 @@ const candidatesSchema = z
     rows: z
       .array(
         z.strictObject({
-          match: match.describe('What a rule would match by: a field or tag, and its value as it stands'),
+          match: match.describe('What a rule would match: a field or tag, and its exact value'),
           currency: z.string(),
-          cost: z.string().nullable().describe('Decimal string; null where nothing of it has a price'),
+          cost: z.string().nullable().describe('Decimal string; null if nothing of it has a price'),
           gpuHours: z.string().nullable(),
         }),
       )
-      .describe('By field, those first that cost the most. A record is in every field that it knows: do not add them'),
+      .describe('By field, the most expensive first. A record counts in every field that it has: do not add them up'),
   })
   .meta({ id: 'RuleCandidates' });
 
@@ -116,8 +116,8 @@ export class RulesController {
   }
 
   @Endpoint('GET /v1/rules/candidates', {
-    summary: 'List what rules could match in the costs that none takes',
-    description: 'Reads the records of the time again.',
+    summary: 'List what rules could match in unallocated costs',
+    description: 'Reads the records of the period again.',
     access: 'read',
     allTeams: true,
     answer: candidatesSchema,
@@ -145,7 +145,7 @@ export class RulesController {
 
   @Endpoint('PUT /v1/rules', {
     summary: 'Replace the allocation rules',
-    description: 'History is allocated anew.',
+    description: 'All history is allocated again.',
     access: 'configure',
     allTeams: true,
     writes: true,
@@ -170,7 +170,7 @@ export class RulesController {
   }
 
   @Endpoint('POST /v1/rules/preview', {
-    summary: "What other rules would make of each team's costs",
+    summary: "Preview each team's costs under other rules",
     description: 'Over all history. Writes nothing.',
     access: 'configure',
     allTeams: true,

@@ -35,7 +35,7 @@ const stopsSchema = z
           setBy: z.string(),
         }),
       )
-      .describe('What is off; empty: nothing is'),
+      .describe('What is stopped; empty: nothing is'),
   })
   .meta({ id: 'Stops' });
 
@@ -53,16 +53,18 @@ const limitFields = {
   replicasPerAction: count,
   actionsPerHour: count,
   gpusPerHour: count,
-  minReplicas: count.describe('What each group, workload or pool keeps; a single machine has no size'),
+  minReplicas: count.describe('Replicas that each group, workload or pool keeps; a single machine has no size'),
   minGpus: count.describe('GPUs that each group, workload or pool keeps; a single machine has no size'),
-  minTeamGpus: count.describe('GPUs that a team keeps in service over all that it runs, single machines too'),
+  minTeamGpus: count.describe(
+    'GPUs that a team keeps in service over everything that it runs, including single machines',
+  ),
   cooldownMinutes: count,
   evidenceMinutes: count,
   readingSeconds: count,
   protectedLabels: z.record(z.string(), z.string()).describe('By name; * for any value'),
   quietHours: z.array(window),
-  separateApprover: z.boolean().describe('Whoever wrote the policy document, or proposed, may not approve'),
-  separatePurchaseApprover: z.boolean().describe('The same for purchases alone; true unless somebody sets it to false'),
+  separateApprover: z.boolean().describe('Whoever wrote the policy document, or made the proposal, may not approve'),
+  separatePurchaseApprover: z.boolean().describe('The same, only for purchases; true unless somebody sets it to false'),
   purchasesPerMonth: z
     .strictObject({ amount: z.string().describe('Decimal string'), currency: z.string() })
     .nullable()
@@ -72,13 +74,13 @@ const limitsSchema = z.strictObject(limitFields).meta({ id: 'Limits' });
 const documentSchema = z
   .strictObject(limitFields)
   .partial()
-  .meta({ id: 'LimitsDocument', description: 'What is absent has its default; 0 allows none' });
+  .meta({ id: 'LimitsDocument', description: 'An absent limit has its default; 0 allows none' });
 const limitsQuery = z.strictObject({ team: name.optional().describe("Of this team; absent: the organisation's") });
 const answerSchema = z
   .strictObject({
     team: z.string().nullable(),
     document: documentSchema.describe('As it was set'),
-    limits: limitsSchema.describe('What holds, defaults and the other document included'),
+    limits: limitsSchema.describe('The limits that apply, including defaults and the other document'),
   })
   .meta({ id: 'BindingLimits' });
 
@@ -100,7 +102,7 @@ type StopsAnswer = { readonly stops: readonly StoredStop[] };
 export class SafetyController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/stop', { summary: 'What the kill switch holds back', access: 'read', answer: stopsSchema })
+  @Endpoint('GET /v1/stop', { summary: 'Get what the kill switch stops', access: 'read', answer: stopsSchema })
   async stops(@Calling() caller: Caller): Promise<StopsAnswer> {
     const { stores } = this.parts;
     return shownTo(caller, await stores.safety.stops(stores.db, caller.principal.organisation));
@@ -109,7 +111,7 @@ export class SafetyController {
   @Endpoint('POST /v1/stop', {
     summary: 'Stop all actions, of a team, or of a provider',
     description:
-      'Takes effect at once, whatever the reason says. Without a team it needs a key that is not restricted to teams.',
+      'Takes effect at once, with any text as its reason. Without a team it needs a key that is not restricted to teams.',
     access: 'approve',
     writes: true,
     anyText: ['reason'],
@@ -123,8 +125,8 @@ export class SafetyController {
   }
 
   @Endpoint('POST /v1/stop/lift', {
-    summary: 'Let actions go on',
-    description: 'What was refused meanwhile stays refused.',
+    summary: 'Let actions continue',
+    description: 'Actions refused meanwhile stay refused.',
     access: 'admin',
     writes: true,
     answer: stopsSchema,
@@ -133,7 +135,7 @@ export class SafetyController {
     return this.set(caller, body, { lift: true, reason: '' });
   }
 
-  @Endpoint('GET /v1/limits', { summary: 'What actions may at most do', access: 'read', answer: answerSchema })
+  @Endpoint('GET /v1/limits', { summary: 'Get the limits of actions', access: 'read', answer: answerSchema })
   async limits(
     @Calling() caller: Caller,
     @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>,
@@ -143,8 +145,8 @@ export class SafetyController {
   }
 
   @Endpoint('PUT /v1/limits', {
-    summary: 'Set what actions may at most do',
-    description: 'Replaces the document of the organisation, or of a team. Both bind.',
+    summary: 'Set the limits of actions',
+    description: 'Replaces the document of the organisation, or of a team. Both apply.',
     access: 'admin',
     writes: true,
     answer: answerSchema,

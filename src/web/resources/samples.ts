@@ -51,11 +51,11 @@ const sampleSchema = z
     pcieReplays: z.int().min(0).nullable().default(null).describe('Running count'),
     requestsPerSecond: quantity,
     networkLatencySeconds: quantity,
-    fault: name.nullable().default(null).describe('What the card says is broken about it'),
+    fault: name.nullable().default(null).describe('Fault that the card itself reports'),
     labels: z
       .record(z.string().min(1).max(200), z.string().max(1000))
       .default({})
-      .describe('For the allocation rules; workload, workload_kind, provider, sku and region are known names'),
+      .describe('Labels for the allocation rules; workload, workload_kind, provider, sku and region are known names'),
   })
   .meta({
     id: 'Sample',
@@ -95,7 +95,7 @@ export class SamplesController {
 
   @Endpoint('POST /v1/samples', {
     summary: 'Send GPU samples',
-    description: `Up to ${MOST_SAMPLES} samples of at most ${MOST_DAYS} days, none older than samples are kept; at most one a minute and GPU is kept.`,
+    description: `Up to ${MOST_SAMPLES} samples of at most ${MOST_DAYS} days, none older than the retention of samples; at most one per minute and GPU is kept.`,
     access: 'samples:write',
     allTeams: true,
     writes: true,
@@ -147,7 +147,7 @@ export class SamplesController {
   }
 
   @Endpoint('GET /v1/samples/sources', {
-    summary: 'Sources of GPU evidence that are read, and how far',
+    summary: 'Sources of GPU evidence that are read, and up to when',
     access: 'read',
     answer: z.strictObject({ items: z.array(sourceSchema) }),
   })
@@ -180,7 +180,7 @@ export class SamplesController {
 
   @Endpoint('PUT /v1/samples/retention', {
     summary: 'Set how long samples are kept',
-    description: 'Older samples are forgotten within the hour.',
+    description: 'Older samples are deleted within the hour.',
     access: 'admin',
     allTeams: true,
     writes: true,

@@ -45,13 +45,13 @@ const fields = {
   reason: z.string().nullable().describe('Why it is unverifiable, or hours of it are'),
   currency: z.string(),
   from: z.iso.datetime().describe('When it was applied'),
-  until: z.iso.datetime().describe('Nothing is claimed later'),
+  until: z.iso.datetime().describe('No saving is claimed after this'),
   isOver: z.boolean(),
   counterfactualCost: decimal.describe('What the claimed hours would have cost'),
   actualCost: decimal,
   saved: decimal.describe('Below zero: a loss'),
-  measured: decimal.describe('Of what is saved, in hours that are measured'),
-  verified: decimal.describe('Of what is saved, in hours that are verified'),
+  measured: decimal.describe('Part of the saving in measured hours'),
+  verified: decimal.describe('Part of the saving in verified hours'),
   predicted: decimal.nullable().describe("The recommendation's estimate over the same time"),
   estimatedMonthlySavings: decimal.nullable(),
   estimatedMonthlySavingsLow: decimal.nullable(),
@@ -70,7 +70,7 @@ const totalsSchema = z
     verified: z.strictObject({ count, saved: amounts }),
     unverifiable: z.strictObject({ count, reasons: z.array(z.strictObject({ reason: z.string(), count })) }),
   })
-  .describe('Of the whole filter, not of the page')
+  .describe('Sums over the whole filter, not only over this page')
   .meta({ id: 'SavingTotals' });
 
 const lineSchema = z.strictObject({
@@ -105,7 +105,7 @@ const detailSchema = z
     sharedWith: z.array(z.string()).describe('Actions on the same target, in the order in which the saving is shared'),
     counterfactual: z
       .looseObject({ world: z.looseObject({ kind: z.string() }) })
-      .describe('What would have held, as it was written down'),
+      .describe('What would have happened otherwise, as recorded before'),
     ledger: pageSchema(hourSchema),
   })
   .meta({ id: 'SavingDetail' });
@@ -148,7 +148,7 @@ export class SavingsController {
   }
 
   @Endpoint('GET /v1/savings/:action', {
-    summary: "Get an action's saving, hour by hour, with what each figure came from",
+    summary: "Get an action's saving, hour by hour, with the sources of each figure",
     access: 'read',
     answer: detailSchema,
   })

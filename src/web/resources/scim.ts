@@ -86,7 +86,7 @@ export class ScimController {
     return oneOf(resourceTypes(this.base(caller)), id);
   }
 
-  @Endpoint('GET /scim/v2/Schemas', { ...READS, summary: 'Attributes of which use is made' })
+  @Endpoint('GET /scim/v2/Schemas', { ...READS, summary: 'Attributes that are used' })
   @Header(...CONTENT)
   schemas(@Calling() caller: Caller): Resource {
     const all = schemas(this.base(caller));
@@ -111,13 +111,13 @@ export class ScimController {
     );
   }
 
-  @Endpoint('POST /scim/v2/Users', { ...WRITES, summary: 'Tell of somebody', status: 201 })
+  @Endpoint('POST /scim/v2/Users', { ...WRITES, summary: 'Add a person', status: 201 })
   @Header(...CONTENT)
   async addUser(@Calling() caller: Caller, @JsonBody(resourceSchema) body: Resource): Promise<Resource> {
     return this.savedUser(caller, 'scim.user.create', null, () => userFields(body, true));
   }
 
-  @Endpoint('GET /scim/v2/Users/:id', { ...READS, summary: 'One of the people' })
+  @Endpoint('GET /scim/v2/Users/:id', { ...READS, summary: 'Get a person' })
   @Header(...CONTENT)
   async user(
     @Calling() caller: Caller,
@@ -129,7 +129,7 @@ export class ScimController {
     return chosen(shownUser(user, this.base(caller)), attributes, excludedAttributes);
   }
 
-  @Endpoint('PUT /scim/v2/Users/:id', { ...WRITES, summary: 'Say anew what somebody is' })
+  @Endpoint('PUT /scim/v2/Users/:id', { ...WRITES, summary: 'Replace the attributes of a person' })
   @Header(...CONTENT)
   async replaceUser(
     @Calling() caller: Caller,
@@ -139,7 +139,7 @@ export class ScimController {
     return this.savedUser(caller, 'scim.user.replace', id, ({ active }) => userFields(body, active));
   }
 
-  @Endpoint('PATCH /scim/v2/Users/:id', { ...WRITES, summary: 'Change some of what somebody is' })
+  @Endpoint('PATCH /scim/v2/Users/:id', { ...WRITES, summary: 'Change some attributes of a person' })
   @Header(...CONTENT)
   async patchUser(
     @Calling() caller: Caller,
@@ -151,7 +151,7 @@ export class ScimController {
     );
   }
 
-  @Endpoint('DELETE /scim/v2/Users/:id', { ...WRITES, summary: 'Somebody is gone', status: 204 })
+  @Endpoint('DELETE /scim/v2/Users/:id', { ...WRITES, summary: 'Remove a person', status: 204 })
   async removeUser(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<void> {
     const { directory } = this.parts.stores;
     await write(this.parts.stores, caller, 'scim.user.remove', async (tx) => {
@@ -174,13 +174,13 @@ export class ScimController {
     );
   }
 
-  @Endpoint('POST /scim/v2/Groups', { ...WRITES, summary: 'Tell of a group', status: 201 })
+  @Endpoint('POST /scim/v2/Groups', { ...WRITES, summary: 'Add a group', status: 201 })
   @Header(...CONTENT)
   async addGroup(@Calling() caller: Caller, @JsonBody(resourceSchema) body: Resource): Promise<Resource> {
     return this.savedGroup(caller, 'scim.group.create', null, () => body);
   }
 
-  @Endpoint('GET /scim/v2/Groups/:id', { ...READS, summary: 'One of the groups' })
+  @Endpoint('GET /scim/v2/Groups/:id', { ...READS, summary: 'Get a group' })
   @Header(...CONTENT)
   async group(
     @Calling() caller: Caller,
@@ -192,7 +192,7 @@ export class ScimController {
     return chosen(shownGroup(group, this.base(caller)), attributes, excludedAttributes);
   }
 
-  @Endpoint('PUT /scim/v2/Groups/:id', { ...WRITES, summary: 'Say anew who is in a group' })
+  @Endpoint('PUT /scim/v2/Groups/:id', { ...WRITES, summary: 'Replace the members of a group' })
   @Header(...CONTENT)
   async replaceGroup(
     @Calling() caller: Caller,
@@ -202,7 +202,7 @@ export class ScimController {
     return this.savedGroup(caller, 'scim.group.replace', id, () => body);
   }
 
-  @Endpoint('PATCH /scim/v2/Groups/:id', { ...WRITES, summary: 'Change who is in a group' })
+  @Endpoint('PATCH /scim/v2/Groups/:id', { ...WRITES, summary: 'Change the members of a group' })
   @Header(...CONTENT)
   async patchGroup(
     @Calling() caller: Caller,
@@ -212,7 +212,7 @@ export class ScimController {
     return this.savedGroup(caller, 'scim.group.change', id, (group) => patched(groupResource(group), Operations));
   }
 
-  @Endpoint('DELETE /scim/v2/Groups/:id', { ...WRITES, summary: 'A group is gone', status: 204 })
+  @Endpoint('DELETE /scim/v2/Groups/:id', { ...WRITES, summary: 'Remove a group', status: 204 })
   async removeGroup(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<void> {
     const { directory } = this.parts.stores;
     await write(this.parts.stores, caller, 'scim.group.remove', async (tx) => {
@@ -270,7 +270,7 @@ export class ScimController {
     const ended = await deprovision(this.parts.stores, tx, org(caller), user, this.parts.clock.now());
     if (ended.kept.length > 0)
       this.logger.warn(
-        `user ${user.id} is closed, but key ${ended.kept.join(', ')} is the last that may make keys and holds still`,
+        `user ${user.id} is closed, but key ${ended.kept.join(', ')} is the last one that may create keys and stays valid`,
       );
     return { ended: { ...ended } };
   }

@@ -21,8 +21,8 @@ const waitingSchema = z
   })
   .meta({ id: 'Waiting' });
 const querySchema = z.strictObject({
-  words: z.string().trim().min(1).max(200).describe('A part of an id or a name, whatever the case'),
-  most: z.coerce.number().int().min(1).max(MOST).default(5).describe('Of each kind'),
+  words: z.string().trim().min(1).max(200).describe('A part of an id or a name, in upper or lower case'),
+  most: z.coerce.number().int().min(1).max(MOST).default(5).describe('Results of each kind'),
 });
 const foundSchema = z
   .strictObject({
@@ -31,7 +31,7 @@ const foundSchema = z
         kind: z.enum([...SEARCHED_KINDS, 'document']),
         id: z.string(),
         name: z.string(),
-        team: z.string().nullable().describe('Null: a policy document, which may be for several'),
+        team: z.string().nullable().describe('Null: a policy document, which may apply to several teams'),
         state: z.string().nullable().describe('Of an action or a recommendation'),
       }),
     ),
@@ -44,7 +44,7 @@ export class SearchController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/waiting', {
-    summary: 'How much waits for somebody',
+    summary: 'How much waits for a person',
     description: 'A key that is restricted to teams counts these teams only.',
     access: 'read',
     answer: waitingSchema,
@@ -56,7 +56,7 @@ export class SearchController {
   @Endpoint('GET /v1/search', {
     summary: 'Find teams, budgets, targets, actions, recommendations and policy documents by id or name',
     description:
-      'By kind; within a kind, what is called exactly so comes first, then what begins so. A key that is restricted to teams finds what is of these teams only.',
+      'By kind; within a kind exact matches come first, then names that begin with the text. A key that is restricted to teams finds only what belongs to these teams.',
     access: 'read',
     answer: foundSchema,
   })

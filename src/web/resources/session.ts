@@ -33,7 +33,7 @@ const sessionSchema = z
         kind: z.enum(['key', 'user']),
         id: z.string(),
         name: z.string(),
-        role: z.string().nullable().describe('Null: a key that was given its scopes one by one'),
+        role: z.string().nullable().describe('Null: a key with individual scopes'),
         scopes: z.array(z.enum(SCOPES)),
         teams: z.array(z.string()).nullable().describe('Null: all'),
       })
@@ -45,7 +45,7 @@ const sessionSchema = z
 type Session = z.infer<typeof sessionSchema>;
 
 const loggedOutSchema = z
-  .strictObject({ ended: z.int().describe('Sessions that were there') })
+  .strictObject({ ended: z.int().describe('Number of sessions that were ended') })
   .meta({ id: 'LoggedOut' });
 
 /** Whoever the provider vouches for and the settings let in. */
@@ -95,7 +95,7 @@ export class SessionController {
     checkSameSite(request);
     const { stores, clock } = this.parts;
     const principal = await authenticate(request, this.parts, key.trim());
-    if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked, over or not a key');
+    if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked, expired or not a key');
     request.server.gate.signIn(principal);
     const { text } = await stores.db.transaction(async (tx) => {
       await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);
@@ -152,7 +152,7 @@ export class SessionController {
   @Endpoint('POST /session/oidc/logout', {
     summary: 'The identity provider says that a session there is over',
     description:
-      'Back-channel logout: a form with `logout_token`, signed by the provider. Ends the sessions that the token names; a token is taken once.',
+      'Back-channel logout: a form with `logout_token`, signed by the provider. Ends the sessions that the token names; a token can be used once.',
     access: 'open',
     checksKey: true,
     takes: 'bytes',
@@ -170,7 +170,7 @@ export class SessionController {
     const ended = await stores.db.transaction(async (tx) => {
       const ids = await stores.sessionList.logOut(tx, DEFAULT_ORGANISATION, whom, once);
       if (ids === null)
-        throw invalid('the logout token is not taken', [{ path: 'logout_token', message: 'was taken before' }]);
+        throw invalid('the logout token is not accepted', [{ path: 'logout_token', message: 'was used before' }]);
       const entries = ids.map((target) => ({
         actor: 'identity provider',
         target,
@@ -195,7 +195,7 @@ export class SessionController {
       request.server.refusals.note(request, 'session.refuse', { who, why: user });
       return user;
     } catch (error) {
-      request.server.refusals.note(request, 'session.refuse', { who: null, why: 'the identity provider says no' });
+      request.server.refusals.note(request, 'session.refuse', { who: null, why: 'the identity provider refused' });
       // The library's messages and codes name no secret; the causes may hold tokens.
       this.logger.warn(
         `a sign-in at the identity provider failed: ${error instanceof Error ? error.message : 'no reason given'}`,

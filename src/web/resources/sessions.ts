@@ -32,7 +32,7 @@ const sessionSchema = z
     endsAt: z.iso.datetime().describe('Where it is not used again'),
     address: z.string().nullable().describe('Where it was opened from'),
     agent: z.string().nullable().describe('What the browser called itself'),
-    isCurrent: z.boolean().describe('It is the one that asks'),
+    isCurrent: z.boolean().describe('It is the session of this request'),
   })
   .meta({ id: 'StandingSession' });
 
@@ -74,7 +74,7 @@ export class SessionsController {
 
   @Endpoint('POST /v1/sessions/end', {
     summary: 'End all sessions of somebody',
-    description: 'Whoever may sign in may do so again: revoke the key, or close the account at the provider, first.',
+    description: 'They can sign in again unless you first revoke the key or close the account at the provider.',
     access: 'admin',
     writes: true,
     answer: endedSchema,
@@ -94,7 +94,7 @@ export class SessionsController {
   }
 
   @Endpoint('DELETE /v1/me/sessions/:id', {
-    summary: 'End a session of your own',
+    summary: 'End one of your own sessions',
     access: 'known',
     writes: true,
     answer: endedSchema,
@@ -104,7 +104,7 @@ export class SessionsController {
   }
 
   @Endpoint('POST /v1/me/sessions/end', {
-    summary: 'End your own sessions but the one that asks',
+    summary: 'End your own sessions except that of this request',
     access: 'known',
     writes: true,
     answer: endedSchema,
@@ -166,7 +166,7 @@ function ownerIn(text: string): SessionOwner {
   const owner = principalFrom(text);
   if (owner === null || owner.kind === 'cli')
     throw invalid('the request has 1 problem(s)', [
-      { path: 'of', message: 'is not user:<subject> and not key:<id>, as the list and the audit say' },
+      { path: 'of', message: 'is neither user:<subject> nor key:<id>, as in the list and the audit' },
     ]);
   return { kind: owner.kind, id: owner.id };
 }

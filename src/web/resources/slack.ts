@@ -54,7 +54,7 @@ export class SlackController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /slack/interactions', {
-    summary: 'Take a button that somebody pressed in Slack',
+    summary: 'Receive a button that somebody pressed in Slack',
     description: "Called by Slack, signed with the app's signing secret; the same request again is refused.",
     ...OPTIONS,
   })
@@ -78,7 +78,7 @@ export class SlackController {
   }
 
   @Endpoint('POST /slack/commands', {
-    summary: 'Take the slash command /bursar',
+    summary: 'Receive the slash command /bursar',
     description: "Called by Slack, signed with the app's signing secret; the same request again is refused.",
     ...OPTIONS,
   })
@@ -112,14 +112,14 @@ export class SlackController {
     const question = read(new URLSearchParams(Buffer.from(bytes).toString('utf8')));
     if (question === null) return '';
     const problems = textProblems(question);
-    if (problems.length > 0) throw invalid('what was asked cannot be stored', problems);
+    if (problems.length > 0) throw invalid('the request cannot be stored', problems);
     const timer = new AbortController();
     const late = sleep(WAIT_MS, null, { signal: timer.signal });
     const taken = stores.db.transaction((tx) => stores.slackDesk.take(tx, slack.organisation, digest, question, now));
     try {
       const isNew = await Promise.race([taken, late]);
       if (isNew === null) throw unavailable('the database did not answer in time');
-      if (!isNew) throw conflict('this request was taken before');
+      if (!isNew) throw conflict('this request was received before');
       return '';
     } finally {
       timer.abort();

@@ -32,18 +32,18 @@ const settable = {
 
 const bodySchema = z
   .strictObject({
-    name: settable.name.optional().describe('A new team has its id'),
-    parent: settable.parent.optional().describe('A new team has none'),
-    zone: settable.zone.optional().describe("Where the team's days begin; for a new team UTC"),
-    currency: settable.currency.optional().describe("Of the team's budgets and accruals; for a new team USD"),
+    name: settable.name.optional().describe('Default of a new team: its id'),
+    parent: settable.parent.optional().describe('Default of a new team: none'),
+    zone: settable.zone.optional().describe("Where the team's days begin; default of a new team: UTC"),
+    currency: settable.currency.optional().describe("Of the team's budgets and accruals; default of a new team: USD"),
   })
-  .meta({ id: 'TeamSettings', description: 'What is absent stays as it is' });
+  .meta({ id: 'TeamSettings', description: 'An absent field stays unchanged' });
 
 const teamSchema = z
   .strictObject({
     id: z.string(),
     ...settable,
-    assignedBy: z.string().nullable().describe('The written rule that made the team, where no person did'),
+    assignedBy: z.string().nullable().describe('The rule that made the team, if no person did'),
   })
   .meta({ id: 'Team' });
 
@@ -73,7 +73,7 @@ export class TeamsController {
 
   @Endpoint('PUT /v1/teams/:id', {
     summary: 'Add or change a team',
-    description: 'What the body does not name stays as it is.',
+    description: 'What the body does not name stays unchanged.',
     access: 'configure',
     writes: true,
     answer: teamSchema,
@@ -94,7 +94,7 @@ export class TeamsController {
       // Under another team it would be somebody else's budget that pays; a team of its own that stays is no move.
       const moves = body.parent !== undefined || parent === undefined;
       if (principal.teams !== null && moves && (parent === undefined || parent === null || !sees(principal, parent)))
-        throw denied('this key may put a team only under a team that it is for');
+        throw denied('this key may put a team only under a team that it may change');
       const team = await changeTeam(stores, tx, principal.organisation, { id, ...body });
       return { body: team, target: id, detail: body };
     });
@@ -102,7 +102,7 @@ export class TeamsController {
 
   @Endpoint('DELETE /v1/teams/:id', {
     summary: 'Remove a team',
-    description: 'Its spend stays. Refused while teams lie below it or budgets are set for it.',
+    description: 'Its spend stays. Refused while there are teams below it or budgets for it.',
     access: 'configure',
     writes: true,
     answer: teamSchema,

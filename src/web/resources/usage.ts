@@ -21,7 +21,7 @@ const EVENTS_MEDIA = ['application/cloudevents+json', 'application/cloudevents-b
 
 const querySchema = z.strictObject({
   ...importQuery,
-  source: sourceName.default('api').describe('Names the meter; ids are unique within it'),
+  source: sourceName.default('api').describe('Name of the meter; ids are unique within it'),
 });
 
 const answerSchema = z
@@ -55,7 +55,7 @@ export class UsageController {
 
   @Endpoint('POST /v1/usage', {
     summary: 'Send usage',
-    description: 'The same record again changes nothing. Up to 64 MiB, unpacked; gzip is taken.',
+    description: 'Sending the same record again changes nothing. Up to 64 MiB, uncompressed; gzip is accepted.',
     access: 'usage:write',
     allTeams: true,
     writes: true,

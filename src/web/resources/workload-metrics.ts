@@ -24,12 +24,12 @@ const SAMPLED: ReadonlySet<string> = new Set(['gpu_utilisation_ratio', 'memory_u
 const metric = z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_:]{0,199}$/, "is not a metric's name: letters, digits, _ and :");
 const pointSchema = z
   .strictObject({
-    workload: z.string().min(1).max(500).describe('As the fleet names it'),
+    workload: z.string().min(1).max(500).describe('Name in the fleet'),
     name: metric,
     at: z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z'),
     value: z.number(),
   })
-  .meta({ id: 'WorkloadMetricPoint', description: 'One value of one minute; the last one sent for a minute holds' });
+  .meta({ id: 'WorkloadMetricPoint', description: 'One value of one minute; the last one sent for a minute counts' });
 const bodySchema = z
   .strictObject({ team: teamId, points: z.array(pointSchema).min(1).max(MOST_POINTS) })
   .meta({ id: 'WorkloadMetrics' });
@@ -51,7 +51,7 @@ export class WorkloadMetricsController {
 
   @Endpoint('POST /v1/workload-metrics', {
     summary: 'Send metrics of workloads',
-    description: `Up to ${MOST_POINTS} points. The same again changes nothing.`,
+    description: `Up to ${MOST_POINTS} points. Sending the same point again changes nothing.`,
     access: 'samples:write',
     writes: true,
     answer: z.strictObject({ accepted: z.int() }),
@@ -67,7 +67,9 @@ export class WorkloadMetricsController {
     const own = new Set(await stores.workloads.namesOf(stores.db, organisation, team));
     const read = points.map(({ at, ...point }) => ({ ...point, at: parseInstant(at) ?? 0 }));
     const problems = read.flatMap(({ workload, name, at }, n) => [
-      ...(own.has(workload) ? [] : [{ path: `points/${n}/workload`, message: `is no workload of the team ${team}` }]),
+      ...(own.has(workload)
+        ? []
+        : [{ path: `points/${n}/workload`, message: `is not a workload of the team ${team}` }]),
       ...(SAMPLED.has(name)
         ? [{ path: `points/${n}/name`, message: 'is measured from samples: POST /v1/samples' }]
         : []),
@@ -84,7 +86,7 @@ export class WorkloadMetricsController {
   }
 
   @Endpoint('GET /v1/workload-metrics', {
-    summary: 'Metrics that are known of workloads, with their newest values',
+    summary: 'List the known metrics of workloads, with their newest values',
     access: 'read',
     answer: z.strictObject({ items: z.array(newestSchema) }),
   })

@@ -37,7 +37,7 @@ export function parsePath(text: string): PatchPath {
   const found = PATH.exec(extension === null ? core : core.slice(extension.length + 1));
   const [, attribute = '', name, quoted, bool, sub = null] = found ?? [];
   if (found === null || [attribute, name, sub].some((one) => one !== undefined && one !== null && NOT_NAMES.has(one)))
-    throw new ScimProblem(400, 'invalidPath', `${text.slice(0, 200)} is no path that is taken here`);
+    throw new ScimProblem(400, 'invalidPath', `${text.slice(0, 200)} is not a path that is accepted here`);
   return {
     extension,
     attribute,
@@ -66,9 +66,9 @@ const valueOf = (quoted: string | undefined, bool: string | undefined): string |
   try {
     return JSON.parse(`"${quoted}"`) as string;
   } catch {
-    throw new ScimProblem(400, 'invalidFilter', 'a text in it is not written as JSON writes texts');
+    throw new ScimProblem(400, 'invalidFilter', 'a string in it is not written as in JSON');
   }
 };
 
 const unfiltered = (text: string): Error =>
-  new ScimProblem(400, 'invalidFilter', `${text.slice(0, 200)}: only eq is taken, joined by and`);
+  new ScimProblem(400, 'invalidFilter', `${text.slice(0, 200)}: only eq is accepted, joined by and`);

@@ -33,13 +33,13 @@ export function userFields(resource: Resource, active: boolean): UserFields {
 /** @throws ScimProblem invalidValue */
 export function groupFields(resource: Resource): GroupFields {
   const members = resource[nameIn(resource, 'members')] ?? [];
-  if (!Array.isArray(members)) throw wrong('members', 'is no list');
+  if (!Array.isArray(members)) throw wrong('members', 'is not a list');
   return {
     displayName: nameOf(resource, 'displayName'),
     externalId: externalIdOf(resource),
     members: members.map((one: unknown) => {
       const value = isObject(one) ? one['value'] : one;
-      if (typeof value !== 'string' || value === '') throw wrong('members', 'holds one without a value');
+      if (typeof value !== 'string' || value === '') throw wrong('members', 'holds an element without a value');
       return value;
     }),
   };
@@ -151,9 +151,13 @@ export function filterOf(kind: 'User' | 'Group', text: string | undefined): Dire
   for (const { attribute, value } of parseFilter(text)) {
     const field = FIELDS[kind][attribute.toLowerCase()];
     if (field === undefined || (typeof value === 'boolean') !== (field === 'active'))
-      throw new ScimProblem(400, 'invalidFilter', `${attribute} is not asked by here, or not by such a value`);
+      throw new ScimProblem(
+        400,
+        'invalidFilter',
+        `${attribute} cannot be used in a filter here, or not with such a value`,
+      );
     if (filter[field] !== undefined && filter[field] !== value)
-      throw new ScimProblem(400, 'invalidFilter', `${attribute} is asked by twice`);
+      throw new ScimProblem(400, 'invalidFilter', `${attribute} is in the filter twice`);
     filter[field] = value;
   }
   return filter;

@@ -66,13 +66,13 @@ const attribute = (name: string, description: string, options: AttributeOptions 
   ...options,
 });
 
-const EXTERNAL_ID = attribute('externalId', 'As the identity provider calls it', { caseExact: true });
+const EXTERNAL_ID = attribute('externalId', 'Name that the identity provider uses', { caseExact: true });
 
 export const schemas = (base: string): readonly Document[] => [
   schemaOf(base, USER_SCHEMA, 'User', 'Somebody who may sign in', [
-    attribute('userName', 'Known by this name', { required: true, uniqueness: 'server' }),
+    attribute('userName', 'Name by which the person is known', { required: true, uniqueness: 'server' }),
     EXTERNAL_ID,
-    attribute('active', 'false: no session and no key of theirs holds', { type: 'boolean' }),
+    attribute('active', 'false: none of their sessions and keys is valid', { type: 'boolean' }),
     attribute('displayName', 'As shown'),
     attribute('name', 'Parts of the name', {
       type: 'complex',
@@ -84,7 +84,7 @@ export const schemas = (base: string): readonly Document[] => [
       subAttributes: [
         attribute('value', 'The address'),
         attribute('type', 'work, home or other'),
-        attribute('primary', 'The one that is meant', { type: 'boolean' }),
+        attribute('primary', 'Whether it is the preferred one', { type: 'boolean' }),
       ],
     }),
     attribute('groups', 'Groups that they are in', {
@@ -92,12 +92,12 @@ export const schemas = (base: string): readonly Document[] => [
       multiValued: true,
       mutability: 'readOnly',
       subAttributes: ['value', 'display', '$ref'].map((one) =>
-        attribute(one, 'Of the group', { mutability: 'readOnly' }),
+        attribute(one, 'Id of the group', { mutability: 'readOnly' }),
       ),
     }),
   ]),
-  schemaOf(base, GROUP_SCHEMA, 'Group', 'People who have a role together', [
-    attribute('displayName', 'As roles name it', { required: true, uniqueness: 'server' }),
+  schemaOf(base, GROUP_SCHEMA, 'Group', 'People who share a role', [
+    attribute('displayName', 'Name that roles use', { required: true, uniqueness: 'server' }),
     EXTERNAL_ID,
     attribute('members', 'Users', {
       type: 'complex',

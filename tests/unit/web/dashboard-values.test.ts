@@ -32,7 +32,7 @@ describe('values', () => {
     expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per gpu hour', '$2.0885']);
     expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
     expect(figureOf('measure', 'savingBeforeBoundNanos', '900000000000 800000000000', 'USD')).toEqual([
-      'Saving before it was cut to the cost',
+      'Saving before it was limited to the cost',
       '$900.00, $800.00',
     ]);
   });

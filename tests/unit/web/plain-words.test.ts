@@ -23,7 +23,7 @@ it.each<[string, z.ZodType, unknown, string[]]>([
   ['a large number', z.number().max(8), 9, ['is more than 8']],
   ['a small number', z.number().gt(0), 0, ['is not more than 0']],
   ['a time', z.iso.datetime(), 'noon', ['is not a time: write 2026-10-01T00:00:00Z']],
-  ['a pattern', z.string().regex(/^a+$/), 'b', ['is not written as it must be: /^a+$/']],
+  ['a pattern', z.string().regex(/^a+$/), 'b', ['is not written in the required form: /^a+$/']],
   ['words of its own', z.string().regex(/^a+$/, 'is not the id of a key'), 'b', ['is not the id of a key']],
   [
     'alternatives',

@@ -78,11 +78,11 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
 
 /** Descriptions of policies and of their parameters. */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps':
+  'Warns, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps':
     '随预算的支出或预测逐级越过阈值，依次通知、拒绝新启动、转为竞价或低价时段、缩容、停止',
   'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart':
     '当 GPU 空闲的时间足以抵偿重启代价时，提议停止该资源',
-  'Ends allocations whose lease nobody renewed, and tells their holders in time':
+  'Ends allocations whose lease nobody renewed, and notifies their holders in time':
     '终止租约无人续期的分配，并提前通知持有者',
   'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices':
     '根据实测性能和当前价格，找出能完成工作负载且最便宜的一种或两种 GPU 型号',
@@ -101,39 +101,42 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU':
     '根据实测负载预测后续负载、保持所需的服务副本数，或使指标保持在目标值（如 GPU 利用率 70%）；并替换丢失 GPU 的副本',
 
-  'The severest step that is reached holds': '以已达到的最严步骤为准',
+  'The severest step that is reached applies': '以已达到的最严步骤为准',
   'What is compared: the spend so far, or the forecast of the period': '比较对象：累计支出，或本期预测',
-  'Of the planned amount; 0.8 is 80 %': '占计划金额的比例；0.8 即 80%',
-  'What is done from here on, with all that is milder': '自此采取的措施，并包含所有更轻的措施',
-  'Kinds of workload that may be stopped although nobody calls them interruptible':
+  'Share of the planned amount; 0.8 is 80 %': '占计划金额的比例；0.8 即 80%',
+  'What is done from here on, together with all milder steps': '自此采取的措施，并包含所有更轻的措施',
+  'Kinds of workload that may be stopped although they are not stated to be interruptible':
     '即使未标明可中断也可停止的工作负载类型',
-  'Hours lost at a start on spot, where the workload does not say': '工作负载未说明时，每次竞价启动损失的小时数',
-  'Days of recorded spot availability that a saving is made of': '估算节省所用的竞价可用性历史天数',
-  'A resource whose newest reading is older is not known to run': '最新读数早于此时间的资源视为运行状态未知',
+  'Hours lost at a start on spot, if the workload does not state them': '工作负载未说明时，每次竞价启动损失的小时数',
+  'Days of recorded spot availability that a saving is computed from': '估算节省所用的竞价可用性历史天数',
+  'If the newest reading of a resource is older, it does not count as running':
+    '最新读数早于此时间的资源视为运行状态未知',
   'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
   'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率',
-  'Whether a machine may be stopped that loses the data on local disks by it': '是否允许停止会因此丢失本地盘数据的机器',
-  'Times that a machine of which nobody says what it runs may have worked again after such a quiet':
+  'Whether a machine may be stopped if the stop loses the data on its local disks':
+    '是否允许停止会因此丢失本地盘数据的机器',
+  'Times that a machine with an unknown workload may have worked again after such a quiet':
     '未说明用途的机器在同样的空闲之后最多可恢复工作的次数',
   'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数',
-  'Minutes after its start, or its first sight where no start is known, in which it need not have worked':
+  'Minutes after its start (if unknown, after it was first seen) in which it need not have worked':
     '启动后（启动时间未知时为首次发现后）允许尚未工作的分钟数',
-  'Older evidence than this is no evidence': '早于此时间的依据不作为依据',
+  'Evidence that is older does not count': '早于此时间的依据不作为依据',
   'Minutes that a reading may need to arrive after its minute: until then it is not missing':
     '读数在其所属分钟之后到达所需的分钟数：在此之前不算缺失',
-  'Hours before the end at which the holder is told': '到期前多少小时通知持有者',
+  'Hours before the end at which the holder is notified': '到期前多少小时通知持有者',
   'Hours after the end before the allocation is released': '到期后多少小时释放分配',
-  'End of leases that were given without one, in days from their start; null: they never end':
+  'End of leases without an end, in days from their start; null: they never end':
     '未设到期时间的租约自开始起的天数；null：永不到期',
-  'Minutes of load whose highest a service must serve': '服务须能承受其最高值的负载时长（分钟）',
-  'Throughput beyond that, as a share of it': '在此之上的吞吐余量，以比例计',
-  "In the team's currency: below it nothing is proposed": '以团队货币计：低于此值不作提议',
+  'Minutes of load; a service must serve the highest of them': '服务须能承受其最高值的负载时长（分钟）',
+  'Additional throughput, as a share of that': '在此之上的吞吐余量，以比例计',
+  "Smallest monthly saving that is proposed, in the team's currency": '以团队货币计：低于此值不作提议',
   'Offers of other regions count too': '也考虑其他区域的报价',
   'Offers of other providers count too': '也考虑其他供应商的报价',
   'Most instances of one kind': '同一规格的实例数上限',
-  'Hours lost at each start, where the job does not say': '任务未说明时，每次启动损失的小时数',
+  'Hours lost at each start, if the job does not state them': '任务未说明时，每次启动损失的小时数',
   'Most starts that the job may have': '任务允许的启动次数上限',
-  'Days ahead that are planned; a later deadline is taken as theirs': '向前计划的天数；更晚的截止时间按此计',
+  'Days ahead that are planned; a later deadline is treated as the end of these days':
+    '向前计划的天数；更晚的截止时间按此计',
   'Weeks in which an hour must have been free on commitments to be counted as idle; 0: never':
     '某一小时的承诺用量须连续空闲多少周才算空闲；0：从不',
   'Smallest saving, as a share of what the job would cost in one piece': '最低节省，占任务一次性运行成本的比例',
@@ -143,30 +146,31 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'GPUs once it is worth it': '值得扩大时的 GPU 数',
   'The signal: a metric of the workload': '信号：工作负载的某项指标',
   'Value of the signal from which more GPUs are worth it': '信号达到此值时，值得使用更多 GPU',
-  'Minutes that the signal must hold, each one of them': '信号须逐分钟持续满足的分钟数',
+  'Minutes for which the signal must hold, in each of them': '信号须逐分钟持续满足的分钟数',
   'Days of metered use before anything is proposed': '作出提议前所需的计量天数',
   'Terms that may be proposed; of several that suit a GPU, the one that saves most per hour':
     '可提议的计费方式；适用于同一 GPU 的有多种时，取每小时节省最多的一种',
-  'Only what is sure never to cost twice the optimum; needs months of use before it proposes anything':
+  'Propose only what is certain never to cost twice the optimum; this needs months of use first':
     '仅提议可保证成本不超过最优两倍的方案；需要数月用量才会提议',
   'Ways of paying that may be proposed': '可提议的付款方式',
   'IANA zone of the times': '时间所用的 IANA 时区',
   'Workloads, machines and resources by name; * at the end stands for any ending':
     '按名称指定的工作负载、机器和资源；末尾的 * 表示任意结尾',
-  'The first window that holds decides': '以第一个符合的时段为准',
-  'Days on which the window begins; every day where absent': '时段开始的星期；留空为每天',
+  'The first window that matches decides': '以第一个符合的时段为准',
+  'Days on which the window begins; default: every day': '时段开始的星期；留空为每天',
   'First minute, local time': '开始时间（当地时间）',
-  'End, not part of it; earlier than from: it ends on the next day': '结束时间（不含）；早于开始时间则为次日',
+  'Exclusive end; if it is earlier than from, the window ends on the next day':
+    '结束时间（不含）；早于开始时间则为次日',
   'false: stopped; true: a workload is started where it is not running': 'false：停止；true：工作负载未运行时启动',
   'Fewest replicas': '副本数下限',
   'Most replicas': '副本数上限',
-  'What holds outside all windows': '所有时段之外的设置',
-  'Hours lost at a start on another instance, where the workload does not say':
+  'What applies outside all windows': '所有时段之外的设置',
+  'Hours lost at a start on another instance, if the workload does not state them':
     '工作负载未说明时，在另一实例上启动损失的小时数',
-  'Days of recorded availability that a saving is made of': '估算节省所用的可用性历史天数',
-  'Minutes that spot must have been there before a workload without a deadline returns to it':
+  'Days of recorded availability that a saving is computed from': '估算节省所用的可用性历史天数',
+  'Minutes that spot must have been available before a workload without a deadline returns to it':
     '无截止时间的工作负载恢复使用竞价前，竞价须持续可用的分钟数',
-  'All on-demand use of the team may be interrupted, also what no workload says anything about':
+  'All on-demand use of the team may be interrupted, including use that no workload describes':
     '团队的全部按需用量均可中断，包括未由工作负载说明的部分',
   'Value of the metric at which replicas are added': '增加副本的指标值',
   'Replicas added by the metric': '按指标增加的副本数',
@@ -174,32 +178,32 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Replicas added by memory; the larger of the two steps is taken': '按显存增加的副本数；取两者中较大者',
   'Value of the metric below which replicas are removed': '减少副本的指标下限',
   'Replicas removed': '减少的副本数',
-  'Minutes that a threshold must be passed, each one of them': '须逐分钟持续越过阈值的分钟数',
+  'Minutes for which a threshold must be passed, in each of them': '须逐分钟持续越过阈值的分钟数',
   'Minutes after a change without a scale-in': '变更后不缩容的分钟数',
   'Minutes that the saving is computed over': '计算节省所用的时长（分钟）',
   'What a replica-minute of unserved load is worth, in replica-minutes': '一个副本分钟的未满足负载的代价，以副本分钟计',
   'Replicas kept beyond the plan, as a share of it': '计划之外保留的副本比例',
-  'Minutes of load that the plan is made of; fewer replicas need all of them measured':
+  'Minutes of load that the plan is based on; a scale-in needs all of them measured':
     '计划所依据的负载时长（分钟）；减少副本须全部有实测',
-  'A resource that no connection knows, and whose newest reading is older, is not known to run':
+  'A resource that no connection knows does not count as running if its newest reading is older':
     '没有连接知道、且最新读数早于此时间的资源，其运行状态视为未知',
-  'A value that a metric is held at, by the rule of Kubernetes; then nothing is forecast':
+  'A value at which a metric is kept, by the rule of Kubernetes; the load is then not forecast':
     '按 Kubernetes 的规则使指标保持的目标值；此时不作预测',
-  'An older newest value says nothing of now': '最新值早于此时间则不能说明当前情况',
-  'Replicas are reduced only to the highest number wanted within this many minutes, each of which must have been measured':
+  'If the newest value is older, it says nothing about the present': '最新值早于此时间则不能说明当前情况',
+  'Replicas are reduced only to the highest number wanted within this many minutes; each of these minutes must have been measured':
     '缩容至最近这些分钟中任一分钟所需的最大副本数；每分钟都须有测量值',
   "Fewest replicas, within the fleet's own bounds": '最少副本数，不超出其自身的上下限',
   "Most replicas, within the fleet's own bounds": '最多副本数，不超出其自身的上下限',
   'Mean over the replicas: gpu_utilisation_ratio, memory_used_ratio, or one sent to /v1/workload-metrics (cpu_utilisation_ratio, a queue per replica)':
     '各副本的平均值：gpu_utilisation_ratio、memory_used_ratio，或发送到 /v1/workload-metrics 的指标（cpu_utilisation_ratio、每副本的队列长度）',
-  'Memory in use, which has to be measured before a replica is removed; null: memory is not looked at':
+  'Memory in use, which must be measured before a replica is removed; null: memory is ignored':
     '已用显存，减少副本前必须有测量值；为空则不看显存',
   'Minutes for which a machine that somebody has started outside its hours is left running':
     '有人在时段之外启动的机器继续运行的分钟数',
   "The measure: its GPUs' use, or the group's own metric, sent to /v1/workload-metrics":
     '度量：GPU 利用率，或发送到 /v1/workload-metrics 的自有指标',
-  'Fewest minutes of quiet where more than a tenth of the memory is held and nobody says what runs':
+  'Fewest minutes of quiet if more than a tenth of the memory is in use and the workload is unknown':
     '占用超过十分之一显存且无人说明运行内容时，最少的静默分钟数',
   'What the metric should be: 0.7 is 70 %': '指标应保持的值：0.7 即 70%',
-  'Within it nothing changes': '在此范围内不作变更',
+  'Deviation within which nothing changes': '在此范围内不作变更',
 };

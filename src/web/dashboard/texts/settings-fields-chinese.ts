@@ -93,19 +93,19 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
 
 /** Notes of fields. */
 export const FIELD_NOTES: Readonly<Record<string, string>> = {
-  'What is absent stays as it is': '未填写的保持不变',
-  'A new team has its id': '新团队默认使用其标识',
-  'A new team has none': '新团队默认没有上级',
-  "Where the team's days begin; for a new team UTC": '团队一天开始所依据的时区；新团队为 UTC',
-  "Of the team's budgets and accruals; for a new team USD": '团队预算和计提所用货币；新团队为 USD',
+  'An absent field stays unchanged': '未填写的保持不变',
+  'Default of a new team: its id': '新团队默认使用其标识',
+  'Default of a new team: none': '新团队默认没有上级',
+  "Where the team's days begin; default of a new team: UTC": '团队一天开始所依据的时区；新团队为 UTC',
+  "Of the team's budgets and accruals; default of a new team: USD": '团队预算和计提所用货币；新团队为 USD',
   'The team; the teams below it count too': '团队；其下级团队也计入',
   'YYYY-MM-DD': '格式为 YYYY-MM-DD',
   "IANA zone: where the period's days begin": 'IANA 时区：期间内一天开始所依据的时区',
-  'All that are given must hold': '所填条件须全部满足',
+  'All given conditions must match': '所填条件须全部满足',
   'FOCUS BillingAccountId': '即 FOCUS 的 BillingAccountId',
   'FOCUS SubAccountId': '即 FOCUS 的 SubAccountId',
   'FOCUS ChargeCategory': '即 FOCUS 的 ChargeCategory',
-  'actual (where absent): where a bill counts its billed cost, else the accrual; effective: its amortised cost instead; accrued: metered usage at its price, whatever bills say':
+  'actual (the default): the billed cost where a bill counts, otherwise the accrual; effective: the amortised cost of the bill instead; accrued: metered usage at its price, whatever bills say':
     'actual（默认）：有账单时取其账单金额，否则取计提；effective：改取账单的摊销成本；accrued：按价格计算的计量用量，与账单无关',
   '0 allows nothing': '0 表示不允许任何支出',
   'For each period without an amount of its own; null: not planned': '用于没有单独金额的期间；空表示未计划',
@@ -113,15 +113,15 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   "By the period's first day, 2026-10-01": '按期间的首日，如 2026-10-01',
   'Whether credits lower the spend': '抵扣是否减少支出',
   '0.8 is 80 %': '0.8 即 80%',
-  'The first that fits an alert holds for it': '以第一条符合的路由为准',
-  'These and those below them; null: all, and what concerns no single team':
+  'The first that matches an alert applies to it': '以第一条符合的路由为准',
+  'These teams and those below them; null: all teams, and alerts that concern no single team':
     '这些团队及其下级；空表示所有团队及不属于单个团队的告警',
   'Null: all': '空表示全部',
   'None: nobody is told': '没有则不通知任何人',
-  "Id of a Slack channel or user, or an e-mail address; null: where the channel's settings say":
+  "Id of a Slack channel or user, or an e-mail address; null: as in the channel's settings":
     'Slack 频道或用户的标识，或电子邮件地址；空表示按渠道设置',
-  'Since the alert was made, while nobody has answered': '自告警产生且无人处理时起',
-  'The first rule that holds wins; where none does the factor is 1': '以第一条适用的规则为准；均不适用时系数为 1',
+  'Time since the alert was made, while nobody has answered': '自告警产生且无人处理时起',
+  'The first rule that matches applies; if none does, the factor is 1': '以第一条适用的规则为准；均不适用时系数为 1',
   'HH:MM, 00:00 where absent': 'HH:MM，默认 00:00',
   'HH:MM, exclusive, 24:00 where absent; before from: past midnight':
     'HH:MM，不含该时刻，默认 24:00；早于起始时刻表示跨过午夜',
@@ -130,54 +130,54 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'First day, YYYY-MM-DD': '首日，格式为 YYYY-MM-DD',
   'The day after the last, YYYY-MM-DD': '末日的次日，格式为 YYYY-MM-DD',
   'A decimal above 0, at most 100: 1.15': '大于 0 且不超过 100 的十进制数，如 1.15',
-  'What is absent has its default; 0 allows none': '未填写的取默认值；0 表示不允许',
-  'What each group, workload or pool keeps; a single machine has no size':
+  'An absent limit has its default; 0 allows none': '未填写的取默认值；0 表示不允许',
+  'Replicas that each group, workload or pool keeps; a single machine has no size':
     '每个伸缩组、工作负载或资源池须保留的数量；单台机器没有规模',
   'GPUs that each group, workload or pool keeps; a single machine has no size':
     '每个伸缩组、工作负载或资源池须保留的 GPU 数；单台机器没有规模',
-  'GPUs that a team keeps in service over all that it runs, single machines too':
+  'GPUs that a team keeps in service over everything that it runs, including single machines':
     '团队全部运行资源须保留的 GPU 数，含单台机器',
   'By name; * for any value': '按名称；* 表示任意值',
   'HH:MM; 00:00 where absent': 'HH:MM；默认 00:00',
   'HH:MM; 24:00 where absent': 'HH:MM；默认 24:00',
-  'Whoever wrote the policy document, or proposed, may not approve': '撰写策略文档或提出操作的人不得审批',
-  'The same for purchases alone; true unless somebody sets it to false': '仅针对购买；除非设为否，默认为是',
+  'Whoever wrote the policy document, or made the proposal, may not approve': '撰写策略文档或提出操作的人不得审批',
+  'The same, only for purchases; true unless somebody sets it to false': '仅针对购买；除非设为否，默认为是',
   'Without approval, per calendar month (UTC); null: none': '无需审批的额度，按自然月（UTC）；空表示没有',
   'What happens to a pod with GPUs whose team has no budget left': '团队预算用尽时对使用 GPU 的 Pod 的处理',
-  'The same for a team without a planned budget': '团队没有计划预算时的处理',
-  'When the budgets cannot be looked up in time': '无法及时查询预算时的处理',
-  'Whom to ask': '可联系的人',
+  'What happens for a team without a planned budget': '团队没有计划预算时的处理',
+  'What happens if the budgets cannot be looked up in time': '无法及时查询预算时的处理',
+  'Whom people should ask': '可联系的人',
   'Patterns with * and ?': '可使用 * 和 ? 的模式',
   'For a team and those below it': '适用于某团队及其下级',
-  'Of several credits the one that ends first goes first': '多项抵扣中先到期者先使用',
+  'Of several credits, the one that ends first is used first': '多项抵扣中先到期者先使用',
   'FOCUS ProviderName; absent: every provider': '即 FOCUS 的 ProviderName；未填写表示所有供应商',
   'Absent: every team': '未填写表示所有团队',
-  'Decimal string above 0: all that it is worth': '大于 0 的十进制数：其全部价值',
-  'ISO 4217; usage in another currency takes of it by the rate of its day': 'ISO 4217；其他货币的用量按当日汇率扣减',
+  'Decimal string above 0: its full value': '大于 0 的十进制数：其全部价值',
+  'ISO 4217; usage in another currency is converted by the rate of its day': 'ISO 4217；其他货币的用量按当日汇率扣减',
   'First UTC day, YYYY-MM-DD': 'UTC 首日，格式为 YYYY-MM-DD',
   'The day after the last': '末日的次日',
-  'Whether rates learned from closed bills correct accruals; they are learned and shown all the same':
+  'Whether rates learned from closed bills correct accruals; they are learned and shown in any case':
     '是否用从已关闭账单学到的费率修正计提；无论如何都会学习并显示',
-  'Beyond both is a finding': '两者均超过才算差异',
+  'A variance beyond both thresholds is a finding': '两者均超过才算差异',
   'Of the accrual: 0.05': '占计提的比例，如 0.05',
   'In units of currency: 10': '以货币单位计，如 10',
-  'When a bill that its source does not call final becomes so; absent in a request: as it is':
+  'When a bill becomes final if its source does not say so; absent in a request: unchanged':
     '来源未声明定稿的账单何时视为定稿；未填写则保持不变',
   'Whole days after the end of the period: 10': '期间结束后的整天数，如 10',
-  'Of providers that differ, such as { "AWS": 7 }': '不同于默认的供应商，如 { "AWS": 7 }',
+  'Providers that differ, such as { "AWS": 7 }': '不同于默认的供应商，如 { "AWS": 7 }',
   'All but admin': '除 admin 外的全部',
-  'The first rule that matches wins; what none takes is unallocated': '以第一条匹配的规则为准；均不匹配则未分配',
-  'All that are given must hold; an empty match takes everything': '所填条件须全部满足；空条件匹配一切',
+  'The first rule that matches wins; what no rule matches is unallocated': '以第一条匹配的规则为准；均不匹配则未分配',
+  'All given conditions must match; an empty match matches everything': '所填条件须全部满足；空条件匹配一切',
   '* is any run of characters, ? any one': '* 表示任意多个字符，? 表示任意一个',
   'Fractions that sum to 1, or whole parts': '总和为 1 的小数，或整数份',
   'Of these teams; absent: of all': '限于这些团队；未填写表示全部',
-  'Version that is replaced: refused where another one is current': '所替换的版本：若当前版本不同则被拒绝',
-  'As an alert has it': '与告警中的相同',
-  'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a role of your own':
+  'Version to replace: the request is refused if another one is current': '所替换的版本：若当前版本不同则被拒绝',
+  'Thread of an alert': '与告警中的相同',
+  'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a custom role':
     'admin：全部权限；operator：写入用量、价格、预算和决定；viewer：只读；或自定义角色',
   'Instead of a role: these scopes and no others': '代替角色：仅限这些权限',
   'Only these teams and those below them; absent: all': '仅限这些团队及其下级；未填写表示全部',
-  'Who answers for it: a person or a group; absent: whoever is signed in. Revoked when SCIM closes the account of this userName, externalId, address or user:<subject>':
+  'Who is responsible for it: a person or a group; absent: whoever is signed in. The key is revoked when SCIM closes the account of this userName, externalId, address or user:<subject>':
     '负责的人或组；未填写表示当前登录者。SCIM 关闭此 userName、externalId、地址或 user:<subject> 的账户时被吊销',
-  'It is refused from then on; absent: never': '自该时刻起失效；未填写表示永不',
+  'It expires then; absent: never': '自该时刻起失效；未填写表示永不',
 };

@@ -70,7 +70,7 @@ export const FRAME = {
   'picture.keys': '{title}: left and right go from day to day',
   'picture.keys-open': '{title}: left and right go from day to day, Enter opens one',
   unpriced:
-    '<strong>{hours} GPU-hours have no price</strong> and are in no sum here: <a>import a price list</a> that knows them.',
+    '<strong>{hours} GPU-hours have no price</strong> and are not in any sum here: <a>import a price list</a> that covers them.',
   'forecast.none': 'no history to forecast from',
   'trouble.answered': 'The server answered {status}.',
   'trouble.unreached': 'The server cannot be reached. Is it running?',
@@ -83,7 +83,7 @@ export const FRAME = {
   'sign-in.oidc': 'Sign in with your organisation',
   'sign-in.key': 'API key',
   'sign-in.note':
-    'bursar_…; the first start prints one, an admin makes others: bursar keys create. It is exchanged for a session of twelve hours and not kept here.',
+    'bursar_…; the first start prints one, an admin creates others: bursar keys create. It is exchanged for a session of twelve hours and not stored here.',
   'sign-in-problem.no-role': 'Your account has none of the roles that may use Bursar. Ask whoever runs it.',
   'sign-in-problem.no-teams': 'Your account names no team, and Bursar shows people only their teams.',
   'sign-in-problem.closed':
@@ -91,20 +91,21 @@ export const FRAME = {
   'sign-in-problem.over': 'That took too long, or began in another browser: try again.',
   'sign-in-problem.failed':
     'The identity provider did not confirm who you are: try again. The log of Bursar has the reason.',
-  'progress.label': 'Work of the line that is done',
+  'progress.label': 'Completed work of the line',
   'progress.begins': 'Waiting for the line …',
   'progress.waiting': '{n} {n:key waits|keys wait}: {stages}',
   'progress.stage': '{stage} {n}',
-  'progress.done': 'Everything is worked in: the figures are up to date.',
-  'progress.slow': 'It still goes on: come back later.',
-  'progress.lost': 'The progress cannot be followed; the work goes on.',
+  'progress.done': 'Everything is processed: the figures are up to date.',
+  'progress.slow': 'The work continues: come back later.',
+  'progress.lost': 'The progress cannot be followed; the work continues.',
   'progress.parked': '{n} {n:key|keys} failed too often and {n:is|are} parked: see <code>bursar doctor</code>.',
 
-  'sessions.lead': 'Where you are signed in. A session that you do not know: end it, and tell whoever runs Bursar.',
-  'sessions.lead-all': 'Who is signed in. Who may sign in may do so again: revoke the key or close the account first.',
+  'sessions.lead': 'Where you are signed in. If you do not recognise a session, end it and tell whoever runs Bursar.',
+  'sessions.lead-all':
+    'Who is signed in. People can sign in again unless you first revoke the key or close the account.',
   'sessions.current': 'this one',
   'sessions.end': 'End',
   'sessions.end-others': 'End my other sessions',
-  'sessions.none': 'There is no session: you ask with a key.',
+  'sessions.none': 'There is no session: you use a key.',
   'sessions.more': 'Only the first 1,000 are shown.',
 } as const;

@@ -1,6 +1,6 @@
 /** In English: imports. */
 export const IMPORTS = {
-  'imports.lead': 'The same file again changes nothing; a restated bill replaces its period',
+  'imports.lead': 'Importing the same file again changes nothing; a restated bill replaces its period',
   'imports.all': 'All imports',
   'imports.was': 'What was imported',
   'imports.empty': 'Nothing was imported yet: choose a file above, or send usage to <a>/v1/usage</a>.',
@@ -9,8 +9,8 @@ export const IMPORTS = {
   'imports.prices': 'A price list',
   'imports.choose': 'Choose a file first.',
   'imports.file': 'Import a file',
-  'imports.what': 'What it is',
-  'imports.auto': 'by its content',
+  'imports.what': 'Kind',
+  'imports.auto': 'detected from its content',
   'imports.gzip': 'plain or gzip',
   'imports.dry': 'Only look: write nothing',
   'imports.do': 'Import',
@@ -24,7 +24,6 @@ export const IMPORTS = {
   'imports.rejects': 'Rejects of import {id}',
   'imports.fine': 'Every row of this import could be read.',
   'imports.many': 'The first thousand are listed.',
-  'imports.correct':
-    'Correct these rows where they come from and import the file again: what was accepted stays as it is.',
+  'imports.correct': 'Correct these rows at their source and import the file again: the accepted rows stay unchanged.',
   'imports.caption': 'Rows that could not be read',
 } as const;

@@ -2,12 +2,12 @@
 export const OVERVIEW = {
   'overview.lead': '{month}, as of {at}',
   'overview.waiting': 'Waiting for approval',
-  'overview.budgets': 'Budgets, the nearest to their end first',
-  'overview.all-waiting': 'All that wait',
+  'overview.budgets': 'Budgets, the nearest to their limit first',
+  'overview.all-waiting': 'All waiting actions',
   'overview.empty':
     'Nothing is metered or billed yet. <a>Import a bill or a file of usage</a>, or connect a cloud (see <api>the API</api>).',
   'overview.no-action':
-    'No action waits. Policies in the mode <i>approve</i> propose actions here; <a>see the policies</a>.',
+    'No action is waiting. Policies in the mode <i>approve</i> propose actions here; <a>see the policies</a>.',
   spend: 'Spend',
   'spend.month': 'This month so far',
   'spend.forecast': 'Forecast for {day}',
@@ -26,12 +26,12 @@ export const OVERVIEW = {
   'saved.verified-short': 'agrees with a closed bill',
   'saved.verified-note': 'every hour priced, and the closed bill agrees',
   'saved.measured': 'Measured',
-  'saved.measured-short': 'against what would have happened',
+  'saved.measured-short': 'compared with what would have happened otherwise',
   'saved.measured-note': 'the bill is not closed yet',
   'saved.estimated': 'Estimated per month',
   'saved.estimated-note': '{n} {n:action|actions}, nothing measured yet',
   'saved.unverifiable': 'Unverifiable',
-  'saved.unverifiable-note': 'nothing is claimed for these',
-  'saved.nothing': 'Nothing was done yet that could save. <a>Look at what is recommended</a>.',
+  'saved.unverifiable-note': 'no saving is claimed for these',
+  'saved.nothing': 'No action has been taken yet that could save. <a>See the recommendations</a>.',
   'saved.ledger': 'The whole ledger',
 } as const;

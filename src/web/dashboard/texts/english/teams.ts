@@ -1,6 +1,6 @@
 /** In English: teams, what they cost, and leases. */
 export const TEAMS = {
-  'teams.lead': 'What each team itself cost in {month}, without the teams below it',
+  'teams.lead': 'What each team cost in {month}, without the teams below it',
   'teams.empty':
     'There is no team yet. Rules make teams of tags and accounts (<code>bursar rules set</code>), or set one by hand: <code>bursar teams set</code>.',
   'teams.find': 'Find a team',
@@ -27,8 +27,7 @@ export const TEAMS = {
   'cost.no-price': '{name} (no price)',
   'cost.daily': 'Actual cost per day in {currency}',
   'cost.summary': '{amount} in all, in {n} {n:group|groups}.',
-  'cost.empty':
-    'Nothing is known to have run in this time. <a>Import a bill or a file of usage</a>, or take a longer time.',
+  'cost.empty': 'No usage is known in this period. <a>Import a bill or a file of usage</a>, or choose a longer period.',
   leases: 'Leases',
   'leases.no-end': 'no end was set',
   'leases.empty':
