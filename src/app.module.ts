@@ -190,7 +190,7 @@ export interface ComposeOptions {
 
 const logRestore = ({ because, refused }: Restored): void =>
   new Logger('restore').error(
-    `This database was restored from a backup (${because}). The kill switch is on for everything; ${refused.length} approved actions are not carried out. Look at what ran since (docs/how-to/back-up-and-restore.md), then lift it: bursar stop-all --lift`,
+    `This database was restored from a backup (${because}). The kill switch is on for everything; ${refused.length} approved actions are not carried out. Check what has run since (docs/how-to/back-up-and-restore.md), then lift it: bursar stop-all --lift`,
   );
 
 async function openStores(

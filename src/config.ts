@@ -41,7 +41,7 @@ const schema = z.object({
     .optional()
     .meta({
       description:
-        'A streaming read replica of DATABASE_URL, for questions about costs and for backtests; where it is behind, an answer says of when it is',
+        'A streaming read replica of DATABASE_URL, for questions about costs and for backtests; if it lags behind, the answer says its time',
       secret: true,
     }),
   BURSAR_DATABASE_CONNECTIONS: z.coerce
@@ -51,14 +51,14 @@ const schema = z.object({
     .max(1000)
     .default(10)
     .describe(
-      'Connections to the database that one process has at most, apart from the one it listens on, the one it says on that it is alive, and those of the queue',
+      'Most connections to the database per process, not counting the one for notifications, the one for its heartbeat, and those of the queue',
     ),
   BURSAR_DATABASE_STATEMENT_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
     .max(3600)
     .default(120)
-    .describe('Seconds after which a statement is given up; a server that is silent for so long is taken for gone'),
+    .describe('Timeout of a statement in seconds; a server that is silent for this long is considered gone'),
   REDIS_URL: url(/^rediss?$/, 'a redis:// URL')
     .optional()
     .meta({
@@ -71,8 +71,8 @@ const schema = z.object({
     .min(0)
     .max(65535)
     .default(8080)
-    .describe('Port of the API and the dashboard; 0 takes one that is free'),
-  HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 is every one'),
+    .describe('Port of the API and the dashboard; 0 takes a free one'),
+  HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 means all addresses'),
   BURSAR_HEALTH_PORT: z.coerce
     .number({ error: 'is not a number' })
     .int()
@@ -80,7 +80,7 @@ const schema = z.object({
     .max(65535)
     .optional()
     .describe(
-      'Port on which a process of the role worker answers /healthz, /readyz and /metrics, on HOST; absent: it listens nowhere. The container image sets 8081. The other roles answer them on PORT',
+      'Port on HOST on which a process with the role worker answers /healthz, /readyz and /metrics; absent: it does not listen. The container image sets 8081. The other roles answer them on PORT',
     ),
   BURSAR_DATA_DIR: z.string().min(1).default('.bursar').describe('Folder of the embedded database'),
   BURSAR_EXAMPLE: z
@@ -91,7 +91,7 @@ const schema = z.object({
     .enum(['print', 'off'], { error: 'is neither print nor off' })
     .default('print')
     .describe(
-      '`off`: serve makes no first key and prints none (the container image sets this, since logs are kept): `bursar keys create` does',
+      '`off`: serve creates and prints no first key (the container image sets this, because logs are kept); use `bursar keys create`',
     ),
   BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
@@ -106,48 +106,50 @@ const schema = z.object({
     .min(0.1)
     .max(3600)
     .default(5)
-    .describe('Seconds between two checks of the clock: what is due is then handed out'),
+    .describe('Seconds between two checks for due work'),
   BURSAR_CONCURRENCY: z.coerce
     .number({ error: 'is not a number' })
     .int()
     .min(1)
     .max(64)
     .default(2)
-    .describe('Jobs that one worker process does at a time'),
+    .describe('Jobs that one worker process runs at a time'),
   BURSAR_REQUESTS_PER_KEY: z.coerce
     .number({ error: 'is not a number' })
     .min(1)
     .max(1_000_000)
     .default(500)
     .describe(
-      'Requests a second that one process takes of one key or user, on average over ten seconds; more are answered with 429',
+      'Requests per second that one process accepts from one key or user, averaged over ten seconds; more are answered with 429',
     ),
   BURSAR_REQUESTS_PER_ADDRESS: z.coerce
     .number({ error: 'is not a number' })
     .min(1)
     .max(1_000_000)
     .default(100)
-    .describe('The same of an address that shows no key; /healthz and /readyz are not counted'),
+    .describe('The same for an address that sends no key; /healthz and /readyz are not counted'),
   BURSAR_WRONG_KEYS_PER_MINUTE: z.coerce
     .number({ error: 'is not a number' })
     .min(1)
     .max(1_000_000)
     .default(30)
-    .describe('Keys that do not hold, from one address; after that it is answered with 429 and no key is looked up'),
+    .describe('Invalid keys accepted from one address; after that it gets 429, and its keys are no longer looked up'),
   BURSAR_BODIES_AT_ONCE: z.coerce
     .number({ error: 'is not a number' })
     .int()
     .min(1)
     .max(100_000)
     .default(256)
-    .describe('Request bodies that one key may be sending at once; without a key an eighth; all together four times'),
+    .describe(
+      'Request bodies that one key may send at once; without a key an eighth of that; all together four times that',
+    ),
   BURSAR_SLOW_BODY_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(1)
     .max(600)
     .default(10)
     .describe(
-      'A request body that brings less than 1 KiB for each second of this long is given up (408); one without a key must be there by then',
+      'Seconds in which a request body must average 1 KiB per second, or it is rejected (408); a body without a key must be complete by then',
     ),
   BURSAR_TRUSTED_PROXIES: z
     .string()
@@ -160,21 +162,21 @@ const schema = z.object({
     .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'is not a list of addresses' })))
     .optional()
     .describe(
-      'Addresses or networks of proxies, with commas between: the address of a request is then the one that they name in X-Forwarded-For',
+      'Addresses or networks of proxies, separated by commas: the address of a request is then taken from their X-Forwarded-For',
     ),
   BURSAR_ARCHIVE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'Where `bursar archive` writes raw records of old months: a folder, or `s3://bucket/prefix`; nothing goes there by itself',
+      'Where `bursar archive` writes raw records of old months: a folder, or `s3://bucket/prefix`; nothing is archived automatically',
     ),
   BURSAR_ARCHIVE_ENDPOINT: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
-    .describe("Of an object store that speaks S3's protocol, without the bucket; absent: AWS's of the region"),
+    .describe('URL of an S3-compatible object store, without the bucket; absent: that of AWS in the region'),
   BURSAR_ARCHIVE_REGION: z
     .string()
-    .regex(/^[\w-]+$/, 'is no region')
+    .regex(/^[\w-]+$/, 'is not a region')
     .default('us-east-1')
     .describe('Its region'),
   BURSAR_ARCHIVE_ACCESS_KEY_ID: z.string().min(1).optional().describe('A key that may put and get objects there'),
@@ -183,14 +185,14 @@ const schema = z.object({
     .enum(['on', 'off'], { error: 'is neither on nor off' })
     .default('off')
     .describe(
-      '`on`: a standby that takes over has lost nothing, so Bursar goes on. Off: a server that took over is treated like one restored from a backup, and the kill switch is on until a person lifts it',
+      '`on`: a standby that takes over has lost nothing, so Bursar continues. Off: a server that took over is treated as restored from a backup, and the kill switch stays on until a person lifts it',
     ),
   BURSAR_STALL_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(3)
     .max(600)
     .default(10)
-    .describe('Seconds after which, at most, others take up what a worker process was at work on that has died'),
+    .describe('Most seconds until other worker processes take over the work of one that has died'),
   BURSAR_COLLECT_FLEET_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
@@ -213,28 +215,26 @@ const schema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Certificate, a file in PEM form: the admission webhook is then served by TLS, on a port of its own; needs the key',
-    ),
-  BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional().describe('Its private key, a file in PEM form'),
+    .describe('Certificate, a PEM file: the admission webhook is then served over TLS, on its own port; needs the key'),
+  BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional().describe('Its private key, a PEM file'),
   BURSAR_ADMISSION_PORT: z.coerce
     .number({ error: 'is not a number' })
     .int()
     .min(0)
     .max(65535)
     .default(8443)
-    .describe('Port of the admission webhook by TLS'),
+    .describe('Port of the admission webhook over TLS'),
   BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
     .describe(
-      'Where people reach the dashboard, for links and sign-in; absent: as the request says, and alerts have no link',
+      'URL of the dashboard for people, for links and sign-in; absent: as in the request, and alerts have no link',
     ),
   BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
     .describe(
-      "An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles",
+      "OpenID Connect provider with which people sign in to the dashboard; needs the client's id and the roles",
     ),
-  BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional().describe('Id of the client that Bursar is at the provider'),
+  BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional().describe("Bursar's client id at the provider"),
   BURSAR_OIDC_CLIENT_SECRET: z
     .string()
     .min(1)
@@ -244,59 +244,59 @@ const schema = z.object({
     .string()
     .regex(/(^| )openid( |$)/, 'does not hold openid')
     .default('openid profile email')
-    .describe('Scopes that are asked for'),
+    .describe('Scopes that are requested'),
   BURSAR_OIDC_ROLES_CLAIM: z
     .string()
     .min(1)
     .default('groups')
-    .describe('The claim that lists groups or roles; `realm_access.roles` reaches into objects'),
+    .describe('The claim that lists groups or roles; a path such as `realm_access.roles` reads nested objects'),
   BURSAR_OIDC_ROLES: z
     .string()
     .transform(rolesOf)
     .optional()
     .describe(
-      '`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody. Roles of your own, `custom:buyer=procurement`, come on top',
+      '`admin=finops;operator=platform,sre;viewer=*`: the highest role with a matching group applies; * is everybody. Custom roles, `custom:buyer=procurement`, are added',
     ),
   BURSAR_OIDC_TEAMS_CLAIM: z
     .string()
     .min(1)
     .optional()
-    .describe('The claim that lists teams, for those who are no admins; absent: all teams'),
+    .describe('The claim that lists teams, for people who are not admins; absent: all teams'),
   BURSAR_SCIM: z
     .enum(['off', 'users', 'groups'], { error: 'is none of off, users and groups' })
     .default('off')
     .describe(
-      'Whom SCIM must have told of to sign in at the identity provider: nobody (`off`), everybody (`users`), everybody, with the groups that SCIM tells of instead of the claim (`groups`). Whom it has called inactive is out in any case',
+      'Who must be known by SCIM to sign in through the identity provider: nobody (`off`), everybody (`users`), or everybody, with groups from SCIM instead of the claim (`groups`). Inactive users are always refused',
     ),
   BURSAR_SCIM_CLAIM: z
     .string()
     .min(1)
     .default('sub')
-    .describe('The claim that says what SCIM calls externalId or userName: `sub`, `oid`, `preferred_username`'),
+    .describe('The claim that holds the externalId or userName of SCIM: `sub`, `oid`, `preferred_username`'),
   BURSAR_SESSION_HOURS: z.coerce
     .number({ error: 'is not a number' })
     .min(0.25)
     .max(168)
     .default(12)
-    .describe('Hours after which a session of the dashboard is over, however much it is used'),
+    .describe('Hours after which a session of the dashboard ends, even if it is in use'),
   BURSAR_SESSION_IDLE_MINUTES: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
     .max(10_080)
     .default(120)
-    .describe('Minutes without a request after which it is over'),
+    .describe('Minutes without a request after which it ends'),
   BURSAR_SESSION_CHECK_MINUTES: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
     .max(1440)
     .default(60)
     .describe(
-      "Minutes after which the identity provider is asked for somebody's groups again, by a refresh token (BURSAR_OIDC_SCOPES with offline_access, mostly); where it gave none, they sign in again",
+      "Minutes after which a person's groups are read again from the identity provider, by a refresh token (this usually needs offline_access in BURSAR_OIDC_SCOPES); without one, they sign in again",
     ),
   BURSAR_AUDIT_URL: url(/^https?$/, 'an http:// or https:// URL')
     .optional()
     .meta({
-      description: 'A collector that the audit is posted to as it grows, as newline-delimited JSON; absent: it is not',
+      description: 'A collector to which new entries of the audit are posted, as newline-delimited JSON; absent: none',
       secret: true,
     }),
   BURSAR_AUDIT_TOKEN: z
@@ -304,7 +304,7 @@ const schema = z.object({
     .min(1)
     .optional()
     .meta({
-      description: 'What the collector knows us by: a bearer token, or a whole Authorization header (`Splunk ...`)',
+      description: 'Credential for the collector: a bearer token, or a whole Authorization header (`Splunk ...`)',
       secret: true,
     }),
   BURSAR_AUDIT_YEARS: z.coerce
@@ -314,12 +314,12 @@ const schema = z.object({
     .max(100)
     .optional()
     .describe(
-      'Years that entries of the audit are kept, by whole months, and until the collector has them where there is one; absent: always',
+      'Years that entries of the audit are kept, in whole months, and at least until the collector, if there is one, has them; absent: forever',
     ),
   BURSAR_LOG_LEVEL: z
     .enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' })
     .default('log')
-    .describe('The least grave that is logged: `error`, `warn`, `log` or `debug`'),
+    .describe('The least severe level that is logged: `error`, `warn`, `log` or `debug`'),
   BURSAR_LOG_FORMAT: z
     .enum(['text', 'json'], { error: 'is neither text nor json' })
     .default('text')
@@ -431,11 +431,11 @@ function withFiles(environment: Environment): Environment {
   for (const [path, file] of Object.entries(environment)) {
     const name = /^((?:BURSAR|DATABASE|REDIS)_\w+)_FILE$/.exec(path)?.[1];
     if (name === undefined || FILES.test(path) || file === undefined || file === '') continue;
-    if ((environment[name] ?? '') !== '') problems.push({ path, message: `is set beside ${name}` });
+    if ((environment[name] ?? '') !== '') problems.push({ path, message: `cannot be combined with ${name}` });
     try {
       read[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
       // A secret that is not there yet would have the default in its stead: another database, no key.
-      if (read[name] === '') problems.push({ path, message: 'names a file with nothing in it' });
+      if (read[name] === '') problems.push({ path, message: 'names an empty file' });
     } catch {
       problems.push({ path, message: 'names a file that cannot be read' });
     }

@@ -133,7 +133,7 @@ function providerProblems(part: Record<string, unknown>): string[] {
     if (abilities[ability] !== null && !isList(abilities[ability])) problems.push(`lists no permission for ${ability}`);
   for (const [kind, permissions] of Object.entries(abilities.effects)) {
     if (!(EFFECT_KINDS as readonly string[]).includes(kind))
-      problems.push(`knows an effect ${kind} that nobody asks for`);
+      problems.push(`knows an effect ${kind} that no policy uses`);
     if (!isList(permissions)) problems.push(`lists no permission for ${kind}`);
   }
   if (Object.keys(abilities.effects).length > 0 && !settings.some(({ use }) => use === 'act'))

@@ -52,7 +52,7 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
       say,
     });
     if ((await Promise.race([welcomed, stop])) === 'stop') {
-      say('Stopping: what is not loaded yet is loaded by the next start.');
+      say('Stopping: the next start loads the rest.');
       // It ends with its next statement, when the pool is closed.
       welcomed.catch(() => undefined);
       return;
@@ -62,9 +62,13 @@ export async function serve(config: Config, role: Role, log: ProcessLog): Promis
       const module = AppModule.forRole(bursar, config, clock, role, queue, failed);
       const started = await (role === 'worker' ? startWorker(module, config, log) : startApi(module, config, log));
       await lock?.setUrl(started.address ?? `process ${process.pid}`);
-      say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);
+      say(
+        started.address === null
+          ? 'Bursar is working (no API in this process).'
+          : `Bursar is ready: ${started.address}`,
+      );
       await stop;
-      say('Stopping: the jobs at hand are finished first.');
+      say('Stopping: running jobs are finished first.');
       await started.close();
     } finally {
       await queue.close();
@@ -86,7 +90,7 @@ async function startApi(
   try {
     const address = await listen(app, config);
     const tls = config.admissionTls === null ? null : await listenTls(app, config.admissionTls);
-    if (tls !== null) log.say(`The admission webhook listens by TLS: ${tls.address}`);
+    if (tls !== null) log.say(`The admission webhook listens over TLS: ${tls.address}`);
     return {
       address,
       async close() {
@@ -125,11 +129,11 @@ function portTrouble(error: unknown, host: string, port: number, setting: string
   const code = error instanceof Error && 'code' in error ? error.code : null;
   if (code === 'EADDRINUSE')
     return unavailable(
-      `port ${port} of ${host} is taken: set ${setting} to another one (0 takes any that is free)`,
+      `port ${port} of ${host} is in use: set ${setting} to another one (0 takes any free one)`,
       error,
     );
   if (code === 'EACCES')
-    return unavailable(`port ${port} may not be opened by this user: set ${setting} to one above 1023`, error);
+    return unavailable(`port ${port} may not be opened by this user: set ${setting} to a port above 1023`, error);
   return error;
 }
 

@@ -31,7 +31,7 @@ export const channel: Channel = {
     { name: FROM, description: 'The sender, an e-mail address', required: true, secret: false },
     {
       name: TO,
-      description: 'Who gets what no route addresses: e-mail addresses, divided by commas',
+      description: 'Recipients of alerts that no route addresses: e-mail addresses, separated by commas',
       required: true,
       secret: false,
     },
@@ -131,7 +131,7 @@ class Mail implements ChannelConnection {
   async check(): Promise<string> {
     try {
       await (await this.transport()).verify();
-      return 'the mail server lets us in';
+      return 'the mail server accepts the sign-in';
     } catch (error) {
       const outcome = failureOf(error);
       const why = 'detail' in outcome ? outcome.detail : 'no reason given';
@@ -158,7 +158,7 @@ function failureOf(error: unknown): SendOutcome {
   if (typeof responseCode === 'number' && responseCode >= 500)
     return { kind: 'refused', code: `smtp-${responseCode}`, detail: `the mail server refused at ${step}` };
   if (typeof responseCode === 'number' && responseCode >= 400)
-    return { kind: 'not-sent', detail: `the mail server asks to try again (${responseCode} at ${step})` };
+    return { kind: 'not-sent', detail: `the mail server asks to retry (${responseCode} at ${step})` };
   const name = typeof code === 'string' && /^[A-Z]{1,30}$/.test(code) ? code : 'no code';
   if (name === 'EAUTH' || name === 'ETLS' || name === 'EENVELOPE')
     return { kind: 'refused', code: name, detail: `it failed at ${step}` };

@@ -20,11 +20,11 @@ const CODES = {
   busy: { 11_232: MINUTE_MS, 99_991_400: MINUTE_MS },
   again: new Set<number>(),
   remedies: {
-    9499: 'it does not take the form of the message',
-    19_001: 'the address does not hold: the bot was removed, or the token is wrong',
-    19_021: 'the signature does not hold: another secret, or a clock that differs by more than an hour',
+    9499: 'it does not accept the format of the message',
+    19_001: 'the address is not valid: the bot was removed, or the token is wrong',
+    19_021: 'the signature is not valid: the secret is wrong, or a clock differs by more than an hour',
     19_022: 'its security settings do not allow this address',
-    19_024: 'its security settings ask for a keyword, which cannot be relied on: sign by secret',
+    19_024: 'its security settings ask for a keyword, which is not reliable: use a signing secret',
   },
 };
 

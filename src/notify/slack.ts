@@ -42,7 +42,7 @@ export const channel: Channel = {
     },
     {
       name: SIGNING_SECRET,
-      description: 'By which requests from Slack are known to be its: buttons and /bursar need it',
+      description: 'Verifies that requests come from Slack; buttons and /bursar need it',
       required: false,
       secret: true,
     },
@@ -73,7 +73,7 @@ export const channel: Channel = {
             ? null
             : 'is not the id of a channel, such as C0123ABCD',
       );
-      check(WEBHOOK, webhook === '' ? null : `is not needed beside ${TOKEN}: set one of them`);
+      check(WEBHOOK, webhook === '' ? null : `cannot be combined with ${TOKEN}: set one of them`);
     } else check(WEBHOOK, addressProblem(webhook));
     if (problems.length > 0)
       throw invalid(
@@ -127,7 +127,7 @@ class IncomingWebhook implements ChannelConnection {
       : {
           kind: 'refused',
           code: /^[a-z_]{1,60}$/.test(posted.text) ? posted.text : `status-${posted.status}`,
-          detail: 'Slack does not take it',
+          detail: 'Slack does not accept it',
         };
   }
 

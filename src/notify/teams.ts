@@ -28,14 +28,14 @@ export const channel: Channel = groupBotChannel({
   outcome: (status): SendOutcome =>
     status >= 200 && status < 300
       ? { kind: 'sent', reference: null }
-      : { kind: 'refused', code: `status-${status}`, detail: REMEDIES[status] ?? 'the workflow does not take it' },
+      : { kind: 'refused', code: `status-${status}`, detail: REMEDIES[status] ?? 'the workflow does not accept it' },
 });
 
 const REMEDIES: Readonly<Record<number, string>> = {
-  400: 'the workflow is stopped or does not take the form of the message',
-  401: 'the address does not hold: its signature is wrong, or the workflow wants people to sign in',
-  403: 'the address does not hold: its signature is wrong, or the workflow wants people to sign in',
-  404: 'the workflow is gone',
+  400: 'the workflow is stopped, or does not accept the format of the message',
+  401: 'the address is not valid: its signature is wrong, or the workflow wants people to sign in',
+  403: 'the address is not valid: its signature is wrong, or the workflow wants people to sign in',
+  404: 'the workflow no longer exists',
 };
 
 interface Run {

@@ -22,7 +22,7 @@ export const channel: Channel = {
     {
       name: SECRET_NAME,
       description:
-        'The secret that signs them, whsec_ and base64; two, divided by a blank, while one is being replaced',
+        'The secret that signs them, whsec_ and base64; two, separated by a blank, while one is being replaced',
       required: true,
       secret: true,
     },
@@ -101,5 +101,5 @@ function outcomeOfStatus(status: number, retryAfterMs: number | null): SendOutco
   if (status === 429 || status === 503) return { kind: 'busy', waitMs: retryAfterMs ?? DEFAULT_REST_MS };
   return status >= 500
     ? { kind: 'unknown', detail: `status ${status}` }
-    : { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not take it' };
+    : { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not accept it' };
 }

@@ -27,10 +27,10 @@ const CODES = {
   busy: { 45_009: MINUTE_MS },
   again: new Set([-1]),
   remedies: {
-    93_000: 'the address does not hold: the bot was removed, or the key is wrong',
+    93_000: 'the address is not valid: the bot was removed, or the key is wrong',
     93_004: 'the bot was stopped',
     93_008: 'the bot is not in the group',
-    40_058: 'it does not take the form of the message',
+    40_058: 'it does not accept the format of the message',
   },
 };
 

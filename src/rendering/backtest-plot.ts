@@ -176,12 +176,7 @@ function scalingPlot(report: BacktestReport): Plot {
         min: 0,
         max: Math.max(...framed.map(({ x }) => x), 1) * MARGIN,
       },
-      y: {
-        title: 'load that went unserved',
-        unit: 'share',
-        min: 0,
-        max: Math.max(...framed.map(({ y }) => y), 0.01) * MARGIN,
-      },
+      y: { title: 'unserved load', unit: 'share', min: 0, max: Math.max(...framed.map(({ y }) => y), 0.01) * MARGIN },
       series: [
         { name: 'bursar@ (all risk settings)', marks: 'line', points: settings },
         ...others.map((name) => ({
@@ -193,7 +188,7 @@ function scalingPlot(report: BacktestReport): Plot {
     };
   });
   return {
-    title: 'Replicas against arrivals',
+    title: 'Replicas and arrivals',
     subtitle: `${settingsText(report, ['bootMinutes', 'peakReplicas', 'minutes', 'defaultRisk'])}; nearer to the corner is better; settings beyond the frame are in the JSON`,
     panels,
   };
@@ -252,10 +247,10 @@ function policyPlot(report: BacktestReport): Plot {
   const shown = [...cells].sort((a, b) => spread(b) - spread(a) || (a.name < b.name ? -1 : 1)).slice(0, MOST_PANELS);
   const note =
     cells.length > MOST_PANELS
-      ? `; the ${MOST_PANELS} of ${cells.length} cells in which most changes are drawn, all are in the JSON`
+      ? `; the ${MOST_PANELS} of ${cells.length} cells with the most changes are drawn, all are in the JSON`
       : '';
   return {
-    title: `${String(settings['document'])}: ${String(settings['policy'])} on what was recorded`,
+    title: `${String(settings['document'])}: ${String(settings['policy'])} on recorded history`,
     subtitle: `${String(settings['from']).slice(0, 10)} to ${String(settings['to']).slice(0, 10)}, bursar is the policy itself${note}`,
     panels: shown.map((cell) => costPanel(cell, currencyOf(settings), parseInstant(String(settings['to'])))),
   };
@@ -282,11 +277,11 @@ function missingIn(cell: BacktestCell): string[] {
     ...(unknown.length === 0
       ? []
       : unknown.length === count
-        ? [`cost and saving are not known: ${named}`]
+        ? [`cost and saving are unknown: ${named}`]
         : [`${unknown.length} of ${count} are in no line: ${named}`]),
-    ...(gpuHours > 0 ? [`${short(gpuHours)} GPU-hours have no price and are not in it`] : []),
+    ...(gpuHours > 0 ? [`${short(gpuHours)} GPU-hours have no price and are not included`] : []),
     ...(replicaHours > 0 && unknown.length === 0
-      ? [`${short(replicaHours)} replica-hours have no price and are not in it`]
+      ? [`${short(replicaHours)} replica-hours have no price and are not included`]
       : []),
   ];
 }

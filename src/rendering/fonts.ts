@@ -72,7 +72,8 @@ const padded = (bytes: number): number => (bytes + 3) & ~3;
  * where it is no WOFF.
  */
 export function sfntOf(woff: Buffer): Buffer {
-  if (woff.length < WOFF_HEADER || woff.readUInt32BE(0) !== WOFF_SIGNATURE) throw new Error('the font is no WOFF');
+  if (woff.length < WOFF_HEADER || woff.readUInt32BE(0) !== WOFF_SIGNATURE)
+    throw new Error('the font is not a WOFF file');
   const count = woff.readUInt16BE(12);
   const tables = Array.from({ length: count }, (_, index) => {
     const at = WOFF_HEADER + index * WOFF_ENTRY;

@@ -50,9 +50,9 @@ it('leaves alone every setting that is a file by itself', () => {
 it('names the variable, and neither the file nor what is in it', () => {
   const wrong = { DATABASE_URL_FILE: '/not/there', REDIS_URL_FILE: file('redis://hidden'), REDIS_URL: 'redis://shown' };
   expect(() => parseConfig(wrong)).toThrow(
-    'the configuration is wrong: DATABASE_URL_FILE names a file that cannot be read; REDIS_URL_FILE is set beside REDIS_URL',
+    'the configuration is wrong: DATABASE_URL_FILE names a file that cannot be read; REDIS_URL_FILE cannot be combined with REDIS_URL',
   );
   expect(() => parseConfig({ DATABASE_URL_FILE: file('\n') })).toThrow(
-    'the configuration is wrong: DATABASE_URL_FILE names a file with nothing in it',
+    'the configuration is wrong: DATABASE_URL_FILE names an empty file',
   );
 });

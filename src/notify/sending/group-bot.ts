@@ -47,14 +47,15 @@ const DEFAULT = '';
 export function groupBotChannel(kind: GroupBotKind): Channel {
   const urlName = `BURSAR_${kind.prefix}_WEBHOOK_URL`;
   const secretName = `BURSAR_${kind.prefix}_WEBHOOK_SECRET`;
-  const several = 'several as name=..., divided by blanks; the one without a name gets what no route addresses';
+  const several =
+    'several as name=..., separated by blanks; the one without a name gets alerts that no route addresses';
   const settings: ChannelSetting[] = [
     { name: urlName, description: `The bot's address, ${kind.example}; ${several}`, required: true, secret: true },
   ];
   if (kind.signs)
     settings.push({
       name: secretName,
-      description: 'The secret by which it knows our messages; for several, name=... as the addresses are named',
+      description: "The secret that signs Bursar's messages; for several, name=... with the names of the addresses",
       required: false,
       secret: true,
     });
@@ -96,7 +97,10 @@ function botsOf(urls: Setting, secrets: Setting, problems: Problem[]): Map<strin
     if (!bots.has(name))
       problems.push({
         path: secrets.path,
-        message: name === DEFAULT ? 'is of no address without a name' : `names ${name}, which ${urls.path} does not`,
+        message:
+          name === DEFAULT
+            ? 'is for an address without a name, but there is none'
+            : `names ${name}, which ${urls.path} does not`,
       });
   return bots;
 }
@@ -180,13 +184,13 @@ export interface Codes {
 export function outcomeByCode(status: number, code: unknown, { busy, again, remedies }: Codes): SendOutcome {
   if (typeof code !== 'number')
     return status >= 400
-      ? { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not take it' }
+      ? { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not accept it' }
       : { kind: 'unknown', detail: `status ${status}, and an answer without a code` };
   if (code === 0) return { kind: 'sent', reference: null };
   const waitMs = busy[code];
   if (waitMs !== undefined) return { kind: 'busy', waitMs };
-  if (again.has(code)) return { kind: 'not-sent', detail: `the platform asks to try again (${code})` };
-  return { kind: 'refused', code: `code-${code}`, detail: remedies[code] ?? 'the platform does not take it' };
+  if (again.has(code)) return { kind: 'not-sent', detail: `the platform asks to retry (${code})` };
+  return { kind: 'refused', code: `code-${code}`, detail: remedies[code] ?? 'the platform does not accept it' };
 }
 
 const MARKS: Readonly<Record<Message['severity'], string>> = {

@@ -101,7 +101,7 @@ export class SlackBot implements ChannelConnection {
         unfurl_media: false,
       });
       return sent.ts === undefined
-        ? { kind: 'unknown', detail: 'the answer names no message' }
+        ? { kind: 'unknown', detail: 'the answer has no message id' }
         : { kind: 'sent', reference: referenceOf(sent.channel ?? channel, sent.ts) };
     });
   }
@@ -112,14 +112,14 @@ export class SlackBot implements ChannelConnection {
     channel: string,
     { token, picture, threadReference }: Notification,
   ): Promise<SendOutcome> {
-    if (picture === null) return { kind: 'refused', code: 'no-picture', detail: 'there is no picture any more' };
+    if (picture === null) return { kind: 'refused', code: 'no-picture', detail: 'the picture no longer exists' };
     const place = await client.files.getUploadURLExternal({
       filename: nameOf(token),
       length: picture.png.length,
       alt_text: picture.text,
     });
     if (place.upload_url === undefined || place.file_id === undefined)
-      return { kind: 'not-sent', detail: 'Slack names no place for the picture' };
+      return { kind: 'not-sent', detail: 'Slack gives no upload address for the picture' };
     const uploaded = await post(
       place.upload_url,
       { 'content-type': 'image/png' },
@@ -167,7 +167,7 @@ export class SlackBot implements ChannelConnection {
         cursor = answer.response_metadata?.next_cursor;
         if (cursor === undefined || cursor === '') return { kind: 'not-sent', detail: 'it is not in the conversation' };
       }
-      return { kind: 'unknown', detail: 'too much has been said since' };
+      return { kind: 'unknown', detail: 'too many messages have followed since' };
     });
   }
 
@@ -187,8 +187,8 @@ export class SlackBot implements ChannelConnection {
     });
     if (outcome.kind === 'sent') return outcome.reference ?? 'signed in';
     throw outcome.kind === 'refused'
-      ? denied(`Slack does not take the token: ${outcome.code}`)
-      : unavailable('Slack cannot be asked now');
+      ? denied(`Slack does not accept the token: ${outcome.code}`)
+      : unavailable('Slack cannot be reached now');
   }
 
   answer(to: string, message: Message): Promise<SendOutcome> {

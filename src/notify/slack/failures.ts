@@ -41,15 +41,15 @@ function platformOutcome(code: string, restMs: number): SendOutcome {
   if (PAUSES.has(code)) return { kind: 'busy', waitMs: restMs };
   return OPEN.has(code)
     ? { kind: 'unknown', detail: code }
-    : { kind: 'refused', code, detail: REMEDIES[code] ?? 'Slack does not take it' };
+    : { kind: 'refused', code, detail: REMEDIES[code] ?? 'Slack does not accept it' };
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {
   not_in_channel: 'invite the app to the channel',
   channel_not_found: 'there is no such channel for this app: check the id, and invite the app',
   is_archived: 'the channel is archived',
-  invalid_auth: 'the bot token does not hold',
-  account_inactive: 'the bot token does not hold',
+  invalid_auth: 'the bot token is not valid',
+  account_inactive: 'the bot token is not valid',
   token_revoked: 'the bot token was revoked',
   not_authed: 'the bot token is missing',
   missing_scope:

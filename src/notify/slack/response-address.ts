@@ -22,7 +22,7 @@ export class ResponseAddress {
   async answer(to: string, message: Message, now: number): Promise<SendOutcome> {
     const origin = URL.canParse(to) ? new URL(to).origin : '';
     if (!HOSTS.has(origin) && origin !== this.own)
-      return { kind: 'refused', code: 'not-slack', detail: 'the address of the answer is not of Slack' };
+      return { kind: 'refused', code: 'not-slack', detail: "the response address is not one of Slack's" };
     const posted = await post(
       to,
       { 'content-type': 'application/json' },
@@ -33,6 +33,6 @@ export class ResponseAddress {
     if (posted.status === 429) return { kind: 'busy', waitMs: posted.retryAfterMs ?? DEFAULT_REST_MS };
     return posted.status === 200
       ? { kind: 'sent', reference: null }
-      : { kind: 'refused', code: `status-${posted.status}`, detail: 'Slack did not take the answer' };
+      : { kind: 'refused', code: `status-${posted.status}`, detail: 'Slack did not accept the answer' };
   }
 }

@@ -46,10 +46,10 @@ describe('Slack', () => {
     answers({ ok: false, error: 'invalid_auth' });
     await expect(check()).rejects.toMatchObject({
       kind: 'denied',
-      message: 'Slack does not take the token: invalid_auth',
+      message: 'Slack does not accept the token: invalid_auth',
     });
     server.on(({ path }) => path === '/api/auth.test', { status: 503 });
-    await expect(check()).rejects.toMatchObject({ kind: 'unavailable', message: 'Slack cannot be asked now' });
+    await expect(check()).rejects.toMatchObject({ kind: 'unavailable', message: 'Slack cannot be reached now' });
   });
 });
 
@@ -88,7 +88,7 @@ describe('e-mail', () => {
   };
 
   it('is let in, or says that it is not, and sends nothing', async () => {
-    expect(await check('right')).toBe('the mail server lets us in');
+    expect(await check('right')).toBe('the mail server accepts the sign-in');
     await expect(check('hush')).rejects.toMatchObject({
       kind: 'denied',
       message: expect.not.stringContaining('hush') as string,

@@ -61,7 +61,7 @@ describe('the settings of a group bot', () => {
         { BURSAR_FEISHU_WEBHOOK_URL: 'ops=https://example.com', BURSAR_FEISHU_WEBHOOK_SECRET: 'x' },
         clock,
       ),
-    ).toThrow('BURSAR_FEISHU_WEBHOOK_SECRET is of no address without a name');
+    ).toThrow('BURSAR_FEISHU_WEBHOOK_SECRET is for an address without a name, but there is none');
   });
 
   it('name several bots, which routes address', async () => {
@@ -197,7 +197,7 @@ describe('what becomes of it', () => {
     [wecom, json({ errcode: 93000, errmsg: 'invalid webhook url' }), { kind: 'refused', code: 'code-93000' }],
     [wecom, { status: 200, body: '<html>' }, { kind: 'unknown' }],
     [wecom, { status: 404 }, { kind: 'refused', code: 'status-404' }],
-    [teams, { status: 404 }, { kind: 'refused', code: 'status-404', detail: 'the workflow is gone' }],
+    [teams, { status: 404 }, { kind: 'refused', code: 'status-404', detail: 'the workflow no longer exists' }],
     [teams, { status: 429, headers: { 'retry-after': '7' } }, { kind: 'busy', waitMs: 7000 }],
     [teams, { status: 502 }, { kind: 'unknown' }],
     [teams, { lost: true }, { kind: 'unknown' }],

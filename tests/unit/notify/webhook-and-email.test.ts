@@ -146,7 +146,8 @@ describe('e-mail', () => {
     ]);
     expect(header(first, 'Auto-Submitted')).toBe('auto-generated');
     expect(first).toContain('text/plain');
-    expect(first).toContain('&lt;b&gt;x&lt;/b&gt;');
+    // Quoted-printable breaks long lines by `=` at their end.
+    expect(first.replaceAll('=\r\n', '')).toContain('&lt;b&gt;x&lt;/b&gt;');
   });
 
   it('carries a picture inside, and goes to one address where a route says so', async () => {

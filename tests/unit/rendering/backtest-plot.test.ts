@@ -312,7 +312,7 @@ describe('the curves', () => {
     };
     const plot = backtestPlot({ ...POLICY, cells: [nothing] });
     expect(plot.panels[0]?.title).toBe(
-      'lab/workloads (cost and saving are not known: serving-training-1: its term is not known)',
+      'lab/workloads (cost and saving are unknown: serving-training-1: its term is not known)',
     );
     expect(tablesOf(plot)[0]?.rows).toEqual([
       ['none', null],
@@ -329,7 +329,7 @@ describe('the curves', () => {
       policies: cell.policies.map((one) => (one.name === 'bursar' ? { ...one, unpricedGpuHours: 48.25 } : one)),
     }));
     expect(backtestPlot({ ...POLICY, cells }).panels[0]?.title).toBe(
-      'lab/demand (48.25 GPU-hours have no price and are not in it)',
+      'lab/demand (48.25 GPU-hours have no price and are not included)',
     );
   });
 

@@ -154,7 +154,7 @@ describe('the page', () => {
       .flatMap(({ notes: all }) => all)
       .join(' ');
     for (const words of [
-      'Nothing is recorded of the month before.',
+      'Nothing is recorded for the month before.',
       'no GPU samples',
       'No bill of this month',
       'Nothing was metered',
@@ -227,9 +227,9 @@ describe('the booklet', () => {
     const pdf = new Pdf(await bytesOf(report, 'pdf'));
     const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
     for (const said of [
-      /Without an exchange rate, not in it: .*12\.50/,
-      /Of bills that are not final, not in it: .*1,440\.00/,
-      /Other kinds of usage without a price, not in it: 1/,
+      /Without an exchange rate, not included: .*12\.50/,
+      /Of bills that are not final, not included: .*1,440\.00/,
+      /Other kinds of usage without a price, not included: 1/,
     ])
       expect(first).toMatch(said);
   });
@@ -280,16 +280,16 @@ describe('the booklet', () => {
     const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
     for (const said of [
       'The month cost $1,683.37, $305.67 (22.2%) more than the month before:',
-      'Actions saved $300.00, of which bills that are closed confirm $100.00 and metered usage shows $200.00',
+      'Actions saved $300.00: closed bills confirm $100.00, and metered usage shows $200.00',
       'estimated, not measured yet: $1.00 a month (-$0.50 to $2.50).',
       'Next month is forecast at ',
-      'the open recommendations that surely save (1) come to at least $400.00 a month (estimate $900.00, at most $1,100.00).',
-      'GPU-hours without a price, not in it: 12',
+      'the open recommendations that certainly save (1) add up to at least $400.00 a month (estimate $900.00, at most $1,100.00).',
+      'GPU-hours without a price, not included: 12',
     ])
       expect(first.replaceAll(/ +/g, ' ')).toContain(said);
     const headings = [
       'What was spent, and why',
-      'What was saved, and how sure that is',
+      'What was saved, and how certain that is',
       'What comes',
       'What to decide',
       'Appendix: the tables',
@@ -327,7 +327,7 @@ describe('the booklet', () => {
     const body = pdf.texts.slice(at('What to decide'), at('Appendix: the tables')).map(({ text }) => text.trim());
     expect(body.filter((text) => /^(surely|perhaps|nobody)-/.test(text))).toEqual(['surely-much', 'surely-little']);
     expect(body.join(' ').replaceAll(/ +/g, ' ')).toContain(
-      'Not among them, and all in the appendix: 1 more may cost more than they save. Of 1 more nobody knows what they save.',
+      'Not among them; all are in the appendix: 1 more may cost more than they save. The saving of 1 more is unknown.',
     );
     expect(report.decisions).toMatchObject({ sure: { count: 2 }, unsure: 1, unknown: 1 });
   });
@@ -336,10 +336,10 @@ describe('the booklet', () => {
     const pdf = new Pdf(await bytesOf(EMPTY, 'pdf'));
     const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
     for (const said of [
-      'Nothing is recorded of this month.',
+      'Nothing is recorded for this month.',
       'No saving of this month has been measured or verified.',
-      'What comes is not known; no recommendation waits for a decision.',
-      'Nothing is recorded of the month before.',
+      'The coming costs are unknown; no recommendation waits for a decision.',
+      'Nothing is recorded for the month before.',
     ])
       expect(first.replaceAll(/ +/g, ' ')).toContain(said);
     expect(pdf.texts.map(({ text }) => text).join(' ')).not.toMatch(/Spend \$0/);
