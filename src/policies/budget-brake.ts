@@ -40,8 +40,8 @@ type Grade = (typeof GRADES)[number];
 
 const step = z.strictObject({
   of: z.enum(['actual', 'forecast']).describe('What is compared: the spend so far, or the forecast of the period'),
-  ratio: z.number().gt(0).max(100).describe('Of the planned amount; 0.8 is 80 %'),
-  do: z.enum(GRADES).describe('What is done from here on, with all that is milder'),
+  ratio: z.number().gt(0).max(100).describe('Share of the planned amount; 0.8 is 80 %'),
+  do: z.enum(GRADES).describe('What is done from here on, together with all milder steps'),
 });
 
 const params = z.strictObject({
@@ -58,29 +58,29 @@ const params = z.strictObject({
       { of: 'actual', ratio: 1, do: 'scale-in' },
       { of: 'actual', ratio: 1.1, do: 'stop' },
     ])
-    .describe('The severest step that is reached holds'),
+    .describe('The severest step that is reached applies'),
   stopKinds: z
     .array(z.string().min(1))
     .default(['notebook', 'batch'])
-    .describe('Kinds of workload that may be stopped although nobody calls them interruptible'),
+    .describe('Kinds of workload that may be stopped although they are not stated to be interruptible'),
   restartHours: z
     .number()
     .min(0)
     .max(24)
     .default(0.2)
-    .describe('Hours lost at a start on spot, where the workload does not say'),
+    .describe('Hours lost at a start on spot, if the workload does not state them'),
   historyDays: z
     .number()
     .min(1)
     .max(90)
     .default(14)
-    .describe('Days of recorded spot availability that a saving is made of'),
+    .describe('Days of recorded spot availability that a saving is computed from'),
   staleMinutes: z
     .number()
     .min(1)
     .max(1440)
     .default(15)
-    .describe('A resource whose newest reading is older is not known to run'),
+    .describe('If the newest reading of a resource is older, it does not count as running'),
 });
 type Params = z.infer<typeof params>;
 
@@ -183,7 +183,7 @@ function aboutWorkload(
     ? leftAlone('no-brake', 'no budget over it brakes', 'spend or a forecast that reaches a step')
     : leftAlone(
         'milder',
-        `the budget ${worst.budget.id} has come to ${worst.grade}, which changes nothing that may be changed of it`,
+        `the budget ${worst.budget.id} has reached ${worst.grade}, which changes nothing of it that may be changed`,
         `a severer step, or that it may be interrupted or stopped (${given.stopKinds.join(', ')})`,
       );
 }
@@ -270,13 +270,13 @@ const tell = (view: PolicyView, braking: Braking): Proposal => ({
 });
 
 const refuse = (view: PolicyView, braking: Braking): Proposal => ({
-  ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }),
+  ...shared(view, braking, { saving: 'unknown: it is not known what would have been launched' }),
   action: 'RefuseLaunches',
   target: `team/${view.team}`,
   title: `Refuse new launches of ${view.team}: ${reasonOf(braking)}`,
   monthlySavings: null,
   monthlyCost: null,
-  risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' },
+  risk: { interruption: 'None', note: 'Running work continues; waiting work has to wait.' },
   restartNeeded: false,
   rollbackPossible: true,
 });
@@ -347,7 +347,7 @@ function stop(view: PolicyView, braking: Braking, target: string, hourNanos: num
     target,
     change: { replicas: 0 },
     title: `Stop ${target}: ${reasonOf(braking)}`,
-    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' },
+    risk: { interruption: 'High', note: 'It stays stopped until the next period begins or the budget grows.' },
     restartNeeded: true,
     rollbackPossible: true,
   };
@@ -410,7 +410,7 @@ export const policy: Policy<Params> = {
   name: 'budget-brake',
   version: 4,
   description:
-    'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
+    'Warns, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,
   holdsWhileProposed: true,
   explain,
@@ -429,7 +429,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: '85 % is spent: the team is told',
+      title: '85 % is spent: the team is warned',
       params: {},
       view: exampleView({ workloads: team, budgets: [budgetAt(1000, 850)] }),
       proposes: [NOTICE],
@@ -441,7 +441,7 @@ export const policy: Policy<Params> = {
       proposes: [NOTICE, REFUSAL, { action: 'MoveToSpot', target: 'train' }],
     },
     {
-      title: '96 %, and nobody offers spot: the cheap hours before the deadline',
+      title: '96 %, and no spot is on offer: the cheap hours before the deadline',
       params: {},
       view: exampleView({
         offers: OFFERS.filter(({ term }) => term === 'on-demand'),
@@ -464,7 +464,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'The period has turned',
+      title: 'A new period has begun',
       params: {},
       view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200, -1)] }),
       proposes: [],

@@ -56,7 +56,7 @@ const params = z.strictObject({
     .min(1)
     .max(1440)
     .default(IDLE_DEFAULTS.staleMinutes)
-    .describe('Older evidence than this is no evidence'),
+    .describe('Evidence that is older does not count'),
   lagMinutes: z
     .number()
     .min(0)
@@ -68,24 +68,24 @@ const params = z.strictObject({
     .min(60)
     .max(10_080)
     .default(60)
-    .describe('Minutes after its start, or its first sight where no start is known, in which it need not have worked'),
+    .describe('Minutes after its start (if unknown, after it was first seen) in which it need not have worked'),
   losesLocalDisks: z
     .boolean()
     .default(true)
-    .describe('Whether a machine may be stopped that loses the data on local disks by it'),
+    .describe('Whether a machine may be stopped if the stop loses the data on its local disks'),
   mostReturns: z
     .number()
     .int()
     .min(0)
     .max(10_000)
     .default(3)
-    .describe('Times that a machine of which nobody says what it runs may have worked again after such a quiet'),
+    .describe('Times that a machine with an unknown workload may have worked again after such a quiet'),
   heldMemoryMinutes: z
     .number()
     .min(0)
     .max(20_160)
     .default(480)
-    .describe('Fewest minutes of quiet where more than a tenth of the memory is held and nobody says what runs'),
+    .describe('Fewest minutes of quiet if more than a tenth of the memory is in use and the workload is unknown'),
 });
 type Params = z.infer<typeof params>;
 
@@ -122,8 +122,8 @@ function judge(view: PolicyView, resource: ResourceView, given: Params): Judged 
     return left(
       'no-price',
       resource.unjoined === undefined
-        ? 'nobody knows what an hour of it costs'
-        : `nobody knows what an hour of it costs: ${resource.unjoined}`,
+        ? 'its hourly cost is unknown'
+        : `its hourly cost is unknown: ${resource.unjoined}`,
       'a price of its provider, SKU, region and term (bursar prices), and a connection that knows the machine',
     );
   const { replay, doubt } = verdict(view, resource, given);
@@ -145,7 +145,7 @@ function aboutUnsaid(
   if (returns > mostReturns)
     return left(
       'comes-back',
-      `it has worked again after ${returns} such quiets, and nobody says what it runs`,
+      `it has worked again after ${returns} such quiets, and its workload is unknown`,
       'a label that says what it runs (bursar.io/workload-kind), or a larger mostReturns',
     );
   const held = readings.at(-1)?.memoryUsedRatio ?? 0;
@@ -153,7 +153,7 @@ function aboutUnsaid(
   return held > HELD_RATIO && quiet < heldMemoryMinutes
     ? left(
         'memory-held',
-        `${Math.round(held * 100)} % of its memory is held as a loaded model holds it, after ${quiet} minutes of quiet, and nobody says what it runs`,
+        `${Math.round(held * 100)} % of its memory is held as a loaded model holds it, after ${quiet} minutes of quiet, and its workload is unknown`,
         `${heldMemoryMinutes} minutes of quiet (heldMemoryMinutes), or a label that says what it runs (bursar.io/workload-kind)`,
       )
     : null;
@@ -163,14 +163,14 @@ function doubtful({ at, because }: Doubt): LeftAlone {
   const minute = formatInstant(at).slice(11, 16);
   const message = {
     late: `its reading of ${minute} is not here yet`,
-    missing: `its reading of ${minute} is missing: whether it worked then is not known`,
-    blank: `its reading of ${minute} is blank: whether it worked then is not known`,
+    missing: `its reading of ${minute} is missing: whether it worked then is unknown`,
+    blank: `its reading of ${minute} is blank: whether it worked then is unknown`,
     contradictory: `it drew the power of a working card at ${minute}, at a utilisation of next to nothing`,
   }[because];
   return {
     ...left(
       because === 'late' ? 'late' : 'unsure',
-      `${message}; what was proposed of it before stands`,
+      `${message}; the earlier proposal for it stays`,
       'readings since then that are quiet for long enough on their own',
     ),
     evidence: 'late',
@@ -184,7 +184,7 @@ function doubtful({ at, because }: Doubt): LeftAlone {
 const ofGroup = (view: PolicyView, group: string): LeftAlone =>
   left(
     'member',
-    `it is one of the machines of ${group}, which would bring another`,
+    `it is one of the machines of ${group}, which would replace it`,
     view.workloads.find(({ workload }) => workload === group)?.fleet?.minReplicas === 0
       ? `for all but one machine a policy that scales ${group} (target-tracking, step-scaling); for the last one, which ` +
           'those keep, a schedule (running: false), or a person: the group itself may have none'
@@ -201,7 +201,7 @@ function aboutMachine(
   const { state, group } = machine;
   // An exporter may go on for a while after its machine was stopped.
   if (state === 'stopped' || state === 'stopping' || state === 'gone')
-    return left('not-running', `it is ${state}`, 'that it runs again');
+    return left('not-running', `it is ${state}`, 'the machine to run again');
   if (group !== null) return ofGroup(view, group);
   if (machine.stopSaving?.saves === 'nothing')
     return left('paid-in-advance', machine.stopSaving.because, 'the end of what it is paid for');
@@ -210,13 +210,13 @@ function aboutMachine(
   if (machine.kind === 'instance' && machine.gpus === null && state === 'running')
     return left(
       'size-unknown',
-      'nobody knows how many GPUs it has: what those that are not measured do is not known',
+      'its number of GPUs is unknown, and so is the work of those that are not measured',
       'a connection that knows its type',
     );
   if (machine.gpus !== null && gpus !== null && gpus < machine.gpus)
     return left(
       'part-measured',
-      `${gpus} of its ${machine.gpus} GPUs are measured as its own; what the others do is not known or is a pod's`,
+      `${gpus} of its ${machine.gpus} GPUs are measured as its own; the work of the others is unknown or belongs to a pod`,
       'readings of all its GPUs',
     );
   return null;
@@ -235,7 +235,7 @@ function aboutEvidence(
     return left(
       'contradictory',
       `it draws ${Math.round(newest.powerWatts ?? 0)} W at a utilisation of next to nothing: from ${Math.round(fromWatts ?? 0)} W on a card of its kind is at work`,
-      'power or utilisation that agree (a reset of the card, or a newer driver, where its utilisation is stuck)',
+      'power and utilisation that agree (a reset of the card, or a newer driver, where its utilisation is stuck)',
     );
   const known = readings.findLast(
     ({ gpuUtilisationRatio, requestsPerSecond }) => gpuUtilisationRatio !== null || requestsPerSecond !== null,
@@ -245,13 +245,13 @@ function aboutEvidence(
     return known === undefined || known !== newest
       ? lost(
           'unknown',
-          'whether its GPUs work is not known: its readings are blank, or not of all of them',
+          'whether its GPUs work is unknown: its readings are blank, or do not cover all of them',
           'utilisation of every GPU',
         )
       : lost(
           'stale',
           `its newest reading is ${Math.round(age)} minutes old, older than ${staleMinutes}`,
-          'readings that arrive again',
+          'new readings',
         );
   const since = machine?.launchedAt ?? machine?.firstSeenAt ?? observedFrom;
   const hasWorked = readings.some(
@@ -277,9 +277,9 @@ function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: P
     ? left('working', 'its GPUs work', `no work for ${minimumQuietMinutes} minutes or more`)
     : left(
         'working',
-        `its GPUs work at ${percent(busy)}: from ${percent(HOUSEKEEPING_PERCENT)} on is work while nobody says what it ` +
-          'runs, as a small service looks like that',
-        `a label that says what it runs (bursar.io/workload-kind): what is no service works from ` +
+        `its GPUs work at ${percent(busy)}: from ${percent(HOUSEKEEPING_PERCENT)} on is work while its workload is ` +
+          'unknown, because a small service looks like that',
+        `a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from ` +
           `${percent(WORKING_PERCENT)} on; or less than ${percent(HOUSEKEEPING_PERCENT)} for ` +
           `${minimumQuietMinutes} minutes or more`,
       );
@@ -307,7 +307,7 @@ function notIdle(
     default:
       return left(
         'unknown',
-        'whether its GPUs work is not known: readings are blank or missing, or it serves requests that nobody counts',
+        'whether its GPUs work is unknown: readings are blank or missing, or it serves requests that are not counted',
         'utilisation of every GPU, and requests of what serves (BURSAR_PROMETHEUS_REQUESTS_QUERY)',
       );
   }
@@ -331,7 +331,7 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
         `${readings.length} readings of ${gpus ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'}`,
         ...(newest === undefined ? [] : [`the newest of ${formatInstant(newest.at)}: ${measuresOf(newest)}`]),
         hourlyNanos === null
-          ? 'its price is not known'
+          ? 'its price is unknown'
           : `an hour of it costs ${units(Number(hourlyNanos))} ${view.currency}`,
       ],
       leftAlone: 'code' in judged ? judged : null,
@@ -505,7 +505,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'A service whose requests nobody counts is unknown',
+      title: 'A service whose requests are not counted is unknown',
       params: {},
       view: idleView('inference', HOURS, 12 * HOURS, {}),
       proposes: [],
@@ -529,13 +529,13 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'A machine that is stopped, whose exporter goes on',
+      title: 'A machine that is stopped, but whose exporter still answers',
       params: {},
       view: onMachine({ state: 'stopped' }),
       proposes: [],
     },
     {
-      title: 'One of the machines of a group, which would bring another',
+      title: 'One of the machines of a group, which would replace it',
       params: {},
       view: onMachine({ group: 'asg/us-east-1/train' }),
       proposes: [],
@@ -553,7 +553,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'A machine that works for a minute in twenty, of which nobody says what it runs',
+      title: 'A machine with an unknown workload that works for one minute in twenty',
       params: {},
       view: everyTwentyMinutes(null),
       proposes: [],
@@ -572,7 +572,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'Stop', target: 'i-idle' }],
     },
     {
-      title: 'Memory that is held for four hours, of which nobody says what holds it',
+      title: 'Memory that an unknown workload holds for four hours',
       params: {},
       view: idleView(null, HOURS, 4 * HOURS, { memoryUsedRatio: 0.8 }),
       proposes: [],
@@ -584,7 +584,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'Stop', target: 'i-idle' }],
     },
     {
-      title: 'A machine that was first seen a minute ago, and nobody says when it was started',
+      title: 'A machine that was first seen a minute ago, with an unknown start',
       params: {},
       view: onMachine({ launchedAt: null, firstSeenAt: AS_OF - MINUTE_MS }),
       proposes: [],

@@ -12,7 +12,7 @@ import { leftAlone, explainTarget, proposalsOf, type Judged } from './estimating
 import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
-  warnHours: z.number().min(0).max(8760).default(48).describe('Hours before the end at which the holder is told'),
+  warnHours: z.number().min(0).max(8760).default(48).describe('Hours before the end at which the holder is notified'),
   graceHours: z.number().min(0).max(8760).default(0).describe('Hours after the end before the allocation is released'),
   longestDays: z
     .number()
@@ -20,7 +20,7 @@ const params = z.strictObject({
     .max(3660)
     .nullable()
     .default(null)
-    .describe('End of leases that were given without one, in days from their start; null: they never end'),
+    .describe('End of leases without an end, in days from their start; null: they never end'),
 });
 type Params = z.infer<typeof params>;
 
@@ -33,8 +33,8 @@ function judge(view: PolicyView, lease: LeaseView, given: Params): Judged {
   if (lease.active !== true)
     return leftAlone(
       'not-held',
-      lease.active === null ? 'nobody knows whether it still holds GPUs' : 'it holds no GPUs any more',
-      'that it is known to hold GPUs',
+      lease.active === null ? 'it is unknown whether it still holds GPUs' : 'it no longer holds GPUs',
+      'a reading that shows that it holds GPUs',
     );
   if (view.asOf < end - given.warnHours * HOUR_MS)
     return leftAlone('not-yet', `it ends at ${formatInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
@@ -101,7 +101,7 @@ const lease = (over: Partial<LeaseView>): LeaseView => ({
 export const policy: Policy<Params> = {
   name: 'lease',
   version: 1,
-  description: 'Ends allocations whose lease nobody renewed, and tells their holders in time',
+  description: 'Ends allocations whose lease nobody renewed, and notifies their holders in time',
   params,
   evaluate: (view, given) => view.leases.flatMap((one) => proposalsOf(judge(view, one, given))),
   explain: (view, given) =>
@@ -126,7 +126,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'Nobody knows whether it is still held',
+      title: 'It is unknown whether it is still held',
       params: {},
       view: exampleView({ leases: [lease({ active: null })] }),
       proposes: [],

@@ -37,9 +37,13 @@ const params = z.strictObject({
     .min(30)
     .max(20_160)
     .default(1440)
-    .describe('Minutes of load whose highest a service must serve'),
-  headroomRatio: z.number().min(0).max(10).default(0.2).describe('Throughput beyond that, as a share of it'),
-  minimumSavingPerMonth: z.number().min(0).default(0).describe("In the team's currency: below it nothing is proposed"),
+    .describe('Minutes of load; a service must serve the highest of them'),
+  headroomRatio: z.number().min(0).max(10).default(0.2).describe('Additional throughput, as a share of that'),
+  minimumSavingPerMonth: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe("Smallest monthly saving that is proposed, in the team's currency"),
   anyRegion: z.boolean().default(false).describe('Offers of other regions count too'),
   anyProvider: z.boolean().default(false).describe('Offers of other providers count too'),
   mostInstances: z.number().int().min(1).max(10_000).default(256).describe('Most instances of one kind'),
@@ -80,7 +84,7 @@ function needOf(
   const replicas = replicasOf(one);
   if (own === undefined || replicas === null || one.gpusPerReplica === null) return null;
   const pace = own.unitsPerMinute * replicas * one.gpusPerReplica;
-  return pace > 0 ? { unitsPerMinute: pace, what: 'the pace that it has now' } : null;
+  return pace > 0 ? { unitsPerMinute: pace, what: 'its present pace' } : null;
 }
 
 /** The cheapest instance of each model and size that holds the workload. */
@@ -142,22 +146,19 @@ export function cheapestMix(kinds: readonly Kind[], need: number, mostInstances:
 function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const [now, need] = [workloadHourNanos(view, one), needOf(view, one, given)];
   if (!mayTouch(one)) return PROTECTED;
-  if (now === null)
-    return leftAlone('no-price', 'nobody knows what an hour of it costs', 'its size, and a price of its GPUs');
+  if (now === null) return leftAlone('no-price', 'its hourly cost is unknown', 'its size, and a price of its GPUs');
   if (need === null)
     return leftAlone(
       'no-need',
-      one.service === null
-        ? 'the pace that it has is not known'
-        : `its load of ${given.windowMinutes} minutes is not whole`,
-      one.service === null ? 'its performance on the GPUs that it has' : 'a load that is measured every minute',
+      one.service === null ? 'its present pace is unknown' : `its load of ${given.windowMinutes} minutes is incomplete`,
+      one.service === null ? 'its performance on the GPUs that it has' : 'a load that was measured every minute',
     );
   const kinds = kindsFor(view, one, given);
   const mix = cheapestMix(kinds, need.unitsPerMinute, given.mostInstances);
   if (mix === null)
     return leftAlone(
       'no-kind',
-      `none of ${kinds.length} kinds of GPU is known to do its work and to be on offer`,
+      `none of ${kinds.length} kinds of GPU is known to be able to do its work and to be on offer`,
       'measured or predicted performance on other GPUs, and their prices',
     );
   const saving = monthly(now - mix.hourNanos);
@@ -214,7 +215,7 @@ function proposal(
     ],
     risk: {
       interruption: 'Medium',
-      note: `It restarts on other GPUs; two kinds of GPU need work that can be shared unevenly. ${carriedOutBy(mix, one)}`,
+      note: `It restarts on other GPUs; two kinds of GPU need work that can be divided unevenly. ${carriedOutBy(mix, one)}`,
     },
     restartNeeded: true,
     implementationEffort: mix.parts.length > 1 ? 'High' : 'Medium',
@@ -242,12 +243,12 @@ function sizeOf(mix: Mix, one: WorkloadView): { readonly sku?: string; readonly 
 function carriedOutBy(mix: Mix, one: WorkloadView): string {
   const only = kindHere(mix, one);
   if (only === null)
-    return `A person has to carry it out: ${mix.parts.length > 1 ? 'two kinds side by side are' : 'another place is'} no effect that a provider takes.`;
+    return `A person has to carry it out: ${mix.parts.length > 1 ? 'two kinds side by side are' : 'another place is'} not an effect that a provider accepts.`;
   if (only.kind.offer.gpus !== one.gpusPerReplica)
     return 'A person has to carry it out: its replicas are not whole instances of it.';
   return only.kind.offer.sku === one.sku
-    ? 'It is a change of size, which is carried out as one.'
-    : 'A person has to carry it out, unless it is a single instance that stands still: which type a group launches is what its template says.';
+    ? 'It is a change of size, and is carried out as such.'
+    : 'A person has to carry it out, unless it is a single stopped instance: the template of a group decides which type it launches.';
 }
 
 const measured = (gpuModel: string, unitsPerMinute: number, fits: boolean | null = true): ModelPerformance => ({
@@ -317,7 +318,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'Rightsize', target: 'classify' }],
     },
     {
-      title: 'Nobody knows whether it fits into a T4',
+      title: 'It is unknown whether it fits into a T4',
       params: { windowMinutes: 60 },
       view: exampleView({
         workloads: [

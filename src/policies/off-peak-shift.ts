@@ -35,14 +35,19 @@ import { costOnce, evidenceOf, oneTime, units, workloadHourNanos } from './estim
 import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
 
 const params = z.strictObject({
-  restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at each start, where the job does not say'),
+  restartHours: z
+    .number()
+    .min(0)
+    .max(24)
+    .default(0.2)
+    .describe('Hours lost at each start, if the job does not state them'),
   mostStarts: z.number().int().min(1).max(12).default(4).describe('Most starts that the job may have'),
   horizonDays: z
     .number()
     .min(1)
     .max(14)
     .default(7)
-    .describe('Days ahead that are planned; a later deadline is taken as theirs'),
+    .describe('Days ahead that are planned; a later deadline is treated as the end of these days'),
   idleWeeks: z
     .number()
     .int()
@@ -81,29 +86,29 @@ function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | LeftAlone {
   const { job, fleet, gpusPerReplica } = one;
   if (!mayTouch(one)) return PROTECTED;
-  if (job === null) return leftAlone('no-job', 'it is no job that ends', 'work that ends, and when it must be done');
+  if (job === null) return leftAlone('no-job', 'it is not a job that ends', 'work that ends, and when it must be done');
   if (one.interruptible !== true)
     return leftAlone(
       'not-interruptible',
-      'nobody says that it may be interrupted',
-      "its owner's word that it may (bursar.io/interruptible)",
+      'nothing states that it may be interrupted',
+      "its owner's statement that it may (bursar.io/interruptible)",
     );
   const replicas = fleet === null ? null : sizeOf(fleet);
   if (fleet === null || gpusPerReplica === null || replicas === null)
     return leftAlone(
       'size-unknown',
-      'nobody knows on how many GPUs it runs, or would start',
+      'the number of GPUs on which it runs, or would start, is unknown',
       'its size, and GPUs of each',
     );
-  if (job.deadline === null) return leftAlone('no-deadline', 'nobody says when it must be done', 'a deadline');
+  if (job.deadline === null) return leftAlone('no-deadline', 'its deadline is not stated', 'a deadline');
   if (job.workLeftHours === null || job.workLeftHours <= 0)
     return leftAlone(
       'no-work',
-      job.workLeftHours === null ? 'nobody knows how much work is left' : 'its work is done',
+      job.workLeftHours === null ? 'the remaining work is unknown' : 'its work is done',
       'hours of work that are left',
     );
   const hourNanos = workloadHourNanos(view, { ...one, fleet: { ...fleet, ready: replicas, booting: 0 } });
-  if (hourNanos === null) return leftAlone('no-price', 'nobody knows what an hour of it costs', 'a price of its GPUs');
+  if (hourNanos === null) return leftAlone('no-price', 'its hourly cost is unknown', 'a price of its GPUs');
   const from = hourOf(view.asOf);
   const hours = Math.floor((Math.min(job.deadline, from + given.horizonDays * DAY_MS) - from) / HOUR_MS);
   return {
@@ -191,7 +196,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
     isRunning: found.isRunning,
   });
   if (straight === null || plan === null)
-    return leftAlone('too-late', 'its work does not fit before its deadline any more', 'a later deadline');
+    return leftAlone('too-late', 'its work no longer fits before its deadline', 'a later deadline');
   if (straight - plan.cost <= straight * given.minimumSavingRatio)
     return leftAlone(
       'no-saving',
@@ -247,7 +252,7 @@ function proposal(
     evidence: [evidenceOf(view, `the peak schedule, and the job ${one.workload}`, view.asOf, view.asOf)],
     risk: {
       interruption: 'Medium',
-      note: `It stops ${plan.pieces.length - 1} time(s), and goes on from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${formatInstant(found.job.deadline)}.`}`,
+      note: `It stops ${plan.pieces.length - 1} time(s), and continues from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${formatInstant(found.job.deadline)}.`}`,
     },
     restartNeeded: plan.pieces.length > 1 || !found.isRunning,
     implementationEffort: 'Low',
@@ -329,19 +334,19 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'MoveToOffPeak', target: 'embed-wide' }],
     },
     {
-      title: 'A group that stands still: nobody knows with how many machines it will start',
+      title: 'A stopped group: the number of machines with which it will start is unknown',
       params: {},
       view: exampleView({ ...night, workloads: [wide(0)] }),
       proposes: [],
     },
     {
-      title: 'Nine hours until the deadline: no hour to choose',
+      title: 'Nine hours until the deadline: there is no choice of hours',
       params: {},
       view: exampleView({ ...night, workloads: [job(9)] }),
       proposes: [],
     },
     {
-      title: 'Nobody says when it must be done',
+      title: 'No deadline is stated',
       params: {},
       view: exampleView({ ...night, workloads: [job(null)] }),
       proposes: [],

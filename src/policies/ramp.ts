@@ -39,7 +39,7 @@ const params = z
       .min(1)
       .max(10_080)
       .default(30)
-      .describe('Minutes that the signal must hold, each one of them'),
+      .describe('Minutes for which the signal must hold, in each of them'),
   })
   .refine((given) => given.startGpus <= given.fullGpus, { path: ['startGpus'], message: 'is above fullGpus' });
 type Params = z.infer<typeof params>;
@@ -57,7 +57,11 @@ function trainingOf(one: WorkloadView): Training | LeftAlone {
   if (kind !== 'training' || job === null)
     return leftAlone('no-training', 'it is not known to be a training that ends', 'the kind training, and its work');
   if (fleet === null || gpusPerReplica === null || gpusPerReplica <= 0)
-    return leftAlone('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
+    return leftAlone(
+      'size-unknown',
+      'the number of GPUs on which it runs is unknown',
+      'its size, and GPUs of each replica',
+    );
   // A running job has begun, even if its start is unknown.
   return {
     one,
@@ -83,7 +87,11 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
       : resize(view, training, startGpus, `it shows on ${startGpus} GPUs first whether more are worth it`);
   if (gpus >= fullGpus) return atSize;
   if (one.job?.resizable !== true)
-    return leftAlone('not-resizable', 'nobody says that its size may change while it runs', 'its word that it may');
+    return leftAlone(
+      'not-resizable',
+      'nothing states that its size may change while it runs',
+      'a statement that it may',
+    );
   const signal = windowBefore(own(one.metrics, metric), view.asOf, signalMinutes);
   if (!isEveryOf(one, metric, signal, ({ least }) => least >= worthFrom))
     return leftAlone(
@@ -119,12 +127,12 @@ function resize(
       perReplicaHour: nanos === null ? 'no price' : units(nanos),
       saving: more
         ? 'unknown: an hour costs more and fewer are needed'
-        : 'unknown: an hour costs less, and how far it gets is what the start will show',
+        : 'unknown: an hour costs less, but only the start will show how fast it runs',
     },
     evidence: [evidenceOf(view, `the signal of ${one.workload}`, view.asOf, view.asOf)],
     risk: {
       interruption: hasStarted ? 'Low' : 'None',
-      note: hasStarted ? 'It goes on from its last checkpoint.' : 'It has not begun.',
+      note: hasStarted ? 'It continues from its last checkpoint.' : 'It has not begun.',
     },
     restartNeeded: hasStarted,
     implementationEffort: 'Low',
@@ -187,13 +195,13 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'Asks for sixteen at the start: four first',
+      title: 'Requests sixteen at the start: four first',
       params: {},
       view: exampleView({ workloads: [training(4, null, 0)] }),
       proposes: [{ action: 'Rightsize', target: 'llm-1' }],
     },
     {
-      title: 'Runs on sixteen, and nobody says since when: it is not made smaller',
+      title: 'Runs on sixteen since an unknown time: it is not made smaller',
       params: {},
       view: exampleView({ workloads: [{ ...training(4, AS_OF, 0), job: training(4, null, 0).job }] }),
       proposes: [],

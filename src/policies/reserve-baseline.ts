@@ -37,7 +37,7 @@ const params = z.strictObject({
   guarded: z
     .boolean()
     .default(false)
-    .describe('Only what is sure never to cost twice the optimum; needs months of use before it proposes anything'),
+    .describe('Propose only what is certain never to cost twice the optimum; this needs months of use first'),
   upfront: z
     .array(z.enum(['none', 'partial', 'all']))
     .min(1)
@@ -87,14 +87,14 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
     return leftAlone(
       'no-offer',
       series.onDemand === null
-        ? 'nobody knows what it costs on demand'
+        ? 'its on-demand cost is unknown'
         : 'no price of a term that may be proposed is below the price on demand',
       `prices on demand and of ${given.terms.join(', ')} (bursar prices)`,
     );
   if (series.plans !== undefined)
     return leftAlone(
       'plan-may-cover',
-      `${series.plans.length === 1 ? 'the savings plan' : 'the savings plans'} ${series.plans.join(', ')} may cover it, and how much of it nobody says`,
+      `${series.plans.length === 1 ? 'the savings plan' : 'the savings plans'} ${series.plans.join(', ')} may cover it, to an unknown extent`,
       'metered usage, or lines of a bill, that state the term savings-plan',
     );
   const advice = recommendReservations(
@@ -111,8 +111,8 @@ function judge(series: DemandSeries, view: PolicyView, given: Params): Proposal[
     ? proposals
     : leftAlone(
         'not-steady',
-        'no GPU more is used for so much of the time that a commitment would pay',
-        'use that is steadier, or a lower price of a term',
+        'no further GPU is used often enough for a commitment to pay off',
+        'steadier use, or a lower price for a term',
       );
 }
 
@@ -154,7 +154,7 @@ const assumedOf = ({ account, boughtForUnknown: gpus = 0 }: DemandSeries): strin
   gpus === 0
     ? []
     : [
-        `${gpus} GPUs were bought by a connection whose account nobody says: they are taken to serve the account ${account ?? ''}, so that nothing is bought twice`,
+        `${gpus} GPUs were bought by a connection with an unknown account: they are assumed to serve the account ${account ?? ''}, so that nothing is bought twice`,
       ];
 
 /** Usage on demand plus usage that commitments already cover. */
@@ -299,7 +299,8 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'Four of six GPUs are covered by what nobody knows the account of: for the rest, and it is told',
+      title:
+        'Four of six GPUs are covered by commitments of an unknown account: only the rest is proposed, and this is stated',
       params: {},
       view: demandView(steady(6, 330), rate(3060), {
         account: '111122223333',
@@ -309,7 +310,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'PurchaseReservedInstances', target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none' }],
     },
     {
-      title: 'A savings plan may cover them, and nobody says how much: nothing',
+      title: 'A savings plan may cover them, to an unknown extent: nothing',
       params: {},
       view: demandView(steady(4, 330), rate(3060), { plans: ['sp-1'] }),
       proposes: [],
@@ -330,7 +331,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'Without an on-demand price there is no saving to speak of',
+      title: 'Without an on-demand price the saving is unknown',
       params: {},
       view: demandView(steady(4, 330), null),
       proposes: [],

@@ -42,14 +42,14 @@ const params = z
       .array(z.strictObject({ ...windowShape, ...limits }))
       .max(100)
       .default([])
-      .describe('The first window that holds decides'),
-    otherwise: z.strictObject(limits).default({}).describe('What holds outside all windows'),
+      .describe('The first window that matches decides'),
+    otherwise: z.strictObject(limits).default({}).describe('What applies outside all windows'),
     staleMinutes: z
       .number()
       .min(1)
       .max(1440)
       .default(15)
-      .describe('A resource that no connection knows, and whose newest reading is older, is not known to run'),
+      .describe('A resource that no connection knows does not count as running if its newest reading is older'),
     graceMinutes: z
       .number()
       .min(0)
@@ -192,9 +192,9 @@ class ScheduleEvaluation {
     const { fleet, workload: target } = one;
     const now = replicasOf(one);
     if (now === null || fleet === null)
-      return left(target, [], 'size-unknown', 'nobody knows how many replicas it has', 'a reading of the fleet');
+      return left(target, [], 'size-unknown', 'its number of replicas is unknown', 'a reading of the fleet');
     const saw = [`${now} replicas`];
-    if (!mayTouch(one)) return left(target, saw, 'protected', 'its owner forbids to touch it', 'its owner');
+    if (!mayTouch(one)) return left(target, saw, 'protected', 'its owner forbids changes to it', 'its owner');
     const stop = now === 0 ? this.stopOf([target]) : null;
     const usual = stop?.replicas ?? fleet.minReplicas;
     const wanted = bounded(stop?.replicas ?? now, this.limits, usual);
@@ -213,10 +213,10 @@ class ScheduleEvaluation {
     const { target, names, machine, isProtected, hourlyNanos } = one;
     const { state, stopSaving } = machine;
     const saw = [`it is ${state}`];
-    if (isProtected === true) return left(target, saw, 'protected', 'its owner forbids to touch it', 'its owner');
+    if (isProtected === true) return left(target, saw, 'protected', 'its owner forbids changes to it', 'its owner');
     const runs = state === 'running' || state === 'starting';
     if (!runs && state !== 'stopped')
-      return left(target, saw, 'state-unknown', `it is ${state}`, 'that it runs, or stands still');
+      return left(target, saw, 'state-unknown', `it is ${state}`, 'the target to run or to be stopped');
     const last = runs ? null : this.stopOf(names);
     // A cloud that dates the newest start tells that somebody has started it since, and stopped it again.
     const stop = last !== null && (machine.launchedAt ?? 0) > last.at ? null : last;
@@ -284,7 +284,7 @@ class ScheduleEvaluation {
         target,
         saw,
         'not-stopped-here',
-        'it stands still, and not by a stop of this document that nobody has touched since',
+        'it is stopped, but not by a stop of this document that nobody has changed since',
         'who stopped it: this document starts only what it has stopped itself',
       );
     const again = this.runsAt();
@@ -330,7 +330,7 @@ function proposal(
     evidence: [evidenceOf(view, `the calendar, and what runs of ${target}`, view.asOf, view.asOf)],
     risk: {
       interruption: action === 'Stop' ? 'Medium' : 'Low',
-      note: 'The calendar does not look at load: what runs may be at work.',
+      note: 'The calendar does not consider load: what runs may be in use.',
     },
     restartNeeded: action === 'Stop',
     implementationEffort: 'VeryLow',
@@ -376,7 +376,7 @@ export const policy: Policy<Params> = {
       .map(({ target, saw, leftAlone }) => ({ target, saw, leftAlone })),
   examples: [
     {
-      title: 'A machine that nobody measures, on a Sunday',
+      title: 'A machine without measurements, on a Sunday',
       params: nights,
       view: exampleView({ instances: [machine('running')] }),
       proposes: [{ action: 'Stop', target: 'instance/i-lab' }],
@@ -406,7 +406,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'Start', target: 'lab-notebooks' }],
     },
     {
-      title: 'Nobody knows how many replicas there are',
+      title: 'The number of replicas is unknown',
       params: nights,
       view: exampleView({ workloads: [{ ...lab(4), fleet: null }] }),
       proposes: [],

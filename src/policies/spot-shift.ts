@@ -40,18 +40,23 @@ const params = z.strictObject({
     .min(0)
     .max(24)
     .default(0.2)
-    .describe('Hours lost at a start on another instance, where the workload does not say'),
-  historyDays: z.number().min(1).max(90).default(14).describe('Days of recorded availability that a saving is made of'),
+    .describe('Hours lost at a start on another instance, if the workload does not state them'),
+  historyDays: z
+    .number()
+    .min(1)
+    .max(90)
+    .default(14)
+    .describe('Days of recorded availability that a saving is computed from'),
   stableMinutes: z
     .number()
     .min(0)
     .max(10_080)
     .default(60)
-    .describe('Minutes that spot must have been there before a workload without a deadline returns to it'),
+    .describe('Minutes that spot must have been available before a workload without a deadline returns to it'),
   demand: z
     .boolean()
     .default(false)
-    .describe('All on-demand use of the team may be interrupted, also what no workload says anything about'),
+    .describe('All on-demand use of the team may be interrupted, including use that no workload describes'),
 });
 type Params = z.infer<typeof params>;
 
@@ -70,13 +75,13 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | Left
   const prices = spotPrices(view, one);
   if (!mayTouch(one)) return PROTECTED;
   if (term !== 'spot' && term !== 'on-demand')
-    return leftAlone(
-      'other-term',
-      `it runs ${term ?? 'under a term that nobody knows'}`,
-      'a term of spot or on-demand',
-    );
+    return leftAlone('other-term', `it runs ${term ?? 'under an unknown term'}`, 'a term of spot or on-demand');
   if (fleet === null || gpusPerReplica === null)
-    return leftAlone('size-unknown', 'nobody knows on how many GPUs it runs', 'its size, and GPUs of each replica');
+    return leftAlone(
+      'size-unknown',
+      'the number of GPUs on which it runs is unknown',
+      'its size, and GPUs of each replica',
+    );
   if (prices === null)
     return leftAlone(
       'no-price',
@@ -115,21 +120,17 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
       found.term === 'spot' ? 'that spot is gone, or its deadline needs it' : onceStable(given),
     );
   if (wish !== 'spot')
-    return leftAlone(
-      'waits',
-      `spot is not known to be there, and not known to be gone: ${sawMarket(found)}`,
-      onceStable(given),
-    );
+    return leftAlone('waits', `whether spot is available is unknown: ${sawMarket(found)}`, onceStable(given));
   if (!mayBe)
     return one.spotIsFixed === true
       ? leftAlone('fixed', 'it is one machine, which no cloud here turns into spot', 'a group that mixes spot')
-      : leftAlone('not-interruptible', 'nobody says that it may be interrupted', "its owner's word that it may");
+      : leftAlone(
+          'not-interruptible',
+          'nothing states that it may be interrupted',
+          "its owner's statement that it may",
+        );
   if (!mayRisk)
-    return leftAlone(
-      'deadline',
-      'it has a deadline of which too little is known to plan for it',
-      'its work left in hours',
-    );
+    return leftAlone('deadline', 'it has a deadline, but too little is known to plan for it', 'its work left in hours');
   return toSpot(view, found);
 }
 
@@ -140,8 +141,8 @@ const sawMarket = ({ prices, market, record }: Case): string =>
   [
     `${units(prices.spot)} on spot and ${units(prices.onDemand)} on demand per GPU-hour`,
     market === null || record === null
-      ? 'nobody has recorded how often spot is there'
-      : `spot was there ${(100 * record.share).toFixed(0)} % of the time`,
+      ? 'the availability of spot has not been recorded'
+      : `spot was available ${(100 * record.share).toFixed(0)} % of the time`,
   ].join(', ');
 
 /** Null if there is no deadline, or too little is known to plan for it. */
@@ -197,7 +198,7 @@ function toSpot(view: PolicyView, found: Case): Judged {
       interruption: 'High',
       note:
         record === null
-          ? 'Nobody has recorded how often spot is gone there.'
+          ? 'The availability of spot there has not been recorded.'
           : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.`,
     },
     restartNeeded: true,
@@ -329,7 +330,7 @@ export const policy: Policy<Params> = {
     }),
   examples: [
     {
-      title: 'Interruptible, and spot has been there for two weeks',
+      title: 'Interruptible, and spot has been available for two weeks',
       params: {},
       view: exampleView({ workloads: [batch({})], spotMarkets: [exampleMarket(14 * 24, true)] }),
       proposes: [{ action: 'MoveToSpot', target: 'train-1' }],
@@ -374,7 +375,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'A deadline, and nobody knows how much work is left: it stays on demand',
+      title: 'A deadline, but the remaining work is unknown: it stays on demand',
       params: {},
       view: exampleView({
         workloads: [batch({ job: { ...job(10, 16), workLeftHours: null } })],
@@ -391,7 +392,7 @@ export const policy: Policy<Params> = {
       proposes: [{ action: 'Start', target: 'spare-1' }],
     },
     {
-      title: 'Nobody says that it may be interrupted',
+      title: 'Nothing states that it may be interrupted',
       params: {},
       view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }),
       proposes: [],

@@ -28,7 +28,7 @@ const params = z
     memoryMetric: metricName
       .nullable()
       .default('memory_used_ratio')
-      .describe('Memory in use, which has to be measured before a replica is removed; null: memory is not looked at'),
+      .describe('Memory in use, which must be measured before a replica is removed; null: memory is ignored'),
     memoryAboveRatio: z.number().gt(0).max(1).default(0.85).describe('Memory in use at which replicas are added'),
     memoryReplicas: z
       .number()
@@ -50,7 +50,7 @@ const params = z
       .min(1)
       .max(1440)
       .default(5)
-      .describe('Minutes that a threshold must be passed, each one of them'),
+      .describe('Minutes for which a threshold must be passed, in each of them'),
     cooldownMinutes: z.number().int().min(0).max(1440).default(5).describe('Minutes after a change without a scale-in'),
     windowMinutes: z
       .number()
@@ -62,7 +62,7 @@ const params = z
   })
   .refine((given) => given.inBelowRatio < given.outAboveRatio, {
     path: ['inBelowRatio'],
-    message: 'is not below outAboveRatio: replicas would come and go',
+    message: 'is not below outAboveRatio: replicas would be added and removed again and again',
   });
 type Params = z.infer<typeof params>;
 
@@ -165,7 +165,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
       ],
       risk: {
         interruption: out ? 'None' : 'Low',
-        note: out ? 'It costs more for as long as it holds.' : 'A burst finds fewer replicas.',
+        note: out ? 'It costs more for as long as it lasts.' : 'A burst finds fewer replicas.',
       },
       restartNeeded: false,
       implementationEffort: 'VeryLow',
@@ -181,15 +181,14 @@ function explainOne(view: PolicyView, one: WorkloadView, given: Params): TargetE
     saw,
     leftAlone: { code, message, toAct },
   });
-  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (!mayTouch(one)) return left('protected', 'its owner forbids changes to it', 'its owner');
   if (one.followedBy !== undefined)
     return left(
       'followed',
       `${one.followedBy} sets its size already, and two would undo each other`,
-      'the thresholds set there, or that taken away',
+      'the thresholds set there, or that autoscaler removed',
     );
-  if (one.fleet === null)
-    return left('no-size', 'its replicas and their bounds are not known', 'a reading of the fleet');
+  if (one.fleet === null) return left('no-size', 'its replicas and their bounds are unknown', 'a reading of the fleet');
   const window = windowBefore(own(one.metrics, given.metric), view.asOf, given.breachMinutes);
   const known = window?.values.filter((value) => value !== null).length ?? 0;
   const last = window?.values.findLastIndex((value) => value !== null) ?? -1;
@@ -267,7 +266,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'A tenth busy, but nobody measures the memory',
+      title: 'A tenth busy, but the memory is not measured',
       params: {},
       view: exampleView({ workloads: [service(steady(0.1, 60), null)] }),
       proposes: [],

@@ -54,11 +54,11 @@ const params = z.strictObject({
     .min(30)
     .max(20_160)
     .default(1440)
-    .describe('Minutes of load that the plan is made of; fewer replicas need all of them measured'),
+    .describe('Minutes of load that the plan is based on; a scale-in needs all of them measured'),
   cooldownMinutes: z.number().int().min(0).max(1440).default(5).describe('Minutes after a change without a scale-in'),
   target: targetShape
     .optional()
-    .describe('A value that a metric is held at, by the rule of Kubernetes; then nothing is forecast'),
+    .describe('A value at which a metric is kept, by the rule of Kubernetes; the load is then not forecast'),
 });
 type Params = z.infer<typeof params>;
 
@@ -122,18 +122,18 @@ function explainForecast(view: PolicyView, one: WorkloadView, given: Params): Ta
     saw,
     leftAlone: { code, message, toAct, ...(HOLDING.has(code) ? { holds: true as const } : {}) },
   });
-  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (!mayTouch(one)) return left('protected', 'its owner forbids changes to it', 'its owner');
   if (one.service === null)
     return left(
       'no-load',
-      'no load of it is known',
+      'its load is unknown',
       `its labels ${WORKLOAD_LABELS.loadMetric} and ${WORKLOAD_LABELS.bootMinutes} with values of that metric, or a target of this policy`,
     );
   const service = serviceOf(view, one, given);
   if (service === null)
     return left(
       'no-size',
-      'its size, its bounds (1 or more) or what one replica serves is not known',
+      'its size, its bounds (1 or more) or the load that one replica serves is unknown',
       `a reading of the fleet, and the labels ${WORKLOAD_LABELS.minReplicas}, ${WORKLOAD_LABELS.maxReplicas} and ${WORKLOAD_LABELS.capacityPerReplica}`,
     );
   const history = knownTail(service.window);
@@ -142,7 +142,8 @@ function explainForecast(view: PolicyView, one: WorkloadView, given: Params): Ta
   const saw = [
     `${history.length} minutes of its load, ${plan.current} replicas, ${plan.replicas} by the forecast of the load`,
   ];
-  if (plan.replicas === plan.current) return left('fits', 'it has what the load ahead needs', 'another load', saw);
+  if (plan.replicas === plan.current)
+    return left('fits', 'it has the replicas that the coming load needs', 'another load', saw);
   if (plan.replicas > plan.current) return { target: one.workload, saw, leftAlone: null };
   if (!service.window.isWhole)
     return left('missing-minutes', 'fewer need every minute measured', `${given.windowMinutes} measured minutes`, saw);
@@ -153,7 +154,7 @@ function explainForecast(view: PolicyView, one: WorkloadView, given: Params): Ta
     : left('recent-change', 'its size has just changed', `${given.cooldownMinutes} minutes without a change`, saw);
 }
 
-const NOT_ALL = 'of some of its replicas nothing was measured, so the load was more than is known';
+const NOT_ALL = 'some of its replicas were not measured, so the real load was higher';
 
 const isKnown = (one: WorkloadView, { window }: Service): boolean => window.isWhole && isOfAllReplicas(one, window);
 
@@ -208,7 +209,7 @@ function scaleOut(view: PolicyView, service: Service, plan: ReplicaPlan): Propos
     title: `Raise ${service.name} from ${plan.current} to ${plan.replicas} replicas: ${(100 * plan.currentUnservedShare).toFixed(1)} % of the load ahead would go unserved`,
     monthlySavings: replicaNanos === null ? null : monthly((plan.current - plan.replicas) * replicaNanos),
     computation: numbers(plan, replicaNanos),
-    risk: { interruption: 'None', note: 'It costs more for as long as it holds.' },
+    risk: { interruption: 'None', note: 'It costs more for as long as it lasts.' },
   };
 }
 

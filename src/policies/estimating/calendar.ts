@@ -10,13 +10,13 @@ const TIME = /^([01]\d|2[0-4]):[0-5]\d$/;
 
 /** The parameters of a window in a policy. */
 export const windowShape = {
-  days: z.array(z.enum(WEEKDAYS)).min(1).optional().describe('Days on which the window begins; every day where absent'),
+  days: z.array(z.enum(WEEKDAYS)).min(1).optional().describe('Days on which the window begins; default: every day'),
   from: z.string().regex(TIME, 'is not a time HH:MM').default('00:00').describe('First minute, local time'),
   to: z
     .string()
     .regex(TIME, 'is not a time HH:MM')
     .default('24:00')
-    .describe('End, not part of it; earlier than from: it ends on the next day'),
+    .describe('Exclusive end; if it is earlier than from, the window ends on the next day'),
 } as const;
 
 type Spec = { readonly days?: PeakRule['days'] | undefined; readonly from: string; readonly to: string };

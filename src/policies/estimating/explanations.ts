@@ -16,7 +16,7 @@ export const explainTarget = (target: string, saw: readonly string[], judged: ob
   leftAlone: isLeft(judged) ? judged : null,
 });
 
-export const PROTECTED = leftAlone('protected', 'its owner protects it', 'that the protection is taken away');
+export const PROTECTED = leftAlone('protected', 'its owner protects it', 'the protection to be removed');
 
 /** The known facts about a workload, in the common words of all policies. */
 export function sawOf(one: WorkloadView): string[] {

@@ -82,7 +82,7 @@ const count = (replicas: number): string => String(Number(replicas.toPrecision(3
 export function aboutUnmeasured(one: WorkloadView, gpus: number | null): string | null {
   const ready = one.fleet?.ready ?? 0;
   const measured = measuredReplicas(one, gpus);
-  if (measured === null) return `${gpus} GPUs were measured, and nobody knows how many a replica has`;
+  if (measured === null) return `${gpus} GPUs were measured, but the number of GPUs per replica is unknown`;
   if (measured === ready) return null;
   if (measured > ready)
     return `${gpus} GPUs were measured, of ${count(measured)} replicas, and ${ready} are ready: what the ready ones did alone is not known`;

@@ -58,7 +58,7 @@ function replacement(
       action: 'Start',
       target: spare,
       change: { replicas: 1, replaces: resource, group: workload },
-      title: `Start ${spare}, the hot spare of ${workload}, in the place of ${resource}: ${why}`,
+      title: `Start ${spare}, the hot spare of ${workload}, in place of ${resource}: ${why}`,
       risk: { interruption: 'None', note: 'The spare is paid for from its start.' },
       restartNeeded: false,
       rollbackPossible: true,
@@ -71,7 +71,7 @@ function replacement(
     // The lost machine: it is read once more before it is ended.
     change: { group: workload, ...(findings.every(({ ofMachine }) => ofMachine === true) ? { lost: 'machine' } : {}) },
     title: `Replace ${resource} of ${workload}: ${why}`,
-    risk: { interruption: 'Medium', note: 'What still runs on the resource is ended with it.' },
+    risk: { interruption: 'Medium', note: 'What still runs on the resource ends with it.' },
     restartNeeded: true,
     rollbackPossible: false,
   };

@@ -28,7 +28,7 @@ export const targetShape = z
         'Mean over the replicas: gpu_utilisation_ratio, memory_used_ratio, or one sent to /v1/workload-metrics (cpu_utilisation_ratio, a queue per replica)',
       ),
     value: z.number().gt(0).max(1e12).describe('What the metric should be: 0.7 is 70 %'),
-    toleranceRatio: z.number().min(0).max(1).default(HPA_TOLERANCE).describe('Within it nothing changes'),
+    toleranceRatio: z.number().min(0).max(1).default(HPA_TOLERANCE).describe('Deviation within which nothing changes'),
     stabilisationMinutes: z
       .number()
       .int()
@@ -36,9 +36,15 @@ export const targetShape = z
       .max(60)
       .default(5)
       .describe(
-        'Replicas are reduced only to the highest number wanted within this many minutes, each of which must have been measured',
+        'Replicas are reduced only to the highest number wanted within this many minutes; each of these minutes must have been measured',
       ),
-    staleMinutes: z.number().int().min(1).max(60).default(3).describe('An older newest value says nothing of now'),
+    staleMinutes: z
+      .number()
+      .int()
+      .min(1)
+      .max(60)
+      .default(3)
+      .describe('If the newest value is older, it says nothing about the present'),
     minReplicas: replicas.describe("Fewest replicas, within the fleet's own bounds"),
     maxReplicas: replicas.describe("Most replicas, within the fleet's own bounds"),
   })
@@ -64,12 +70,12 @@ const HOLDS = { holds: true } as const;
 /** The reason why the rule cannot be evaluated; null: none. */
 function aboutGroup(one: WorkloadView, { metric }: Target): LeftAlone | null {
   const { fleet, followedBy } = one;
-  if (!mayTouch(one)) return left('protected', 'its owner forbids to touch it', 'its owner');
+  if (!mayTouch(one)) return left('protected', 'its owner forbids changes to it', 'its owner');
   if (followedBy !== undefined)
     return left(
       'followed',
       `${followedBy} sets its size already, and two would undo each other`,
-      'the target set there, or that taken away',
+      'the target set there, or that autoscaler removed',
     );
   if (metric === 'requests_per_second')
     return left(
@@ -78,14 +84,14 @@ function aboutGroup(one: WorkloadView, { metric }: Target): LeftAlone | null {
       'a metric per replica at /v1/workload-metrics, or this policy without a target, which forecasts the load',
     );
   return fleet === null || fleet.ready === 0
-    ? left('no-size', 'it has no ready replicas, or nobody knows how many', 'replicas that run, and their bounds')
+    ? left('no-size', 'it has no ready replicas, or their number is unknown', 'replicas that run, and their bounds')
     : null;
 }
 
 function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | LeftAlone {
   const { fleet, metrics } = one;
   const because = aboutGroup(one, target);
-  if (because !== null || fleet === null) return because ?? left('no-size', 'its size is not known', 'its size');
+  if (because !== null || fleet === null) return because ?? left('no-size', 'its size is unknown', 'its size');
   const window = windowBefore(
     own(metrics, target.metric),
     view.asOf,
@@ -115,8 +121,8 @@ function track(view: PolicyView, one: WorkloadView, target: Target): Tracked | L
     return {
       ...left(
         'gpus-unknown',
-        unmeasured ?? 'nobody knows how many GPUs a replica has',
-        'a reading of the fleet that says it',
+        unmeasured ?? 'the number of GPUs of a replica is unknown',
+        'a reading of the fleet that states it',
       ),
       ...HOLDS,
     };
@@ -174,7 +180,7 @@ export function targetProposals(view: PolicyView, one: WorkloadView, target: Tar
       evidence: [evidenceOf(view, `${metric} of ${one.workload}`, at - stabilisationMinutes * MINUTE_MS, at)],
       risk: {
         interruption: out ? 'None' : 'Low',
-        note: out ? 'It costs more for as long as it holds.' : 'A burst finds fewer replicas.',
+        note: out ? 'It costs more for as long as it lasts.' : 'A burst finds fewer replicas.',
       },
       restartNeeded: false,
       implementationEffort: 'VeryLow',
@@ -194,11 +200,11 @@ function boundOf(
   if (wished > current)
     return maxReplicas !== undefined && maxReplicas < most
       ? `the document's maxReplicas of ${maxReplicas} keeps it`
-      : `its own most of ${most} keeps it`;
+      : `its own maximum of ${most} keeps it`;
   if (minReplicas !== undefined && minReplicas > least) return `the document's minReplicas of ${minReplicas} keeps it`;
   return least >= 1
-    ? `its own least of ${least} keeps it`
-    : 'a target keeps one replica, of which nothing is measured where there is none; a schedule, a brake or a person takes it to 0';
+    ? `its own minimum of ${least} keeps it`
+    : 'a target keeps one replica, because without replicas nothing is measured; only a schedule, a brake or a person takes it to 0';
 }
 
 export function explainUtilisation(view: PolicyView, one: WorkloadView, target: Target): TargetExplanation {
@@ -215,13 +221,13 @@ export function explainUtilisation(view: PolicyView, one: WorkloadView, target: 
     nothing: isBound ? ['bounds', boundOf(one, target, plan)] : ['as-wanted', 'it is within the tolerance'],
     'unmeasured replicas': [
       'not-all-measured',
-      `the measured ones alone would change its size, and with what is assumed of the others they do not`,
+      `the measured replicas alone would change its size, but not with the values assumed for the others`,
     ],
-    stabilisation: ['stabilisation', `one of the last ${target.stabilisationMinutes} minutes asked for as many`],
+    stabilisation: ['stabilisation', `one of the last ${target.stabilisationMinutes} minutes needed as many`],
     'missing minutes': ['missing-minutes', `of the last ${target.stabilisationMinutes} minutes one was not measured`],
     'recent change': [
       'recent-change',
-      `its size changed within ${target.stabilisationMinutes} minutes, or nobody knows when`,
+      `its size changed within ${target.stabilisationMinutes} minutes, or at an unknown time`,
     ],
   };
   const [code, message] = why[plan.heldBy];
@@ -232,7 +238,7 @@ export function explainUtilisation(view: PolicyView, one: WorkloadView, target: 
       ...left(
         code,
         message,
-        isBound ? 'another bound, set where that one is' : `${target.metric} beyond the tolerance for so long`,
+        isBound ? 'another bound, set in the same place' : `${target.metric} beyond the tolerance for so long`,
       ),
       ...HOLDS,
     },

@@ -215,6 +215,6 @@ describe('an explanation', () => {
     const { budget, state } = budgetAt(1000, 960);
     const budgets = [budgetAt(1000, 850), { budget: { ...budget, id: 'severe' }, state }];
     const [found] = policy.explain!(exampleView({ budgets, workloads: [chat] }), DEFAULTS, 'doc').slice(-1);
-    expect(found?.leftAlone?.message).toContain('the budget severe has come to move');
+    expect(found?.leftAlone?.message).toContain('the budget severe has reached move');
   });
 });

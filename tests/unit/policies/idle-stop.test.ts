@@ -38,7 +38,7 @@ describe('What works at next to nothing', () => {
   it('is said to count as work while nobody says what it runs, and the label is named that changes it', () => {
     expect(leftAlone(resource({ gpuUtilisationRatio: 0.01 }))).toMatchObject({
       code: 'working',
-      message: expect.stringMatching(/^its GPUs work at 1 %: from 0.2 % on is work while nobody says what it runs/),
+      message: expect.stringMatching(/^its GPUs work at 1 %: from 0.2 % on is work while its workload is unknown/),
       toAct: expect.stringMatching(
         /^a label .*bursar\.io\/workload-kind.*from 5 % on; or less than 0.2 % for 1 minutes/,
       ),

@@ -99,9 +99,9 @@ describe('a target', () => {
       return tracking.explain?.(view, given)[0]?.leftAlone?.message;
     };
     expect(kept(1, 0, { minReplicas: 0 }, {})).toMatch(/^a target keeps one replica/);
-    expect(kept(2, 0, { minReplicas: 2 }, {})).toBe('its own least of 2 keeps it');
+    expect(kept(2, 0, { minReplicas: 2 }, {})).toBe('its own minimum of 2 keeps it');
     expect(kept(2, 0, { minReplicas: 0 }, { minReplicas: 2 })).toBe("the document's minReplicas of 2 keeps it");
-    expect(kept(6, 1, {}, {})).toBe('its own most of 6 keeps it');
+    expect(kept(6, 1, {}, {})).toBe('its own maximum of 6 keeps it');
     expect(kept(4, 1, {}, { maxReplicas: 4 })).toBe("the document's maxReplicas of 4 keeps it");
   });
 

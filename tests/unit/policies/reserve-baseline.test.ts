@@ -31,7 +31,7 @@ it('proposes for each account on its own, and names it where several use the sam
 });
 
 it('tells what it takes for granted of purchases of an unknown account', () => {
-  const assumed = 'they are taken to serve the account a, so that nothing is bought twice';
+  const assumed = 'they are assumed to serve the account a, so that nothing is bought twice';
   const some = of({ account: 'a', bought: [{ units: 1, hoursLeft: 8000 }], boughtForUnknown: 1 });
   const [proposal] = policy.evaluate(some, params);
   expect(proposal?.risk.note).toContain(assumed);
