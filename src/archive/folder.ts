@@ -31,7 +31,7 @@ export function folderPlace(folder: string): ArchivePlace {
       try {
         return await readFile(file);
       } catch (cause) {
-        if ((cause as { code?: unknown }).code === 'ENOENT') throw missing(`${file} is not there`);
+        if ((cause as { code?: unknown }).code === 'ENOENT') throw missing(`${file} does not exist`);
         throw unavailable(`${file} cannot be read: ${reasonOf(cause)}`, cause);
       }
     },

@@ -79,7 +79,7 @@ export const parquet: ArchiveFormat = {
     try {
       rows = (await parquetReadObjects({ file: new Uint8Array(bytes).buffer })) as unknown as Row[];
     } catch (cause) {
-      throw invalid(`this is no Parquet file: ${cause instanceof Error ? cause.message : 'it cannot be read'}`);
+      throw invalid(`this is not a Parquet file: ${cause instanceof Error ? cause.message : 'it cannot be read'}`);
     }
     const lacking = COLUMNS.filter(({ name }) => rows[0] !== undefined && !(name in rows[0]));
     if (lacking.length > 0) throw invalid(`it has no column ${lacking.map(({ name }) => name).join(', ')}`);

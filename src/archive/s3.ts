@@ -86,14 +86,16 @@ export function s3Place(settings: S3Settings, clock: Clock): ArchivePlace {
       answered = new Uint8Array(await response.arrayBuffer());
     } catch (cause) {
       throw unavailable(
-        `${name} gives no whole answer: ${cause instanceof Error ? cause.message : 'no reason given'}`,
+        `${name} gives no complete answer: ${cause instanceof Error ? cause.message : 'no reason given'}`,
         cause,
       );
     }
     if (response.ok) return answered;
     const words = Buffer.from(answered).toString('utf8').slice(0, MOST_WORDS);
-    if (response.status === 404 && method === 'GET') throw missing(`${name}/${key} is not there: ${words}`);
-    throw unavailable(`${name} refuses to ${method === 'PUT' ? 'take' : 'give'} ${key}: ${response.status} ${words}`);
+    if (response.status === 404 && method === 'GET') throw missing(`${name}/${key} does not exist: ${words}`);
+    throw unavailable(
+      `${name} refuses to ${method === 'PUT' ? 'store' : 'return'} ${key}: ${response.status} ${words}`,
+    );
   };
   return {
     name,

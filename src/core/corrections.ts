@@ -66,7 +66,7 @@ export function whyMisfit(record: UsageRecord, correction: UsageRecord, what: st
   const names = differing(record, correction);
   return names.length > 0
     ? `names another ${names.join(', ')} than ${what}`
-    : `takes back more than ${what} holds, its other corrections deducted, or at another time`;
+    : `takes back more than ${what} holds after its other corrections, or at another time`;
 }
 
 /** By these usage has its team and its price. */

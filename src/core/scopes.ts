@@ -22,10 +22,10 @@ export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
   'usage:write': 'sends usage, bills and deliveries',
   'samples:write': 'sends GPU samples, workload metrics and throughput measurements',
   admission: "asks the admission webhook on a cluster's behalf",
-  read: 'reads everything of its teams but keys and the audit',
+  read: 'reads everything of its teams, except keys and the audit',
   approve: 'decides about recommendations, actions and alerts, and presses the kill switch',
   configure: 'sets teams, budgets, rules, prices, policies, leases and reservations',
-  scim: "an identity provider's, which tells who has an account and is in which group",
+  scim: 'for an identity provider, which reports accounts and group memberships',
   admin: 'manages keys, roles and sessions, reads the audit, sets limits, lifts the kill switch',
 };
 

@@ -69,15 +69,15 @@ async function playEarlier(request: StoryRequest): Promise<void> {
   clock.set(acted);
   onStep('teams, rules, price lists');
   await loadBasics(stores, importer, organisation, began);
-  onStep('nine months of a company that is made up');
+  onStep('nine months of a fictional company');
   const until = firstAskedOf(acted);
-  await loadUsage(stores, organisation, 'example company (made up)', 'machines of a cloud in memory', acted, () =>
+  await loadUsage(stores, organisation, 'example company (made up)', 'machines of an in-memory cloud', acted, () =>
     byDay(cloud.usage?.(began - HISTORY_DAYS * DAY_MS, until) ?? none()),
   );
   await apply(request, earlierPolicies(began));
   await request.collect(clock.now());
   await request.drain();
-  onStep('what its people approved a day ago');
+  onStep('actions that its people approved a day ago');
   await approve(request);
   for (const minutes of LATER_MINUTES) {
     clock.set(acted + minutes * MINUTE_MS);

@@ -59,7 +59,7 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
     '',
     ...(Number(spend.unpricedQuantity) === 0
       ? ['Every GPU-hour has a price.']
-      : [`Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month; they are in no sum above.`]),
+      : [`Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month; they are not in any sum above.`]),
     '',
     recommendations.length === 0 ? 'Nothing is recommended.' : 'Recommendations',
     ...(recommendations.length === 0

@@ -37,7 +37,7 @@ export interface WelcomeRequest {
 export async function welcome({ bursar, example, firstKey, pods, clock, say }: WelcomeRequest): Promise<void> {
   const { stores, importer, runner, organisation, policies } = bursar;
   if (example !== null && (await wantsExample(stores, organisation))) {
-    say('The database is empty: loading the bundled example (BURSAR_EXAMPLE=off leaves it out).');
+    say('The database is empty: loading the bundled example (BURSAR_EXAMPLE=off skips it).');
     await playStory({
       stores,
       importer,
@@ -54,7 +54,7 @@ export async function welcome({ bursar, example, firstKey, pods, clock, say }: W
   }
   if (!firstKey) {
     if ((await stores.keys.list(organisation, null, 1)).length === 0)
-      say('There is no key yet. Make one where this runs: bursar keys create <name> --role admin');
+      say('There is no key yet. Create one on this machine: bursar keys create <name> --role admin');
     return;
   }
   // Made last: a key that was made before a start that was cut short would never have been seen by anybody.

@@ -234,7 +234,10 @@ class Sending {
   /** It was tried, and what became of it was not written down. */
   private async resolve(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly WorkItem[]> {
     if (connection.whenUnknown !== 'ask' || connection.outcome === undefined)
-      return this.record(delivery, alert, connection, { kind: 'unknown', detail: 'the process ended before it heard' });
+      return this.record(delivery, alert, connection, {
+        kind: 'unknown',
+        detail: 'the process ended before the answer came',
+      });
     const { outcome } = connection;
     const conversation = await this.stores.alertPlaces.conversation(
       this.stores.db,
@@ -292,7 +295,7 @@ class Sending {
           return this.retryLater(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
         case 'busy':
           await this.stores.alertPlaces.pauseUntil(tx, this.organisation, delivery, this.now + found.waitMs);
-          return this.retryLater(tx, delivery, 'the place asks for a pause', this.now + found.waitMs);
+          return this.retryLater(tx, delivery, 'the receiver asks for a pause', this.now + found.waitMs);
         case 'unknown':
           if (connection.whenUnknown === 'leave') return this.giveUp(tx, delivery, alert, 'unknown', found.detail);
           if (connection.whenUnknown === 'send-again')

@@ -152,7 +152,7 @@ export class Collector implements Importer {
     );
     const empty = lists.filter(({ events, rejects }) => events.length + rejects.length === 0);
     if (empty.length > 0) {
-      const problems = empty.map(({ name }) => ({ path: name, message: 'has no price: a header at most' }));
+      const problems = empty.map(({ name }) => ({ path: name, message: 'has no price, at most a header' }));
       throw invalid(joined(problems), problems);
     }
     const refused = lists.filter((list) => list.rejects.length > 0);
@@ -318,7 +318,7 @@ async function* checked(
     if (other !== undefined && other.charge !== null) {
       const stated = [...(periods ?? [])].map((period) => formatInstant(period).slice(0, 10)).join(', ');
       throw invalid(
-        `${file}: its manifest is of the billing period from ${stated}, and it has lines of the one from ` +
+        `${file}: its manifest is of the billing period from ${stated}, but it has lines of the one from ` +
           `${formatInstant(other.charge.periodStart).slice(0, 10)}: nothing was imported`,
       );
     }
@@ -358,8 +358,8 @@ function chooseAll<F extends Format>(
       path: input.name,
       message:
         format === undefined
-          ? `is in no format that is known (${names}); --format names one${hintOf(input)}`
-          : `could be ${fitting.map((f) => f.name).join(' or ')}; --format says which`,
+          ? `is not in a known format (${names}); name one with --format${hintOf(input)}`
+          : `could be ${fitting.map((f) => f.name).join(' or ')}; choose one with --format`,
     });
     return [];
   });
@@ -371,12 +371,12 @@ const joined = (problems: readonly Problem[]): string => problems.map((p) => `${
 
 /** A hint why a file was not recognised. */
 function hintOf({ head, columns, separator }: Input): string {
-  if (head.length === 0) return '. It has nothing in it';
+  if (head.length === 0) return '. It is empty';
   if (separator !== undefined)
     return `. It is separated by ${separator}: save it as CSV separated by commas, with points in its numbers`;
   return columns !== undefined || isUtf8(head.subarray(0, head.lastIndexOf(LF) + 1))
     ? ''
-    : '. It is no text in UTF-8: save it as CSV in UTF-8';
+    : '. It is not UTF-8 text: save it as CSV in UTF-8';
 }
 const LF = 10;
 

@@ -78,7 +78,7 @@ async function settle(
   if (now - since < PATIENCE.confirmMs) return [confirmLater(action, askAgainAt(since, now))];
   const reason: Reason =
     observed.progress === 'billing'
-      ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
+      ? { code: 'billing-not-ended', message: 'it is stopped but still billed' }
       : { code: 'not-confirmed', message: observed.message };
   if (!action.reasons.some(({ code }) => code === reason.code))
     await note(actions, tx, organisation, action, reason, now);
@@ -128,7 +128,7 @@ async function observe(
   connection: ProviderConnection | undefined,
 ): Promise<Seen> {
   const waiting = (message: string): Seen => ({ progress: 'waiting', seen: null, message });
-  if (connection === undefined) return waiting(`there is no connection ${name} any more`);
+  if (connection === undefined) return waiting(`the connection ${name} no longer exists`);
   try {
     const seen = effect.kind === 'purchase' || connection.target === undefined ? null : await connection.target(target);
     const progress = progressOf(effect, seen, before);

@@ -238,7 +238,7 @@ class Execution {
     const connection = this.connections.get(action.connection);
     if (connection?.apply === undefined)
       return this.refuse(action, [
-        { code: 'no-connection', message: `there is no connection ${action.connection} that acts any more` },
+        { code: 'no-connection', message: `there is no longer a connection ${action.connection} that can act` },
       ]);
     if (this.now - (action.intendedAt ?? this.now) > PATIENCE.intentMs)
       return this.refuse(action, [{ code: 'intent-stale', message: notInTime(action) }]);
@@ -364,7 +364,7 @@ class Execution {
     if (action.effect.kind === 'purchase')
       return this.failed(tx, action, {
         code: 'purchase-absent',
-        message: 'the purchase did not arrive; it is not sent again by itself',
+        message: 'the purchase did not arrive; it is not sent again automatically',
       });
     const free = (action.askedAt ?? this.now) + PATIENCE.requestMs;
     if (this.now < free) return [executeLater(action, free)];
@@ -389,7 +389,7 @@ class Execution {
     if (this.now - since >= PATIENCE.outcomeMs)
       return this.failed(tx, action, {
         code: 'outcome-unknown',
-        message: `${action.connection} cannot tell what became of it: ${detail}`,
+        message: `${action.connection} does not know its outcome: ${detail}`,
       });
     const reason = { code: 'outcome-unknown', message: detail };
     if (!action.reasons.some(({ code }) => code === reason.code))
@@ -464,7 +464,7 @@ const carriedOn = ({ reasons }: Action): readonly Reason[] => [
 function notInTime({ reasons }: Action): string {
   const last = reasons.find(({ code }) => code === NO_CAPACITY || code === NOT_SENT);
   return last === undefined
-    ? 'it was not sent in time: what was read before it is too old'
+    ? 'it was not sent in time: the reading before it is too old'
     : `it was tried for ${PATIENCE.intentMs / MINUTE_MS} minutes: ${last.message}`;
 }
 

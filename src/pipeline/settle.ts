@@ -106,7 +106,7 @@ class Settling {
             ? plan.obstacle
             : {
                 code: 'superseded',
-                message: `its policy ${plan === null ? 'does not propose it any more' : 'proposes something else now'}`,
+                message: `its policy ${plan === null ? 'no longer proposes it' : 'proposes something else now'}`,
               },
         );
     }
@@ -245,7 +245,10 @@ class Settling {
 
 const EXPIRED: Plan = { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } };
 const JUST_ENDED: Plan = {
-  obstacle: { code: 'just-ended', message: 'its last action has just ended: newer evidence has to ask for it again' },
+  obstacle: {
+    code: 'just-ended',
+    message: 'its last action has just ended: newer evidence is needed to propose it again',
+  },
 };
 
 /**

@@ -113,7 +113,7 @@ export function placements(
         ...found,
         assumptions: [
           ...found.assumptions,
-          `${taught} of the prices are what bills have taught, the others what the lists say`,
+          `${taught} of the prices were learned from bills, the others are list prices`,
         ],
       };
 }

@@ -172,7 +172,7 @@ export class AuditStore {
         message:
           since !== null && Number(known.seq) < Number(since.seq)
             ? `the end that was kept lies among entries that were dropped by age, up to ${since.seq}: it cannot be looked for`
-            : 'the end that was kept is not in the chain (any more)',
+            : 'the end that was kept is not (or no longer) in the chain',
       });
     return { holds: problems.length === 0, entries, since, head, problems: problems.slice(0, MOST_PROBLEMS) };
   }
@@ -234,7 +234,7 @@ export class AuditStore {
           row.seq !== expected
             ? `place ${expected} of the chain is missing`
             : row.at === null
-              ? 'the entry is gone'
+              ? 'the entry is missing'
               : hash('sha256', text) === row.hash
                 ? null
                 : 'the entry, or the one before it, is not as it was written';

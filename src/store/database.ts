@@ -257,7 +257,7 @@ export class Database implements Queryable {
       const [own] = await this.aside.query<{ pid: number }>(session);
       const [other] = await this.transaction((tx) => tx.query<{ pid: number }>(session));
       if (own !== undefined && own.pid === other?.pid)
-        throw invalid('connections to the database share its sessions: the pool between must lend them for a session', [
+        throw invalid('connections to the database share its sessions: set the connection pooler to session mode', [
           { path: 'DATABASE_URL', message: 'leads to a pool that lends per transaction: set pool_mode = session' },
         ]);
     }

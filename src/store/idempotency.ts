@@ -170,7 +170,7 @@ export class Idempotency {
    */
   async keepInTransaction(tx: Transaction, all: readonly Kept[]): Promise<void> {
     if ((await this.keepAll(tx, all)) < all.length)
-      throw unavailable('this process was silent for so long that another took the request up');
+      throw unavailable('this process was silent for so long that another process took over the request');
   }
 
   /** How many claims were still held. */

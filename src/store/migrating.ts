@@ -43,7 +43,7 @@ export async function migrateDatabase(url: string): Promise<string[]> {
     return ran;
   } catch (error) {
     if (codeOf(error) !== NO_LOCK) throw error;
-    throw unavailable('the schema is in use: another process migrates, or what runs holds a table', error);
+    throw unavailable('the schema is in use: another process migrates it, or a running process holds a table', error);
   } finally {
     await holder.end().catch(() => undefined);
   }

@@ -122,10 +122,10 @@ export class ReadSide {
     const isReplica = there.recovering && here.system === there.system && here.database === there.database;
     if (isReplica) return replica;
     await replica.close();
-    throw invalid('the configuration is wrong: what DATABASE_READ_URL names is no read replica of DATABASE_URL', [
+    throw invalid('the configuration is wrong: DATABASE_READ_URL is not a read replica of DATABASE_URL', [
       {
         path: 'DATABASE_READ_URL',
-        message: there.recovering ? 'is a replica of another database' : 'is no replica: it takes writes itself',
+        message: there.recovering ? 'is a replica of another database' : 'is not a replica: it accepts writes',
       },
     ]);
   }

@@ -38,7 +38,7 @@ const SETTINGS: readonly ProviderSetting[] = [
   ),
   setting('URL', 'Address that answers with the output of nvidia-smi'),
   setting('TOKEN', 'Bearer token for that address', { secret: true }),
-  setting('ZONE', "IANA time zone of the machines' clocks, which the output does not say; UTC where absent"),
+  setting('ZONE', "IANA time zone of the machines' clocks, which the output does not state; default: UTC"),
 ];
 
 const schema = z.object({

@@ -94,7 +94,7 @@ function readSettings(
   if ((present['USER'] === undefined) !== (present['PASSWORD'] === undefined))
     add(present['USER'] === undefined ? 'USER' : 'PASSWORD', 'is missing: the two belong together');
   if (present['TOKEN'] !== undefined && present['USER'] !== undefined)
-    add('TOKEN', 'stands beside a user name: give one of the two');
+    add('TOKEN', 'cannot be combined with a user name: give one of the two');
   const units = readUnits(present['UNITS'] ?? '', (message) => add('UNITS', message));
   if (!parsed.success || problems.length > 0)
     throw invalid(
@@ -173,7 +173,7 @@ class PrometheusConnection implements TelemetryConnection {
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       // The measurements exist; only missing exporters are unknown.
-      yield { ...newest, problems: [...newest.problems, `which machines are silent cannot be told: ${error.message}`] };
+      yield { ...newest, problems: [...newest.problems, `which machines are silent is unknown: ${error.message}`] };
     }
   }
 

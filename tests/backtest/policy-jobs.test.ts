@@ -538,7 +538,7 @@ describe('a job that cannot be run again', () => {
     [
       'nobody said its work',
       { ...said('job', base), job: { ...said('job', base).job, work: null } },
-      'nobody said how much work it had, and since when',
+      'its work, and since when, was not stated',
     ],
     [
       'nobody knows its size',
@@ -549,25 +549,29 @@ describe('a job that cannot be run again', () => {
           fleet: { ready: 0, booting: 0, minReplicas: 0, maxReplicas: 4, changedAt: null },
         },
       },
-      'how many replicas it has is not known',
+      'its number of replicas is unknown',
     ],
-    ['nobody knows its GPUs', said('job', base, { gpusPerReplica: null }), 'how many GPUs a replica has is not known'],
+    [
+      'nobody knows its GPUs',
+      said('job', base, { gpusPerReplica: null }),
+      'the number of GPUs of a replica is unknown',
+    ],
     [
       'nobody states its term',
       said('job', base, { term: null }),
-      'how its machines are paid for (on demand, spot, reserved) is not known',
+      'the term of its machines (on demand, spot, reserved) is unknown',
     ],
     [
       'it is reserved',
       said('job', base, { term: 'reserved-1y' }),
-      'what an hour of it costs under the term reserved-1y is not known',
+      'its hourly cost under the term reserved-1y is unknown',
     ],
     [
       'nobody measured a start',
       said('job', { ...base, restartHours: null }),
-      'how many hours a start of it costs is not known',
+      'the hours that a start costs are unknown',
     ],
-    ['it began before', said('job', { ...base, since: -1 }), 'its work was told from before the window on'],
+    ['it began before', said('job', { ...base, since: -1 }), 'its work was stated before the window began'],
     ['its deadline comes after', said('job', { ...base, deadline: 25 }), 'its deadline lies after the window'],
     [
       'its work does not end',

@@ -232,7 +232,7 @@ describe('the steps of a backtest', () => {
     expect((await over({ a: empty, b: { ...recorded, team: 'b' } })).teams.map(({ team }) => team)).toEqual(['b']);
     await expect(over({ a: empty })).rejects.toMatchObject({
       kind: 'missing',
-      message: expect.stringContaining('nothing is recorded of a') as string,
+      message: expect.stringContaining('nothing is recorded for a') as string,
     });
     await expect(over({ a: recorded, b: { ...recorded, currency: 'CNY' } })).rejects.toMatchObject({
       kind: 'invalid',

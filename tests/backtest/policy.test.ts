@@ -423,7 +423,7 @@ describe('what nobody can price', () => {
     [
       'half of it is spot, and nobody states a term',
       halfSpot(),
-      'how its machines are paid for (on demand, spot, reserved) is not known',
+      'the term of its machines (on demand, spot, reserved) is unknown',
     ],
     [
       'its SKU is in no price list',
@@ -433,12 +433,12 @@ describe('what nobody can price', () => {
     [
       'nobody says how many GPUs a replica has',
       halfSpot({ term: 'on-demand', gpusPerReplica: null }),
-      'how many GPUs a replica has is not known',
+      'the number of GPUs of a replica is unknown',
     ],
     [
       'nobody says how many replicas it has',
       halfSpot({ term: 'on-demand', fleet: null }),
-      'how many replicas it has is not known',
+      'its number of replicas is unknown',
     ],
   ])('has neither cost nor saving: %s', (_, one, why) => {
     const cell = cellOf([one]);
@@ -517,7 +517,7 @@ describe('what nobody can price', () => {
       ],
       [
         'lab/resources',
-        [{ name: 'r', why: 'what an hour of it costs is not known' }],
+        [{ name: 'r', why: 'its hourly cost is unknown' }],
         [
           [null, null],
           [null, null],
@@ -525,7 +525,7 @@ describe('what nobody can price', () => {
       ],
       [
         'lab/workloads',
-        [{ name: 'serving-training-1', why: 'how its machines are paid for (on demand, spot, reserved) is not known' }],
+        [{ name: 'serving-training-1', why: 'the term of its machines (on demand, spot, reserved) is unknown' }],
         [
           [null, null],
           [null, null],

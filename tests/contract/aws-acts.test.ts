@@ -156,7 +156,7 @@ describe('the effects, as they are sent', () => {
         {
           code: 'draining',
           message:
-            'draining: 1 member still leaves, and is paid for until gone, held by the lifecycle hook drain-queue (up to 3600 seconds)',
+            'draining: 1 member still leaves, and is paid for until they are gone, held by the lifecycle hook drain-queue (up to 3600 seconds)',
         },
       ]);
       // Who makes the group larger meanwhile waits for none of them; nor is it asked for again.

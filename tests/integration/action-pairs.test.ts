@@ -107,7 +107,7 @@ describe('a job that is shifted by a document that enforces', () => {
     const [stop, start] = await w.all();
     await expect(w.rollBack(stop!.id)).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringContaining('there is nothing left to take back') as string,
+      message: expect.stringContaining('there is nothing left to roll back') as string,
     });
     await expect(w.rollBack(start!.id)).rejects.toMatchObject({
       kind: 'conflict',
@@ -210,7 +210,7 @@ describe('a job that is shifted when somebody approves', () => {
       { state: 'refused', reasons: [{ code: 'superseded' }] },
       { state: 'proposed', next: { notBefore: NOW + 10 * HOUR_MS } },
     ]);
-    // So soon a stop would not pay.
+    // So soon a stop would not pay off.
     w.script.wants = shift(2.4);
     await w.look(HOUR_MS);
     expect([(await w.all()).map(({ state }) => state), (await w.recommendation()).obstacle]).toMatchObject([
@@ -286,7 +286,7 @@ describe('a group that is shifted', () => {
     await w.look();
     expect([await w.all(), (await w.recommendation()).obstacle]).toMatchObject([
       [],
-      { code: 'beyond-bounds', message: expect.stringContaining('asg/train keeps 1 replica(s) at least') as string },
+      { code: 'beyond-bounds', message: expect.stringContaining('keeps at least 1 replica(s) of asg/train') as string },
     ]);
   });
 

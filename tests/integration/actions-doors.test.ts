@@ -102,7 +102,7 @@ describe('actions over REST', async () => {
     });
     expect(await api.call('POST', `/v1/actions/${id}/rollback`)).toMatchObject({
       status: 409,
-      body: { detail: `action ${id} is refused: there is nothing to take back` },
+      body: { detail: `action ${id} is refused: there is nothing to roll back` },
     });
     const operator = await api.keyFor({ role: 'operator' });
     expect(
@@ -295,7 +295,7 @@ describe('actions on the command line', async () => {
     const found = (await w.stores.recommendations.list('default', { status: 'open' }, null, 10))[0]!;
     expect(await cli('approve', found.id)).toMatchObject({
       code: 0,
-      err: expect.stringContaining('Nothing carries it out: no connection knows nobody-knows.') as string,
+      err: expect.stringContaining('Bursar cannot carry it out: no connection knows nobody-knows.') as string,
     });
     expect(await json('recommend', '--status', 'approved')).toMatchObject({
       recommendations: expect.arrayContaining([

@@ -99,7 +99,7 @@ describe('the guard', async () => {
     const ended = (await w.all()).at(-1)!;
     expect([ended.effect.kind, ended.state]).toEqual(['terminate', 'confirmed']);
     expect(await told('e-1', 1)).toContain(`Bursar ended it (terminate of ${ended.id})`);
-    expect(await told('e-2', 5)).toContain('somebody ended it, and what somebody ends is not replaced');
+    expect(await told('e-2', 5)).toContain('somebody ended it, and Bursar does not replace what somebody ended');
   });
 
   it('refuses what nobody has backtested, unless an audited reason says why', async () => {
@@ -181,7 +181,7 @@ describe('the guard', async () => {
       const action = (await w.all()).at(-1)!;
       expect([action.state, action.reasons]).toEqual([
         'refused',
-        [{ code: 'other-team', message: `instance/${name} belongs to other now, and not to lab` }],
+        [{ code: 'other-team', message: `instance/${name} now belongs to other, not to lab` }],
       ]);
       expect(w.cloud.arrived).toBe(arrived);
       w.script.wants = [];
@@ -324,7 +324,7 @@ describe('the guard', async () => {
     );
     await expect(
       w.db.transaction((tx) => approveRecommendation(w.stores, tx, 'default', found?.id ?? '', 'boss', w.clock.at)),
-    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('forbids to touch it') });
+    ).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('forbids changes to it') });
   });
 
   it('waits through quiet hours, and acts after them', async () => {
@@ -551,13 +551,13 @@ describe('a rollback', async () => {
     // Neither cooldown nor quiet hours hold it back.
     await w.limits({ quietHours: [{ zone: 'UTC' }] });
     await w.rollBack(original.id);
-    await expect(w.rollBack(original.id)).rejects.toThrow('is being taken back');
+    await expect(w.rollBack(original.id)).rejects.toThrow('is being rolled back');
     await w.pass(0);
     expect((await w.all()).map(({ state, effect }) => [state, effect])).toEqual([
       ['rolled-back', { kind: 'scale', target: 'asg/web', replicas: 2 }],
       ['confirmed', { kind: 'scale', target: 'asg/web', replicas: 6 }],
     ]);
-    await expect(w.rollBack(original.id)).rejects.toThrow('is rolled-back: there is nothing to take back');
+    await expect(w.rollBack(original.id)).rejects.toThrow('is rolled-back: there is nothing to roll back');
     await w.limits({});
   });
 
@@ -605,14 +605,14 @@ describe('a rollback', async () => {
     await w.look(2 * HOUR_MS);
     const { id, state } = (await w.all()).at(-1)!;
     expect(state).toBe('confirmed');
-    await expect(w.rollBack(id)).rejects.toThrow('nothing takes back terminate of instance/i-2');
+    await expect(w.rollBack(id)).rejects.toThrow('terminate of  cannot be rolled backinstance/i-2');
   });
 });
 
 describe('a brake', async () => {
   const w = await actingWorld({ holds: true });
 
-  it('is taken back when its policy does not propose it any more, and not before', async () => {
+  it('is taken back when its policy no longer proposes it, and not before', async () => {
     w.cloud.add(group('web', 6));
     w.script.wants = [{ action: 'ScaleIn', target: 'web', change: { replicas: 2 } }];
     await w.document('enforce');

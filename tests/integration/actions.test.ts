@@ -173,7 +173,7 @@ describe('a scale-in whose machines are held by a lifecycle hook', async () => {
         {
           code: 'draining',
           message:
-            'draining: 2 members still leave, and are paid for until gone, held by the lifecycle hook drain (up to 7200 seconds)',
+            'draining: 2 members still leave, and are paid for until they are gone, held by the lifecycle hook drain (up to 7200 seconds)',
         },
       ],
     });

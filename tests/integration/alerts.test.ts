@@ -96,7 +96,7 @@ describe('a budget that crosses several thresholds at once', async () => {
     const told = w.slack.posts.map(({ blocks }) => JSON.stringify(blocks)).filter((text) => text.includes('budget b'));
     expect(told).toHaveLength(1);
     expect(told[0]).toContain('lab: 100 % of the budget b is spent');
-    expect(told[0]).toContain('Crossed with it: spent at 50 %, forecast at 100 %.');
+    expect(told[0]).toContain('Also crossed: spent at 50 %, forecast at 100 %.');
     expect(told[0]).toMatch(/it spent 130\.00 USD, and 100\.00 USD by the same day of the period before, 30 % more/);
     // Whose it is that grew, by what its records say of themselves.
     expect(told[0]).toContain(

@@ -137,10 +137,10 @@ describe('the audit', async () => {
     await asOwner(`delete from audit_seal where seq = ${head?.seq}`);
     expect((await check(end)).problems.map(({ message }) => message)).toEqual([
       'the entry is not in the chain',
-      'the end that was kept is not in the chain (any more)',
+      'the end that was kept is not (or no longer) in the chain',
     ]);
     await asOwner(`delete from audit where id = ${entry?.id}`);
-    expect((await check()).problems).toContainEqual(expect.objectContaining({ message: 'the entry is gone' }));
+    expect((await check()).problems).toContainEqual(expect.objectContaining({ message: 'the entry is missing' }));
   });
 });
 

@@ -287,7 +287,7 @@ describe('a backtest by the API', async () => {
     expect(await get(body.id)).toMatchObject({
       status: 'failed',
       result: null,
-      error: { message: expect.stringContaining('nothing is recorded of nobody') as string, problems: [] },
+      error: { message: expect.stringContaining('nothing is recorded for nobody') as string, problems: [] },
     });
     expect((await eventsOf(api, body.id)).events).toMatchObject([
       { event: 'done', data: { status: 'failed', error: { message: expect.stringContaining('nobody') as string } } },

@@ -309,7 +309,7 @@ describe('an open bill', () => {
 describe('files', () => {
   it('in no format that is known say so where they are no text in UTF-8', async () => {
     const taken = take('unknown', 'a.csv', Buffer.from([0xff, 0x2c, 0x61, 0x0a, 0x31, 0x2c, 0x32, 0x0a]));
-    await expect(taken).rejects.toThrow(/400.*no text in UTF-8/s);
+    await expect(taken).rejects.toThrow(/400.*is not UTF-8 text/s);
     await expect(take('unknown', 'a.csv', 'a,b\n1,2\n')).rejects.toThrow(/400(?!.*UTF-8)/s);
   });
 
@@ -340,8 +340,8 @@ describe('files', () => {
     for (const [name, content, code, said] of [
       ['a.csv', zip, 1, 'a.csv is a zip archive: unpack it'],
       ['t.csv', text('focus_1_3.csv').replaceAll(',', '\t'), 1, 'It is separated by tabs: save it as CSV'],
-      ['e.csv', '', 1, 'has nothing in it'],
-      ['h.csv', `${header}\n`, 0, 'it has no line that counts, a header at most: nothing is changed by it'],
+      ['e.csv', '', 1, 'is empty'],
+      ['h.csv', `${header}\n`, 0, 'it has no line that counts, at most a header: it changes nothing'],
     ] as const) {
       await writeFile(path.join(folder, name), content);
       for (const door of [here, there]) {
@@ -357,12 +357,12 @@ describe('files', () => {
     // A delivery refuses an empty file at once, and a table that may yet be known by its name when it is committed.
     await api.call('PUT', '/v1/deliveries/kinds', { body: { source: 'kinds' } });
     const add = '/v1/deliveries/kinds/files?filename=a.csv';
-    expect((await api.call('POST', add, { body: '' })).text).toContain('a.csv has nothing in it');
+    expect((await api.call('POST', add, { body: '' })).text).toContain('a.csv is empty');
     expect((await api.call('POST', add, { body: table })).status).toBe(200);
     const refused = await api.call('POST', '/v1/deliveries/kinds/commit');
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('It is separated by semicolons')]);
     await api.call('DELETE', '/v1/deliveries/kinds');
-    await expect(take('kinds', 'a.csv', gzipSync(''))).rejects.toThrow(/400.*it has nothing in it/is);
+    await expect(take('kinds', 'a.csv', gzipSync(''))).rejects.toThrow(/400.*it is empty/is);
     const prices = 'provider,sku,region,price,currency,effectiveFrom\n';
     const list = await api.call('POST', '/v1/prices?filename=p.csv', { body: prices });
     expect([list.status, list.text]).toEqual([400, expect.stringContaining('p.csv has no price')]);
@@ -392,7 +392,7 @@ describe('files', () => {
     const taken = await take('header', 'a.csv', `${header}\n`);
     expect([taken.rows, taken.warnings]).toEqual([
       0,
-      ['it has no line that counts, a header at most: nothing is changed by it'],
+      ['it has no line that counts, at most a header: it changes nothing'],
     ]);
     expect((await take('header', 'a.csv', `${[header, ...lines].join('\n')}\n`)).warnings).toEqual([]);
     // It takes nothing away of what there is.

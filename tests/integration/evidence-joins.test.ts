@@ -283,7 +283,7 @@ describeWith('prometheus', 'Stock evidence', (program) => {
     expect(found('instance/us-east-1/i-0idle').risk.note).toContain('Its cloud may have no such machine free');
     expect(found('instance/us-east-1/i-0idle').risk.note).not.toContain('billed on');
     for (const target of ['instance/cn-hangzhou/i-bp1train', 'instance/ap-guangzhou/ins-idle01'])
-      expect(found(target).risk.note).toContain(`whether ${target} is billed on shows once it is stopped`);
+      expect(found(target).risk.note).toContain(`whether ${target} is still billed shows only after the stop`);
     const stops = made.filter(({ policy }) => policy === 'idle-stop');
     expect(stops.map(({ actionId, obstacles }) => [actionId, obstacles[0]?.code])).toEqual(
       stops.map(() => [null, 'cannot-act']),

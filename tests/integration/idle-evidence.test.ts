@@ -255,12 +255,12 @@ describe('documents', () => {
       document: null,
       leftAlone: {
         code: 'no-document',
-        message: 'no document of idle-stop holds for unallocated: mine holds for research',
+        message: 'no document of idle-stop applies to unallocated: mine applies to research',
       },
     });
     const { looks } = await explain(stores, POLICIES, 'default', 'instance/idle', NOW, undefined, () => false);
     expect(looks.map(({ leftAlone }) => leftAlone?.message)).toContain(
-      'no document of idle-stop holds for unallocated: what there is of it holds for other teams',
+      'no document of idle-stop applies to unallocated: its documents apply to other teams',
     );
     await expect(async () =>
       apply({ name: 'odd', policy: 'idle-stop', teams: ['*', 'research'], mode: 'recommend' }),

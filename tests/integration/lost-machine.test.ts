@@ -344,7 +344,7 @@ describe('a machine that dies with its exporter', () => {
     expect(others).toEqual([]);
     expect(action).toMatchObject({ effect: { kind: 'replace' }, state: 'refused' });
     expect(action?.reasons).toEqual([
-      { code: 'runs', message: 'cloud, asked just now, calls instance/host-1 running and well' },
+      { code: 'runs', message: 'cloud has just reported instance/host-1 as running and healthy' },
     ]);
     expect([cloud.done, (await stores.fleet.named(stores.db, 'default', 'host-1'))?.seen.state]).toEqual([
       [],
@@ -427,7 +427,7 @@ describe('a machine that dies with its exporter', () => {
     const [found] = await stores.recommendations.list('default', {}, null, 10);
     expect(found?.obstacle).toEqual({
       code: 'group-replaces',
-      message: 'its cloud has taken instance/host-1 away, and asg/train brings another by itself: nothing is done here',
+      message: 'its cloud has taken instance/host-1 away, and asg/train replaces it by itself: nothing is done here',
     });
   });
 

@@ -209,6 +209,6 @@ describe('bursar backtest policy', async () => {
     ).toMatchObject({ code: 1, err: expect.stringContaining('policy is none of') as string });
     expect(
       await of('2026-10-01', '2026-10-02', await document('name: a\npolicy: lease\nteams: [nobody]\nmode: observe\n')),
-    ).toMatchObject({ code: 1, err: expect.stringContaining('nothing is recorded of nobody') as string });
+    ).toMatchObject({ code: 1, err: expect.stringContaining('nothing is recorded for nobody') as string });
   });
 });

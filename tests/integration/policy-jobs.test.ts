@@ -160,8 +160,8 @@ describe('jobs that labels tell of, in a backtest', async () => {
     expect(cell).toMatchObject({
       count: 3,
       unknown: [
-        { name: NAMES[1], why: 'how many hours a start of it costs is not known' },
-        { name: NAMES[2], why: 'nobody said how much work it had, and since when' },
+        { name: NAMES[1], why: 'the hours that a start costs are unknown' },
+        { name: NAMES[2], why: 'its work, and since when, was not stated' },
       ],
     });
     expect(run.withoutEffect).toBe(0);

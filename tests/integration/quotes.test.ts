@@ -442,7 +442,7 @@ describe('the API', async () => {
     const unpriced = await api.call('POST', '/v1/quotes', { body: { ...body, team: null, storageGib: 10 } });
     expect([unpriced.status, unpriced.body]).toMatchObject([
       404,
-      { detail: 'AWS H100: its storage has no price that holds there (the price lists do not say what it costs)' },
+      { detail: 'AWS H100: its storage has no current price there (the price lists do not say what it costs)' },
     ]);
     await stores.prices.add(stores.db, 'default', [{ kind: 'price', price: STORAGE }], 'test');
     expect(
@@ -593,13 +593,13 @@ describe('the API', async () => {
       planned: null,
       spent: null,
       reserved: null,
-      reasons: ['the budget is of a team that this key does not see'],
+      reasons: ['the budget belongs to a team that this key may not see'],
     });
     await api.call('PUT', '/v1/budgets/lab', { body: { team: 'lab', planned: { default: '5' } } });
     await drain();
     expect((await api.call('POST', '/v1/reservations', { key: red, body })).body).toMatchObject({
       status: 409,
-      problems: [{ path: 'budgets/lab', message: expect.stringContaining('does not see') as string }],
+      problems: [{ path: 'budgets/lab', message: expect.stringContaining('may not see') as string }],
     });
     for (const [path, role] of [
       ['/v1/quotes', 'viewer'],
@@ -703,12 +703,12 @@ describe('the command line', async () => {
     expect((await verb(...ask, '--storage', '10')).out).toContain('\nMade of 20.00 for GPUs, 2.00 for storage\n');
     expect(await verb(...ask, '--network', '1')).toMatchObject({
       code: 1,
-      out: expect.stringContaining('its network has no price that holds there') as string,
+      out: expect.stringContaining('its network has no current price there') as string,
     });
     await verb('reservations', 'release', reservation.id);
     const leftOut = 'places are compared by GPUs and egress alone, without the storage and the traffic of the quote';
     expect((await verb(...ask, '--storage', '10', '--memory', '60')).out).toMatch(
-      new RegExp(`Cheapest places:[^]*Taken for granted: ${leftOut}`),
+      new RegExp(`Cheapest places:[^]*Assumed: ${leftOut}`),
     );
     expect((await verb(...ask, '--memory', '60')).out).not.toContain(leftOut);
   });
@@ -733,7 +733,7 @@ describe('the command line', async () => {
     });
     expect(await verb(...ask, '--deadline', '5')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('give its --memory too') as string,
+      err: expect.stringContaining('they need --memory too') as string,
     });
     expect(await verb(...ask, '--gpus', '80', '--reserve')).toMatchObject({
       code: 1,

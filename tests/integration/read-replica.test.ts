@@ -66,7 +66,7 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     await primary.query('update cost_day set accrued = 9, actual = 9');
     const answer = await costs();
     expect(answer.total).toBe('7');
-    expect(answer.warnings[0]).toContain(`what was committed after ${answer.asOf} is not in it`);
+    expect(answer.warnings[0]).toContain(`what was committed after ${answer.asOf} is not included`);
     expect(Date.parse(answer.asOf ?? '')).toBeLessThanOrEqual(before?.now.getTime() ?? NaN);
     for (const path of ['/v1/costs/breakdown', '/v1/costs/bridge', '/v1/costs/resources'])
       expect((await api.call('GET', path)).body, path).toMatchObject({ asOf: answer.asOf });
@@ -87,7 +87,7 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     };
     await expect(check(server.url('bursar'))).rejects.toMatchObject({
       kind: 'invalid',
-      problems: [{ path: 'DATABASE_READ_URL', message: 'is no replica: it takes writes itself' }],
+      problems: [{ path: 'DATABASE_READ_URL', message: 'is not a replica: it accepts writes' }],
     });
     await vi.waitFor(() =>
       expect(check(replica.url('another'))).rejects.toMatchObject({

@@ -682,7 +682,7 @@ describe('monthly reports', async () => {
       const { code, out, err } = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'csv'], {
         remote: { url, apiKey },
       });
-      expect([code, err]).toEqual([0, 'this key may not ask for a new report: it is shown as it was made last\n']);
+      expect([code, err]).toEqual([0, 'this key may not request a new report: the last one is shown\n']);
       expect(out).toContain('by-gpu,H100,amount');
     });
 

@@ -89,7 +89,7 @@ describe('a reservation of eight GPUs', async () => {
     const { allowed, status } = await ask('c', 1);
     expect([allowed, status?.code]).toEqual([false, 403]);
     expect(status?.message).toContain(
-      `its reservation ${id} has 0 of its 8 GPUs left, beside the pods that were let in on it, and this one asks for 1; ask`,
+      `its reservation ${id} has 0 of its 8 GPUs left, after the pods that were admitted on it, and this one asks for 1; ask`,
     );
     expect(await taken()).toEqual(['a 4', 'b 4']);
   });
@@ -169,7 +169,7 @@ describe('a reservation of eight GPUs', async () => {
     expect(more).toMatchObject({
       allowed: true,
       warnings: [
-        `the reservation ${id} has 0 of its 8 GPUs left, beside the pods that were let in on it, and this one asks for 4: the pod is let in on what else its budgets have left`,
+        `the reservation ${id} has 0 of its 8 GPUs left, after the pods that were admitted on it, and this one asks for 4: the pod is admitted on what its budgets have left apart from it`,
       ],
     });
     expect(more.auditAnnotations).toBeUndefined();

@@ -82,7 +82,7 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     const told: string[] = [];
     await schedule.enqueueDue(after.clock.at);
     await schedule.enqueueDue(after.clock.at);
-    expect(told).toEqual([expect.stringContaining('its tables were made anew')]);
+    expect(told).toEqual([expect.stringContaining('its tables were created again')]);
     expect(await after.stores.safety.stops(after.db, 'default')).toMatchObject([
       { scope: 'all', setBy: 'line', reason: expect.stringContaining('restored from a backup') },
       { scope: 'provider' },

@@ -82,7 +82,7 @@ describe('an action that waits for approval', async () => {
     expect(JSON.stringify(post.blocks)).toContain('Rejected by U0ANA');
     await w.press('U0ANA', approve, 'approve');
     await w.pass(1000);
-    expect(lastReply()).toMatch(/^That was not done: action act-\w+ is refused, not proposed/);
+    expect(lastReply()).toMatch(/^This was not done: action act-\w+ is refused, not proposed/);
     expect((await states()).at(-1)).toBe('refused');
   });
 
@@ -288,10 +288,10 @@ describe('/bursar', async () => {
     expect(await ask('U0BOB', 'status')).toContain('Teams: 0');
     expect(await ask('U0ANA', 'budget')).toContain('b (lab): 110.00 USD of 100.00 USD, 110 %');
     await w.db.query(`update budget_state set state = state || '{"unconverted": ["JPY"]}'`);
-    expect(await ask('U0ANA', 'budget')).toContain('; not in it: JPY');
+    expect(await ask('U0ANA', 'budget')).toContain('; not included: JPY');
     expect(await ask('U0ANA', ' Actions ')).toMatch(/lab: stop instance\/i-1, until .* \(act-\w+\)/);
     expect(await ask('U0BOB', 'status')).toContain('Budgets over their plan: 0 of 0');
-    expect(await ask('U0BOB', 'budget')).toContain('There is none that you may see.');
+    expect(await ask('U0BOB', 'budget')).toContain('There are none that you may see.');
     expect(await ask('U0ANA', 'dance')).toBe('Write /bursar status, /bursar budget or /bursar actions.');
     expect(await ask('U0EVE', 'status')).toContain('You are not known to Bursar here.');
     expect(w.slack.replies.every(({ body }) => body.response_type === 'ephemeral')).toBe(true);

@@ -369,7 +369,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
         target: 'node-9',
         change: { group: 'train', replaces: 'node-7' },
       });
-      expect(proposal.title).toContain('its machine is silent, and the other target of its machine fell silent too');
+      expect(proposal.title).toContain('its machine is silent, and the other target of its machine became silent too');
       const silence = state?.silent?.[0];
       expect(silence).toMatchObject({ othersSilent: 1, othersAnswering: 0, machinesSilent: 1, machinesAnswering: 1 });
       expect((silence?.until ?? 0) - (silence?.since ?? 0)).toBeGreaterThanOrEqual(10_000);

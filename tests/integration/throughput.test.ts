@@ -218,7 +218,7 @@ describe('the doors of throughputs', async () => {
     const refused = async (more: object) => api.call('POST', '/v1/placements', { body: { ...asked, ...more } });
     expect(await refused({ measured: { ...run, model: 'nobody' } })).toMatchObject({
       status: 400,
-      text: expect.stringContaining('has measured nothing of nobody') as string,
+      text: expect.stringContaining('has no measurement of nobody') as string,
     });
     expect(await refused({ measured: run, relativeSpeeds: { T4: 1 } })).toMatchObject({
       status: 400,
@@ -290,7 +290,7 @@ describe('the doors of throughputs', async () => {
       measuredAt: '2026-10-02T00:00:00Z',
     });
     expect((await here(...predicted.slice(0, -1))).out).toMatch(
-      /samples a second, nine times in ten between .*\nfrom 2 measurements of the model and .* of others\n.* hours to finish \(.* to .*\)\nnobody sells such GPUs/,
+      /samples a second, nine times in ten between .*\nfrom 2 measurements of the model and .* of others\n.* hours to finish \(.* to .*\)\nno price of such GPUs is known/,
     );
     expect(await there('throughput', 'remove', own!.id, '--json')).toMatchObject({
       code: 0,

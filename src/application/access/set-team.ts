@@ -66,8 +66,8 @@ export async function removeTeam(
   const holders = await organisations.hangingOn(tx, organisation, id);
   if (holders.length > 0) {
     throw conflict(
-      `team ${id} is still needed: remove or move what hangs on it first`,
-      holders.map((what) => ({ path: null, message: `${what} hangs on it` })),
+      `team ${id} is still needed: first remove or move what depends on it`,
+      holders.map((what) => ({ path: null, message: `${what} depends on it` })),
     );
   }
   await organisations.deleteTeam(tx, organisation, id);

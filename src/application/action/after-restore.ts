@@ -43,7 +43,7 @@ export async function settleRestore(
     }
     // The first start of all has no backup behind it.
     const isRestored = isNoted || saidBy !== undefined;
-    const because = moved.length > 0 ? movedWords(moved) : 'somebody said so';
+    const because = moved.length > 0 ? movedWords(moved) : 'a person reported it';
     const done = isRestored ? await stopEverything(stores, tx, organisation, now, because, saidBy ?? 'line') : null;
     await home.note(tx, organisation, now);
     return done;
@@ -58,7 +58,7 @@ async function stopEverything(
   because: string,
   by: string,
 ): Promise<Restored> {
-  const reason = `the database was restored from a backup (${because}): look at what ran since, then lift`;
+  const reason = `the database was restored from a backup (${because}): check what has run since, then lift the kill switch`;
   await safety.stop(tx, organisation, { scope: 'all', name: '' }, reason, by, now);
   const message = 'the database was restored: it may have been carried out since the backup';
   const refused: string[] = [];

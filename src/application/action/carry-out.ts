@@ -60,7 +60,7 @@ export async function planOf(
   if ('obstacle' in carrying) return carrying;
   const isSuccession = carrying.effect.kind === 'replace' && isTakenByCloud(found.seen);
   if (!isSuccession && progressOf(carrying.effect, found.seen) === 'done')
-    return obstacle('already-so', `${found.seen.target} already is as it should become`);
+    return obstacle('already-so', `${found.seen.target} is already in the wanted state`);
   const { effect, next } = carrying;
   const [first, ...others] =
     effect.kind === 'purchase'
@@ -76,7 +76,7 @@ export async function planOf(
   if (next !== undefined && next.notBefore - now < LEAST_REST_MS)
     return obstacle(
       'too-late',
-      `its hours begin in less than ${LEAST_REST_MS / MINUTE_MS} minutes: a stop would not pay`,
+      `its hours begin in less than ${LEAST_REST_MS / MINUTE_MS} minutes: a stop would not pay off`,
     );
   return { connection: found.connection, effect, ...(next === undefined ? {} : { next }) };
 }

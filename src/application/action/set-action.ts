@@ -89,7 +89,7 @@ async function checkApprover(
   const [approver = [], ...others] = await keys.peopleOf(tx, organisation, [by, ...proposers]);
   if (others.flat().some((one) => approver.includes(one)))
     throw denied(
-      `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`,
+      `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} requires somebody else`,
     );
 }
 
@@ -132,7 +132,7 @@ export async function rejectAction(
   if (isFinal(action.state)) throw conflict(`action ${id} is ${action.state}`);
   if (!['proposed', 'approved', 'intended'].includes(action.state) || action.askedAt !== null)
     throw conflict(
-      `action ${id} is ${action.state}: ${action.connection} was asked for it; bursar rollback takes it back where that can be done`,
+      `action ${id} is ${action.state}: ${action.connection} was asked for it; bursar rollback rolls it back if possible`,
     );
   return reject(stores, tx, organisation, action, reason, by, now);
 }
@@ -232,18 +232,18 @@ async function checkTakesBack(
   { id, state, rollbackOf, takenBackBy, next = null, follows = null }: Action,
 ): Promise<void> {
   if (!['applied', 'confirmed', 'measured'].includes(state))
-    throw conflict(`action ${id} is ${state}: there is nothing to take back`);
-  if (rollbackOf !== null) throw conflict(`action ${id} is a rollback itself`);
-  if (takenBackBy !== null) throw conflict(`action ${id} is being taken back by ${takenBackBy}`);
+    throw conflict(`action ${id} is ${state}: there is nothing to roll back`);
+  if (rollbackOf !== null) throw conflict(`action ${id} is itself a rollback`);
+  if (takenBackBy !== null) throw conflict(`action ${id} is being rolled back by ${takenBackBy}`);
   // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take
   // back.
   if (follows !== null)
     throw conflict(
-      `action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`,
+      `action ${id} follows ${follows}: it is rolled back together with that action, but not once it has begun`,
     );
   const follower = next === null ? null : await actions.followerOf(tx, organisation, id);
   if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state))
-    throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
+    throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to roll back`);
 }
 
 /**
@@ -265,7 +265,7 @@ export async function rollBack(
   const original = await locked(stores, tx, organisation, id);
   await checkTakesBack(stores, tx, organisation, original);
   const effect = original.before === null ? null : inverseOf(original.effect, original.before);
-  if (effect === null) throw conflict(`nothing takes back ${original.effect.kind} of ${original.target}`);
+  if (effect === null) throw conflict(`${original.effect.kind} of ${original.target} cannot be rolled back`);
   const { team, connection, target, policy, document } = original;
   await checkFree(stores, tx, organisation, { team, connection, target, id, rollbackOf: null }, underStop);
   const { action: rollback } = await actions.propose(

@@ -33,7 +33,7 @@ export async function acknowledgeAlert(
     throw conflict(
       kind === 'approval'
         ? `alert ${id} asks for a decision: approve or reject its action`
-        : `alert ${id} waits for no answer`,
+        : `alert ${id} does not wait for an answer`,
     );
   await enqueue(tx, organisation, workItems);
   return alerts.knownAlert(tx, organisation, id);
@@ -52,6 +52,6 @@ export async function muteAlerts(
 ): Promise<Mute> {
   const until = parseInstant(wish.until);
   if (until === null || until <= now)
-    throw invalid('the mute has 1 problem(s)', [{ path: 'until', message: 'is not an instant to come' }]);
+    throw invalid('the mute has 1 problem(s)', [{ path: 'until', message: 'is not in the future' }]);
   return alertSettings.mute(tx, organisation, { ...wish, until: formatInstant(until) }, now);
 }

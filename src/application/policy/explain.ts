@@ -118,7 +118,7 @@ function evaluationMessage(team: string, { evaluatedAt, next, problem }: TeamEva
   const last = `recommendations of ${team} were ${evaluatedAt === null ? 'never made yet' : `last made at ${formatInstant(evaluatedAt)}`}`;
   const again = {
     due: 'and are due again now, at most once a minute',
-    failed: `and failed since: ${problem ?? 'the reason is not known'}`,
+    failed: `and failed since: ${problem ?? 'the reason is unknown'}`,
     'when-something-changes': 'and are made again within a minute of new readings, prices or changes',
   }[next];
   return `${last}, ${again}`;
@@ -149,7 +149,7 @@ function notRun(
       proposes: [],
       leftAlone: {
         code: 'no-document',
-        message: `no document of ${policy} holds for ${team}: ${why}`,
+        message: `no document of ${policy} applies to ${team}: ${why}`,
         toAct: `a document of ${policy} with ${team} among its teams, or with teams: '*'`,
       },
     };
@@ -160,13 +160,13 @@ function whyNotRun(policy: string, documents: readonly PolicyDocument[], sees: (
   const others = documents.filter((document) => document.policy === policy);
   const named = others.flatMap(({ name, teams }) => {
     const seen = teams === '*' ? [] : teams.filter(sees);
-    if (teams === '*') return [`${name} holds for every team`];
-    return seen.length === 0 ? [] : [`${name} holds for ${seen.join(', ')}`];
+    if (teams === '*') return [`${name} applies to every team`];
+    return seen.length === 0 ? [] : [`${name} applies to ${seen.join(', ')}`];
   });
-  if (others.length > 0) return named.length === 0 ? 'what there is of it holds for other teams' : named.join('; ');
+  if (others.length > 0) return named.length === 0 ? 'its documents apply to other teams' : named.join('; ');
   return policy === BRAKE
     ? 'nothing is done when a budget runs out'
-    : 'what holds by default ended with the first document of your own';
+    : 'the default no longer applied once there was a document';
 }
 
 /** Each with the recommendation that there is of it. */
@@ -302,14 +302,14 @@ const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedPolicy
 const GONE: LeftAlone = {
   code: 'no-policy',
   message: 'there is no such policy in this version',
-  toAct: 'a document of a policy that there is (bursar policies)',
+  toAct: 'a document of an existing policy (bursar policies)',
 };
 
 /** It proposed something that is not kept (policy/claim.ts, policy/decision.ts). */
 const NOT_WORTH: LeftAlone = {
   code: 'not-worthwhile',
-  message: 'what it proposes saves nothing that may be claimed, or stands still already',
-  toAct: 'a saving that is known, or a target that runs',
+  message: 'its proposal saves nothing that may be claimed, or the target is already stopped',
+  toAct: 'a known saving, or a running target',
 };
 
 /** What an action ends, or has ended, is asked for by no other document. */
@@ -320,7 +320,7 @@ const endedBy = (end: OwnEnd | null): LeftAlone | null =>
         code: end.isOver ? 'ended-already' : 'under-way',
         message: `${end.action}${end.document === null ? '' : ` of ${end.document}`} ${END[end.kind][end.isOver ? 'over' : 'underWay']} it`,
         toAct: end.isOver
-          ? 'a machine of that name that was started since'
+          ? 'a machine of that name that was started later'
           : `the end of that action (bursar actions show ${end.action})`,
       };
 
@@ -335,12 +335,12 @@ const heldByOthers = (documents: readonly string[]): LeftAlone | null =>
     ? null
     : {
         code: 'held-by-another',
-        message: `its load needs fewer, and what ${documents.join(', ')} follows holds the size`,
-        toAct: 'both loads low, each measured',
+        message: `its load needs fewer, but the metric that ${documents.join(', ')} follows keeps the size`,
+        toAct: 'both loads low, and both measured',
       };
 
 const nothingSeen = (policy: Policy): LeftAlone => ({
   code: 'nothing-seen',
-  message: 'it saw nothing of it that it looks at',
-  toAct: `what it is for: ${policy.description}`,
+  message: 'it saw no evidence that it uses',
+  toAct: `its purpose: ${policy.description}`,
 });

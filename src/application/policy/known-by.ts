@@ -91,7 +91,7 @@ export async function knownBy(
       team: proposed.team,
       teams: [proposed.team],
       names: [asked],
-      known: [`no connection knows it; ${proposed.policy} proposes something of it`],
+      known: [`no connection knows it; ${proposed.policy} proposes something for it`],
     };
   const gone = await fleet.goneNamed(db, organisation, asked, now - MEASURED_MS);
   if (gone !== null) return ofGone(gone, await ownEnd(db, organisation, gone.connection, gone.seen.target));
@@ -121,8 +121,8 @@ function ofGone(
     own !== null && ended?.by !== 'cloud'
       ? `Bursar ended it (${own.kind} of ${own.id}): bursar actions show ${own.id} says why${own.kind === 'replace' ? ', and what runs in its place' : ''}`
       : ended === undefined
-        ? 'its cloud does not say by whom'
-        : `${ended.by === 'cloud' ? 'its cloud took it away' : 'somebody ended it, and what somebody ends is not replaced'} (${ended.because})`;
+        ? 'its cloud does not say who ended it'
+        : `${ended.by === 'cloud' ? 'its cloud took it away' : 'somebody ended it, and Bursar does not replace what somebody ended'} (${ended.because})`;
   return {
     kind: 'target',
     target,
@@ -179,11 +179,13 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
     `${connection} knows it as ${seen.target}: ${seen.state}, ${seen.sku ?? 'unknown SKU'} in ${seen.region ?? 'an unknown region'}`,
   ];
   if (seen.outOfService !== undefined)
-    known.push(`its group does not count it among those in service (${seen.outOfService}): its use is not the group's`);
+    known.push(
+      `its group does not count it among those in service (${seen.outOfService}): its use does not count for the group`,
+    );
   if (own.length > 0) known.push(`${gpusOf(own)} are measured as its own: ${listed(own)}`);
   for (const [resource, [first, ...others]] of byResource(held))
     known.push(
-      `${gpusOf([first, ...others], ' of its')} are held by ${resource}${first.target === null ? '' : `, of ${first.target}`}: ask for that`,
+      `${gpusOf([first, ...others], ' of its')} are held by ${resource}${first.target === null ? '' : `, of ${first.target}`}: ask about that`,
     );
   for (const [resource, [first, ...others]] of byResource(maybe))
     known.push(
@@ -196,7 +198,7 @@ function ofTarget(one: SeenTarget, all: readonly JoinedResource[], members: read
     known.push(`it has ${members.length} machine(s), and ${gpusOf(parts, ' of their')} were measured within a day`);
   else if (own.length + held.length + maybe.length === 0) known.push('none of its GPUs was measured within a day');
   if (seen.kind === 'instance' && !isMember(seen) && seen.labels[WORKLOAD_LABELS.kind] === undefined)
-    known.push(`policies of workloads, as spot-shift, do not look at it: it has no label ${WORKLOAD_LABELS.kind}`);
+    known.push(`policies for workloads, such as spot-shift, ignore it: it has no label ${WORKLOAD_LABELS.kind}`);
   return {
     kind: 'target',
     target: seen.target,
@@ -224,7 +226,7 @@ function ofSeveral(asked: string, all: readonly SeenTarget[], called: readonly J
     teams: unique([...all, ...called].map(({ team }) => team)),
     names: [asked, ...called.map(({ resource, target }) => target ?? resource)],
     known: [
-      `${asked} could be ${targets.join(', ')}: ask for one of them`,
+      `${asked} could be ${targets.join(', ')}: ask about one of them`,
       ...called.map((each) =>
         [`${sayMeasured(each)} by ${each.source}`, ...(each.detail === null ? [] : [each.detail])].join(': '),
       ),

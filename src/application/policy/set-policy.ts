@@ -40,7 +40,7 @@ export async function applyPolicy(
   const untested = document.mode === 'enforce' ? await untestedTeams(store, tx, organisation, policies, document) : [];
   if (untested.length > 0 && override === null) {
     throw conflict(
-      `${document.policy} may not enforce what was not backtested: run bursar backtest policy, or say why it must`,
+      `${document.policy} may not enforce without a backtest: run bursar backtest policy, or give a reason why not`,
       untested.map((team) => ({
         path: 'mode',
         message: `${team} has no backtest of ${document.policy} with these parameters`,

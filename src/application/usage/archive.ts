@@ -89,7 +89,7 @@ function folderOf(source: string): string {
 }
 
 const notAsWritten = (path: string): Failure =>
-  conflict(`${path} does not read back as it was written: nothing of it was let go`);
+  conflict(`${path} does not read back as it was written: none of its records were removed`);
 
 const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -122,9 +122,9 @@ export async function restoreArchived(
   where: { readonly month: string; readonly source?: string | undefined },
   { by, now }: { readonly by: string; readonly now: number },
 ): Promise<Done> {
-  if (!/^\d{4}-\d{2}$/.test(where.month)) throw invalid(`"${where.month}" is no month: 2025-03 is one`);
+  if (!/^\d{4}-\d{2}$/.test(where.month)) throw invalid(`"${where.month}" is not a month: write 2025-03`);
   const files = (await archives.files(organisation, where)).filter(({ restoredAt }) => restoredAt === null);
-  if (files.length === 0) throw missing(`of ${where.month} nothing lies in the archive`);
+  if (files.length === 0) throw missing(`the archive holds nothing of ${where.month}`);
   const done = { files: 0, blocks: 0, records: 0, bytes: 0 };
   for (const file of files) {
     const blocks = await readFile({ place, format }, file);

@@ -36,9 +36,9 @@ const isSized = ({ kind, asOne }: FleetTarget): boolean => SIZED.has(kind) && as
 
 /** Recommendations that no provider carries out, and why. */
 const NOT_ACTED_ON: Readonly<Partial<Record<RecommendedAction, string>>> = {
-  Keep: 'it asks for nothing to be changed',
-  Notify: 'it is told, not carried out',
-  RefuseLaunches: 'launches are refused where they are asked for, not at a provider',
+  Keep: 'it requests no change',
+  Notify: 'it is only reported, not carried out',
+  RefuseLaunches: 'launches are refused where they are requested, not at a provider',
 };
 
 /** An action that only a person can carry out, with the reason. */
@@ -62,7 +62,7 @@ export function obstaclesOf(effect: Effect, seen: FleetTarget): Reason[] {
       : [
           {
             code: 'group-member',
-            message: `${seen.target} belongs to ${group}, which would bring another or release it with its disks: scale the group, or change what it launches`,
+            message: `${seen.target} belongs to ${group}, which would replace it, or release it with its disks: scale the group, or change what it launches`,
           },
         ];
   return [...member, ...obstaclesTo(effect, seen)];
@@ -95,7 +95,7 @@ function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
       if (group !== null && isTakenByCloud(seen))
         return none(
           'group-replaces',
-          `its cloud has taken ${seen.target} away, and ${group} brings another by itself: nothing is done here`,
+          `its cloud has taken ${seen.target} away, and ${group} replaces it by itself: nothing is done here`,
         );
       // A machine that its cloud has stopped is replaced by starting it: the cloud finds another host.
       if (group === null && isStoppedByCloud(seen)) return onInstance(seen, { kind: 'start', target: seen.target });
@@ -138,7 +138,7 @@ function resized({ action, change }: Wanted, seen: FleetTarget): Carrying {
   if (isSized(seen)) return scaled(seen, replicas);
   if (replicas > 1) return none('no-effect-fits', 'a single instance cannot become several');
   if (action === 'ScaleIn')
-    return none('no-effect-fits', 'a single instance has no replicas to lower: what ends its work is a stop');
+    return none('no-effect-fits', 'a single instance has no replicas to reduce: stop it instead');
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
 }
 
@@ -157,14 +157,14 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
     if (typeof replicas === 'number') return resized(wanted, seen);
     return byHand(
       typeof instances === 'string'
-        ? `no provider takes a change to several kinds of instances at once (${instances})`
+        ? `no provider accepts a change to several kinds of instances at once (${instances})`
         : 'it does not say which size it should have',
     );
   }
   if (sku === seen.sku && typeof replicas === 'number') return resized(wanted, seen);
   if (seen.kind !== 'instance')
     return byHand(
-      `${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`,
+      `${seen.target} launches ${seen.sku ?? 'what its template says'}, and only its template decides which instances a ${seen.kind} launches`,
     );
   if (typeof replicas === 'number' && replicas !== 1) return byHand(`a single instance cannot become ${replicas}`);
   const resize: Effect = { kind: 'resize', target: seen.target, sku };
@@ -185,15 +185,15 @@ function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
     typeof change[name] === 'string' ? parseInstant(change[name]) : null,
   );
   if (startsAt === undefined || startsAt === null || startsBy === undefined || startsBy === null)
-    return none('runs-now', 'its first hours are now: nothing is changed before they are over');
+    return none('runs-now', 'its first hours are running: nothing is changed before they are over');
   const times = { notBefore: startsAt, expiresAt: startsBy + LATE_START_MS };
   const standsStill = byHand(
-    `${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
+    `${seen.target} is stopped: its scheduler, or whoever runs it, has to start it at ${String(change['startsAt'])}`,
   );
   if (isSized(seen)) return pausedGroup(seen, times, standsStill);
   if (seen.kind !== 'instance' && seen.asOne !== true)
     return byHand(
-      `a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
+      `a ${seen.kind} is not stopped and started as one job: its scheduler, or whoever runs it, has to start it at ${String(change['startsAt'])}`,
     );
   return seen.state === 'running' || seen.state === 'starting'
     ? {
@@ -209,13 +209,13 @@ function pausedGroup(
   standsStill: Carrying,
 ): Carrying {
   if (replicas === null)
-    return none('size-unknown', `nobody knows how many replicas ${target} has, and so not what it would go back to`);
+    return none('size-unknown', `the number of replicas of ${target} is unknown, and so is the number to restore`);
   if (replicas.desired === 0) return standsStill;
   const least = replicas.min ?? 0;
   if (least > 0)
     return none(
       'beyond-bounds',
-      `${target} keeps ${least} replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0`,
+      `its group or autoscaler keeps at least ${least} replica(s) of ${target}: it cannot be paused while that is above 0`,
     );
   return {
     effect: { kind: 'scale', target, replicas: 0 },
@@ -237,7 +237,7 @@ export function followingEffect({
 
 function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
   if (seen.spotRatio === null)
-    return none('no-effect-fits', `${seen.target} is no group whose share of spot can be set`);
+    return none('no-effect-fits', `${seen.target} is not a group whose share of spot can be set`);
   const { sku } = change;
   if (typeof sku === 'string' && seen.sku !== null && sku !== seen.sku)
     return none('no-effect-fits', `it names ${sku}, and ${seen.target} runs ${seen.sku}`);
@@ -281,7 +281,7 @@ export function purchaseOf(
   );
   const fitting = account === null ? onSale : ofAccount(onSale, account);
   if (fitting.length === 0 && onSale.length > 0)
-    return none('no-offer', `no connection offers what ${target} asks for to the account ${account ?? ''}`);
+    return none('no-offer', `no connection offers what ${target} needs to the account ${account ?? ''}`);
   const priced = fitting
     .flatMap((offer) => {
       const bought =
@@ -295,11 +295,11 @@ export function purchaseOf(
   if (best === undefined)
     return none(
       'no-offer',
-      fitting.length === 0 ? `no connection offers what ${target} asks for` : 'no offer is known to hold so few GPUs',
+      fitting.length === 0 ? `no connection offers what ${target} needs` : 'no known offer is for so few GPUs',
     );
   // The price list is rounded to a nano per GPU-hour.
   if (best.perGpuHour > perGpuHourNanos + 1)
-    return none('offer-dearer', 'what is on offer now costs more than what the recommendation compared');
+    return none('offer-dearer', 'the current offer costs more than the one that the recommendation compared');
   const { offer, units, mostNanos, gpus: held } = best;
   const covers = kind === 'savings-plan' ? { family: offer.sku, region: offer.region } : {};
   return {

@@ -248,12 +248,12 @@ export function drainingReasons(seen: FleetTarget | null): readonly Reason[] {
   const held = hooks.map(({ name, seconds }) => `${name}${seconds === null ? '' : ` (up to ${seconds} seconds)`}`);
   const by =
     group?.hooks === null
-      ? ', and whether a lifecycle hook holds them may not be read'
+      ? ', and Bursar may not read whether a lifecycle hook holds them'
       : held.length === 0
         ? ''
         : `, held by the lifecycle ${held.length === 1 ? 'hook' : 'hooks'} ${held.join(', ')}`;
   const members = leaving === 1 ? '1 member still leaves, and is' : `${leaving} members still leave, and are`;
-  return [{ code: DRAINING, message: `draining: ${members} paid for until gone${by}` }];
+  return [{ code: DRAINING, message: `draining: ${members} paid for until they are gone${by}` }];
 }
 
 /**

@@ -114,15 +114,15 @@ function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardR
   const found: GuardReason[] = [];
   if (action.approvedBy === null) found.push(refusal('not-approved', 'nobody has approved it'));
   if (action.mode === 'observe') found.push(refusal('mode', 'its policy document only observes'));
-  if (now >= action.expiresAt) found.push(refusal('expired', 'what it was proposed for is over'));
+  if (now >= action.expiresAt) found.push(refusal('expired', 'the time that it was proposed for is over'));
   if (!isApprovedByPolicy(action) || action.rollbackOf !== null) return found;
   if (stillEnforces !== true)
-    found.push(refusal('mode', `the policy document ${action.document ?? '(none)'} does not enforce here any more`));
+    found.push(refusal('mode', `the policy document ${action.document ?? '(none)'} no longer enforces here`));
   if (gate.kind === 'none')
     found.push(
       refusal(
         'no-backtest',
-        `nobody has backtested ${action.policy ?? 'the policy'} with these parameters on the history of ${action.team}`,
+        `there is no backtest of ${action.policy ?? 'the policy'} with these parameters on the history of ${action.team}`,
       ),
     );
   return found;
@@ -150,7 +150,7 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
   if (action.effect.kind !== 'purchase' && now - seenAt > team.readingSeconds * 1000)
     found.push(wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`));
   if (action.rollbackOf !== null || action.effect.kind === 'purchase') return found;
-  if (action.evidenceAt === null) found.push(refusal('no-evidence', 'nothing says how old its evidence is'));
+  if (action.evidenceAt === null) found.push(refusal('no-evidence', 'the age of its evidence is unknown'));
   else if (now - action.evidenceAt > team.evidenceMinutes * MINUTE_MS)
     found.push(
       refusal(
@@ -167,22 +167,22 @@ function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardR
  */
 function aboutOwner({ action, owner }: GuardFacts): GuardReason[] {
   if (owner === null || owner === action.team) return [];
-  const whose = owner === UNALLOCATED ? 'to no one team' : `to ${owner}`;
-  return [refusal('other-team', `${action.target} belongs ${whose} now, and not to ${action.team}`)];
+  const whose = owner === UNALLOCATED ? 'to no single team' : `to ${owner}`;
+  return [refusal('other-team', `${action.target} now belongs ${whose}, not to ${action.team}`)];
 }
 
 function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
   // A machine that the cloud has reclaimed is replaced by a similar one: nothing of it is left to harm.
   if (seen !== null && action.effect.kind === 'replace' && isTakenByCloud(seen)) return [];
   if (seen === null || seen.state === 'gone')
-    return [refusal('target-gone', `${action.connection} says that ${action.target} is not there`)];
+    return [refusal('target-gone', `${action.connection} says that ${action.target} does not exist`)];
   // A reading by id may show more than the list that lacked it; a provider that calls it not ready says so again.
   if (lostMachine === true && seen.state === 'running' && seen.unwell === undefined)
-    return [refusal('runs', `${action.connection}, asked just now, calls ${action.target} running and well`)];
+    return [refusal('runs', `${action.connection} has just reported ${action.target} as running and healthy`)];
   if (seen.state === 'unknown' && lostMachine !== true)
-    return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
+    return [wait('target-unknown', `${action.connection} does not know the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
-    return [refusal('already-so', `${action.target} already is as it should become`)];
+    return [refusal('already-so', `${action.target} is already in the wanted state`)];
   return obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
 }
 
@@ -195,12 +195,9 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
   const cooledAt = lastOnTargetAt === null ? now : lastOnTargetAt + limits.team.cooldownMinutes * MINUTE_MS;
   if (now < cooledAt)
     found.push(
-      wait(
-        'cooldown',
-        `${action.target} was acted on a moment ago: ${minutes(cooledAt - now)} are left of its cooldown`,
-      ),
+      wait('cooldown', `${action.target} was changed recently: ${minutes(cooledAt - now)} are left of its cooldown`),
     );
-  if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'nothing is done in quiet hours'));
+  if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'no actions are taken in quiet hours'));
   const sheltered = { ...facts, target: action.target, effect: action.effect };
   found.push(...aboutProtection(sheltered), ...aboutFloor(sheltered), ...aboutTeamFloor(sheltered));
   if (reach !== null) found.push(...aboutHour(facts, reach, 'team'), ...aboutHour(facts, reach, 'organisation'));
@@ -250,7 +247,7 @@ type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits' | 'teamFleet
 
 function aboutProtection({ target, seen, isProtected, limits }: Sheltered): GuardReason[] {
   const found: GuardReason[] =
-    isProtected === true ? [refusal('protected', `the owner of ${target} forbids to touch it`)] : [];
+    isProtected === true ? [refusal('protected', `the owner of ${target} forbids changes to it`)] : [];
   const labels = new Set(
     [limits.organisation, limits.team]
       .flatMap(({ protectedLabels }) => Object.entries(protectedLabels))
@@ -276,7 +273,7 @@ function aboutFloor({ target, effect, seen, limits: { team } }: Sheltered): Guar
       : [];
   if (team.minGpus === 0 || left >= (seen.replicas?.desired ?? 0)) return found;
   if (seen.gpus === null)
-    return [...found, refusal('floor', `nobody knows whether ${target} keeps ${team.minGpus} GPUs`)];
+    return [...found, refusal('floor', `it is unknown whether ${target} keeps ${team.minGpus} GPUs`)];
   return left * seen.gpus < team.minGpus
     ? [...found, refusal('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${target} keeps`)]
     : found;
@@ -321,7 +318,7 @@ function aboutHour(
 
 function aboutReach(reach: Reach | null, { gpusPerAction, replicasPerAction }: Limits): GuardReason[] {
   if (reach === null || reach.gpus === null)
-    return [refusal('reach-unknown', 'nobody knows how many GPUs it would change')];
+    return [refusal('reach-unknown', 'the number of GPUs that it would change is unknown')];
   return [
     ...(reach.gpus > gpusPerAction
       ? [refusal('gpus-per-action', `it would change ${reach.gpus} GPUs; ${gpusPerAction} are allowed at once`)]
@@ -342,7 +339,7 @@ function aboutChanges({ action, seen, takesBack, liveOnTarget }: GuardFacts): Gu
   const found: GuardReason[] =
     liveOnTarget === null ? [] : [wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`)];
   if (takesBack === null)
-    return [...found, refusal('nothing-to-take-back', 'the action that it takes back is not known')];
+    return [...found, refusal('nothing-to-take-back', 'the action that it rolls back is unknown')];
   if (takesBack.wasConfirmed && progressOf(takesBack.effect, seen) === 'waiting')
     found.push(
       refusal('changed-since', `${action.target} is not as the action left it: somebody has changed it since`),

@@ -58,10 +58,10 @@ function rejection({ state, askedAt, connection }: Decided): May {
 }
 
 function takingBack({ state, rollbackOf, takenBackBy, effect, before }: Decided): May {
-  if (!['applied', 'confirmed', 'measured'].includes(state)) return no('nothing', 'there is nothing to take back');
-  if (rollbackOf !== null) return no('rollback', 'it is a rollback itself');
-  if (takenBackBy !== null) return no('taken-back', `it is being taken back by ${takenBackBy}`);
-  return before === null || inverseOf(effect, before) === null ? no('no-inverse', 'nothing takes it back') : null;
+  if (!['applied', 'confirmed', 'measured'].includes(state)) return no('nothing', 'there is nothing to roll back');
+  if (rollbackOf !== null) return no('rollback', 'it is itself a rollback');
+  if (takenBackBy !== null) return no('taken-back', `it is being rolled back by ${takenBackBy}`);
+  return before === null || inverseOf(effect, before) === null ? no('no-inverse', 'it cannot be rolled back') : null;
 }
 
 /** For a recommendation: by its status, its end, and its lasting obstacles. */

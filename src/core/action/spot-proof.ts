@@ -18,17 +18,17 @@ export function spotProof(
   const base = group?.onDemandBase ?? null;
   const above =
     base === null
-      ? 'of new machines above the base of the group, which is not told,'
+      ? 'of new machines above the base of the group, which is unknown,'
       : base === 0
         ? 'of new machines'
         : `of new machines above a base of ${base}, which ${base === 1 ? 'is' : 'are'} on demand,`;
   const share = `${above} ${Math.round(100 * spotRatio)} % are launched on spot`;
-  if (members.length === 0) return `${share}; which machines run now is not told`;
+  if (members.length === 0) return `${share}; which machines run now is unknown`;
   const onSpot = members.filter(({ term }) => term === 'spot').length;
   const unknown = members.filter(({ term }) => term === null).length;
   const others = members.length - onSpot - unknown;
   return (
     `${share}; of ${members.length} that run ${others} are on demand and ${onSpot} on spot` +
-    (unknown === 0 ? '' : `, and of ${unknown} that is not told`)
+    (unknown === 0 ? '' : `, and for ${unknown} this is unknown`)
   );
 }

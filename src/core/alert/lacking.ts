@@ -22,10 +22,10 @@ export function lackingTexts(
     [unconverted, (amount) => `${amount} has no exchange rate and is not ${where}.`],
     [
       setAside,
-      (amount) => `${amount} of bills that are not final is not ${where}: metered usage stands for it until they are.`,
+      (amount) => `${amount} of bills that are not final is not ${where}: metered usage counts instead until they are.`,
     ],
     [unstated, (amount) => `${amount} is billed without an amortised cost and is not ${where}.`],
-    [unnamed, (amount) => `${amount} is metered without what the filter asks for and is not ${where}.`],
+    [unnamed, (amount) => `${amount} is metered without the field that the filter needs and is not ${where}.`],
   ];
   return [
     ...reasons.flatMap(([amounts, sentence]) => amounts.map((one) => sentence(shown(one)))),
@@ -39,7 +39,7 @@ function unpricedText(usage: NonNullable<LackingNews['unpriced']>, where: string
   return named.length === 0 ? [] : [`Not ${where}: ${named.join('; ')}${more > 0 ? `; ${more} more` : ''}.`];
 }
 
-/** At the end of a line about a budget: `; not in it: 900,000.00 JPY`. */
+/** At the end of a line about a budget: `; not included: 900,000.00 JPY`. */
 export function notInIt(
   lacking: readonly LackingAmount[] = [],
   { unpricedGpuHours, hasUnpriced }: { readonly unpricedGpuHours: string; readonly hasUnpriced: boolean } = {
@@ -52,5 +52,5 @@ export function notInIt(
     ...(Number(unpricedGpuHours) > 0 ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours without a price`] : []),
     ...(hasUnpriced ? ['storage, traffic or other usage without a price'] : []),
   ];
-  return parts.length === 0 ? '' : `; not in it: ${parts.join(', ')}`;
+  return parts.length === 0 ? '' : `; not included: ${parts.join(', ')}`;
 }

@@ -51,7 +51,7 @@ const BOT = { form: /^[a-z0-9][a-z0-9-]{0,39}$/, what: 'the name of a bot as the
 const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly what: string }>> = {
   slack: {
     form: /^[CGDUW][A-Z0-9]{2,30}$/,
-    what: 'the id of a Slack channel or user, such as C0123ABCD (a name would not tell where a message went)',
+    what: 'the id of a Slack channel or user, such as C0123ABCD (with a name, the place of a message would be unknown)',
   },
   email: { form: /^[^\s@<>,;:"()[\]\\]{1,64}@[\w.-]{1,190}$/, what: 'an e-mail address' },
   teams: BOT,
@@ -91,7 +91,7 @@ function problemsOf({ kinds, leastSeverity, to, escalation }: AlertRoute, path: 
     // Each place is notified once: a step with only places that were already notified would have no effect.
     const before = new Set([...to, ...escalation.slice(0, index).flatMap((step) => step.to)].map(placeOf));
     if (targets.length > 0 && targets.every((target) => before.has(placeOf(target))))
-      problems.push({ path: `${here}/to`, message: 'names only places that were told before' });
+      problems.push({ path: `${here}/to`, message: 'names only addresses of earlier steps' });
   });
   return problems;
 }

@@ -62,16 +62,16 @@ function budget(news: BudgetNews): Content {
   return content(title, {
     lines: [
       news.exhaustionAt === null
-        ? 'As things stand the budget lasts until the period ends.'
+        ? 'At this rate the budget lasts until the end of the period.'
         : isGone
           ? `The budget ran out on ${shownInstant(news.exhaustionAt)}.`
           : `At this rate it runs out on ${shownInstant(news.exhaustionAt)}.`,
       ...(soFar === null ? [] : [soFarWords(soFar, money)]),
-      ...(also.length === 0 ? [] : [`Crossed with it: ${also.map(thresholdWords).join(', ')}.`]),
+      ...(also.length === 0 ? [] : [`Also crossed: ${also.map(thresholdWords).join(', ')}.`]),
       ...(Number(unpricedGpuHours) > 0
-        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
+        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not included in the spend.`]
         : []),
-      ...lackingTexts(news, 'in what is spent'),
+      ...lackingTexts(news, 'included in the spend'),
     ],
     facts: [
       { name: 'Spent', value: money(spent) },
@@ -89,7 +89,7 @@ function budget(news: BudgetNews): Content {
         ? []
         : [
             {
-              title: 'What grew most against the period before',
+              title: 'Largest increases over the previous period',
               items: soFar.grown.map(
                 ({ name, more, by = [] }) =>
                   `${name}: ${money(more)} more${by.map((one) => grownByWords(one, money)).join('')}`,
@@ -149,7 +149,7 @@ const drivers = (all: readonly Driver[], money: (amount: string) => string): Con
     ? []
     : [
         {
-          title: 'What drives it',
+          title: 'Main drivers',
           items: all.map(
             ({ name, cost, share }) =>
               `${name}: ${money(cost)}${share === null ? '' : ` (${Math.round(share * 100)} %)`}`,
@@ -195,7 +195,9 @@ function price({
   return content(title, {
     lines:
       what === 'dirty-price'
-        ? ['It is used as it was stated. If it is wrong, correct the price list; what it priced is priced again.']
+        ? [
+            'The price is used as stated. If it is wrong, correct the price list; the usage that it priced is then priced again.',
+          ]
         : [],
     facts: [
       { name: 'Stated, per GPU-hour', value: money(observed) },
@@ -262,8 +264,8 @@ const RESULTS: Readonly<Record<ResultNews['outcome'], string>> = {
   confirmed: 'done and proven',
   refused: 'not done: it was refused',
   failed: 'failed',
-  'outcome-unknown': 'nobody can tell what became of it',
-  'billing-not-ended': 'it stands still and is still billed',
+  'outcome-unknown': 'its outcome is unknown',
+  'billing-not-ended': 'it is stopped but still billed',
   'not-confirmed': 'the provider does not show it yet',
   expired: 'not done in time',
   'no-capacity': 'waits: there is no capacity now',
@@ -285,13 +287,13 @@ function result({
     lines: [
       ...(outcome === 'outcome-unknown'
         ? [
-            'Look at the target yourself: the provider did not say whether it took the request, and it is not sent again.',
+            'Check the target yourself: the provider did not say whether it accepted the request, and Bursar does not send it again.',
           ]
         : []),
       ...(outcome === 'no-capacity'
-        ? ['It is tried again until its time is over, and the end of the wait is told here.']
+        ? ['Bursar retries until the action expires, and reports the end of the wait here.']
         : []),
-      ...(outcome === 'billing-not-ended' ? ['It is looked at every hour until billing has ended.'] : []),
+      ...(outcome === 'billing-not-ended' ? ['Bursar checks it every hour until billing has ended.'] : []),
       ...reasons.map(({ message }) => message),
     ],
     facts: [
@@ -337,8 +339,7 @@ function variance({
   parts,
   findings,
 }: VarianceNews): Content {
-  const money = (amount: string | null): string =>
-    amount === null ? 'not all of it is known' : shownAmount(amount, currency);
+  const money = (amount: string | null): string => (amount === null ? 'partly unknown' : shownAmount(amount, currency));
   return content(`${team}: the bill of ${source} for ${month} differs from what was metered`, {
     facts: [
       { name: 'Billed', value: money(billed) },
@@ -372,7 +373,7 @@ function digest({
   return content(`${teamName}: ${month} in short`, {
     lines: [
       ...(Number(unpricedGpuHours) > 0
-        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`]
+        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are not in any amount.`]
         : []),
       ...lackingTexts(lacking, 'in any amount'),
     ],
@@ -404,7 +405,7 @@ function budgetLine(one: DigestNews['budgets'][number]): string {
 }
 
 function stepLine({ title, monthlySavings, ...step }: DigestNews['nextSteps'][number]): string {
-  return `${title}: ${monthlySavings === null ? 'what it saves is not known' : `about ${monthly({ ...step, monthlySavings })}`}`;
+  return `${title}: ${monthlySavings === null ? 'its saving is unknown' : `about ${monthly({ ...step, monthlySavings })}`}`;
 }
 
 function contentOf(news: News): Content {
@@ -450,7 +451,7 @@ const approving = (effect: EffectJson): Button['confirm'] => ({
 export const ENGLISH: AlertTexts = {
   content: contentOf,
   answered: ({ what, by, at }) => `${ANSWERED[what]} by ${by}, ${shownInstant(at)}.`,
-  escalated: (level) => `Nobody has answered yet: this went further, step ${level}.`,
+  escalated: (level) => `Nobody has answered yet: this alert was escalated to step ${level}.`,
   decisions: ({ effect }) => [
     { act: 'approve', label: 'Approve', confirm: approving(effect) },
     { act: 'reject', label: 'Reject', confirm: null },
@@ -465,27 +466,27 @@ export const ENGLISH: AlertTexts = {
     `An administrator connects you: PUT /v1/slack-users/${workspace}/${user} with the id of your API key.`,
   mayNot: (team) => `You may not decide this: it needs the right to approve for ${team ?? 'all teams'}.`,
   mayNotMute: (team) => `You may not mute this: it needs the right to configure for ${team ?? 'all teams'}.`,
-  gone: 'This is no longer there.',
+  gone: 'This no longer exists.',
   decided: {
     approve: 'Approved. Bursar acts if its guard allows it.',
     reject: 'Rejected.',
-    acknowledge: 'Noted: you take this on.',
-    mute: `Muted for ${MUTE_DAYS} days: what comes meanwhile is kept in Bursar and not sent.`,
+    acknowledge: 'Noted: you have acknowledged this.',
+    mute: `Muted for ${MUTE_DAYS} days: alerts in this time are kept in Bursar and not sent.`,
   },
-  failed: (message) => `That was not done: ${message}.`,
+  failed: (message) => `This was not done: ${message}.`,
   help: 'Write /bursar status, /bursar budget or /bursar actions.',
   status: ({ teams, open, waiting, over, budgets }) =>
-    content('How Bursar stands', {
+    content('Status of Bursar', {
       facts: [
         { name: 'Teams', value: String(teams) },
         { name: 'Budgets over their plan', value: `${over} of ${budgets}` },
-        { name: 'Alerts that wait for an answer', value: String(open) },
-        { name: 'Actions that wait for approval', value: String(waiting) },
+        { name: 'Alerts waiting for an answer', value: String(open) },
+        { name: 'Actions waiting for approval', value: String(waiting) },
       ],
     }),
   budgets: (all, more) =>
     content('Budgets', {
-      lines: all.length === 0 ? ['There is none that you may see.'] : moreOf(more),
+      lines: all.length === 0 ? ['There are none that you may see.'] : moreOf(more),
       lists:
         all.length === 0
           ? []
@@ -500,7 +501,7 @@ export const ENGLISH: AlertTexts = {
             ],
     }),
   actions: (all, more) =>
-    content('Actions that wait for approval', {
+    content('Actions waiting for approval', {
       lines: all.length === 0 ? ['None.'] : moreOf(more),
       lists:
         all.length === 0

@@ -111,7 +111,7 @@ export function effectWords(effect: EffectJson): string {
     case 'set-bounds':
       return `keep ${effect.target} between ${effect.min} and ${effect.max}`;
     case 'set-spot-ratio':
-      return `have ${effect.target} launch ${Math.round(effect.spotRatio * 100)} % of what is above its base on spot`;
+      return `have ${effect.target} launch ${Math.round(effect.spotRatio * 100)} % of its instances above the base on spot`;
     case 'resize':
       return `resize ${effect.target} to ${effect.sku}`;
     case 'cordon':

@@ -58,7 +58,7 @@ export function checkFiles(manifests: readonly Manifest[], files: readonly BillF
   if (problems.length === 0) return;
   const names = [...new Set(manifests.map(({ name }) => name))].join(', ');
   throw invalid(
-    `${names} names ${keys.length} file(s), and other ones are here: ` +
+    `${names} names ${keys.length} file(s), but the files here differ: ` +
       `${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}; nothing was imported`,
     problems,
   );

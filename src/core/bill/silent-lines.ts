@@ -32,8 +32,8 @@ export class SilentLines {
       ? []
       : [
           `${this.several.length} machine(s), such as ${first}, have lines of several SKUs that say neither meter nor ` +
-            'description: which are its hours cannot be told, and beside metered usage all of them count ' +
-            "until it is final; the provider's own bill tells",
+            'description: which of them are its hours is unknown, and all of them count in addition to metered usage ' +
+            "until the bill is final; the provider's own bill tells them apart",
         ];
   }
 

@@ -296,7 +296,7 @@ function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): Admi
       ...ALLOWED,
       warnings: [
         printable(
-          `the reservation ${reservation} ${turnedAway}: the pod is let in on what else its budgets have left`,
+          `the reservation ${reservation} ${turnedAway}: the pod is admitted on what its budgets have left apart from it`,
           MOST_WARNING_CHARACTERS,
         ),
       ],
@@ -347,7 +347,7 @@ export function admitUnseen(
   if (isExempt(launch, exemptNamespaces)) return ALLOWED;
   const unavailable = 'Bursar cannot look up the budgets at the moment';
   if (onFailure === 'allow')
-    return { ...ALLOWED, warnings: [`${unavailable}: the pod is let in unchecked`], audit: { verdict: 'unchecked' } };
+    return { ...ALLOWED, warnings: [`${unavailable}: the pod is admitted unchecked`], audit: { verdict: 'unchecked' } };
   return {
     allowed: false,
     status: {
@@ -429,7 +429,7 @@ function objectionsTo(launch: Launch, place: ClusterPlace, team: string, facts: 
       mode: mode === 'off' ? 'off' : settings.withoutBudget,
       reason: 'no-budget',
       audit: { team, budget: 'none' },
-      message: `${whose} has no budget for the present period; ${ask}`,
+      message: `${whose} has no budget for the current period; ${ask}`,
     },
   ];
 }

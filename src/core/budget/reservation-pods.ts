@@ -103,5 +103,5 @@ export interface Taking {
 export function whyTurnedAway({ reservedGpus, takenParts }: Taking, { gpuParts }: Pick<PodClaim, 'gpuParts'>): string {
   if (reservedGpus === null) return 'is over';
   const gpus = (parts: number): string => String(Number((parts / GPU_PARTS).toFixed(3)));
-  return `has ${gpus(Math.max(0, Math.round(reservedGpus * GPU_PARTS) - takenParts))} of its ${reservedGpus} GPUs left, beside the pods that were let in on it, and this one asks for ${gpuParts === null ? 'a share that cannot be told' : gpus(gpuParts)}`;
+  return `has ${gpus(Math.max(0, Math.round(reservedGpus * GPU_PARTS) - takenParts))} of its ${reservedGpus} GPUs left, after the pods that were admitted on it, and this one asks for ${gpuParts === null ? 'a share of unknown size' : gpus(gpuParts)}`;
 }

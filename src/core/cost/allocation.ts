@@ -191,7 +191,7 @@ export function problemsOfRules(rules: readonly AllocationRule[]): Problem[] {
     const add = (field: string, message: string): void =>
       void problems.push({ path: `rules/${index}/${field}`, message });
     checkMatch(rule.match, add);
-    if ('team' in rule && 'split' in rule) add('team', 'stands beside a split: a rule has one of the two');
+    if ('team' in rule && 'split' in rule) add('team', 'cannot be combined with a split: a rule has one of the two');
     else if ('team' in rule) checkTeam(rule.team, 'team', add);
     else if ('split' in rule) checkSplit(rule.split, add);
     else add('team', 'is missing: a rule has a team or a split');

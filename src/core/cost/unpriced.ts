@@ -21,6 +21,6 @@ export function sayUnpriced(
   quantityText: (decimal: string) => string,
 ): string {
   const name = `${provider} ${sku ?? 'without a SKU'}`;
-  if (quantity === null) return `${name}, of which no quantity is known, in ${hours} hours`;
+  if (quantity === null) return `${name}, of unknown quantity, in ${hours} hours`;
   return `${quantityText(quantity)} ${component === 'network' ? 'GiB sent' : 'GiB-hours stored'} of ${name} without a price (${reason})`;
 }

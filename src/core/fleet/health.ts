@@ -272,7 +272,7 @@ const gone: Rule = (device, now, params) => {
   return {
     title: exporterNamesCards
       ? 'gone: its exporter answers and no longer names it'
-      : 'gone: its exporter answers, was perhaps started anew, and names no card at all',
+      : 'gone: its exporter answers, was perhaps restarted, and names no card at all',
     onlySilent: !exporterNamesCards,
     numbers: { missingSeconds },
     what: 'answers of the exporter without the card',

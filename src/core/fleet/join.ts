@@ -208,7 +208,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
           machine,
           because: 'ambiguous',
           among: [owner, ...others],
-          detail: `${clues.pod} is a pod of ${listed([owner, ...others])}: no label tells them apart`,
+          detail: `${clues.pod} is a pod of ${listed([owner, ...others])}: no label distinguishes them`,
         };
   }
 
@@ -246,7 +246,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
     if (one !== undefined)
       return nothing(
         'ambiguous',
-        `${named.join(', ')} could be ${listed(agreed)}: a label of the region, the account or the VPC would tell`,
+        `${named.join(', ')} could be ${listed(agreed)}: a label of the region, the account or the VPC would distinguish them`,
         agreed,
       );
     if (rest.length > 0)
@@ -256,7 +256,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
         [...new Set([...first, ...rest.flat()])],
       );
     return named.length === 0
-      ? nothing('no-name', 'its series name no machine: neither Hostname nor instance says one')
+      ? nothing('no-name', 'its series name no machine, neither in Hostname nor in instance')
       : nothing('unknown-machine', `no connection knows a machine called ${named.join(', ')}`);
   }
 

@@ -17,7 +17,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const found: SettingsWord[] =
     ruledOut === undefined ? [] : [{ code: 'ruled-out', message: `${seen.target}: ${ruledOut}` }];
   if (effect.kind === 'stop' && seen.paid === 'prepaid')
-    found.push({ code: 'prepaid', message: `${seen.target} is paid for in advance: stopped it costs the same` });
+    found.push({ code: 'prepaid', message: `${seen.target} is paid for in advance: a stop saves nothing` });
   const change = sizeChange(effect, seen);
   const group = seen.group;
   if (group === undefined || change === null || change === 0) return found;
@@ -25,7 +25,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   if (group.suspended?.includes(step) === true)
     found.push({
       code: 'process-suspended',
-      message: `${seen.target} has suspended its process to ${step} machines: it would change its number, and nothing else`,
+      message: `${seen.target} has suspended its process to ${step} machines: only its number would change`,
     });
   const members = seen.replicas?.desired ?? 0;
   if (group.protectedMembers !== null && -change > members - group.protectedMembers)
@@ -37,7 +37,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   if (follower !== undefined)
     found.push({
       code: 'own-policy',
-      message: `${seen.target} follows its own policy ${follower.name}, which would set its size back: set its bounds instead`,
+      message: `${seen.target} follows its own policy ${follower.name}, which would restore its size: set its bounds instead`,
     });
   return found;
 }
@@ -45,7 +45,7 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
 /** The side effects of an effect, and what may undo it later. */
 export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const found = (seen.managedBy ?? []).map(
-    (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may put back what is changed here` }),
+    (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may undo what is changed here` }),
   );
   found.push(...(effect.kind === 'stop' ? risksOfStop(seen) : []));
   const change = sizeChange(effect, seen);
@@ -54,7 +54,7 @@ export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
   for (const { name, seconds } of change < 0 ? (hooks ?? []) : [])
     found.push({
       code: 'lifecycle-hook',
-      message: `the lifecycle hook ${name} holds each machine that ends${seconds === null ? '' : ` for up to ${seconds} seconds`}, and it is billed so long`,
+      message: `the lifecycle hook ${name} holds each machine that ends${seconds === null ? '' : ` for up to ${seconds} seconds`}, and it is billed during that time`,
     });
   const others = (policies ?? []).filter(({ follows }) => effect.kind !== 'scale' || !follows);
   if (others.length > 0)
@@ -71,14 +71,14 @@ function risksOfStop({ target, paid, localDisks, mayKeepCharging }: FleetTarget)
   if (localDisks === true)
     found.push({ code: 'local-disks', message: `the data on the local disks of ${target} is lost when it stops` });
   if (paid === 'elsewhere')
-    found.push({ code: 'paid-elsewhere', message: `the host or reservation that ${target} uses is billed on` });
+    found.push({ code: 'paid-elsewhere', message: `the host or reservation that ${target} uses is still billed` });
   if (mayKeepCharging === true)
     found.push({
       code: 'may-keep-charging',
-      message: `its cloud does not stop every such machine without charges: whether ${target} is billed on shows once it is stopped`,
+      message: `its cloud still charges for some such machines when stopped: whether ${target} is still billed shows only after the stop`,
     });
   if (paid !== undefined)
-    found.push({ code: 'no-capacity', message: 'its cloud may have no such machine free when it is to start again' });
+    found.push({ code: 'no-capacity', message: 'its cloud may have no such machine free when it should start again' });
   return found;
 }
 

@@ -124,12 +124,12 @@ export function judgeSilence(silence: Silence, now: number, params: SilenceParam
       onlySilent: false,
       witness:
         machine.state === 'unknown'
-          ? 'its provider does not call it running any more'
+          ? 'its provider no longer reports it as running'
           : machine.ended?.by === 'cloud'
             ? `its cloud has ${machine.state === 'stopped' ? 'stopped it' : 'taken it away'} (${machine.ended.because})`
             : isUnwell(machine)
-              ? `its cloud says that it is not well (${machine.unwell})`
-              : 'its provider does not list it any more',
+              ? `its cloud reports it as unhealthy (${machine.unwell})`
+              : 'its provider no longer lists it',
     };
   // Somebody may just have stopped it, which only its provider can say.
   if (isUnread && now - since < params.unreadSeconds * 1000) return { kind: 'undecided' };
@@ -143,9 +143,9 @@ function sayOthers(silent: number, machine: Silence['machine']): string {
     machine === null
       ? ''
       : machine === 'unread'
-        ? ', and its provider could not be asked since'
-        : `, while its provider calls it ${machine.state}`;
-  return `${others} of its machine fell silent too${provider}`;
+        ? ', and its provider could not be reached since'
+        : `, while its provider reports it as ${machine.state}`;
+  return `${others} of its machine became silent too${provider}`;
 }
 
 /**

@@ -102,7 +102,7 @@ function teamProblems(teams: unknown): Problem[] {
   return teams.flatMap((team: unknown, at) => {
     if (typeof team !== 'string' || team.trim() === '' || team.trim() !== team)
       return [{ path: `teams/${at}`, message: "is not a team's name" }];
-    if (team === '*') return [{ path: `teams/${at}`, message: 'is every team: it stands alone' }];
+    if (team === '*') return [{ path: `teams/${at}`, message: 'means every team: it cannot be combined with others' }];
     return teams.indexOf(team) < at ? [{ path: `teams/${at}`, message: `names ${team} again` }] : [];
   });
 }

@@ -192,13 +192,13 @@ function leftOnForecast({ state, reserved }: BudgetFacts, planned: bigint | null
 
 /** The reasons why the rest is unknown. */
 function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
-  if (planned === null) return ['nobody has planned this period'];
+  if (planned === null) return ['this period has no planned amount'];
   if (state === null) return ['this period has not been evaluated yet'];
   const reasons: string[] = [];
   if (!/^0*\.?0*$/.test(state.unpricedGpuHours))
     reasons.push(`${state.unpricedGpuHours} GPU-hours of the period have no price`);
   if (state.unconverted.length > 0)
-    reasons.push(`spend in ${state.unconverted.join(', ')} is not in it: there is no exchange rate`);
+    reasons.push(`spend in ${state.unconverted.join(', ')} is not included: there is no exchange rate`);
   return reasons;
 }
 
@@ -222,13 +222,13 @@ function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: Verdic
     if (left < cost.low)
       return {
         verdict: 'exceeds',
-        reasons: [`${money(left)} are left, and the run costs ${money(cost.low)} at least`, ...reasons],
+        reasons: [`${money(left)} are left, and the run costs at least ${money(cost.low)}`, ...reasons],
       };
     if (unknown.length === 0 && onForecast !== null && onForecast.high < cost.low) {
       return {
         verdict: 'exceeds',
         reasons: [
-          `even the low end of the forecast leaves ${money(onForecast.high)}, and the run costs ${money(cost.low)} at least`,
+          `even the low end of the forecast leaves ${money(onForecast.high)}, and the run costs at least ${money(cost.low)}`,
         ],
       };
     }

@@ -43,9 +43,9 @@ const WHY: Readonly<Record<UnpricedReason, string>> = {
   'no-region': 'the SKU is not sold in this region',
   'gpu-count-unknown': 'the price list does not say how many GPUs share the price',
   'before-first-price': 'the first known price begins later',
-  withdrawn: 'the SKU has gone from the catalogue',
+  withdrawn: 'the SKU is no longer in the catalogue',
   'no-fx-rate': 'there is no exchange rate to this currency',
-  'quantity-unknown': 'the quantity is not known',
+  'quantity-unknown': 'the quantity is unknown',
 };
 
 /** Why there is no quote, and what comes close. */
@@ -87,15 +87,11 @@ export function noComponentPrice(
   if (sold !== undefined)
     return {
       unpriced,
-      message: `${provider} ${asked}: no one kind of storage that is sold there has this name`,
+      message: `${provider} ${asked}: no single kind of storage that is sold there has this name`,
       close: sold,
     };
   const why = unpriced === 'no-component' ? 'the price lists do not say what it costs' : WHY[unpriced];
-  return {
-    unpriced,
-    message: `${provider} ${asked}: its ${component} has no price that holds there (${why})`,
-    close: [],
-  };
+  return { unpriced, message: `${provider} ${asked}: its ${component} has no current price there (${why})`, close: [] };
 }
 
 /** The names with the fewest edits to get there, in order. */

@@ -72,7 +72,7 @@ function overAccounts(learned: LearnedPrice | null, ends: RunInterval): RunInter
 
 function atOnePrice(price: Price, stale: boolean, run: UncertainRun, context: UncertainContext): RunInterval {
   const because: string[] = [];
-  const leavesOut: string[] = stale ? ['whether the price still holds: the catalogue no longer lists it'] : [];
+  const leavesOut: string[] = stale ? ['whether the price still applies: the catalogue no longer lists it'] : [];
   const { hoursLow, hoursHigh } = run;
   if (hoursLow !== hoursHigh) because.push(`the run takes ${hoursLow} to ${hoursHigh} h`);
   const billed = (hours: number): number => billableMs(Math.round(hours * HOUR_MS), price);
@@ -82,7 +82,7 @@ function atOnePrice(price: Price, stale: boolean, run: UncertainRun, context: Un
     const { learned } = context;
     if (hoursLow === hoursHigh && (learned?.accounts ?? 1) < 2)
       because.push(
-        `no width: ${run.hours} h are given, and the ${price.term} price is ${learned === null ? 'a listed one' : 'what a bill has taught'}`,
+        `no width: ${run.hours} h are given, and the ${price.term} price is ${learned === null ? 'a listed one' : 'learned from a bill'}`,
       );
     return { low, high, because, leavesOut };
   }
@@ -99,13 +99,13 @@ function restartsOf(
   leavesOut: string[],
 ): number {
   if (interruptions === null) {
-    leavesOut.push('interruptions of spot: nobody has watched for a day whether it can be had there');
+    leavesOut.push('interruptions of spot: its availability there has been recorded for less than a day');
     return 0;
   }
   const { count, hours } = interruptions;
   const seen = `${count} interruption(s) in ${hours.toFixed(0)} h of spot there`;
   if (restartHours === null) {
-    leavesOut.push(`what an interruption costs: say restartHours (${seen})`);
+    leavesOut.push(`what an interruption costs: give restartHours (${seen})`);
     return 0;
   }
   const most = mostInterruptions(interruptions, hoursHigh);
@@ -138,11 +138,11 @@ function spotEnds(
   }
   const listed = book.find({ ...place, term: 'on-demand', at });
   if ('unpriced' in listed || listed.price.rate.currency !== price.rate.currency) {
-    leavesOut.push('changes of the spot price: none are known, and there is no on-demand price there to bound them');
+    leavesOut.push('changes of the spot price: none are known, and no on-demand price there limits them');
     return { low, high };
   }
   because.push(
-    'no change of this spot price is known: the low end is the price of now, the high end the on-demand price, above which spot is usually not paid for',
+    'no change of this spot price is known: the low end is the current price; the high end is the on-demand price, because spot rarely costs more',
   );
   return { low, high: { ...high, rate: higher(listed.price.rate, price.rate) } };
 }

@@ -357,7 +357,7 @@ function checkQuote({
   check(
     'storageSku',
     storageSku === undefined || storageSku === null || ((storageGib ?? 0) > 0 && storageSku.trim() !== ''),
-    'names storage of which no GiB are asked for, or nothing',
+    'names storage but no GiB of it, or is empty',
   );
   check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
   if (problems.length > 0) throw invalid(`the quote has ${problems.length} problem(s)`, problems);
@@ -440,14 +440,14 @@ function assumptionsOf(
   if (assumed.includes('upfront')) texts.push(`the reservation is paid with ${price.upfront} upfront`);
   if (learned !== null)
     texts.push(
-      `account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, as ${learned.source} has taught`,
+      `account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, according to ${learned.source}`,
     );
   if (stale) texts.push('the catalogue no longer lists this price: it is the last one known');
   if (price.gpus !== null && price.gpus > 0 && request.gpus % price.gpus !== 0)
     texts.push(`${price.sku} has ${price.gpus} GPUs: ${request.gpus} are a share of whole instances`);
   if (price.term !== 'on-demand' && price.term !== 'spot')
     texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
-  if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
+  if (price.term === 'spot') texts.push('the current spot price applies to the whole run, without interruptions');
   if (billedMs !== Math.round(request.hours * HOUR_MS))
     texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
   if (storageNetwork.storage !== null) texts.push(...storageTexts(storageNetwork.storage));
@@ -458,7 +458,7 @@ function assumptionsOf(
 }
 
 function storageTexts({ sku, others }: PricedStorage): string[] {
-  const held = 'the storage is held for as long as the GPUs are billed';
+  const held = 'the storage is kept for as long as the GPUs are billed';
   if (others.length === 0) return [held];
   const kinds = `the dearest of the ${others.length + 1} kinds that are sold there: name another (${others.join(', ')})`;
   return [held, `the storage is ${sku ?? ''}, ${kinds}`];

@@ -62,7 +62,7 @@ export function idleReport(
       resources: new Set(samples.map((sample) => sample.evidence.resource)).size,
       spells: first.spells,
       idleMinutes: first.idleMinutes,
-      costUnit: 'GPU-minutes paid for nothing per idle spell, restarts included',
+      costUnit: 'GPU-minutes paid without work per idle spell, including restarts',
       shareBaseline: 'never stopping',
     },
     cells: [{ name: 'samples', count: first.spells, policies }],

@@ -95,7 +95,7 @@ export function scalingReport(
       minutes: load.length,
       requests: requests.reduce((sum, count) => sum + count, 0),
       defaultRisk: riskName(DEFAULT_RISK),
-      costUnit: 'replicas paid in the mean minute',
+      costUnit: 'mean number of paid replicas per minute',
       shareBaseline:
         'static-peak: as many replicas as serve the 99th percentile of a minute, in every minute; unserved load is not charged',
     },

@@ -136,13 +136,11 @@ const reasonOf = (loss: Loss): Reason => ({ kind: loss.kind, message: textOf(los
 
 function assumptionsOf({ kind, terms, spotShareMax, restOfTermUsed, relativeSpeeds }: Workload): string[] {
   const texts = [
-    'prices of now hold throughout, without storage and the peak factor, which multiplies all of them alike',
+    'current prices apply throughout, without storage and the peak factor, which multiplies all of them alike',
   ];
   if (spotShareMax > 0) texts.push('spot is costed as if it were not interrupted');
   if (relativeSpeeds === undefined)
-    texts.push(
-      kind === 'training' ? 'every GPU model takes the hours that were given' : 'GPUs of every model serve alike',
-    );
+    texts.push(kind === 'training' ? 'every GPU model takes the given hours' : 'GPUs of every model serve alike');
   if (!restOfTermUsed && terms?.every((term) => term === 'on-demand' || term === 'spot') !== true)
     texts.push('a reservation is paid for its whole term');
   return texts;
@@ -154,11 +152,11 @@ const PLAIN: Readonly<Partial<Record<Loss['kind'], string>>> = {
   equal: 'costs as much, and comes later in the list',
   'no-longer-listed': 'the catalogue no longer lists it',
   'part-of-a-gpu': 'it is not sold in whole GPUs',
-  'model-unknown': 'its GPU model is not known',
-  'memory-unknown': "its GPU's memory is not known",
+  'model-unknown': 'its GPU model is unknown',
+  'memory-unknown': "its GPU's memory is unknown",
   'speed-unknown': 'the speed of its GPU was not given',
   'spot-not-tolerated': 'it is spot, which the workload does not tolerate',
-  'no-egress-price': 'its price of outgoing data is not known',
+  'no-egress-price': 'its price of outgoing data is unknown',
   'no-fx-rate': 'there is no exchange rate to the currency asked for',
 };
 
@@ -181,7 +179,7 @@ function textOf(loss: Loss): string {
     case 'too-few-gpus-per-unit':
       return `has ${loss.gpus} GPUs in a unit, and ${loss.neededGpus} are needed`;
     case 'too-few-units':
-      return `${loss.units} units can be had, and ${loss.neededUnits} are needed`;
+      return `${loss.units} units are available, and ${loss.neededUnits} are needed`;
     default:
       return PLAIN[loss.kind] ?? loss.kind;
   }

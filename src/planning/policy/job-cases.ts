@@ -46,7 +46,7 @@ export function jobCases(history: RecordedHistory): JobOrReason[] {
     ),
   );
   return all.map(({ recorded, facts }): JobOrReason => {
-    const found = facts === null ? 'nothing is known of it but its work' : caseOf(history, recorded, facts, priceOf);
+    const found = facts === null ? 'only its work is known' : caseOf(history, recorded, facts, priceOf);
     return typeof found === 'string'
       ? { name: recorded.workload, why: found }
       : { name: recorded.workload, job: found };
@@ -74,13 +74,13 @@ function caseOf(
   const { work } = recorded;
   const { job, term, gpusPerReplica } = facts;
   const replicas = replicasOf(recorded);
-  if (work === null) return 'nobody said how much work it had, and since when';
-  if (work.since < history.from) return 'its work was told from before the window on';
-  if (replicas === null) return 'how many replicas it has is not known';
-  if (gpusPerReplica === null || gpusPerReplica <= 0) return 'how many GPUs a replica has is not known';
-  if (term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
-  if (term !== 'on-demand' && term !== 'spot') return `what an hour of it costs under the term ${term} is not known`;
-  if (job === null || job.restartHours === null) return 'how many hours a start of it costs is not known';
+  if (work === null) return 'its work, and since when, was not stated';
+  if (work.since < history.from) return 'its work was stated before the window began';
+  if (replicas === null) return 'its number of replicas is unknown';
+  if (gpusPerReplica === null || gpusPerReplica <= 0) return 'the number of GPUs of a replica is unknown';
+  if (term === null) return 'the term of its machines (on demand, spot, reserved) is unknown';
+  if (term !== 'on-demand' && term !== 'spot') return `its hourly cost under the term ${term} is unknown`;
+  if (job === null || job.restartHours === null) return 'the hours that a start costs are unknown';
   if (job.deadline !== null && job.deadline > history.to) return 'its deadline lies after the window';
   const gpus = replicas * gpusPerReplica;
   const slots = slotsOf(history, facts, priceOf, { term, since: work.since, gpus });
@@ -164,7 +164,7 @@ const marketOf = ({ spotMarkets }: RecordedHistory, { provider, gpuModel, region
   ) ?? null;
 
 function missingPrice({ sku, provider, region }: WorkloadView, term: Term): string {
-  if (sku === null || provider === null) return 'which machines it runs on is not known';
+  if (sku === null || provider === null) return 'the machines on which it runs are unknown';
   return `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${term} is known in every hour from its beginning on`;
 }
 

@@ -267,7 +267,7 @@ export function policyReport(
       proposalsByAction: countsOf(decided.map(({ action }) => action)),
       proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
       inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
-      assumed: 'every proposal is taken at once; workloads and leases are as they are known now',
+      assumed: 'every proposal is carried out at once; workloads and leases are as known now',
     },
     cells,
     mean: names.map((name) => {

@@ -88,7 +88,7 @@ export class ReplayedResource {
 
   /** Why its cost is unknown; null: it is known. */
   get unknown(): string | null {
-    return this.perHour === null ? 'what an hour of it costs is not known' : null;
+    return this.perHour === null ? 'its hourly cost is unknown' : null;
   }
 
   /** Recorded minutes of the window within [start, end). */

@@ -58,7 +58,7 @@ export async function backtestPolicy(
   }
   if (currency === null)
     throw missing(
-      `nothing is recorded of ${teams.length > 5 || teams.length === 0 ? 'any team' : teams.join(', ')} from ${formatInstant(window.from)} to ${formatInstant(window.to)}`,
+      `nothing is recorded for ${teams.length > 5 || teams.length === 0 ? 'any team' : teams.join(', ')} from ${formatInstant(window.from)} to ${formatInstant(window.to)}`,
     );
   return { teams: tested, report: policyReport(tested, request, { ...window, currency }) };
 }

@@ -206,7 +206,7 @@ export class ReplayedWorkload {
 
   /** Why its cost is unknown; null: some of it, or all, is known. */
   get unknown(): string | null {
-    if (this.facts.fleet === null) return 'how many replicas it has is not known';
+    if (this.facts.fleet === null) return 'its number of replicas is unknown';
     const { replicaMinutes, unpricedReplicaMinutes } = this.bill;
     return replicaMinutes > 0 && unpricedReplicaMinutes === replicaMinutes ? this.why : null;
   }
@@ -214,10 +214,10 @@ export class ReplayedWorkload {
   private whyUnpriced(): string {
     const { region, provider, gpusPerReplica } = this.facts;
     const { sku } = this.machine;
-    if (this.term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
-    if (gpusPerReplica === null) return 'how many GPUs a replica has is not known';
+    if (this.term === null) return 'the term of its machines (on demand, spot, reserved) is unknown';
+    if (gpusPerReplica === null) return 'the number of GPUs of a replica is unknown';
     return sku === null || provider === null
-      ? 'which machines it runs on is not known'
+      ? 'the machines on which it runs are unknown'
       : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
   }
 

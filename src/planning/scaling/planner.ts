@@ -300,8 +300,8 @@ function checkPlan(history: ArrayLike<number>, state: FleetState, settings: Plan
   need(
     settings.risk.price > 1 && Number.isFinite(settings.risk.price),
     'risk/price',
-    'must be above 1, else no replica ever pays',
+    'must be above 1, otherwise no replica ever pays off',
   );
   need(settings.risk.reserve >= 0 && settings.risk.reserve <= 10, 'risk/reserve', 'must be from 0 to 10');
-  if (problems.length > 0) throw invalid('the scaling plan has nothing sound to start from', problems);
+  if (problems.length > 0) throw invalid('the scaling plan cannot be made from these inputs', problems);
 }

@@ -213,7 +213,7 @@ export class DirectoryStore {
     const strangers = wanted.filter((member) => !known.some((one) => one.id === member));
     if (strangers.length > 0)
       throw invalid(
-        'the group has members that are no users',
+        'the group has members that are not users',
         strangers.slice(0, 20).map((one) => ({ path: 'members', message: `${one} is no user` })),
       );
     const [saved] = await tx.query<{ id: string }>(

@@ -387,7 +387,7 @@ function problemsOf({ name, role, scopes, teams, expiresAt }: KeyRequest, now: n
   if ((role ?? null) === null && (scopes ?? null) === null)
     problems.push({ path: 'role', message: 'is missing: a key has a role or scopes' });
   if ((role ?? null) !== null && (scopes ?? null) !== null)
-    problems.push({ path: 'scopes', message: 'are not beside a role: a key has one or the other' });
+    problems.push({ path: 'scopes', message: 'cannot be combined with a role: a key has one or the other' });
   if ((role ?? null) !== null && !isRole(role ?? '') && !CUSTOM_ROLE.test(role ?? ''))
     problems.push({ path: 'role', message: `is none of ${ROLES.join(', ')} and no custom:<name>` });
   if ((scopes ?? null) !== null) problems.push(...scopeProblems(scopes ?? []));

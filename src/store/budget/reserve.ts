@@ -241,7 +241,7 @@ function refusalOf(team: string, judged: readonly JudgedBudget[], sees: (team: s
             path: `budgets/${view.budget}`,
             message: sees(view.team)
               ? refusal
-              : 'has not enough left, or nobody knows: it is of a team that this key does not see',
+              : 'has not enough left, or its state is unknown: it belongs to a team that this key may not see',
           },
         ],
   );

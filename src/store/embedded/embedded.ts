@@ -306,7 +306,7 @@ async function launch(
     }
     const server = await readPostmaster(folder.cluster);
     if (server?.port === Number(settings['port']) && (await ask(folder, server.port)) === 'ready') return server;
-    if (pauses === 500) log('PostgreSQL is still starting; after a crash it first replays its journal.');
+    if (pauses === 500) log('PostgreSQL is still starting; after a crash it first replays its write-ahead log.');
     await sleep(PAUSE_MILLISECONDS);
   }
   throw unavailable(`PostgreSQL did not get ready within ${START_SECONDS} s. Its log is ${folder.logFile}.`);

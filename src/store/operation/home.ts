@@ -21,12 +21,12 @@ export interface HomeOptions {
 export type Moved = 'database' | 'folder' | 'place' | 'row' | 'server' | 'table' | 'timeline';
 
 const WORDS: Readonly<Record<Moved, string>> = {
-  database: 'it is another database of its server',
+  database: 'it is another database on the same server',
   folder: 'its data folder is a copy',
   place: 'its server has another data directory or port',
-  row: 'its rows were copied in',
+  row: 'its rows were copied in from another database',
   server: 'it is on another server',
-  table: 'its tables were made anew',
+  table: 'its tables were created again',
   timeline: 'its server went on from a backup, or is a standby that took over',
 };
 

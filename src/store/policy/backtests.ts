@@ -171,7 +171,11 @@ export class BacktestStore {
     // The reason is for those who see the whole organisation: GET /v1/work has it.
     return all.map((one) =>
       parked.has(one.id)
-        ? { ...one, status: 'failed', error: { message: 'it broke off; the work list has the reason', problems: [] } }
+        ? {
+            ...one,
+            status: 'failed',
+            error: { message: 'it was interrupted; the work list has the reason', problems: [] },
+          }
         : one,
     );
   }

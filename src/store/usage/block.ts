@@ -244,7 +244,7 @@ export function archivedPayload(month: string): Buffer {
 }
 
 /** How a message begins that says that records lie in an archive: work that met it is tried again when they are back. */
-export const ARCHIVED_WORDS = 'raw records are needed that lie in the archive';
+export const ARCHIVED_WORDS = 'the raw records that are needed are in the archive';
 
 /** The number of records in a block, and the group of each. */
 export function groupsOf(payload: Buffer): Uint32Array {

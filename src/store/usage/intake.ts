@@ -302,7 +302,7 @@ class ImportRun {
     }
     const read = count.accepted + count.unchanged + count.rejected + count.outdated;
     if (file.isDelivered === true && read === 0 && !this.contracts.some((one) => one.count === count))
-      count.warnings.push('it has no line that counts, a header at most: nothing is changed by it');
+      count.warnings.push('it has no line that counts, at most a header: it changes nothing');
     return count;
   }
 

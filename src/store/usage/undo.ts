@@ -207,7 +207,7 @@ class Undoing {
       const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
       if (made === null)
         throw conflict(
-          'this import cannot be undone: the bill that it replaced lies in the archive (bursar archive restore)',
+          'this import cannot be undone: the bill that it replaced is in the archive (bursar archive restore)',
         );
       days.push(...made.days);
       await refuseRepeats(tx, organisation, id);

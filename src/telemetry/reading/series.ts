@@ -158,7 +158,7 @@ export function readingsOf(
           open.add(
             value === 'impossible'
               ? `${name} has values that are impossible in its unit`
-              : `${name} has values whose unit cannot be told: say it in BURSAR_PROMETHEUS_UNITS`,
+              : `${name} has values of an unknown unit: set it in BURSAR_PROMETHEUS_UNITS`,
           );
       }
   }

@@ -69,7 +69,7 @@ describe('a store', () => {
     expect([...(await place().read(key))]).toEqual([1, 2, 3]);
   });
 
-  it('says what is not there, what is refused, and who does not answer', async () => {
+  it('says what does not exist, what is refused, and who does not answer', async () => {
     await expect(place().read('nothing')).rejects.toMatchObject({ kind: 'missing' });
     await expect(place({ secretAccessKey: 'wrong' }).write('key', new Uint8Array())).rejects.toThrow('403 unsigned');
     isCut = true;
@@ -79,7 +79,7 @@ describe('a store', () => {
     trouble = 503;
     await expect(place().read('key')).rejects.toMatchObject({ kind: 'unavailable' });
     const away = archivePlace({ ...EXAMPLE, place: 's3://bucket', endpoint: 'http://127.0.0.1:1' }, { now: () => AT });
-    await expect(away.read('key')).rejects.toThrow('s3://bucket gives no whole answer');
+    await expect(away.read('key')).rejects.toThrow('s3://bucket gives no complete answer');
   });
 
   it('is named by its settings, all of which are missed at once', () => {

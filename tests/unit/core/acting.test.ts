@@ -184,7 +184,7 @@ describe('the effect of a recommendation', () => {
       return 'obstacle' in carrying ? carrying.obstacle.message : '';
     };
     expect(said({ instances: '1 x A100 + 2 x T4' })).toBe(
-      'a person has to carry it out: no provider takes a change to several kinds of instances at once (1 x A100 + 2 x T4)',
+      'a person has to carry it out: no provider accepts a change to several kinds of instances at once (1 x A100 + 2 x T4)',
     );
     expect(said({ sku: 'g4dn.xlarge', replicas: 2 })).toMatch(
       /^a person has to carry it out: asg\/g launches p5\.48xlarge/,
@@ -241,7 +241,7 @@ describe('a group that is shifted', () => {
       group('g', 4, { replicas: { desired: 4, ready: 4, min: 2, max: 8 } }),
     );
     expect('obstacle' in carrying ? carrying.obstacle.message : '').toBe(
-      'asg/g keeps 2 replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0',
+      'its group or autoscaler keeps at least 2 replica(s) of asg/g: it cannot be paused while that is above 0',
     );
   });
 });
@@ -310,7 +310,7 @@ describe('a purchase', () => {
     expect(purchaseOf(wantedOf('a'), [own, other, unsaid])).toMatchObject({ connection: 'aws-a' });
     expect(purchaseOf(wantedOf('a'), [other, unsaid])).toMatchObject({ connection: 'aws-c' });
     expect(purchaseOf(wantedOf('a'), [other])).toEqual({
-      obstacle: { code: 'no-offer', message: 'no connection offers what a reservation asks for to the account a' },
+      obstacle: { code: 'no-offer', message: 'no connection offers what a reservation needs to the account a' },
     });
     expect(purchaseOf(wantedOf(null), [own, other])).toMatchObject({ connection: 'aws-b' });
   });

@@ -137,9 +137,9 @@ describe('what is leaving a group', () => {
       ]);
     };
     expect([told(0), drainingReasons(null), drainingReasons(group('g', 2))]).toEqual([[], [], []]);
-    expect(told(1)).toEqual([['draining', 'draining: 1 member still leaves, and is paid for until gone']]);
-    expect(told(2, [])[0]?.[1]).toBe('draining: 2 members still leave, and are paid for until gone');
-    expect(told(1, null)[0]?.[1]).toMatch(/, and whether a lifecycle hook holds them may not be read$/);
+    expect(told(1)).toEqual([['draining', 'draining: 1 member still leaves, and is paid for until they are gone']]);
+    expect(told(2, [])[0]?.[1]).toBe('draining: 2 members still leave, and are paid for until they are gone');
+    expect(told(1, null)[0]?.[1]).toMatch(/, and Bursar may not read whether a lifecycle hook holds them$/);
     expect(told(1, [{ name: 'save', seconds: 90 }])[0]?.[1]).toMatch(
       /, held by the lifecycle hook save \(up to 90 seconds\)$/,
     );

@@ -135,7 +135,7 @@ describe('a launch is let in', () => {
     for (const budgets of [[], [standing(gpus, 50, null)]]) {
       expect(admit(LAUNCH, PLACE, facts(budgets))).toEqual(ALLOWED);
       expect(admit(LAUNCH, PLACE, facts(budgets, { withoutBudget: 'warn' })).warnings).toEqual([
-        'team research (Research) has no budget for the present period; ask whoever set the budget',
+        'team research (Research) has no budget for the current period; ask whoever set the budget',
       ]);
       expect(admit(LAUNCH, PLACE, facts(budgets, { withoutBudget: 'refuse' })).allowed).toBe(false);
       expect(

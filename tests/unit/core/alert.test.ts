@@ -443,7 +443,7 @@ describe('numbers', () => {
       ENGLISH,
       null,
     );
-    expect(lists.find(({ title }) => title.startsWith('What grew'))?.items).toEqual([
+    expect(lists.find(({ title }) => title.startsWith('Largest increases'))?.items).toEqual([
       'AWS p5.48xlarge (H100): 2,500.00 USD more; 2,000.00 USD more by ada; 1,200.00 USD more in the workload ml/trainer',
     ]);
   });
@@ -615,7 +615,7 @@ describe('words', () => {
       'The budget ran out on 2026-11-20 05:00 UTC.',
     );
     expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(
-      /lasts until the period ends[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
+      /lasts until the end of the period[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
     );
   });
 
@@ -628,10 +628,10 @@ describe('words', () => {
     };
     const text = plainText(messageOf(alertOf(budgetNews(lacking)), ENGLISH, null));
     for (const said of [
-      'Spend in JPY has no exchange rate and is not in what is spent.',
-      '1,440.00 USD of bills that are not final is not in what is spent: metered usage stands for it until they are.',
-      '7.00 EUR is billed without an amortised cost and is not in what is spent.',
-      '20.00 USD is metered without what the filter asks for and is not in what is spent.',
+      'Spend in JPY has no exchange rate and is not included in the spend.',
+      '1,440.00 USD of bills that are not final is not included in the spend: metered usage counts instead until they are.',
+      '7.00 EUR is billed without an amortised cost and is not included in the spend.',
+      '20.00 USD is metered without the field that the filter needs and is not included in the spend.',
     ])
       expect(text).toContain(said);
     expect(plainText(messageOf(alertOf(budgetNews()), ENGLISH, null))).not.toContain('is not in what');
@@ -653,7 +653,7 @@ describe('words', () => {
     ).lists[0]?.items;
     expect(items).toEqual([
       'gpus (red): 10.00 USD, not planned',
-      'gpus (red): 10.00 USD, not planned; not in it: JPY, 2.5 GPU-hours without a price, storage, traffic or other usage without a price',
+      'gpus (red): 10.00 USD, not planned; not included: JPY, 2.5 GPU-hours without a price, storage, traffic or other usage without a price',
     ]);
   });
 });

@@ -74,10 +74,10 @@ describe('a quote of a price that a bill has taught', () => {
       interval: {
         low: '600.00',
         high: '600.00',
-        because: ['no width: 10 h are given, and the on-demand price is what a bill has taught'],
+        because: ['no width: 10 h are given, and the on-demand price is learned from a bill'],
         leavesOut: [],
       },
-      assumptions: ['account a1 is charged 0.750000 of the list price, as bill:cur/2026-10 has taught'],
+      assumptions: ['account a1 is charged 0.750000 of the list price, according to bill:cur/2026-10'],
     });
     expect(quoted([learned('a1', 3n, 4n)], { currency: 'EUR' })).toMatchObject({
       cost: '300.00',
@@ -176,7 +176,7 @@ describe('a quote of a price that a bill has taught', () => {
     );
     expect(answer).toMatchObject({ placements: { best: { cost: '450.00', parts: [{ region: 'us-west-2' }] } } });
     expect('placements' in answer ? answer.placements?.assumptions : []).toContain(
-      '1 of the prices are what bills have taught, the others what the lists say',
+      '1 of the prices were learned from bills, the others are list prices',
     );
   });
 });

@@ -145,11 +145,11 @@ describe('a budget over a run', () => {
 
   it('exceeds it where what is left, or the low end of the forecast leaves, is less than its low end', () => {
     expect(verdictOf(run(280), facts({ spent: units(721) }))).toBe(
-      'exceeds, refused: 279.00 USD are left, and the run costs 280.00 USD at least',
+      'exceeds, refused: 279.00 USD are left, and the run costs at least 280.00 USD',
     );
     expect(verdictOf(run(280), facts({ spent: units(700) }, { reserved: units(21) }))).toContain('exceeds, refused');
     expect(verdictOf(run(280), facts({ forecast: { mean: units(900), low: units(730), high: units(950) } }))).toBe(
-      'exceeds: even the low end of the forecast leaves 270.00 USD, and the run costs 280.00 USD at least',
+      'exceeds: even the low end of the forecast leaves 270.00 USD, and the run costs at least 280.00 USD',
     );
     expect(
       verdictOf(
@@ -167,11 +167,11 @@ describe('a budget over a run', () => {
       'unknown, refused: 3.500000 GPU-hours of the period have no price',
     );
     expect(verdictOf(run(1), facts({ unconverted: ['JPY'] }))).toBe(
-      'unknown, refused: spend in JPY is not in it: there is no exchange rate',
+      'unknown, refused: spend in JPY is not included: there is no exchange rate',
     );
     expect(verdictOf(run(1), facts(null))).toBe('unknown, refused: this period has not been evaluated yet');
     expect(verdictOf(run(1), facts({}, { budget: budget({ planned: { default: null, periods: {} } }) }))).toBe(
-      'unknown: nobody has planned this period',
+      'unknown: this period has no planned amount',
     );
     expect(verdictOf(run(1), facts({}, { budget: budget({ currency: 'CNY' }) }))).toBe(
       'unknown, refused: there is no exchange rate from USD to CNY',

@@ -81,7 +81,7 @@ describe('the interval of a quote', () => {
     expect(ends({ term: 'spot', hours: 48 }, back)).toEqual(['96.00', '168.00']);
     expect(quoted({ term: 'spot', hours: 48 }, back)).toMatchObject({
       cost: '96.00',
-      interval: { leavesOut: [expect.stringContaining('nobody has watched')] },
+      interval: { leavesOut: [expect.stringContaining('has been recorded for less than a day')] },
     });
   });
 
@@ -123,7 +123,7 @@ describe('the interval of a quote', () => {
       quoted({ term: 'spot', restartHours: 0.5 }, context(still, { interruptions: watched })).interval,
     ).toMatchObject({ low: '20.00', high: '22.00', leavesOut: [] });
     expect(quoted({ term: 'spot' }, context(still, { interruptions: watched })).interval.leavesOut).toEqual([
-      expect.stringContaining('say restartHours'),
+      expect.stringContaining('give restartHours'),
     ]);
   });
 

@@ -68,7 +68,7 @@ describe('the cost model in a quote', () => {
       cost: '44.00',
       parts: { gpu: '40.48', storage: '0.55', network: '2.97' },
       assumptions: [
-        'the storage is held for as long as the GPUs are billed',
+        'the storage is kept for as long as the GPUs are billed',
         'the traffic leaves evenly over the run',
         'the peak schedule applies, with the run beginning now',
       ],
@@ -136,19 +136,19 @@ describe('what has no price', () => {
       'is told from what is free',
       { storageGib: 1 },
       [price({})],
-      'AWS p5.48xlarge: its storage has no price that holds there (the price lists do not say what it costs)',
+      'AWS p5.48xlarge: its storage has no current price there (the price lists do not say what it costs)',
     ],
     [
       'of another region is none',
       { networkGib: 1 },
       [price({}), besides('network', { ...NETWORK, region: 'eu-west-1' })],
-      'AWS p5.48xlarge: its network has no price that holds there (the SKU is not sold in this region)',
+      'AWS p5.48xlarge: its network has no current price there (the SKU is not sold in this region)',
     ],
     [
       'in a currency without a rate is none',
       { networkGib: 1 },
       [price({}), besides('network', { rate: rate('1', 1n, 'gib', 'CNY') })],
-      'AWS p5.48xlarge: its network has no price that holds there (there is no exchange rate to this currency)',
+      'AWS p5.48xlarge: its network has no current price there (there is no exchange rate to this currency)',
     ],
   ])('%s', (_, over, prices, message) => expect(refused(over, context(prices))).toMatchObject({ message, close: [] }));
 
@@ -190,7 +190,7 @@ describe("the storage's own SKU", () => {
       cost: '2777.92',
       parts: { gpu: '2737.92', storage: '40.00', network: null },
       storageSku: 'EBS:VolumeUsage.gp3',
-      assumptions: ['the storage is held for as long as the GPUs are billed'],
+      assumptions: ['the storage is kept for as long as the GPUs are billed'],
     });
     expect(priced({ ...run, storageSku: 'EBS:VolumeUsage.sc1' }, given).parts.storage).toBe('7.50');
   });
@@ -200,14 +200,14 @@ describe("the storage's own SKU", () => {
       parts: { storage: '62.50' },
       storageSku: 'EBS:VolumeUsage.io2',
       assumptions: [
-        'the storage is held for as long as the GPUs are billed',
+        'the storage is kept for as long as the GPUs are billed',
         'the storage is EBS:VolumeUsage.io2, the dearest of the 3 kinds that are sold there: name another (EBS:VolumeUsage.gp3, EBS:VolumeUsage.sc1)',
       ],
     });
     // The only one needs no words; a general price goes before all.
     expect(priced(run, context([price({}), disk('gp3', '0.08')]))).toMatchObject({
       storageSku: 'EBS:VolumeUsage.gp3',
-      assumptions: ['the storage is held for as long as the GPUs are billed'],
+      assumptions: ['the storage is kept for as long as the GPUs are billed'],
     });
     expect(priced(run, context([price({}), ...DISKS, STORAGE]))).toMatchObject({ storageSku: null });
   });
@@ -216,7 +216,7 @@ describe("the storage's own SKU", () => {
     const given = context([price({}), ...DISKS]);
     expect(refused({ ...run, storageSku: 'gp4' }, given)).toEqual({
       unpriced: 'unknown-sku',
-      message: 'AWS p5.48xlarge: no one kind of storage that is sold there has this name',
+      message: 'AWS p5.48xlarge: no single kind of storage that is sold there has this name',
       close: ['EBS:VolumeUsage.gp3', 'EBS:VolumeUsage.io2', 'EBS:VolumeUsage.sc1'],
     });
     // The price of a machine's own storage is not for sale to another machine, nor that of another region.

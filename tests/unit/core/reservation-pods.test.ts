@@ -48,7 +48,7 @@ describe('the part of a pod', () => {
   it('says what is left of the reservation', () => {
     expect(
       whyTurnedAway({ granted: false, reservedGpus: 8, takenParts: 6.5 * GPU_PARTS }, { gpuParts: 2 * GPU_PARTS }),
-    ).toBe('has 1.5 of its 8 GPUs left, beside the pods that were let in on it, and this one asks for 2');
+    ).toBe('has 1.5 of its 8 GPUs left, after the pods that were admitted on it, and this one asks for 2');
     expect(whyTurnedAway({ granted: false, reservedGpus: 8, takenParts: 8 * GPU_PARTS }, { gpuParts: null })).toContain(
       'has 0 of its 8 GPUs left',
     );

@@ -34,25 +34,25 @@ describe('a machine', () => {
     expect(judgeSilence(silence(), NOW)).toEqual({
       kind: 'lost',
       onlySilent: true,
-      witness: 'the other target of its machine fell silent too',
+      witness: 'the other target of its machine became silent too',
     });
     expect(judgeSilence(silence({ othersSilent: 3 }), NOW)).toEqual({
       kind: 'lost',
       onlySilent: true,
-      witness: 'all 3 other targets of its machine fell silent too',
+      witness: 'all 3 other targets of its machine became silent too',
     });
     // A reboot looks the same.
     expect(judgeSilence(silence({ machine: read() }), NOW)).toEqual({
       kind: 'lost',
       onlySilent: true,
-      witness: 'the other target of its machine fell silent too, while its provider calls it running',
+      witness: 'the other target of its machine became silent too, while its provider reports it as running',
     });
     expect(judgeSilence(silence({ machine: read({ state: 'unknown' }) }), NOW)).toMatchObject({ onlySilent: false });
     const unwell = read({ unwell: 'SystemStatus impaired' });
     expect(judgeSilence(silence({ machine: unwell, othersSilent: 0, failures: 2 }), NOW)).toEqual({
       kind: 'lost',
       onlySilent: false,
-      witness: 'its cloud says that it is not well (SystemStatus impaired)',
+      witness: 'its cloud reports it as unhealthy (SystemStatus impaired)',
     });
     const taken = { by: 'cloud', because: 'operation compute.instances.preempted' } as const;
     expect(judgeSilence(silence({ machine: read({ state: 'stopped', ended: taken }) }), NOW)).toMatchObject({
@@ -75,7 +75,7 @@ describe('a machine', () => {
     expect(judgeSilence(silence({ machine: 'unread', since: ago(30) }), NOW)).toEqual({
       kind: 'lost',
       onlySilent: true,
-      witness: 'the other target of its machine fell silent too, and its provider could not be asked since',
+      witness: 'the other target of its machine became silent too, and its provider could not be reached since',
     });
     // No provider knows it: nobody is waited for.
     expect(kind({ machine: null })).toBe('lost');
@@ -145,7 +145,7 @@ describe('a card', () => {
       state: 'found',
       finding: {
         severity: 'fatal',
-        title: 'gone: its machine is silent, and the other target of its machine fell silent too',
+        title: 'gone: its machine is silent, and the other target of its machine became silent too',
         numbers: { silentSeconds: 18, failedScrapes: 4, otherTargetsSilent: 1 },
         evidence: { from: '2026-11-21T07:59:40Z', to: '2026-11-21T07:59:58Z', ageSeconds: 2 },
       },

@@ -11,10 +11,10 @@ it.each([
   ],
   [
     spotProof(0.5, { onDemandBase: 0 }, of('on-demand', 'spot', null)),
-    'of new machines 50 % are launched on spot; of 3 that run 1 are on demand and 1 on spot, and of 1 that is not told',
+    'of new machines 50 % are launched on spot; of 3 that run 1 are on demand and 1 on spot, and for 1 this is unknown',
   ],
   [
     spotProof(0, {}, []),
-    'of new machines above the base of the group, which is not told, 0 % are launched on spot; which machines run now is not told',
+    'of new machines above the base of the group, which is unknown, 0 % are launched on spot; which machines run now is unknown',
   ],
 ])('%s', (said, expected) => expect(said).toBe(expected));

@@ -72,10 +72,7 @@ it('is refused by the guard, and never asked about', () => {
 it('tells which tool would put back what is changed', () => {
   const seen = instance('i', { managedBy: ['Argo CD keeps it as the application shop has it'] });
   expect(risksOf({ kind: 'stop', target: 'instance/i' }, seen)).toEqual([
-    {
-      code: 'managed',
-      message: 'Argo CD keeps it as the application shop has it, and may put back what is changed here',
-    },
+    { code: 'managed', message: 'Argo CD keeps it as the application shop has it, and may undo what is changed here' },
   ]);
 });
 

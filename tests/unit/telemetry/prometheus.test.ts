@@ -268,7 +268,7 @@ describe('series', () => {
         problems: [
           'the answer is partial: one store is down',
           'DCGM_FI_DEV_GPU_TEMP has values that are impossible in its unit',
-          'gpu_utilization has values whose unit cannot be told: say it in BURSAR_PROMETHEUS_UNITS',
+          'gpu_utilization has values of an unknown unit: set it in BURSAR_PROMETHEUS_UNITS',
         ],
       },
     ]);
