@@ -72,7 +72,7 @@ export class RecordedRead implements PartialRead {
     return times.length === 0 ? null : Math.min(MOST_AWAY_MS, AWAY_MS * 2 ** (Math.min(...times) - 1));
   }
 
-  /** What lies within a part that could not be read lags as far behind as it did. */
+  /** Everything within a part that could not be read stays as old as it was. */
   get lacking(): readonly LackingPart[] {
     const within = this.before.filter(
       ({ part }) => !this.found.has(part) && [...this.found.keys()].some((other) => isWithin(part, other)),

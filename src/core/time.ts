@@ -76,7 +76,7 @@ export function civilFromDays(days: number): CivilDate {
 /** 0 is Monday, 6 is Sunday (1970-01-01 was a Thursday). */
 export const weekdayOfDays = (days: number): number => (((days + 3) % 7) + 7) % 7;
 
-/** Days from 1970-01-01 of `YYYY-MM-DD`, or null if that is no day of the calendar. */
+/** Days from 1970-01-01 of `YYYY-MM-DD`, or null if that is not a day of the calendar. */
 export function parseDay(text: string): number | null {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
   const days = match === null ? Number.NaN : epochDay(Number(match[1]), Number(match[2]), Number(match[3]));

@@ -103,8 +103,8 @@ export interface Charge {
   readonly commitment?: Commitment | null;
   readonly contracts?: readonly AppliedContract[] | null;
   /**
-   * True: the line states what the bill of its period lacks (the amortised cost of covered usage, billed nothing), and
-   * is no bill itself.
+   * True: the line states what the bill of its period lacks (the amortised cost of covered usage that is billed at
+   * zero), and is not itself a bill.
    */
   readonly supplement?: boolean;
   /** Whether the line is of a machine's own hours. Absent: the source does not tell. */
@@ -168,8 +168,8 @@ export function compareVersions(a: RecordVersion | undefined, b: RecordVersion |
 }
 
 /**
- * Whether a record says what ran. What is held or sent beside a machine does not, though it may bear the machine's
- * name.
+ * Whether a record is about something that ran. What is held or sent beside a machine does not, though it may bear the
+ * machine's name.
  */
 export const isOfMachine = ({ gpuParts, storageMib, networkBytes }: UsageRecord): boolean =>
   gpuParts !== null || (storageMib === null && networkBytes === null);

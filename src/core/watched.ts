@@ -12,7 +12,7 @@ export interface FailingPart {
   readonly reason: string;
 }
 
-/** A single failure may pass by itself; a part that fails so often in a row does not do its work. */
+/** A single failure may be temporary; a part that fails this many times in a row does not do its work. */
 const MOST_FAILURES = 3;
 
 export class WatchedParts {

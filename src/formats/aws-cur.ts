@@ -44,7 +44,7 @@ async function* readCur(input: Input, options: ReadOptions): AsyncGenerator<Reco
       const reader = new CurReader(header, splits);
       const checker = new CurReader(header, null);
       return (cells, _, problems) => {
-        // A line that will be rejected takes and leaves nothing. What is wrong with it is said when it is read.
+        // A line that will be rejected takes and leaves nothing. Its problem is reported when it is read.
         if (problems.length === 0) checker.read(cells, problems);
         if (problems.length === 0) reader.note(cells, problems);
         problems.length = 0;

@@ -229,7 +229,7 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   };
 }
 
-/** What is paid for what: null if a field of it is wrong, which the row's problems say. */
+/** The price and its unit: null if one of its fields is wrong, which the row's problems state. */
 function ratedOf(row: Row): Pick<Price, 'component' | 'gpus' | 'rate'> | null {
   const { field } = row;
   const component = row.oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');

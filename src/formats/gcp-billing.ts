@@ -176,7 +176,7 @@ const GRANTED = 'PROMOTION';
 interface Credits {
   /** Of everything that lowers the line itself. */
   readonly discount: Decimal;
-  /** What is granted beside it, by the credit's own name. */
+  /** Credits granted in addition, by the credit's own name. */
   readonly granted: readonly { readonly name: string; readonly amount: Decimal }[];
   readonly committed: boolean;
 }

@@ -25,12 +25,12 @@ export interface PlacementQuestion extends Omit<Workload, 'gpus' | 'hours'> {
 export interface WholeQuestion {
   readonly request: QuoteRequest;
   readonly team: string | null;
-  /** Of the usage to come, for budgets that filter by them; null: not given. */
+  /** Tags of the future usage, for budgets that filter by them; null: not given. */
   readonly tags: Readonly<Record<string, string>> | null;
   readonly placement: PlacementQuestion | null;
 }
 
-/** What is known of the world. */
+/** The data that a quote uses. */
 export interface QuoteWorld {
   readonly context: QuoteContext;
   readonly history: PriceHistory;
@@ -54,7 +54,7 @@ export interface QuoteAnswer extends Quote {
 }
 
 /**
- * Places are compared by GPUs and egress: where the quote holds more than that, their costs do not stand beside its
+ * Places are compared by GPUs and egress: if the quote includes more than that, their costs are not comparable with its
  * own.
  */
 const withoutStorageNetwork = ({ storageGib, networkGib }: QuoteRequest, found: Shortlist): Shortlist =>

@@ -177,7 +177,7 @@ export class Database implements Queryable {
     );
   }
 
-  /** Lends a connection for as long as `use` goes on. */
+  /** Lends a connection for as long as `use` runs. */
   private async lent<T>(pool: Pool, use: (client: PoolClient) => Promise<T>): Promise<T> {
     assert(
       HELD.getStore()?.isOpen !== true,
@@ -214,7 +214,10 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs the migrations that have not run; returns their names. Of several processes at once, one runs them. */
+  /**
+   * Runs the migrations that have not run; returns their names. If several processes start at once, one of them runs
+   * them.
+   */
   migrate(): Promise<string[]> {
     return migrateDatabase(this.url);
   }

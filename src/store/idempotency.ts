@@ -50,7 +50,7 @@ const PRUNE_MILLISECONDS = HOUR_MS;
 
 export class Idempotency {
   private prunedAt = -Infinity;
-  /** By which each request at work here has claimed its key. */
+  /** The claim by which each running request of this process holds its key. */
   private readonly claims = new WeakMap<OnceRequest, string>();
 
   /** @param patienceMilliseconds how long a second request waits for the first one's answer */

@@ -17,7 +17,7 @@ export async function waitForSubject(tx: Queryable, subject: string, organisatio
   await tx.query(`select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, [subject, organisation]);
 }
 
-/** Takes the name unless somebody else has it; waits for nobody. */
+/** Takes the name unless another process has it; does not wait. */
 export async function takesLock(tx: Queryable, ...name: readonly string[]): Promise<boolean> {
   const [lock] = await tx.query<{ taken: boolean }>(
     `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,

@@ -29,7 +29,7 @@ export interface ReplicaAddress {
 const REST_MS = 10_000;
 /** The database itself answers rather than that anybody waits longer to be connected. */
 const CONNECT_MS = 2000;
-/** So long a replica is waited for to have what was committed. */
+/** How long to wait for a replica to have what was committed. */
 const CATCH_UP_MS = 5000;
 const PAUSE_MS = 50;
 

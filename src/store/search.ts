@@ -12,7 +12,7 @@ export type SearchedKind = (typeof SEARCHED_KINDS)[number];
 
 export interface Found {
   readonly kind: SearchedKind;
-  /** By which its page is opened. */
+  /** The id by which its page is opened. */
   readonly id: string;
   readonly name: string;
   readonly team: string;

@@ -29,7 +29,7 @@ const isBug = (error: unknown): boolean =>
   error instanceof RangeError ||
   error instanceof SyntaxError;
 
-/** Of those that `troubleOf` made: after which the connection is not to be used again. */
+/** Failures made by `troubleOf` after which the connection must not be used again. */
 const lost = new WeakSet<Failure>();
 
 /** The error as everybody else sees it. */

@@ -247,7 +247,7 @@ function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
 /** An offer of a connection, with what one unit of it holds. */
 export interface OfferOnSale extends CommitmentOffer {
   readonly connection: string;
-  /** The one account that the connection sees; null or absent: it sees several, or nobody says. */
+  /** The only account that the connection sees; null or absent: it sees several, or this is unknown. */
   readonly account?: string | null;
   readonly provider: string;
   /** GPUs that one unit covers; null: unknown, and then it is not bought. */

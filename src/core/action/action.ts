@@ -46,7 +46,7 @@ export const NEXT: Readonly<Record<ActionState, readonly ActionState[]>> = {
 /** States in which an action blocks others on its target, unless its rollback has taken its place (`takenBackBy`). */
 export const LIVE_STATES: readonly ActionState[] = ['approved', 'intended', 'applied'];
 
-/** States in which an action still answers its recommendation: there is no second one beside it. */
+/** States in which an action still carries out its recommendation: there is no second action at the same time. */
 export const OPEN_STATES: readonly ActionState[] = ['proposed', ...LIVE_STATES];
 
 export const mayFollow = (from: ActionState, to: ActionState): boolean => NEXT[from].includes(to);

@@ -75,7 +75,7 @@ export interface GuardFacts {
 }
 
 export interface GuardReason extends Reason {
-  /** It may pass by itself. */
+  /** It may be temporary. */
   readonly passing: boolean;
 }
 
@@ -106,7 +106,7 @@ export function guard(facts: GuardFacts): Verdict {
   return reasons.length === 0 && reach !== null ? { allowed: true, reach } : { allowed: false, reasons };
 }
 
-/** Whether every reason may pass by itself: then the action waits. */
+/** Whether every reason may be temporary: then the action waits. */
 export const isRetryable = (reasons: readonly GuardReason[]): boolean =>
   reasons.length > 0 && reasons.every(({ passing }) => passing);
 

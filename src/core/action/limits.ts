@@ -228,7 +228,8 @@ export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument
       quietHours: [...over.quietHours, ...(team.quietHours ?? [])],
       separateApprover: over.separateApprover || (team.separateApprover ?? false),
       separatePurchaseApprover: over.separatePurchaseApprover || (team.separatePurchaseApprover ?? false),
-      // Not said by the team: the organisation's holds for it too. Nothing that the organisation does not allow.
+      // Not set by the team: the organisation's limit applies to it too. A team can allow nothing that the organisation
+      // does not allow.
       purchasesPerMonth:
         over.purchasesPerMonth === null
           ? null

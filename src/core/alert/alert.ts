@@ -77,7 +77,7 @@ export interface LackingAmount {
 
 /** Amounts that the amounts of the news lack. Each is absent in news from before it was reported. */
 export interface LackingNews {
-  /** The lines of bills that are not final that meters stand for. */
+  /** The lines of bills that are not final and that meters cover. */
   readonly setAside?: readonly LackingAmount[];
   /** Storage, traffic and what has no quantity, without a price. */
   readonly unpriced?: readonly UnpricedUsage[];

@@ -97,7 +97,7 @@ function nameOf({ provider, sku, gpuModel }: SpendLine): string {
 }
 
 /**
- * What a row must say to be what grew most, as questions about costs are filtered: whose records are to be read again.
+ * The filter, as in questions about costs, that selects the rows that grew most: whose records are to be read again.
  * Null: nothing grew.
  */
 export function mostGrown(

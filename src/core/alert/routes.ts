@@ -145,8 +145,8 @@ export function lineageOf(team: string | null, parents: ReadonlyMap<string, stri
 }
 
 /**
- * When the next step of an alert's escalation is due, epoch milliseconds; null: nobody waits any more, or there is no
- * further step.
+ * When the next step of an alert's escalation is due, epoch milliseconds; null: no answer is awaited any more, or there
+ * is no further step.
  */
 export function escalationAt(
   { state, level, madeAt, news }: Pick<Alert, 'state' | 'level' | 'madeAt' | 'news'>,

@@ -56,7 +56,7 @@ export interface Sentences {
   actions(all: readonly WaitingAction[], more: number): Content;
 }
 
-/** `1,234.57 USD`; a text that is no number stays as it is. */
+/** `1,234.57 USD`; a text that is not a number stays unchanged. */
 export function shownAmount(text: string, currency: string, digits = 2): string {
   const amount = parseDecimal(text);
   if (amount === null) return `${text} ${currency}`;

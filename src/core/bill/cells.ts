@@ -11,7 +11,7 @@ import type { Group } from '../cost/rollup.js';
 import { DAY_MS, formatDay } from '../time.js';
 import type { Charge, UsageRecord } from '../usage.js';
 
-/** What a bill says, whether it is closed or not. */
+/** The amounts of a bill, closed or not. */
 export interface BillSummary {
   readonly cells: readonly Omit<BilledCell, 'isClosed'>[];
   readonly resources: readonly ResourcesOfSku[];
@@ -33,7 +33,7 @@ export interface ResourcesOfSku {
 
 /** A few of a SKU's resources tell what it is: the first by name, so that two SKUs of the same machines have the same. */
 const MOST_RESOURCES = 50;
-/** So many are gathered before the first are kept. */
+/** Number of cells that are gathered before the first are stored. */
 const MOST_GATHERED = 1000;
 const MOST_SERVICES = 10;
 /** Groups whose cells are remembered, to bound memory where every line is a group of its own. */

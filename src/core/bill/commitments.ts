@@ -31,7 +31,7 @@ export interface CommitmentUse {
   readonly name: string | null;
   /** Null: on-demand usage, the purchase of a commitment, or a bill that does not say. */
   readonly status: 'Used' | 'Unused' | null;
-  /** What it cost, or was given back of that: fees, purchases and their refunds, in whichever status. */
+  /** Its cost and the refunds of that: fees, purchases and their refunds, in any status. */
   readonly purchase: boolean;
   readonly lines: number;
   readonly billed: Decimal;
@@ -72,7 +72,7 @@ export class CommitmentSums {
     else sum.list.add(charge.list);
   }
 
-  /** What was gathered since the last call. */
+  /** The lines gathered since the last call. */
   drain(): CommitmentUse[] {
     const all = [...this.sums.values()];
     this.sums.clear();
@@ -103,7 +103,7 @@ export class CommitmentSums {
   }
 }
 
-/** What is billed of a commitment without being its cost. */
+/** Amounts that are billed for a commitment but are not its cost. */
 const isTaxOrCredit = (category: Charge['category']): boolean => category === 'Tax' || category === 'Credit';
 
 /** Whether a sum is that of a line of its day and service. */

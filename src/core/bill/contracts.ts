@@ -48,7 +48,7 @@ export class ContractSums {
     }
   }
 
-  /** What was gathered since the last call. */
+  /** The lines gathered since the last call. */
   drain(): ContractUse[] {
     const all = [...this.sums.values()];
     this.sums.clear();
@@ -70,7 +70,7 @@ export interface ContractFulfilment {
   /** ISO 8601. */
   readonly periodStart: string | null;
   readonly periodEnd: string | null;
-  /** What it is measured in: a currency, or a unit. */
+  /** Its unit: a currency, or a unit of quantity. */
   readonly unit: string;
   readonly committed: string | null;
   /** By bills, of charges that start within its period. */

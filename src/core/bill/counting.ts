@@ -72,7 +72,7 @@ export class BillOutline {
     this.lastSubAccount = subAccount;
     if (charge.isFinal === true) this.saysFinal = true;
     else if (charge.billed.unscaled !== 0n) this.isUnsettled = true;
-    // A line below zero gives back what another has charged: it stands in for no usage.
+    // A negative line refunds another one: it replaces no usage.
     if (charge.category !== 'Usage' || charge.billed.unscaled < 0n) return;
     this.hasUsage = true;
     const ofGpus = record.gpuParts !== null || record.gpuModel !== null;
@@ -137,7 +137,7 @@ export function accountKey(name: string): string {
   return /^0+\d+$/.test(id) ? id.replace(/^0+(?=\d)/, '') : id;
 }
 
-/** By what metered usage names whose it is. Empty: it names none. */
+/** The accounts that metered usage names. Empty: it names none. */
 export interface MeterKey {
   readonly account: string;
   readonly subAccount: string;
@@ -222,7 +222,7 @@ type KeyedMeter = MeterKey;
 interface There {
   readonly place: number;
   readonly bill: KeyedBill;
-  /** Its usage lines speak of it. */
+  /** Its usage lines mention it. */
   readonly reaches: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface BillFile {
   readonly format: string;
 }
 
-/** Null if the value is no manifest. */
+/** Null if the value is not a manifest. */
 export function manifestOf(name: string, value: unknown): Manifest | null {
   if (typeof value !== 'object' || value === null) return null;
   const { reportKeys, dataFiles, billingPeriod } = value as Readonly<Record<string, unknown>>;

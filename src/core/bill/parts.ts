@@ -78,7 +78,7 @@ export class BillParts {
   }
 }
 
-/** An id that is a line's number, or made of it, is no word of the bill's. */
+/** An id that is a line's number, or derived from it, is not part of the bill's own text. */
 const OWN_ID = /^\d+(?:\/|$)/;
 
 function keyOf({ id, service, sku, region, resource, term, tags, start, end, charge }: UsageRecord): string {

@@ -27,7 +27,7 @@ export interface ResourceLine {
 /** A line of a bill that counts although its SKU is set aside; the resources of it summed. */
 export type UnmeteredLine = Omit<ResourceLine, 'resource'>;
 
-/** By which meters (a text for each) the lines of a dimension are set aside on a day. */
+/** The meters (a text for each) for which the lines of a dimension are set aside on a day. */
 export class SetAside {
   private readonly meters = new Map<string, Map<number, [number, string][]>>();
   /** The time in which those meters are. */
@@ -116,7 +116,7 @@ export class MeteredResources {
   }
 }
 
-/** The lines that no meter stands for, summed by team, hour and dimension. */
+/** The lines that no meter covers, summed by team, hour and dimension. */
 export function unmeteredLines(
   lines: readonly ResourceLine[],
   aside: SetAside,

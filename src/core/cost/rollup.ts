@@ -294,7 +294,7 @@ export function commonDivisor(a: number, b: number): number {
 }
 
 /**
- * Whether billing increments and minimums leave every run as it is, so that a sum can be priced instead of its runs.
+ * Whether billing increments and minimums leave every run unchanged, so that a sum can be priced instead of its runs.
  */
 export function isLinear(
   shortestMs: number,
@@ -413,7 +413,7 @@ export class HourSums {
     if (record.storageMib !== null)
       sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(durationMs);
     if (networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + networkBytes;
-    // What a correction leaves of a run is told by the records alone.
+    // Only the records show what a correction leaves of a run.
     if (record.corrects !== undefined) sum.addRun(1);
     if (!last) return;
     sum.records += 1;

@@ -160,9 +160,9 @@ export interface CarriedRun {
    * The seller would add something if nothing but the record followed, or the next day's record is no whole increment.
    */
   readonly matters: boolean;
-  /** Whether a record goes on at midnight, as the day before knew it. */
+  /** Whether a record continues at midnight, as known on the day before. */
   readonly continues: boolean;
-  /** The record goes on and is corrected from midnight on, as the day before knew it. */
+  /** The record continues and is corrected from midnight on, as known on the day before. */
   readonly stops?: true;
 }
 
@@ -170,7 +170,7 @@ export interface CarriedRun {
 export const stopsAt = ({ record, whole }: Linked, instant: number): boolean =>
   record.end === instant && whole.end > instant;
 
-/** What a day passes on: the runs of one dimension that reach its end. */
+/** The state that a day passes on: the runs of one dimension that reach its end. */
 export function carriedOver(
   dimension: string,
   linked: readonly Linked[],

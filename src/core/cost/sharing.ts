@@ -9,7 +9,7 @@ import { divideHalfEven } from '../money.js';
 import type { FxTable } from '../price/fx.js';
 import { DAY_MS } from '../time.js';
 
-/** What a team itself used on a day, at its actual cost in one currency. */
+/** The usage of a team on a day, at its actual cost in one currency. */
 export interface DirectUse {
   readonly team: string;
   /** Days since 1970. */

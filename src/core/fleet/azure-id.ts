@@ -16,7 +16,7 @@ export interface AzureId {
 const PATH =
   /^(?:azure:\/\/)?\/subscriptions\/([^/:]+)\/resourcegroups\/([^/:]+)\/providers\/microsoft\.compute\/(virtualmachines|virtualmachinescalesets)\/([^/:]+)(?:\/virtualmachines\/([^/:]+))?$/;
 
-/** Null if the text is no id of a virtual machine, a scale set or one of its instances. */
+/** Null if the text is not an id of a virtual machine, a scale set or one of its instances. */
 export function azureIdOf(text: string): AzureId | null {
   if (!text.startsWith('/') && !text.startsWith('azure:')) return null;
   const [, subscription, group, type, name, member] = PATH.exec(text.toLowerCase()) ?? [];

@@ -53,7 +53,10 @@ const LIMIT_WATTS: Readonly<Record<string, number>> = {
   MI325X: 1000,
 };
 
-/** What a process that only holds memory adds to a card at rest: 44 W on an H200, more than 60 W or a seventh on none. */
+/**
+ * The power that a process adds to a card at rest by only holding memory: 44 W on an H200, more than 60 W or a seventh
+ * on none.
+ */
 const HELD_WATTS = 60;
 const HELD_SHARE_OF_LIMIT = 1 / 7;
 

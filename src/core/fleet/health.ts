@@ -24,7 +24,7 @@ export type HealthRule = (typeof HEALTH_RULES)[number];
 /** `fatal`: the card does no more work. `notice`: a fact that decisions look at, nothing is wrong. */
 export type HealthSeverity = 'notice' | 'warning' | 'fatal';
 
-/** What nobody could tell for so long is no surprise any more. */
+/** What was unknown for this long is no longer a surprise. */
 const DOUBT_MS = 2 * MINUTE_MS;
 
 const SEVERITY: Readonly<Record<HealthRule, HealthSeverity>> = {

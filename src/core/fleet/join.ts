@@ -322,8 +322,8 @@ const listed = (all: readonly Candidate[]): string =>
   [...new Set(all.map(({ connection, seen }) => `${seen.target} of ${connection}`))].sort().slice(0, 5).join(', ');
 
 /**
- * Within one network an address belongs to one machine at a time: of two the one that was started last has it, and the
- * other is leaving the list.
+ * Within one network an address belongs to one machine at a time: if two have it, it belongs to the one that was
+ * started last, and the other is leaving the list.
  */
 function newestOfAddress<One extends Candidate>(all: readonly One[]): readonly One[] {
   const [first] = all;

@@ -29,7 +29,7 @@ export interface PodSpec {
 export interface GpuUnits {
   /** As modelOf writes it; null: unknown. */
   readonly model: string | null;
-  /** Of one `nvidia.com/gpu`: GPU_PARTS, less where the node hands out slices or shares under that name. */
+  /** Parts of one `nvidia.com/gpu`: GPU_PARTS, or fewer if the node hands out slices or shares under that name. */
   readonly wholeParts: number | null;
   /** Pods that one device is handed to under the name `….shared`; null: unknown. */
   readonly replicas: number | null;

@@ -12,11 +12,11 @@ export interface BreakEven {
   readonly of: 'use' | 'spot';
   /** From this on it pays. 1 is always; above 1 it never does. */
   readonly ratio: number;
-  /** What the evidence lets expect; null: nobody knows. Of several GPUs the least used one's. */
+  /** The share expected from the evidence; null: unknown. For several GPUs, that of the least used one. */
   readonly expected: number | null;
   /**
-   * Of a commitment: after so many days of the expected use its whole cost would have been spent on demand. Null: not
-   * within its term, or nobody knows.
+   * For a commitment: days of the expected use after which on-demand usage would have cost as much as the whole
+   * commitment. Null: not within its term, or unknown.
    */
   readonly paidBackAfterDays: number | null;
 }

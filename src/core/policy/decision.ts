@@ -104,7 +104,7 @@ export const unseenBy = (
       );
     });
 
-/** An exporter may go on for a while after its machine was stopped: what stands still is not stopped again. */
+/** An exporter may keep answering for a while after its machine was stopped: a stopped machine is not stopped again. */
 function standsStill({ observedTargets }: PolicyView, { action, target }: Proposal): boolean {
   const state = action === 'Stop' ? own(observedTargets, target)?.state : undefined;
   return state === 'stopped' || state === 'stopping' || state === 'gone';
@@ -206,8 +206,8 @@ const CHANGES_NOTHING: ReadonlySet<RecommendedAction> = new Set([
 ]);
 
 /**
- * A group and one of its machines are never both changed. The group stands for its machines, but for one that has lost
- * a GPU: that is replaced, and the group is left alone meanwhile.
+ * A group and one of its machines are never both changed. The group is changed instead of its machines, except for a
+ * machine that has lost a GPU: that one is replaced, and the group is left unchanged meanwhile.
  */
 function withoutMembers(
   { observedTargets = {} }: PolicyView,
@@ -292,8 +292,8 @@ function displaced(view: PolicyView, winner: Candidate, loser: Candidate): Displ
 }
 
 /**
- * Two documents of one policy may ask for the same: the id is the same, and the first, which is not observed, stands
- * for both.
+ * Two documents of one policy may propose the same: the id is the same, and the first one whose mode is not observe
+ * represents both.
  */
 function unique(decisions: readonly Decision[]): Decision[] {
   const ids = new Set<string>();

@@ -105,8 +105,8 @@ export interface OwnEnd {
 }
 
 /**
- * A machine that stands by itself, as the fleet last saw it, measured or not: no group's, and not described as a
- * workload by its owner.
+ * A single machine as the fleet last saw it, measured or not: it belongs to no group, and its owner does not describe
+ * it as a workload.
  */
 export interface InstanceView {
   readonly target: string;
@@ -153,7 +153,7 @@ export interface ResourceView {
   readonly machine?: MachineView;
   /** Why no connection knows it, as a sentence; absent: one does, or nobody has looked. */
   readonly unjoined?: string;
-  /** What is found about the health of its GPUs and not cleared; absent: nothing. */
+  /** Open findings about the health of its GPUs; absent: none. */
   readonly health?: readonly HealthFinding[];
 }
 

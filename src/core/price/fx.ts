@@ -20,7 +20,7 @@ export interface FxQuote {
   readonly perBase: Decimal;
 }
 
-/** A quote for one USD as it is sent and shown: plain JSON. */
+/** A quote for one USD in the form that is sent and shown: plain JSON. */
 export interface FxRate {
   readonly day: string;
   readonly currency: string;

@@ -34,11 +34,14 @@ export interface PriceQuery {
   /** FOCUS ProviderName. */
   readonly provider: string;
   readonly sku: string | null;
-  /** Used only where `sku` is null: the cheapest SKU with this GPU stands in, and that is an assumption. */
+  /** Used only where `sku` is null: the cheapest SKU with this GPU is used instead, which is an assumption. */
   readonly gpuModel: string | null;
   /** Null: the cheapest region stands in, and that is an assumption. */
   readonly region: string | null;
-  /** Null is taken for `on-demand`, an assumption. Only GPUs have terms: storage and network are always on demand. */
+  /**
+   * Null is treated as `on-demand`, which is an assumption. Only GPUs have terms: storage and network are always on
+   * demand.
+   */
   readonly term: Term | null;
   readonly component: Component;
   /**

@@ -102,7 +102,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   coreweave: 'CoreWeave',
 };
 
-/** FOCUS' ProviderName for a name as people write it; a name that is not known stays as it is. */
+/** FOCUS' ProviderName for a name as people write it; an unknown name stays unchanged. */
 export function providerName(name: string): string {
   return PROVIDERS[name.trim().toLowerCase()] ?? name.trim();
 }

@@ -94,8 +94,8 @@ export function spotPrices(
 }
 
 /**
- * The region of an availability zone: its name and one letter (Amazon EC2 User Guide, "Regions and Zones"). Null: the
- * name is no such zone's.
+ * The region of an availability zone: its name and one letter (Amazon EC2 User Guide, "Regions and Zones"). Null: it is
+ * not the name of such a zone.
  */
 const regionOf = (zone: string): string | null => /^([a-z]+(?:-[a-z]+)+-\d+)[a-z]$/.exec(zone)?.[1] ?? null;
 

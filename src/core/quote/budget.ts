@@ -18,7 +18,7 @@ import type { Term } from '../usage.js';
 export const VERDICTS = ['holds', 'at-risk', 'unknown', 'exceeds'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** A budget as it stands in its present period. */
+/** The state of a budget in its current period. */
 export interface BudgetFacts {
   readonly budget: Budget;
   readonly period: Interval;

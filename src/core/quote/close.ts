@@ -78,7 +78,7 @@ export function noQuote(
   };
 }
 
-/** Why there is no quote of a run that takes more than GPUs. */
+/** Why there is no quote for a run that needs more than GPUs. */
 export function noComponentPrice(
   { unpriced, component, sold }: StorageNetworkUnpriced,
   { provider }: Pick<PriceQuery, 'provider'>,

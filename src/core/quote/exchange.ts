@@ -14,7 +14,7 @@ export interface Exchange {
   readonly used: FxUsed | null;
 }
 
-/** Null if there is no rate on or before the day. A currency of null stays as it is. */
+/** Null if there is no rate on or before the day. A currency of null stays null. */
 export function exchangeTo(currency: string | null, from: string, fx: FxTable, at: number): Exchange | null {
   if (currency === null || currency === from) return { currency: from, ratio: ONE, used: null };
   const used = fx.rate(from, currency, at);

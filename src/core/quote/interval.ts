@@ -51,7 +51,7 @@ export function intervalOf(price: Price, stale: boolean, run: UncertainRun, cont
   return overAccounts(context.learned, atOnePrice(price, stale, run, context));
 }
 
-/** Where no account is named and several are charged differently, the run may be any one's. */
+/** If no account is named and several are charged differently, the run may belong to any of them. */
 function overAccounts(learned: LearnedPrice | null, ends: RunInterval): RunInterval {
   if (learned === null || learned.accounts < 2) return ends;
   const { ratio, lowest, highest, accounts } = learned;

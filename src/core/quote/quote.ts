@@ -38,7 +38,7 @@ export { closest, type NoQuote } from './close.js';
 export interface QuoteRequest extends StorageNetworkAsked {
   /** FOCUS ProviderName, or as people write it. */
   readonly provider: string;
-  /** A SKU; a GPU model (`H100`) stands for the provider's cheapest SKU with it. */
+  /** A SKU; a GPU model (`H100`) means the provider's cheapest SKU with it. */
   readonly sku: string;
   /** GPUs, not instances; thousandths are allowed. */
   readonly gpus: number;
@@ -65,7 +65,7 @@ export interface QuoteContext {
   readonly prices: readonly Price[];
   /** Tells what of the book bills have taught; absent: all of it is what the lists say. */
   readonly effective?: Pick<EffectivePrices, 'learnedOf' | 'taught'>;
-  /** Public list prices, for what no list that was read knows; absent: none stand in. */
+  /** Public list prices for SKUs that no imported list knows; absent: none are used. */
   readonly references?: { readonly book: PriceBook; readonly prices: readonly Price[] };
   readonly fx: FxTable;
   readonly peak: PeakSchedule;
@@ -73,7 +73,7 @@ export interface QuoteContext {
   readonly at: number;
   /** Observed interruptions of spot there; absent or null: not observed. */
   readonly interruptions?: Interruptions | null;
-  /** Tells slipped prices of a series; absent: all are taken for good. */
+  /** Detects slipped prices of a series; absent: all are accepted. */
   readonly dirtyPrices?: DirtyPrices;
 }
 
@@ -170,7 +170,7 @@ export interface CostRange {
   readonly high: bigint;
 }
 
-/** A quote with what it takes to judge budgets by it. */
+/** A quote with the data for judging budgets by it. */
 export interface QuoteDetail {
   readonly quote: Quote;
   /** The cost of the first milliseconds of the run, or of the whole run if absent. In the quote's currency. */
@@ -288,7 +288,7 @@ function priceFor(
 
 const NONE_DIRTY: DirtyPrices = () => new Set();
 
-/** The price that a request is about, as the book names it; a GPU model stands for the cheapest SKU with it. */
+/** The price that a request is about, as the book names it; a GPU model means the cheapest SKU with it. */
 export function findPrice(
   request: QuoteRequest,
   { book, at }: Pick<QuoteContext, 'book' | 'at'>,

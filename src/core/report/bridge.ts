@@ -68,7 +68,7 @@ const isEmpty = ({ cost, quantity }: BridgeSide): boolean => cost === 0n && quan
 const lasts = ({ before, after, category }: BridgeInput): boolean =>
   category === 'Usage' && isUsed(before) && isUsed(after);
 
-/** Cells that can stand in for each other: of one GPU kind. A cell of an unknown kind stands alone. */
+/** Cells that can stand in for each other: of one GPU kind. A cell of an unknown kind is compared with itself only. */
 const groupOf = (key: BridgeKey): string => (key.gpuModel === null ? `cell ${nameOf(key)}` : `kind ${key.gpuModel}`);
 
 const nameOf = ({ provider, sku, gpuModel, term, category }: BridgeKey): string =>

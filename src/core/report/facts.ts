@@ -34,7 +34,7 @@ export interface MonthFacts {
   readonly cells: readonly MonthCell[];
   /** By currency: what has no exchange rate on its day. */
   readonly unconverted: ReadonlyMap<string, Decimal>;
-  /** By currency: what open bills state and meters stand for. */
+  /** By currency: the amounts of open bills that meters cover. */
   readonly setAside?: ReadonlyMap<string, Decimal>;
   /** Storage, traffic and what has no quantity, without a price. */
   readonly unpriced?: readonly UnpricedUsage[];

@@ -57,7 +57,7 @@ export interface ReportSpend {
   /** Amounts of the month that have no exchange rate: they are in no other figure. */
   readonly unconverted: readonly ReportAmount[];
   /**
-   * The lines of bills that are not final that meters stand for until then: in no other figure. Older reports lack it.
+   * The lines of bills that are not final and that meters cover until then: in no other figure. Older reports lack it.
    */
   readonly setAside?: readonly ReportAmount[];
   /** Storage, traffic and what has no quantity, without a price: in no other figure. Lacking likewise. */

@@ -166,7 +166,7 @@ interface PlanUsage {
   readonly eligible: EligibleUsage;
 }
 
-/** What a plan may have served in an interval, by machine and place, with both of its rates. */
+/** The usage that a plan may have covered in an interval, by machine and place, with both of its rates. */
 function usagesOf(
   { term, upfront, hourly }: SpendPlan,
   pieces: readonly Piece[],

@@ -47,9 +47,9 @@ export interface RecommendedSaving {
   readonly place: PurchasePlace | null;
 }
 
-/** Why there is no world to compare with. */
+/** Why there is no counterfactual to compare with. */
 export type WorldUnknown =
-  | 'not-made-to-save' // it starts, raises, moves to safety or takes back: what it costs is no saving lost
+  | 'not-made-to-save' // it starts, scales out, moves to safety or rolls back: its cost is not a lost saving
   | 'target-unknown' // nobody read the target before
   | 'state-unknown'
   | 'was-not-running'
@@ -115,7 +115,7 @@ export interface Counterfactual {
   readonly connection: string;
   readonly target: string;
   /**
-   * The group that the target lies in, as its labels say; null: it stands alone. Actions on both share their savings.
+   * The group of the target, according to its labels; null: it has none. Actions on both share their savings.
    */
   readonly group: string | null;
   /**

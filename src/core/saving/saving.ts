@@ -17,7 +17,7 @@ import { DAY_MS, HOUR_MS, hourOf, type Interval } from '../time.js';
  */
 export type LineState = 'measured' | 'verified' | 'unverifiable' | 'withdrawn';
 
-/** An hour as it is judged now. Amounts in nanos; `saved` is counterfactual - actual, and may be below zero. */
+/** The present judgement of an hour. Amounts in nanos; `saved` is counterfactual - actual, and may be below zero. */
 export interface JudgedHour {
   readonly action: string;
   /** First millisecond of the UTC hour. */

@@ -56,7 +56,7 @@ export class SplitCosts {
     hour.hasMachine = true;
   }
 
-  /** What a pod's line carries; null if nothing moves. */
+  /** The amount that moves to a pod's line; null if nothing moves. */
   ofPod(key: string, share: Decimal | null): Costs | null {
     const hour = this.moving(key);
     if (hour === null || share === null) return null;

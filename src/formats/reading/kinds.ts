@@ -28,7 +28,7 @@ const ZIPPED = ['504b0304', '504b0506'];
 const WORKBOOK = /\[Content_Types\]\.xml|xl\/|mimetypeapplication\/vnd\.oasis/;
 const HTML = /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype html|html|head|body|script|title)\b/i;
 const XML = /^\s*<\?xml\b/i;
-/** So much of a file says whether it is a page. */
+/** Number of bytes of a file that show whether it is a page. */
 const PAGE_BYTES = 2048;
 
 const asText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1').replace('\u00EF\u00BB\u00BF', '');
@@ -65,7 +65,7 @@ const SEPARATORS = { semicolons: ';', tabs: '\t', bars: '|' } as const;
 /** A header has more columns than this, and a text without commas seldom so many of the others. */
 const FEW = 2;
 
-/** What a table is separated by, where its first line has that in the place of commas; null for every other. */
+/** The separator of a table whose first line has it instead of commas; null for every other. */
 export function otherSeparator(head: Uint8Array): string | null {
   const [line = ''] = asText(head).split('\n', 1);
   if (/^\s*[{[]/.test(line)) return null;

@@ -18,7 +18,7 @@ export class Memo<T> {
 
   constructor(private readonly compute: (text: string) => T) {}
 
-  /** What was computed holds no more. */
+  /** The computed results are no longer valid. */
   forget(): void {
     this.values.clear();
     this.longValues.clear();

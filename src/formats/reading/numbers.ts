@@ -6,7 +6,7 @@
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 
-/** So many digits are exact in a float64. */
+/** Number of digits that are exact in a float64. */
 const MOST_FAST_DIGITS = 15;
 /** Half of a bill's amounts are zero: one object for each scale. */
 const ZEROS: readonly Decimal[] = Array.from({ length: MOST_FAST_DIGITS + 1 }, (_, scale) => ({ unscaled: 0n, scale }));

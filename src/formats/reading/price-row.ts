@@ -24,7 +24,7 @@ export function billingOf(provider: string): { incrementSeconds: number; minimum
   return { incrementSeconds: 1, minimumSeconds: provider === 'AWS' || provider === 'Google Cloud' ? 60 : 0 };
 }
 
-/** What is to be said of a GPU instance to price it. */
+/** The data that a price of a GPU instance needs. */
 export interface InstancePrice {
   readonly provider: string;
   readonly sku: string;

@@ -86,7 +86,7 @@ function partsOfMilli(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) ? partsWithin(value * (GPU_PARTS / 1000)) : null;
 }
 
-/** What a correction takes back: the same below zero. */
+/** The amount that a correction reverses: the same, negative. */
 const below =
   (convert: (value: unknown) => number | null) =>
   (value: unknown): number | null => {
@@ -132,7 +132,7 @@ const isTerm = (value: unknown): value is Term => (TERMS as readonly unknown[]).
 const providers = new Memo(providerName);
 const models = new Memo((text) => modelOf(text) ?? text);
 
-/** What is wrong with a field of each kind. */
+/** The problem message for a field of each kind. */
 const WRONG = {
   key: `is not a text of 1 to ${MOST_KEY_CHARACTERS} characters`,
   resource: `is not a text of 1 to ${MOST_RESOURCE_CHARACTERS} characters`,

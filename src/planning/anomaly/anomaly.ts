@@ -11,8 +11,8 @@ export interface Anomaly {
   /** When the unusual value stands (the first one of a shift); the unit of the series. */
   readonly at: number;
   /**
-   * When it could be told: the same instant for a spike, a drop or a decimal slip; later for a shift and a price that
-   * came back.
+   * When it could be detected: the same instant for a spike, a drop or a decimal slip; later for a shift and a price
+   * that came back.
    */
   readonly decidedAt: number;
   readonly kind: AnomalyKind;
@@ -34,7 +34,7 @@ const TAIL_SHARE = 0.2;
 const LEAST_TAIL = 3;
 
 /**
- * The deviation that one value in `1 / rate` exceeds while nothing is wrong, or null if the past is too short to tell.
+ * The deviation that one value in `1 / rate` exceeds in normal operation, or null if the past is too short to tell.
  *
  * The largest fifth of the past deviations, less the point where that fifth begins, is taken as exponential (peaks over
  * threshold with shape 0: Siffer, Fouque, Termier, Largouet, KDD 2017). A new excess over the mean of k known ones then

@@ -22,9 +22,9 @@ export interface PriceAnomalyOptions {
    * called dirty only from a factor of 2 on.
    */
   readonly peers?: readonly (readonly PricePoint[])[];
-  /** Share of usual points that may be reported, 0.001 unless told; above 0, at most 0.1. */
+  /** Share of usual points that may be reported, 0.001 by default; above 0, at most 0.1. */
   readonly falseAlarmRate?: number;
-  /** Observations at a new price that make it the price: 3 unless told. */
+  /** Observations after which a new price becomes the price: 3 by default. */
   readonly shiftPoints?: number;
 }
 
@@ -67,7 +67,8 @@ function settingsOf(points: readonly PricePoint[], options: PriceAnomalyOptions)
 }
 
 /**
- * The power of ten that a ratio stands for (10, 0.01, ...), or 0 for none: a point set wrong, cents taken for dollars.
+ * The power of ten that a ratio stands for (10, 0.01, ...), or 0 for none: a misplaced decimal point, or cents read as
+ * dollars.
  */
 function slippedDigits(deviation: number): number {
   const digits = Math.round(deviation / Math.LN10);
@@ -103,10 +104,10 @@ function peersThatMoved(peers: Settings['peers'], before: number, until: number,
   return { known, moved };
 }
 
-/** What is known after the points so far. */
+/** The state after the points so far. */
 interface Memory {
   reference: number;
-  /** When the last price that was taken for good was seen. */
+  /** When the last accepted price was seen. */
   referenceAt: number;
   readonly moves: number[];
   lowest: number;
@@ -225,7 +226,7 @@ function cameBack(suspect: Suspect, decidedAt: number, memory: Memory, { peers }
 
 /**
  * Whether this observation is the one at which a feed that used to change counts as stuck; says so once per repetition.
- * At the lowest price so far silence is no sign: spot prices rest on a floor for weeks.
+ * At the lowest price so far, silence is no sign: spot prices stay at a floor for weeks.
  */
 function repeated(point: PricePoint, memory: Memory, limit: number): Anomaly[] {
   if (point.price !== memory.reference || memory.changes < LEAST_CHANGES || point.price <= memory.lowest) return [];

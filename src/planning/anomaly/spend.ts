@@ -26,7 +26,7 @@ export interface SpendAnomalyOptions {
    * Share of usual points that may be reported: 0.005 for days (the default), 0.001 for hours; above 0, at most 0.1.
    */
   readonly falseAlarmRate?: number;
-  /** Unusual points in a row, on one side, that make a new level: 3 unless told. */
+  /** Unusual points in a row, on one side, that make a new level: 3 by default. */
   readonly shiftPoints?: number;
 }
 
@@ -44,7 +44,7 @@ const LEAST_FACTOR = 0.05;
 const CUSHION = 0.05;
 /** A ratio nearer to 1 than exp(this) is not worth a person's time: a tenth more or less. */
 const LEAST_DEVIATION = 0.1;
-/** A point goes on with an unusual row, on the same side, from this share of the row's first limit on. */
+/** A point continues an unusual run, on the same side, from this share of the run's first limit on. */
 const ROW_SHARE = 0.5;
 
 interface Settings {
@@ -54,7 +54,7 @@ interface Settings {
   readonly shiftPoints: number;
 }
 
-/** What is known after the points so far. */
+/** The state after the points so far. */
 interface Memory {
   /** Values since the last shift, newest last. */
   recent: { readonly spend: number; readonly phase: number }[];

@@ -20,7 +20,7 @@ import { coverage, type CommitmentTerm } from './model.js';
 import { optimum } from './optimum.js';
 
 const HOURS_PER_DAY = 24;
-/** What is less than this above a whole number of GPUs is rounding. */
+/** An excess below this over a whole number of GPUs is rounding. */
 const TOLERANCE = 1e-9;
 
 /** Hours of one GPU on demand, and hours for which one GPU was committed, used or not. */

@@ -1,5 +1,5 @@
 /**
- * What a commitment costs: hourly demand in whole GPUs, reservations that each cover one GPU for a term, the rest on
+ * The cost of commitments: hourly demand in whole GPUs, reservations that each cover one GPU for a term, the rest on
  * demand.
  *
  * Costs are in on-demand GPU-hours (the on-demand price of one GPU for one hour is 1). This file decides nothing.
@@ -11,7 +11,7 @@ import { invalid, type Problem } from '../../core/errors.js';
 /** Ten years. The planner remembers one term, hour by hour. */
 const TERM_HOURS_MAX = 87_600;
 
-/** What is on offer: one kind of reservation of one GPU. */
+/** The offer: one kind of reservation of one GPU. */
 export interface CommitmentTerm {
   /** Hours that a reservation lasts, the hour of its purchase included. */
   readonly termHours: number;

@@ -16,14 +16,15 @@ const DAMPING = 0.97;
 /** A falling drift stops above zero: the damped sum of a drift of level / 40 takes at most 32 / 40 of the level. */
 const STEEPEST_FALL = 1 / 40;
 const MEDIAN_DAYS = 28;
-/** What is left each day of the distance to the mean. */
+/** Share of the distance to the mean that is left each day. */
 const RETURNS = [0.9, 0.97] as const;
 const MEAN_DAYS = 60;
 const TREND_DAMPING = 0.9;
 const DRIFT_PRIOR = 0.5;
 
 /**
- * What is kept of a drift or a distance per day, and its sums keep + keep^2 + ... + keep^days, made once for a year.
+ * Share of a drift or a distance that is kept per day, and its sums keep + keep^2 + ... + keep^days, made once for a
+ * year.
  */
 interface Keep {
   readonly share: number;

@@ -11,17 +11,17 @@ import { weightExperts, weightedMedian } from './weighting.js';
 import { WEEK_DAYS } from './week.js';
 
 export interface ForecastOptions {
-  /** Share of cases that the interval should hold, 0.8 unless told. */
+  /** Share of cases that the interval should hold, 0.8 by default. */
   readonly coverage?: number;
 }
 
 /** Sums until the period's end, without what is already spent. */
 export interface PeriodForecast {
-  /** What is expected: as likely too low as too high. */
+  /** The expected amount: as likely too low as too high. */
   readonly mean: number;
   readonly low: number;
   readonly high: number;
-  /** What it rests on: `prior`, `level-drift`, or `level-drift-week` once there are two weeks. */
+  /** Its basis: `prior`, `level-drift`, or `level-drift-week` once there are two weeks. */
   readonly method: 'prior' | 'level-drift' | 'level-drift-week';
 }
 
@@ -47,7 +47,7 @@ const methodOf = (days: number): PeriodForecast['method'] =>
   days < WEEK_DAYS ? 'prior' : days < 2 * WEEK_DAYS ? 'level-drift' : 'level-drift-week';
 
 /**
- * What will be spent from now until the period's end.
+ * Forecasts the spend from now until the end of the period.
  *
  * Today counts as it goes: what is left of it is expected partly as the days before had it, partly at today's own rate,
  * the more the further the day is; the days after it are forecast from a today so completed.

@@ -28,7 +28,7 @@ const RECENT_POWER = 0.3;
 /** The longer the days ahead, alone and beside those that are known, the less these say. */
 const LENGTH_POWER = 0.1;
 const REACH_POWER = 0.4;
-/** Days below this share of the level are still; a series that stands still half of the time breaks out further. */
+/** Days below this share of the level are still; a series that is still half of the time deviates further. */
 const STILL_SHARE = 0.25;
 const STILL_RATE = 1.2;
 /** What may break that never has, relative to the level: the less likely, the more such stretches of days are known. */

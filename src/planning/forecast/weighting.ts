@@ -2,13 +2,12 @@
  * One forecast of a sum of days out of many: the weighted median of the experts, each weighted by its past errors.
  *
  * Walks through the days once; at each, the errors that have just come due change the weights of that day's forecast.
- * Never reads ahead. What it also passes on are the errors that the same forecast made before, from which the interval
- * is made.
+ * Never reads ahead. It also passes on the earlier errors of the same forecast, from which the interval is made.
  */
 import { expectSum, type Expert } from './experts.js';
 import { WEEK_DAYS } from './week.js';
 
-/** What is kept of the errors' weight per day. */
+/** Share of the errors' weight that is kept per day. */
 const KEEPING = 0.99;
 /** Origins at the best expert's mean error that each expert starts from: few errors tell little. */
 const PRIOR_ORIGINS = 3;

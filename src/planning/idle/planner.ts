@@ -15,8 +15,8 @@ import type { IdlePolicy } from './simulate.js';
 export interface IdleSettings {
   readonly restartMinutes: number;
   /**
-   * What a false stop costs its users beyond the restart, in GPU-minutes: 60 keeps about one stop in twenty false on
-   * most mixes of pauses.
+   * The cost of a false stop to its users beyond the restart, in GPU-minutes: 60 keeps about one stop in twenty false
+   * on most mixes of pauses.
    */
   readonly falseStopMinutes: number;
   /**
@@ -65,7 +65,7 @@ interface Watch {
   quietSince: number | null;
   stateSince: number;
   state: MemoryState;
-  /** Where the age of the present state is among the spans. */
+  /** Index of the span that holds the age of the present state. */
   span: number;
   lastSeen: number;
   /** Shortest time between two samples, which is how often it is sampled; null before the second. */
@@ -146,7 +146,7 @@ export class IdlePlanner implements IdlePolicy {
   }
 
   /**
-   * A quiet begins, or goes on in another state, of which nothing is known but that the former one lasted until now.
+   * A quiet begins, or continues in another state; all that is known is that the former state lasted until now.
    */
   private begin(watch: Watch, { minute, workload }: IdleEvidence, state: MemoryState): void {
     const since = watch.quietSince ?? minute;
@@ -221,7 +221,7 @@ function endQuiet(watch: Watch, minute: number): void {
   watch.quietSince = null;
 }
 
-/** The state, if there is one, is not observed any more; how it would have ended nobody knows. */
+/** The state, if there is one, is no longer observed; its end is unknown. */
 function loseTrack(watch: Watch): void {
   if (watch.quietSince === null) return;
   for (const { quiets } of watch.levels) quiets.lose(watch.span);

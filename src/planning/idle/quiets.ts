@@ -19,7 +19,7 @@ function spanStarts(): number[] {
   return starts;
 }
 
-/** Where a span ends, in minutes of age; of the last, which has no end, where another would begin. */
+/** The end of a span, in minutes of age; for the last span, which has no end, the start of the next one. */
 export const spanEnd = (span: number): number => SPAN_STARTS[span + 1] ?? SPAN_STARTS[span]! * 1.1;
 
 /** The span that holds an age of some minutes, looked for from one that begins no later. */

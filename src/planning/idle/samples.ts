@@ -37,7 +37,7 @@ const DCGM_BLANK = 9.2e18;
 /** DCGM's 32-bit blank and the codes after it: 0x7ffffff0 to 0x7fffffff. */
 const DCGM_BLANK_32 = 2_147_483_632;
 
-/** A utilisation in percent, or null if the number is no measurement. */
+/** A utilisation in percent, or null if the number is not a measurement. */
 export function utilisationOrMissing(value: number): number | null {
   if (!Number.isFinite(value) || value >= DCGM_BLANK || value >= DCGM_BLANK_32) return null;
   return value >= 0 && value <= 100 ? value : null;

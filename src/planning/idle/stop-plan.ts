@@ -51,7 +51,7 @@ export class StopPlan {
   readonly saved = new Float64Array(SPANS);
 
   /**
-   * Looks ahead from a span on; what was said of earlier ones is left as it was. @param levels from the widest to the
+   * Looks ahead from a span on; the results of earlier spans stay unchanged. @param levels from the widest to the
    * narrowest.
    */
   update(
@@ -61,7 +61,7 @@ export class StopPlan {
   ): void {
     learn(levels, from);
     const last = SPANS - 1;
-    // Whoever has waited to the last span is expected to wait as long again.
+    // After the last span, the resource is expected to wait as long again.
     let [cost, left] = [SPAN_STARTS[last]!, SPAN_STARTS[last]!];
     for (let span = last; span >= from; span--) {
       const safe = SAFE_SPAN[span]!;

@@ -189,7 +189,7 @@ interface Slot {
 interface Held {
   readonly price: Price;
   readonly sheetGib: number | null;
-  /** Of one GPU, in floating point. */
+  /** Price of one GPU, in floating point. */
   readonly nanosPerMs: number;
 }
 
@@ -365,7 +365,7 @@ function candidateOf(
 const hoursOf = ({ kind, hours }: Workload, speed: number | null): number =>
   kind === 'training' ? hours / (speed ?? 1) : hours;
 
-/** What a price that can serve would cost. */
+/** The cost under a price that can serve. */
 function costed(
   { price, nanosPerMs }: Held,
   workload: Workload,
@@ -425,7 +425,7 @@ function speedOf({ gpuModel }: Price, { relativeSpeeds }: Workload): number | nu
   return gpuModel !== null && Object.hasOwn(relativeSpeeds, gpuModel) ? (relativeSpeeds[gpuModel] ?? null) : null;
 }
 
-/** What a unit is billed for: the run, by the seller's increment and minimum, or whole terms of a reservation. */
+/** The billed time of a unit: the run, by the seller's increment and minimum, or whole terms of a reservation. */
 function billedMs(price: Price, hours: number, { restOfTermUsed }: Workload): number {
   const ms = Math.ceil(hours * HOUR_MS - 1e-6);
   const term = termHours(price.term);

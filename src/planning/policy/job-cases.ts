@@ -27,7 +27,7 @@ export function fleetsOf({ workloads, jobs }: Pick<RecordedHistory, 'workloads' 
   return workloads.filter(({ workload }) => !names.has(workload));
 }
 
-/** Whether it is said to begin after the window: then it is none of it. */
+/** Whether its stated beginning is after the window: it is then not part of it. */
 export const isToCome = ({ work }: RecordedJob, { to }: Pick<RecordedHistory, 'to'>): boolean =>
   work !== null && work.since >= to;
 
@@ -104,7 +104,8 @@ function caseOf(
 }
 
 /**
- * By what the team has measured of what it runs, at any time: the recording is what happened, not what a policy knew.
+ * Uses all measurements of the team for its model, from any time: the recording is what happened, not what a policy
+ * knew.
  */
 function speedsOf(
   { measurements, team }: RecordedHistory,
@@ -121,7 +122,7 @@ function speedsOf(
   };
 }
 
-/** Run as it was: from `since` on, on its own term, without a stop but those of spot that was gone. */
+/** The job as it was run: from `since` on, on its own term, stopped only when spot was gone. */
 export const asRecorded = (job: JobCase, steps: CostSteps): ReturnType<typeof runJob> =>
   runJob(job, steps, () => job.own);
 

@@ -2,11 +2,11 @@
  * The least that a job can cost until an instant, for somebody who knows every price and every hour with spot: a
  * yardstick, never a policy.
  *
- * A forward dynamic program over (slot, machine held and its size, restart left, work left). Of two ways to the same
- * machine and restart the one that has no more work left and has cost no more is enough: whatever the other does then,
- * it can do too, and is done no later. So only the ways that none beats are kept, with their work left as it is:
- * nothing is rounded, and the answer is exact. It decides at the start of each slot, as the published rules do;
- * policies decide at some of these.
+ * A forward dynamic program over (slot, machine held and its size, restart left, work left). If two ways lead to the
+ * same machine and restart, and one has no more work left and cost no more, it dominates the other: it can do whatever
+ * the other does, and finishes no later. So only the undominated ways are kept, with their exact work left; nothing is
+ * rounded, so the answer is exact. It decides at the start of each slot, as the published rules do; policies decide at
+ * some of these.
  */
 import { HOUR_MS } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';

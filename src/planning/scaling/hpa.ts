@@ -62,7 +62,10 @@ function hpaReplicasOf(
   return ratio < 1 ? Math.min(current, wished) : Math.max(current, wished);
 }
 
-/** What is certain whatever the ready ones did: more where they need them at least, fewer where they need no more. */
+/**
+ * The part that is certain whatever the ready replicas did: scale out if they need at least that many, scale in if they
+ * need no more.
+ */
 function hpaReplicasAmong(
   usageRatio: number,
   measured: number,
@@ -87,7 +90,7 @@ export interface TargetSettings {
   /** Wanted mean of the measure, above 0. */
   readonly target: number;
   readonly tolerance: number;
-  /** The measure of a replica that is wholly used; the target, where there is no such end or it lies higher. */
+  /** The value of a fully used replica; the target if there is no such maximum, or if the target is higher. */
   readonly whole: number;
   readonly minReplicas: number;
   readonly maxReplicas: number;
@@ -108,10 +111,10 @@ export interface TargetPlan {
 }
 
 /**
- * Replicas are reduced only to the highest number that any minute of the stabilisation window asked for. Those minutes
- * are computed with the present size, so a size that has changed within the window is not reduced.
+ * Replicas are reduced only to the highest number that any minute of the stabilisation window needed. Those minutes are
+ * computed with the present size, so a size that has changed within the window is not reduced.
  * @param minutes the window's minutes, oldest first, null: not measured; the newest is that of `newest`
- * @param hasChanged whether the size changed within the window, or nobody knows
+ * @param hasChanged whether the size changed within the window, or this is unknown
  */
 export function trackTarget(
   newest: TrackedMinute,

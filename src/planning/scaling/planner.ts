@@ -71,10 +71,10 @@ const TOLERANCE_MINUTES = 200;
 const TOLERANCE_EXPECTED = 40;
 /** Beyond this many tolerances a vote counts less than one in 10^15. */
 const NO_VOTE_DISTANCE = 35;
-/** So many last minutes tell how the load is spread if it has no memory. */
+/** Number of recent minutes that give the distribution of the load if it has no memory. */
 const MEMORYLESS_MINUTES = 240;
 
-/** What is known about a minute to come, shared by all risk settings. */
+/** The forecast of one future minute, shared by all risk settings. */
 class LoadPlanner {
   private readonly regimes = new RegimeFilter();
   private readonly forecaster: LoadForecaster;
@@ -208,7 +208,7 @@ export function bursarPolicies(
   const wishes = risks.map(() => new Int32Array(load.length));
   const prices = [...new Set(risks.map(({ price }) => price))];
   for (let minute = 0; minute < load.length; minute++) {
-    // What is decided for a minute stands before its load is observed: nothing later can change it.
+    // The decision for a minute is made before its load is observed; nothing later can change it.
     if (minute > 0) loadPlanner.observe(load[minute - 1]!);
     const plans = new Map(prices.map((price) => [price, loadPlanner.plan(price)]));
     risks.forEach(

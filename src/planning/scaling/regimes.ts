@@ -33,10 +33,13 @@ const NOISE_HALF_LIFE = 300;
 /** Minutes that the calm level averages, and that the level of a surge does. */
 const CALM_MINUTES = 8;
 const SURGE_MINUTES = 3;
-/** A surge that lasts is slowly taken for the calm: by a deviation in so many minutes, and by a share of its height. */
+/**
+ * A lasting surge is slowly absorbed into the calm load: by a deviation in so many minutes, and by a share of its
+ * height.
+ */
 const DEVIATION_MINUTES = 60;
 const ADAPTATION_MINUTES = 600;
-/** So many minutes in a row so far below the calm mean that the load has fallen to a new level. */
+/** This many consecutive minutes, this far below the calm load, mean that the load has fallen to a new level. */
 const FALLEN_MINUTES = 3;
 const FALLEN_DEVIATIONS = 4;
 const LEAST_ROOT = 0.2;

@@ -1,5 +1,6 @@
 /**
- * Simple scaling rules, each run on an imagined fleet beside the real one, so that the past says which of them pays.
+ * Simple scaling rules, each run on an imagined fleet beside the real one, so that the past shows which of them pays
+ * off.
  *
  * Never orders a replica: the imagined fleets follow exactly the semantics of simulate.ts (boot delay paid, scale-in at
  * once, the youngest booting replicas go first), see the same past, and only their bills are read. The rules:

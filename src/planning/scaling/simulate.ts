@@ -25,7 +25,7 @@ export interface FleetLimits {
   readonly cooldownMinutes: number;
 }
 
-/** What a policy may know at the start of a minute. */
+/** The information that a policy has at the start of a minute. */
 export interface FleetView {
   /** Index of the minute that begins. */
   readonly minute: number;

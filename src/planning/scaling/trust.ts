@@ -31,8 +31,8 @@ export class Trust {
 
   /**
    * Takes the load of the minute that just ended, in replicas, and scores what was said about it. Until the first
-   * minute foretold has come the first views are scored by the minutes before it: a load that cannot be told so little
-   * ahead is not told further ahead.
+   * forecast minute arrives, the first views are scored by the minutes before it: a load that cannot be forecast a
+   * short time ahead cannot be forecast further ahead.
    */
   observe(load: number): void {
     const oldest = this.pending.length > this.leadMinutes ? this.pending.shift() : this.pending[0];

@@ -37,7 +37,7 @@ export interface Readings {
 export const endChances = (tickSeconds: number): Float64Array =>
   Float64Array.from({ length: STATES }, (_, k) => 1 - Math.exp(-tickSeconds / 3600 / hoursOf(k)));
 
-/** What is believed about one zone: the chance of each class of the present spell. */
+/** The belief about one zone: the probability of each class of the present spell. */
 export class ZoneBelief {
   readonly weights: Float64Array;
 
@@ -164,7 +164,9 @@ function learn(readings: Readings, prior: Float64Array): Float64Array {
 
 /** Broad, by hand: what is believed of a zone of which nothing is known, nor of any other. */
 const BUILT_IN: readonly number[] = [0.35, 0.25, 0.2, 0.14, 0.06, 0.3, 0.2, 0.2, 0.16, 0.14];
-/** Spells for which a prior stands, and the most for which one zone's own count where others are told of them. */
+/**
+ * Number of spells that a prior is worth, and the most that a zone's own spells are worth when other zones use them.
+ */
 const PRIOR_SPELLS = 4;
 const MOST_EVIDENCE = 10;
 
@@ -205,7 +207,7 @@ function addUp(counts: readonly Float64Array[]): Float64Array {
   return sum;
 }
 
-/** What is believed of a zone after its past, at the first tick that follows. */
+/** The belief about a zone after its past, at the first tick that follows. */
 export function beliefAfter(shares: Shares, { states, tickSeconds }: Readings): ZoneBelief {
   const belief = new ZoneBelief(shares, endChances(tickSeconds));
   for (const state of states) {

@@ -17,7 +17,7 @@ import { Rollout, type RolloutTerms, type Rule, type Standing } from './rules.js
 import { keepsDeadline, STAY_IDLE, type Place, type RegionsPolicy, type RegionsView } from './simulate.js';
 
 export interface BursarRegionsOptions {
-  /** What is believed of each zone at the first tick. */
+  /** The belief about each zone at the first tick. */
   readonly beliefs: readonly ZoneBelief[];
   /** Begins the random numbers of one window. */
   readonly random: () => Random;
@@ -39,7 +39,7 @@ const SPOT_REPLAN_SECONDS = 1800;
 const REPLAN_SECONDS = 600;
 /** What leaving spot for other spot must save, as a share of a restart at the new zone's price. */
 const MARGIN = 0.1;
-/** What a launch may seem to lose against waiting and still be tried, likewise. */
+/** The apparent loss against waiting at which a launch is still tried, likewise. */
 const IDLE_MARGIN = 0.1;
 /** Standard errors, over the same futures, by which a change must be better. */
 const CHANGE_ERRORS = 2;
@@ -57,7 +57,7 @@ export function bursarRegions(problem: RegionsProblem, options: BursarRegionsOpt
 }
 
 interface Choice {
-  /** What is done where nothing that is tried succeeds. */
+  /** The choice if nothing that is tried succeeds. */
   readonly fallback: Place;
   /** Zones to try, best first. */
   readonly tries: readonly number[];
@@ -116,7 +116,7 @@ class Planner {
         return launch;
       }
       failed += 1;
-      // What was absent just now and comes back is a new spell, which the next evaluation counts as such.
+      // Capacity that was just absent and returns begins a new spell; the next evaluation counts it as such.
       this.choice = { ...this.choice, tries: this.choice.tries.filter((other) => other !== zone) };
     }
     const held: Place = { mode: view.mode, zone: view.zone };

@@ -53,7 +53,7 @@ const normal = (random: Random): number => Math.sqrt(-2 * Math.log(1 - random())
 
 /**
  * Standard deviations, in logarithms of length, of how much harder a future is than what was seen: everywhere at once,
- * and in a region. What makes many zones worse together is what uses up slack, and no zone's own past tells of it.
+ * and in a region. Events that make many zones worse together use up the slack, and no zone's own past shows them.
  */
 const COMMON_SD = 0.4;
 const REGION_SD = 0.4;

@@ -17,7 +17,7 @@ export const NOWHERE = -1;
 /** A place where the job may run. */
 export interface ZoneTerms {
   readonly name: string;
-  /** What tells regions apart; egress prices go by it. */
+  /** The name that identifies a region; egress prices are stated by it. */
   readonly region: string;
   /** Per hour. */
   readonly onDemandPrice: number;
@@ -30,7 +30,7 @@ export interface RegionsTerms {
   readonly deadlineHours: number;
   /** Time on a new instance that is paid and makes no progress. */
   readonly restartHours: number;
-  /** What a change of region sends. */
+  /** The data that a change of region sends. */
   readonly checkpointGb: number;
   readonly tickSeconds: number;
   /** Spot time that a probe that succeeds is charged. */

@@ -63,7 +63,7 @@ export class Rollout {
 
   constructor(private readonly terms: RolloutTerms) {}
 
-  /** What it costs to go on from `now` with `first` in this tick and `rule` after it, in one future. */
+  /** The cost to continue from `now` with `first` in this tick and `rule` after it, in one future. */
   cost(now: Standing, first: FirstStep, rule: Rule, available: readonly Uint8Array[]): number {
     const { restartUnits, tickUnits } = this.terms.problem;
     this.mode = now.mode;

@@ -18,7 +18,7 @@
 import { assert } from '../../core/errors.js';
 import { IDLE, NOWHERE, ON_DEMAND, SPOT, type Mode, type RegionsProblem, type RegionsWindow } from './problem.js';
 
-/** What is held, or shall be: `zone` says nothing if the mode is idle. */
+/** What is held, or will be: `zone` is meaningless if the mode is idle. */
 export interface Place {
   readonly mode: Mode;
   readonly zone: number;

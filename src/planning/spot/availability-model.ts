@@ -45,7 +45,7 @@ export interface AvailabilityModel {
   readonly stay: readonly [Float64Array, Float64Array];
   /** The belief about a window without readings. */
   readonly prior: Float64Array;
-  /** What a redraw of the frailties yields in the far future of a plan. */
+  /** The result of redrawing the frailties in the far future of a plan. */
   readonly reversion: Float64Array;
   readonly persistence: number;
 }

@@ -61,9 +61,8 @@ export function greedy(problem: SpotProblem, reading: SafetyReading = 'continuou
 
 /**
  * Time Sliced (section 5.1): the deadline is cut into n equal slices, each must end with its share of the work done,
- * and greedy runs within each: on-demand once R_i(t) < C_i(t) + 2d, until the slice ends. Spot goes on after a slice's
- * share is done, and what was done too much counts for the next slice (both are the paper's changes to n-sliced
- * greedy).
+ * and greedy runs within each: on-demand once R_i(t) < C_i(t) + 2d, until the slice ends. Spot continues after a
+ * slice's share is done, and surplus work counts for the next slice (both are the paper's changes to n-sliced greedy).
  */
 export function timeSliced(problem: SpotProblem, slices: number): SpotPolicy {
   const rule = () => {

@@ -22,7 +22,7 @@ export const WIDTH = AGES * EACH;
 export const WAIT_WHEN_ABSENT = 0;
 export const WAIT_WHEN_AVAILABLE = 1;
 export const SPOT_WHEN_AVAILABLE = 2;
-/** The same with on-demand held: to let go of it, or to move to spot. */
+/** The same with on-demand held: to release it, or to move to spot. */
 export const RELEASE_WHEN_ABSENT = 3;
 export const MOVE_WHEN_AVAILABLE = 4;
 export const TABLES = 5;
@@ -41,7 +41,7 @@ export interface SpotPlan {
 /** Reserve in units: fine near zero, where a restart decides, whole ticks above. */
 export interface ReserveGrid {
   readonly points: Float64Array;
-  /** Index of the point at or below a reserve that is not negative; the last but one where it lies beyond. */
+  /** Index of the point at or below a reserve that is not negative; the last but one if it is beyond the grid. */
   position(reserve: number): number;
 }
 
@@ -65,8 +65,8 @@ export function reserveGrid(problem: SpotProblem): ReserveGrid {
 }
 
 /**
- * Where a reserve lands after something is taken from it, for every grid point: index below and fraction; -1 where it
- * is negative.
+ * The position of a reserve after a subtraction, for every grid point: index below and fraction; -1 where it is
+ * negative.
  */
 interface Shift {
   readonly index: Int32Array;
@@ -170,7 +170,7 @@ export class TickSolver {
     return this.layers().map((values) => values.slice(0, used));
   }
 
-  /** Puts the values of a tick back; `solve` then goes on with the tick before it. */
+  /** Restores the values of a tick; `solve` then continues with the tick before it. */
   resume(values: readonly Float64Array[]): void {
     this.layers().forEach((own, i) => {
       const kept = values[i] ?? own;
@@ -201,7 +201,7 @@ export class TickSolver {
     const reserve = grid.points[row] ?? 0;
     const workHeld = timeLeft - reserve;
     const workIdle = workHeld - restartUnits;
-    /** Occupies this tick with `units` still to occupy before the end, then goes on as `then` says. */
+    /** Occupies this tick with `units` still to occupy before the end, then continues as in `then`. */
     const run = (units: number, price: number, then: Float64Array, shift: Shift | null, h: number): number => {
       if (units <= tickUnits) return Math.max(0, units) * price;
       if (shift !== null && (shift.index[row] ?? -1) < 0) return BARRED;

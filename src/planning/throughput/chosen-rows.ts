@@ -21,7 +21,7 @@ interface Rows {
 }
 
 export interface ChosenRows extends Rows {
-  /** Of the own rows all that there are coefficients for: the same whatever batch or count is asked about. */
+  /** As many of the model's own rows as there are coefficients: the same rows for every requested batch or count. */
   readonly known: readonly TakenMeasurement[];
 }
 

@@ -22,12 +22,12 @@ export type Curve = 'compute' | 'launch';
  * slope x log params + own.
  */
 export interface Spread {
-  /** Of what all models have in common. */
+  /** Deviation of what all models have in common. */
   readonly shared: number;
   readonly family: number;
   /** Per unit of log parameters. */
   readonly slope: number;
-  /** Of a model around what its family and parameters say. */
+  /** Deviation of a model from what its family and parameters predict. */
   readonly model: number;
 }
 
@@ -69,7 +69,7 @@ const LAUNCH_SIZE_POWER: Readonly<Record<Kind, number>> = { image: 0, sequence: 
  */
 const TENSOR_GAIN: Readonly<Record<Kind, number>> = { image: 0.6, sequence: 1, recurrent: 1, other: 0.8 };
 /**
- * Where a precision stands on that scale: 0 is tf32, 1 is fp32 without matrix units. Others are known to be unknown: 0.
+ * Where a precision stands on that scale: 0 is tf32, 1 is fp32 without matrix units. Other precisions are unknown: 0.
  */
 const TENSOR_SCORE: Readonly<Record<string, number>> = { fp64: 2, fp32: 1, tf32: 0, fp16: -0.6, bf16: -0.6, fp8: -1 };
 const IS_MIXED: ReadonlySet<string> = new Set(['fp16', 'bf16', 'fp8', 'amp', 'mixed']);
@@ -135,8 +135,8 @@ interface Belief {
 }
 
 /**
- * What is believed of each curve. Intercepts are log seconds of a step of 64 samples of the reference size, for 30
- * million parameters; the others are powers.
+ * The prior of each curve. Intercepts are log seconds of a step of 64 samples of the reference size, for 30 million
+ * parameters; the others are powers.
  */
 const BELIEFS: Readonly<
   Record<

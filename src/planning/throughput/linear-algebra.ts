@@ -5,14 +5,14 @@
  */
 import { assert } from '../../core/errors.js';
 
-/** Of a diagonal entry: what is less is lost in the rounding of what was taken away from it. */
+/** Share of a diagonal entry below which a pivot is lost in the rounding of what was subtracted from the entry. */
 const RESOLVED = 1e-12;
 const ROUNDING = 1e-9;
 
 /**
  * Lower triangle L of `matrix` = L x L^T. The matrix must be positive definite; one that is not is a bug of the caller.
  * One that is so nearly singular that its own digits do not tell (measurements that are fourteen orders of magnitude
- * apart) is taken for the nearest one that they do.
+ * apart) is replaced by the nearest matrix that they do.
  */
 export function cholesky(matrix: Float64Array, size: number): Float64Array {
   const lower = new Float64Array(size * size);

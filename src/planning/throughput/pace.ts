@@ -59,7 +59,7 @@ export function keptKnowledge(
 
 const KNOWN = new WeakMap<readonly TakenMeasurement[], Map<string, Paces>>();
 
-/** What a team's measurements say; computed once for the same list. */
+/** The model of a team's measurements; computed once for the same list. */
 export function pacesOf(measurements: readonly TakenMeasurement[], team: string): Paces {
   const teams = KNOWN.get(measurements) ?? new Map<string, Paces>();
   KNOWN.set(measurements, teams);
@@ -172,7 +172,7 @@ export function rowsFor(
 
 const kindsIn = (rows: readonly Configuration[]): number => new Set(rows.map(({ gpu }) => gpu)).size;
 
-/** What was measured in this very configuration, all of its rows; null: none was. */
+/** All rows that were measured in exactly this configuration; null: none. */
 export function measuredAs(rows: readonly Measurement[], asked: Configuration): Pace | null {
   const same = rows.filter((row) => isSame(row, asked)).map(({ samplesPerSecond }) => samplesPerSecond);
   return same.length === 0

@@ -51,7 +51,7 @@ export interface ThroughputPrediction extends ThroughputEstimate {
 /** Thirty orders of magnitude to each side: whatever lies beyond is as good as unknown. */
 const MOST_LOG = 30 * Math.LN10;
 
-/** Of a logarithm; an interval of next to no knowledge stays finite. */
+/** Upper limit of a logarithm, so that an interval with almost no knowledge stays finite. */
 const rateOf = (log: number): number => Math.exp(Math.max(-MOST_LOG, Math.min(MOST_LOG, log)));
 
 /**
@@ -105,7 +105,7 @@ export function finish(
   };
 }
 
-/** What is wrong with the numbers of a row. */
+/** The problems with the numbers of a row. */
 function problemsOf(
   row: Configuration & { readonly samplesPerSecond?: number; readonly samples?: number; readonly rate?: Rate },
   path: string,

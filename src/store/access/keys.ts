@@ -102,7 +102,7 @@ interface Held {
   readonly principal: Principal;
   /** On the process' own clock. */
   readonly until: number;
-  /** Epoch milliseconds from when the secret does not hold any more. */
+  /** Epoch milliseconds from which the secret is no longer valid. */
   readonly ends: number;
 }
 
@@ -168,7 +168,7 @@ export class KeyStore {
   }
 
   /**
-   * Revokes a key; one that is revoked stays as it is. @param now epoch milliseconds
+   * Revokes a key; a revoked one stays unchanged. @param now epoch milliseconds
    * @throws Failure missing, or conflict for the last key that may make keys.
    */
   async revoke(tx: Transaction, organisation: string, id: string, now: number): Promise<StoredKey> {
@@ -331,7 +331,7 @@ export class KeyStore {
   /** Makes the first admin key of an organisation that has never had one; null if there is one. */
   async firstKey(organisation: string): Promise<string | null> {
     return this.db.transaction(async (tx) => {
-      // Of several processes that start at once, one makes the key.
+      // If several processes start at once, one of them makes the key.
       await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
       const [any] = await tx.query(`select 1 from api_key where organisation = $1 limit 1`, [organisation]);
       if (any !== undefined) return null;

@@ -287,7 +287,7 @@ export class OrganisationStore {
 
   /** Has usage kept apart by these tags from now on. True: some of them were not tracked before. */
   async trackTags(tx: Queryable, organisation: string, keys: readonly string[]): Promise<boolean> {
-    // Of two settings made at once one would be lost.
+    // If two settings were made at once, one would be lost.
     await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
     const tracked = await this.trackedTags(tx, organisation);
     const all = [...new Set([...tracked, ...keys])];

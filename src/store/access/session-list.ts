@@ -23,7 +23,7 @@ export interface StoredSession {
   readonly lastUsedAt: string;
   /** When it ends where it is not used again. */
   readonly endsAt: string;
-  /** Where it was opened from; null: unknown. */
+  /** The address it was opened from; null: unknown. */
   readonly address: string | null;
   /** The browser's user agent; null: not stated. */
   readonly agent: string | null;

@@ -37,7 +37,7 @@ export interface SessionUser extends Standing {
   readonly name: string;
   /** The claims behind role and teams; absent: these stay unchanged. */
   readonly claimed?: Claimed;
-  /** By which the directory knows them (SCIM); absent: it is not asked. */
+  /** Their name in the directory (SCIM); absent: the directory is not consulted. */
   readonly directoryName?: string;
 }
 
@@ -86,7 +86,7 @@ export interface Found {
   readonly checkAt: number | null;
 }
 
-/** So long nobody else asks the provider about a session that one process asks about. */
+/** How long other processes do not ask the provider about a session that one process asks about. */
 const ASKING_MS = 30_000;
 
 const FORM = /^[\w-]{43}$/;

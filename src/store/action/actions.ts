@@ -113,7 +113,7 @@ export interface ListedAction {
   readonly place: string;
 }
 
-/** An action that holds only while its policy goes on proposing it. */
+/** An action that stays in force only while its policy keeps proposing it. */
 export interface HeldAction {
   readonly action: Action;
   readonly subject: Subject;

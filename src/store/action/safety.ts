@@ -63,7 +63,7 @@ export class SafetyStore {
     return rows.map((row) => ({ ...row, setAt: row.setAt.toISOString() }));
   }
 
-  /** Switches off; a switch that is off already stays as it was set. */
+  /** Switches off; a switch that is already off stays as it was set. */
   async stop(
     tx: Transaction,
     organisation: string,
@@ -117,7 +117,7 @@ export class SafetyStore {
     return above;
   }
 
-  /** A document as it was set; of the organisation where `team` is null. Empty: nobody has set one. */
+  /** A document as set; that of the organisation if `team` is null. Empty: none has been set. */
   async limitsDocument(db: Queryable, organisation: string, team: string | null): Promise<LimitsDocument> {
     return (await this.organisations.setting<LimitsDocument>(db, organisation, limitsKey(team))) ?? {};
   }

@@ -22,7 +22,7 @@ export interface TargetFinder {
    * in the recommendation: a target of the fleet, or a name that belongs to one target only
    */
   find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null>;
-  /** Commitments on sale, as the connections last said; absent: nobody asks them. */
+  /** Commitments on sale, as the connections last said; absent: they are not queried. */
   offers?(db: Queryable, organisation: string): Promise<readonly OfferOnSale[]>;
 }
 

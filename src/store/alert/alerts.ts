@@ -99,7 +99,7 @@ const deliveryOf = (row: DeliveryRow): Delivery => ({
   sentAt: row.sentAt?.getTime() ?? null,
 });
 
-/** One partition per place: what goes there goes one after the other. */
+/** One partition per address: messages to it are sent one after the other. */
 export const sendItem = (
   { id, channel, address }: Pick<Delivery, 'id' | 'channel' | 'address'>,
   notBefore?: number,

@@ -23,7 +23,7 @@ export interface SlackPerson {
 
 /** The request of a person in Slack. */
 export type SlackQuestion = SlackPerson & {
-  /** Where the answer goes. */
+  /** The address for the answer. */
   readonly replyTo: string;
 } & (
     | { readonly kind: 'press'; readonly act: Act; readonly alert: string }

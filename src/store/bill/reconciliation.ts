@@ -284,7 +284,7 @@ export class ReconciliationStore {
     return bills.map(({ source, start, end }) => reconcileItem(source, monthOfPeriod(start, end)));
   }
 
-  /** Publishes a source's month in place of what was published of it. */
+  /** Publishes a source's month, replacing what was published of it before. */
   async publish(
     tx: Transaction,
     organisation: string,

@@ -201,7 +201,7 @@ export class ReservationStore {
     };
   }
 
-  /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
+  /** Ends a reservation now; one that is already over stays unchanged. @throws Failure missing */
   async release(tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Reserved> {
     await tx.query(
       `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`,

@@ -118,7 +118,7 @@ export class Apportioning {
     for (const sum of sums.drain()) await this.addMetered(sum, own.get(sum.cell) ?? []);
   }
 
-  /** A line counts at once unless a meter stands for it. */
+  /** A line counts at once unless a meter covers it. */
   private takeLine({ team, dimension }: Cell, record: UsageRecord, { aside, ids, lines }: Bill): void {
     if (record.charge === null) return;
     const key = dimensionKey(dimension);
@@ -129,7 +129,7 @@ export class Apportioning {
     else this.addBilled(team, hour, key, record.charge.billed);
   }
 
-  /** Of the lines that a meter stands for those of machines that nobody meters. */
+  /** Among the lines that a meter covers, those of machines that are not metered. */
   private async addUnmetered({ aside, ids, lines }: Bill): Promise<void> {
     if (lines.size === 0) return;
     const { stores, tx, organisation } = this;

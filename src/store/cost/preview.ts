@@ -51,7 +51,7 @@ export async function previewRules(
 ): Promise<RulePreview> {
   compileRules(rules);
   return stores.db.transaction(async (tx) => {
-    // One look at everything: the line goes on meanwhile.
+    // One consistent snapshot: the line continues meanwhile.
     await tx.query('set transaction isolation level repeatable read, read only');
     const wanted = stores.organisations.asRuleSet(rules);
     const before = await stated(tx, organisation);

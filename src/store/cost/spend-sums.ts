@@ -191,7 +191,7 @@ const apartBy = (groupBy: readonly GroupKey[]): string[] => [
  * comparing whole numbers is many times faster than comparing decimals.
  */
 function figuresOf(basis: Basis): { readonly name: string; readonly line: string; readonly sum: string }[] {
-  // What a final bill states needs no price.
+  // Amounts of a final bill need no price.
   const [parts, some, lines] =
     basis === 'actual'
       ? [
@@ -519,7 +519,7 @@ class Adding {
 const sideOf = (key: GroupKey | 'currency'): 'team' | 'dimension' | 'day' =>
   key === 'day' || key === 'month' ? 'day' : key !== 'currency' && isOfDimension(key) ? 'dimension' : 'team';
 
-/** What stands by turns with its line. */
+/** Amounts by line: the text alternates between a line and its amount. */
 function byLine(text: string | null): ReadonlyMap<string, string> | null {
   if (text === null) return null;
   const words = text.split(' ');

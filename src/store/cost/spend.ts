@@ -59,7 +59,7 @@ export interface Lacking {
   readonly unstated: readonly UnstatedCost[];
   /** For a basis of bills: the actual cost of metered usage that no bill has replaced. */
   readonly unbilled: readonly CurrencyCost[];
-  /** On actual: what bills that are not final state of usage that meters stand for until they are. */
+  /** On actual: amounts of bills that are not final, for usage that meters cover until they are. */
   readonly setAside: readonly CurrencyCost[];
   /** Amounts without an exchange rate to the currency that was asked for: they stay in their own. */
   readonly unconverted: readonly CurrencyCost[];

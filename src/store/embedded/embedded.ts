@@ -74,7 +74,7 @@ const START_SECONDS = 600;
 const STOP_SECONDS = 120;
 const ANSWER_SECONDS = 30;
 
-/** For a small machine: two cores, a few GB, an SSD. Durability stays as PostgreSQL has it. */
+/** Settings for a small machine: two cores, a few GB, an SSD. Durability stays at PostgreSQL's defaults. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',

@@ -30,7 +30,7 @@ export interface RunAs {
   readonly name: string;
   readonly prefix: readonly string[];
   readonly user: Identity | null;
-  /** The owner that the files need; null when this process is no root and owns what it makes. */
+  /** The owner that the files need; null if this process is not root and owns what it makes. */
   readonly owner: Identity | null;
 }
 

@@ -150,7 +150,7 @@ export class FleetStore implements TargetFinder {
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }
 
-  /** Gives what runs to teams again, as it was last seen; returns those that have lost or got something. */
+  /** Assigns running targets, as last seen, to teams again; returns the teams that have lost or gained something. */
   async reassign(
     tx: Queryable,
     organisation: string,
@@ -500,7 +500,7 @@ export class FleetStore implements TargetFinder {
     }));
   }
 
-  /** The one account that each connection sees; null: it sees several, or nobody says. */
+  /** The only account that each connection sees; null: it sees several, or this is unknown. */
   private async accountsOf(
     db: Queryable,
     organisation: string,
@@ -516,7 +516,7 @@ export class FleetStore implements TargetFinder {
 }
 
 /**
- * SQL for the one account that a connection's targets are of; null: of several, or nobody says.
+ * SQL for the one account that a connection's targets are of; null: they are of several, or this is unknown.
  * @param row what has the columns `organisation` and `connection`
  */
 export const ACCOUNT_OF_CONNECTION = (row: string): string =>

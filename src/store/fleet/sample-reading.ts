@@ -17,7 +17,7 @@ export interface SampleFilter {
 
 /** A sample of a minute, in the form that readers of minutes need. */
 export interface MinuteSample {
-  /** Where the minute begins. */
+  /** The start of the minute. */
   readonly at: number;
   readonly device: DeviceHour;
   /** The device's minute, 0 to 59. */

@@ -5,7 +5,7 @@ import { UNALLOCATED } from '../../core/cost/allocation.js';
 import type { Queryable } from '../database.js';
 
 export interface TaggedTargets {
-  /** The tag's key, as it is written. */
+  /** The tag's key, as written. */
   readonly key: string;
   readonly value: string;
   readonly targets: number;

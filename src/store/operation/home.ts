@@ -45,7 +45,7 @@ order by 1`;
 export class HomeStore {
   constructor(private readonly options: HomeOptions) {}
 
-  /** By what it is known that the database was made again; empty: by nothing. */
+  /** The signs by which it is known that the database was made again; empty: there are none. */
   async moved(db: Queryable, organisation: string): Promise<Moved[]> {
     const { folder, standbyIsWhole } = this.options;
     const rows = await db.query<{ mark: Moved }>(MOVED, [organisation, folder]);

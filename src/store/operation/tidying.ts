@@ -10,7 +10,7 @@ import type { Queryable } from '../statements.js';
 const WORK_DAYS = 90;
 const IMPORT_DAYS = 400;
 
-/** So many imports are deleted at once. */
+/** Number of imports that are deleted at once. */
 const IMPORTS = 10_000;
 
 /** Stages whose done rows are read: the teams that there are, and when a connection was asked. */

@@ -25,7 +25,7 @@ export interface StoredRecommendation extends Recommendation {
   readonly status: RecommendationStatus;
   readonly madeAt: string;
   readonly decidedBy: string | null;
-  /** The newest action that was made of it. */
+  /** The newest action that was made from it. */
   readonly actionId: string | null;
   /** Why nothing carries it out; null: something does, or nobody has looked. */
   readonly obstacle: Reason | null;
@@ -271,7 +271,7 @@ export class RecommendationStore {
   }
 
   /**
-   * Decides one that is open, or changes the decision, because its action was decided. One that is gone stays as it is.
+   * Decides one that is open, or changes the decision, because its action was decided. A closed one stays unchanged.
    */
   async follow(
     tx: Transaction,
@@ -362,7 +362,7 @@ export class RecommendationStore {
     return { ...storedOf(row), status: decision, decidedBy: by };
   }
 
-  /** Closes those that are past their date, of all organisations. What is proposed again later is open again. */
+  /** Closes those that are past their date, of all organisations. If it is proposed again later, it is open again. */
   async close(db: Queryable, now: number): Promise<void> {
     await db.query(
       `update recommendation set status = 'expired', decided_at = $1 where status in ('open', 'observed') and expires_at <= $1`,

@@ -218,7 +218,7 @@ export class LearnedRateStore {
   }
 
   /**
-   * Takes a rate back for good; the one before it holds again. @throws Failure missing, conflict if it is withdrawn
+   * Withdraws a rate permanently; the one before it applies again. @throws Failure missing, conflict if it is withdrawn
    * already.
    */
   async withdraw(tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<StoredRate> {

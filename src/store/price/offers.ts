@@ -79,7 +79,7 @@ function offerOf({ book, fx }: CurrentPrices, currency: string, at: number, key:
   const rate = inCurrency(price, fx, currency, at);
   const gpuModel = price.gpuModel ?? key.gpuModel;
   if (rate === null || gpuModel === null || price.gpus === null || key.sku === null) return [];
-  // A price without a SKU's own region stands for it only where the list states none.
+  // A price without a SKU's own region is used for it only if the list states none.
   if (price.region !== null && price.region !== key.region) return [];
   return [
     {

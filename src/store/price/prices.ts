@@ -48,7 +48,7 @@ export interface StoredFxRate extends FxRate {
   readonly source: string;
 }
 
-/** A price as it was stated, and whether it was taken back. */
+/** A price as stated, and whether it was withdrawn. */
 export interface ListedPrice {
   readonly id: string;
   readonly event: PriceEvent;
@@ -93,7 +93,7 @@ export class PriceStore {
     return (await this.state(tx, organisation, events, source, origin)).fresh;
   }
 
-  /** As `add`, and says what the list stated, so that it can be taken back whole. */
+  /** As `add`, and returns what the list stated, so that it can be withdrawn as a whole. */
   async state(
     tx: Queryable,
     organisation: string,
@@ -200,7 +200,7 @@ export class PriceStore {
   }
 
   /**
-   * Takes a statement back, or restores one that was taken back. Null: it was so already, and nothing changed.
+   * Withdraws a statement, or restores a withdrawn one. Null: it was already so, and nothing changed.
    * @throws Failure missing
    */
   async setWithdrawn(

@@ -67,7 +67,7 @@ export interface Chain {
   readonly effects: readonly AppliedEffect[];
 }
 
-/** A line as it is to be written; one that only takes back has no evidence of its own. */
+/** A line to be written; one that only reverses another has no evidence of its own. */
 export type NewLine = JudgedHour & Partial<Pick<HourSaving, 'lines' | 'prices'>>;
 
 /** Record names that a line lists; the digest is over all of them. */

@@ -24,7 +24,7 @@ export interface ArchivedFile {
   readonly source: string;
   readonly month: string;
   readonly path: string;
-  /** Where it was written: a folder, or a bucket. */
+  /** The place where it was written: a folder, or a bucket. */
   readonly place: string;
   readonly blocks: number;
   readonly records: string;
@@ -34,7 +34,7 @@ export interface ArchivedFile {
   /** SHA-256 of the file, hexadecimal. */
   readonly digest: string;
   readonly archivedAt: string;
-  /** Null: the records lie in the archive alone. */
+  /** Null: the records are only in the archive. */
   readonly restoredAt: string | null;
 }
 

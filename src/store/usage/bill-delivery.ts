@@ -68,7 +68,7 @@ export interface Scope {
   readonly periodEnd: number;
   /** The first import of the call that delivers it: what is delivered together. */
   readonly bundle: string;
-  /** It is no bill: it states what the bill of its period lacks. */
+  /** It is not a bill: it states what the bill of its period lacks. */
   readonly supplement: boolean;
   /** It adds to its period, by file. */
   readonly increment: boolean;
@@ -482,7 +482,7 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
   for (const count of perFile.keys()) count.replaced.push(replaced);
 }
 
-/** Takes a delivery away with all that came of it; who does so enqueues its days. */
+/** Removes a delivery with everything that came from it; the caller enqueues its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropDerived(tx, organisation, id);
   await dropConfirmed(tx, organisation, id);

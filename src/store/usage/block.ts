@@ -29,7 +29,7 @@ interface Head {
   corrects?: [at: number, id: string][];
 }
 
-/** A block as it is stored, and which of its records do not count. */
+/** A stored block, and which of its records do not count. */
 export interface StoredBlock {
   readonly payload: Buffer;
   /** Places of records in whose stead a later statement counts. */
@@ -121,7 +121,7 @@ export class BlockBuilder {
 const EMPTY = 0;
 const OFFSETS = 1;
 const PLAIN = 2;
-/** The offset that stands for null. */
+/** The offset that means null. */
 const NO_OFFSET = 0xffffffff;
 
 /** Nine bytes that say how (and the base), then the column. NaN is null. */
@@ -233,7 +233,7 @@ function chargeOf(
   return charge;
 }
 
-/** Stands for the number of records where they lie in an archive. */
+/** Used instead of the number of records if they are in an archive. */
 const ARCHIVED = 0xffffffff;
 
 /** The content of a block's row while its records are in an archive: the month under which it is filed. */

@@ -51,7 +51,7 @@ export const USAGE_HOUR = [
  */
 export type SpreadCount = (hours: number) => void;
 
-/** Where a delivery's rows go. */
+/** The destination of a delivery's rows. */
 export interface DeliveryTarget {
   readonly organisation: string;
   readonly source: string;

@@ -103,7 +103,7 @@ export const REMEDY =
 export interface Pending {
   readonly days: number;
   readonly allocations: number;
-  /** Of all of it: what goes on only when its error is mended. */
+  /** The part of all of it that continues only once its error is fixed. */
   readonly parked: number;
 }
 

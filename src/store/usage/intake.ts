@@ -64,7 +64,7 @@ export interface FileToImport {
   readonly format: string;
   /** Of a format whose files each add to their period: the file's name. */
   readonly increment?: string;
-  /** Somebody has handed the file in: one without lines is told of. */
+  /** A person has handed in the file: a file without lines is reported. */
   readonly isDelivered?: boolean;
   /** Of a small batch: reads what is in memory already, when it is next but one at most, and before a connection is taken. */
   prepare?(): void;
@@ -212,7 +212,7 @@ class ImportRun {
   private readonly scopes = new Map<string, Scope>();
   private metered: { writer: DeliveryWriter; id: string } | null = null;
   private version: SourceVersion = { version: 0n, forgot: 0n };
-  /** The first import of the call: everything that the call brings is taken back together. */
+  /** The first import of the call: everything that the call brings is undone together. */
   private takenWith: string | null = null;
   private readonly restating: Restating;
   private readonly overlaps: OverlapsOfImport;

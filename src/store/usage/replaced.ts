@@ -57,7 +57,7 @@ async function dropBlocks(tx: Transaction, organisation: string, source: string,
     await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
 }
 
-/** Ends a replaced bill for good: the import that brought it is taken back. */
+/** Ends a replaced bill permanently: the import that brought it is undone. */
 export async function dropReplaced(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await dropBlocks(tx, organisation, source, id);
   await dropConfirmed(tx, organisation, id);

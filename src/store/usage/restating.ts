@@ -43,7 +43,7 @@ export class Restating {
   ) {}
 
   /**
-   * Takes known records into a delivery. What was accepted of it before has to be written by now.
+   * Takes known records into a delivery. Its records accepted before must already be written.
    * @param flushed writes what has been accepted since
    */
   async take(

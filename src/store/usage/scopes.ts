@@ -16,7 +16,7 @@ export interface KnownDelivery {
   readonly bundle: string | null;
 }
 
-/** Where a delivery is searched. */
+/** The place in which a delivery is searched for. */
 export interface ScopePlace {
   readonly organisation: string;
   readonly source: string;

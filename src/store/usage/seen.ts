@@ -186,7 +186,7 @@ export class SeenIds {
     return new SeenHours({ organisation, source, version }, cache.hours, cache.filter, { isLocked });
   }
 
-  /** What a run that was rolled back saw. Its ids stay in the filter: they are looked for once, and not found. */
+  /** The ids that a rolled-back run saw. They stay in the filter: they are looked up once, and not found. */
   forget(organisation: string, source: string): void {
     this.sources.delete(nameOf(organisation, source));
   }

@@ -11,7 +11,7 @@ import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { recordJobs, type SeenFacts, type WorkloadFacts } from './recorded-jobs.js';
 
-/** A lease as it was given; its price is looked up when it is seen. */
+/** A lease as given; its price is looked up when it is read. */
 export type LeaseFacts = Omit<LeaseView, 'hourlyNanos'> & {
   readonly provider: string | null;
   readonly sku: string | null;
@@ -327,6 +327,6 @@ export class WorkloadStore {
   }
 }
 
-/** What is to start later waits for its start. */
+/** Anything that starts later waits for its start. */
 const jobAt = (job: JobFacts, asOf: number): JobFacts =>
   job.startedAt !== null && job.startedAt > asOf ? { ...job, startedAt: null } : job;
