@@ -111,7 +111,7 @@ describe('a job that is shifted by a document that enforces', () => {
     });
     await expect(w.rollBack(start!.id)).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringContaining(`is what ${stop!.id} was done for`) as string,
+      message: expect.stringContaining(`follows ${stop!.id}: it is rolled back together`) as string,
     });
   });
 

@@ -605,7 +605,7 @@ describe('a rollback', async () => {
     await w.look(2 * HOUR_MS);
     const { id, state } = (await w.all()).at(-1)!;
     expect(state).toBe('confirmed');
-    await expect(w.rollBack(id)).rejects.toThrow('terminate of  cannot be rolled backinstance/i-2');
+    await expect(w.rollBack(id)).rejects.toThrow('terminate of instance/i-2 cannot be rolled back');
   });
 });
 

@@ -452,7 +452,7 @@ describe('a process', async () => {
       .drain();
     expect(await get(broken)).toMatchObject({
       status: 'failed',
-      error: { message: expect.stringContaining('broke off') as string },
+      error: { message: expect.stringContaining('was interrupted') as string },
     });
     expect(JSON.stringify(await get(broken))).not.toContain('a bug');
     expect((await eventsOf(api, broken)).events.at(-1)).toMatchObject({ event: 'done', data: { status: 'failed' } });

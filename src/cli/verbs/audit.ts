@@ -62,11 +62,7 @@ export function addAudit(program: Command, session: Session): void {
     .description(
       'Recompute the hash chain, from where entries were dropped by age. It fails if an entry was changed or removed.',
     )
-    .option(
-      '--head <seq:hash>',
-      'the end of the chain as an earlier check printed it: it must still be in the chain',
-      head,
-    )
+    .option('--head <seq:hash>', 'the end of the chain as an earlier check printed it: it must still be there', head)
     .addHelpText('after', '\nExample:\n  bursar audit verify')
     .action(async ({ head: known }: { head?: AuditCheck['head'] }) => {
       const check = await (await session.client()).access.verifyAudit(known ?? null);
