@@ -6,7 +6,7 @@ import { useMemo } from 'preact/hooks';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import { LEDGER_STATES, type LedgerState } from '../../../core/saving/saving.js';
 import type { Page as List, Saving, SavingDetail, SavingTotals } from '../answers.js';
-import { get } from '../api.js';
+import { get, Trouble } from '../api.js';
 import { code, count, instant, money, shownCode, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -163,7 +163,11 @@ export function SavingPage({ id }: { readonly id: string }): JSX.Element {
         </span>
       }
     >
-      <Show loaded={loaded}>{(saving) => <Entry saving={saving} />}</Show>
+      {loaded.trouble instanceof Trouble && loaded.trouble.status === 404 ? (
+        <Empty>{say('saving.not-yet')}</Empty>
+      ) : (
+        <Show loaded={loaded}>{(saving) => <Entry saving={saving} />}</Show>
+      )}
     </Page>
   );
 }

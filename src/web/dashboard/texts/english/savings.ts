@@ -8,6 +8,7 @@ export const SAVINGS = {
   'saving.of': 'Saving of {id}',
   'saving.by': 'Saved by: {action} {target}',
   'saving.action': 'The action',
+  'saving.not-yet': 'The ledger has no entry for this action yet. Each whole hour is measured soon after it has ended.',
   'saving.ledger': 'The ledger',
   'saving.hours': 'Hours',
   'saving.verifiable': 'all can be verified',
