@@ -13,6 +13,7 @@ import { Failure } from '../../src/core/errors.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { testBursar, type TestBursar } from '../support/bursar.js';
+import { limit } from '../support/cluster.js';
 import { billed } from '../support/records.js';
 
 const NOW = Date.UTC(2026, 10, 5);
@@ -20,6 +21,7 @@ const NOW = Date.UTC(2026, 10, 5);
 const COSTS: Readonly<Record<string, number>> = { a: 1, b: 2, c: 4, d: 8, s1: 100, s2: 200, use: 400, support: 800 };
 const FILES = ['f1', 'f2', 'f3'] as const;
 const RUNS = 12;
+const PATIENCE = limit(180_000);
 
 const step = fc.oneof(
   fc.record({
@@ -212,7 +214,7 @@ describe('of bills in pieces', async () => {
       {
         numRuns: RUNS,
         ...(seed === undefined ? {} : { seed: Number(seed) }),
-        interruptAfterTimeLimit: 40_000,
+        interruptAfterTimeLimit: limit(40_000),
         markInterruptAsFailure: false,
         examples: [
           [
@@ -249,5 +251,5 @@ describe('of bills in pieces', async () => {
     process.stderr.write(`Bills in pieces: ${JSON.stringify(met)}\n`);
     // A busy machine may not have come to all of them.
     if (runs === RUNS) for (const [name, count] of Object.entries(met)) expect(count, name).toBeGreaterThan(0);
-  }, 180_000);
+  }, PATIENCE);
 });

@@ -15,6 +15,7 @@ import { formatInstant } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { limit } from '../support/cluster.js';
 import { billed, HOUR, metered } from '../support/records.js';
 
 const DAY = 24 * HOUR;
@@ -582,13 +583,14 @@ function isSameThing(ofBill: UsageRecord, ofMeter: UsageRecord, payer: string): 
 // --- the laws
 
 const RUNS = 12;
+const PATIENCE = limit(180_000);
 
 const seed = process.env['BURSAR_PROPERTY_SEED'];
 const settings = (numRuns: number) => ({
   numRuns,
   ...(seed === undefined ? {} : { seed: Number(seed) }),
   // On a busy machine fewer are drawn; so is a smaller example looked for no longer.
-  interruptAfterTimeLimit: 40_000,
+  interruptAfterTimeLimit: limit(40_000),
   markInterruptAsFailure: false,
 });
 
@@ -634,7 +636,7 @@ describe('in actual', async () => {
     process.stderr.write(`Counted once, in ${runs} runs: ${JSON.stringify(met)}\n`);
     // A rule that is never met is not tested; a busy machine may not have come to it.
     if (runs === RUNS) for (const row of ['setAside', 'replaced'] as const) expect(met[row], row).toBeGreaterThan(0);
-  }, 180_000);
+  }, PATIENCE);
 
   it('is so where one payer is billed in parts that become final one after the other', async () => {
     const parts = fc.tuple(
@@ -666,7 +668,7 @@ describe('in actual', async () => {
       settings(all),
     );
     if (runs === all) expect(met).toBeGreaterThan(0);
-  }, 180_000);
+  }, PATIENCE);
 
   it('is after an undo what was there before', async () => {
     await fc.assert(
@@ -681,7 +683,7 @@ describe('in actual', async () => {
       }),
       settings(8),
     );
-  }, 180_000);
+  }, PATIENCE);
 
   it('is the same whatever came first', async () => {
     const all = fc.tuple(
@@ -713,5 +715,5 @@ describe('in actual', async () => {
       }),
       settings(8),
     );
-  }, 180_000);
+  }, PATIENCE);
 });

@@ -67,6 +67,8 @@ export async function copyDatabase(nodes: Nodes, name: string, template: string)
 }
 
 export async function dropDatabase(nodes: Nodes, name: string): Promise<void> {
+  // The upkeep of the other nodes would connect again between the end of its connections and the drop.
+  await sealDatabase(nodes, name).catch(() => undefined);
   await Promise.all(nodes.map((node) => onServer(node, `drop database if exists ${name} with (force)`)));
 }
 
