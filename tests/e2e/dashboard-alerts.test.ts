@@ -129,7 +129,7 @@ describeWith('chromium', 'the pages that alerts lead to', async (file) => {
     await quiet(page);
     expect(await page.getByRole('row', { name: /webhook/ }).innerText()).toMatch(/webhook\s+message\s+first\s+Sent/);
     await page
-      .getByText('If nobody answers, it goes on Nov 18, 2026, 6:00 PM UTC to email head@lab.example.')
+      .getByText('If nobody answers, it goes to email head@lab.example on Nov 18, 2026, 6:00 PM UTC.')
       .waitFor();
     await page.getByRole('link', { name: /80% of the budget/ }).waitFor();
     await page.getByText('The budget vision-month now:').waitFor();

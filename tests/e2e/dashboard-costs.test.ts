@@ -297,7 +297,7 @@ describeWith('chromium', 'the cost explorer', async (file) => {
       /vision\s+running\s+8\s+unknown\s+unknown\s+not measured\s+unknown\s+no price\s+Why nothing\?/,
     );
     expect(await row('i-4')).toMatch(/unknown\s+not billed now/);
-    expect(await page.locator('.figures').innerText()).toMatch(/\$80\.00\s+not known of 1 of 2/);
+    expect(await page.locator('.figures').innerText()).toMatch(/\$80\.00\s+unknown for 1 of 2/);
     await page.getByLabel('Team').selectOption('vision');
     await expect.poll(() => page.getByRole('row').count()).toBe(2);
     expect(page.url()).toContain('team=vision');

@@ -102,7 +102,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     expect(page.url()).toContain('words=instance%2Fi-9');
     const other = await visit({ key: await w.keyFor({ teams: ['vision'] }) });
     await other.page.getByRole('combobox', { name: 'Search' }).fill('lab');
-    await other.page.getByText('Nothing has these words').waitFor();
+    await other.page.getByText('No id or name contains these words').waitFor();
     expect([faults, other.faults]).toEqual([[], []]);
   });
 
@@ -127,7 +127,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await open('reports?team=lab&month=2026-10');
     await page.getByText('There is no such report.').waitFor();
     await page.getByRole('button', { name: 'Make it' }).click();
-    await page.getByText('The report of lab for October 2026 is there.').waitFor();
+    await page.getByText('The report of lab for October 2026 is ready.').waitFor();
     await quiet(page);
     expect(await cells(page, /October 2026/)).toMatch(/lab\s+\$26,040\.00\s+whole month[^]*HTML[^]*PDF[^]*CSV/);
     const files = page.getByRole('row', { name: /October 2026/ }).getByRole('link');
@@ -152,7 +152,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     const viewer = await visit({ key: await w.keyFor({ role: 'viewer', teams: ['vision'] }) });
     await viewer.open('reports');
     await viewer.page.getByText('needs the role operator; yours is viewer').waitFor();
-    await viewer.page.getByText('To whom they are sent is not shown to you').waitFor();
+    await viewer.page.getByText('The recipients are not shown to you').waitFor();
     await viewer.page.getByText('There is no report yet.').waitFor();
     expect([faults, viewer.faults]).toEqual([[], []]);
   });
@@ -305,7 +305,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await card('Settings').getByText('beyond 5% and 10 of its currency').waitFor();
     const rate = page.getByRole('row', { name: new RegExp(RATE) });
     expect(await rate.innerText()).toMatch(
-      /0\.9\s+\$360\.00 charged of \$400\.00 by the list\s+2 days, 80 GPU-hours\s+Trusted/,
+      /0\.9\s+\$360\.00 charged of a list price of \$400\.00\s+2 days, 80 GPU-hours\s+Trusted/,
     );
     await rate.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByRole('button', { name: 'Yes, withdraw it permanently' }).click();

@@ -87,7 +87,7 @@ describeWith('chromium', 'from an empty folder', async (file) => {
       });
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByText('48 rows, 48 accepted, 0 unchanged, 0 rejected').waitFor();
-    await page.getByText('Everything is worked in').waitFor({ timeout: 60_000 });
+    await page.getByText('Everything is processed').waitFor({ timeout: 60_000 });
     await pages(page).getByRole('link', { name: 'Costs' }).click();
     await page.getByLabel('Time', { exact: true }).selectOption('7');
     await quiet(page);
@@ -100,7 +100,7 @@ describeWith('chromium', 'from an empty folder', async (file) => {
     await why.getByRole('row', { name: /AWS · p5\.48xlarge/ }).waitFor();
     expect(await axe(page)).toEqual([]);
     // One click from there to the workbench, and the tag's own value is offered as the team.
-    await groups.getByRole('link', { name: 'Make a rule for it' }).click();
+    await groups.getByRole('link', { name: 'Make a rule for them' }).click();
     await page.getByRole('button', { name: 'Make a rule of tag team=vision' }).click();
     await page.getByRole('group', { name: 'tag team=vision' }).getByRole('button', { name: 'Add the rule' }).click();
     await page.getByRole('button', { name: 'Preview' }).click();

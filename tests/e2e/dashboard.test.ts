@@ -178,7 +178,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(await page.getByRole('button', { name: 'Approve', exact: true }).getAttribute('aria-disabled')).toBe('true');
     await page.getByRole('button', { name: 'Roll back' }).click();
     await page.getByRole('button', { name: 'Roll it back' }).click();
-    await page.getByRole('status').getByText('is approved and goes its way').waitFor();
+    await page.getByRole('status').getByText('is approved and is being carried out').waitFor();
     await expect
       .poll(() => w.cloud.done.map(({ effect }) => effect.kind), { timeout: 20_000 })
       .toEqual(['stop', 'start']);
@@ -192,7 +192,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await page.getByRole('button', { name: 'Reject', exact: true }).click();
     await page.getByLabel('Why (it goes into the record)').fill('it still trains');
     await page.getByRole('button', { name: 'Reject it' }).click();
-    await page.getByRole('status').getByText('Reject: it is refused now.').waitFor();
+    await page.getByRole('status').getByText('Reject: it is now refused.').waitFor();
     await page.getByText('Rejected: it still trains').waitFor();
     expect(w.cloud.done.some(({ effect }) => effect.target === 'instance/i-2')).toBe(false);
     expect(faults).toEqual([]);
@@ -268,14 +268,16 @@ describeWith('chromium', 'the dashboard', async (file) => {
       (await page.locator('.figure', { hasText: name }).allInnerTexts()).join(' ');
     expect(await noteOf('Would cost')).toMatch(/\$900\.00\s+80% between \$800 and \$1,050/);
     expect(await noteOf('Pays from')).toMatch(
-      /60%\s+It pays where more than 60% of its hours are used\. Of the least used of its GPUs 80% are expected\. At that use it is paid back after 274 days\./,
+      /60%\s+It pays off if more than 60% of its hours are used\. The expected use of its least used GPU is 80%\. At that use it is paid back after 274 days\./,
     );
     expect(await noteOf('Interruption')).toContain('Nothing that runs is interrupted. It is paid for whether');
     // Eight GPUs for ten hours of each of 48 days, and of half of today none.
-    const picture = page.getByRole('img', { name: /GPUs in use on demand, by day\. On average of 49 days 3\.27 GPUs/ });
+    const picture = page.getByRole('img', {
+      name: /GPUs in use on demand, by day\. On average over 49 days, 3\.27 GPUs/,
+    });
     await picture.waitFor();
     expect(await picture.getAttribute('aria-label')).toContain(
-      'The line is what would be bought, 3: as many or more were in use on 98% of the days.',
+      'The line marks the 3 that would be bought: at least as many were in use on 98% of the days.',
     );
     const figure = page.locator('figure', { hasText: 'GPUs in use on demand, by day' });
     await figure.getByRole('button').click();
@@ -384,7 +386,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     const looks = page.getByRole('region', { name: 'How the policies judge it' });
     await looks.getByRole('columnheader', { name: 'Would act on' }).waitFor();
     // Policies that no document runs for the team are among them, with what would make them look.
-    await looks.getByText('no document of idle-stop holds for lab', { exact: false }).waitFor();
+    await looks.getByText('no document of idle-stop applies to lab', { exact: false }).waitFor();
     await page.getByText('recommendations of lab were', { exact: false }).waitFor();
     await page.getByLabel('A target, a team or a budget').fill('nobody-knows-this');
     await page.getByRole('button', { name: 'Explain' }).click();
@@ -446,7 +448,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
       .setInputFiles({ name: 'usage.json', mimeType: 'application/json', buffer: Buffer.from(BATCH) });
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByText('2 rows, 1 accepted, 0 unchanged, 1 rejected').waitFor();
-    await page.getByText('Everything is worked in').waitFor();
+    await page.getByText('Everything is processed').waitFor();
     await page
       .getByRole('row', { name: /usage.json/ })
       .getByRole('link', { name: '1', exact: true })
@@ -471,7 +473,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await open('teams');
     expect(await page.getByRole('row').count()).toBe(2);
     await open('actions');
-    await page.getByText('No action was proposed yet.').waitFor();
+    await page.getByText('No action has been proposed yet.').waitFor();
     await open('imports');
     await page.getByText('concerns all teams; you are restricted to some').waitFor();
     await open('policies/new?policy=idle-stop');
@@ -484,7 +486,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     ).toBe('needs the role operator; yours is viewer');
     await apply.click({ force: true });
     await page.getByRole('link', { name: 'All policies' }).click();
-    await page.getByText('No document holds for what you may see.').waitFor();
+    await page.getByText('No document applies to the teams that you may see.').waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -642,9 +644,9 @@ describeWith('chromium', 'an empty dashboard', async (file) => {
       '': 'Nothing is metered or billed yet.',
       teams: 'There is no team yet.',
       budgets: 'No budget is set.',
-      alerts: 'Nothing was worth an alert yet.',
+      alerts: 'There has been no alert yet.',
       recommendations: 'Nothing is recommended now.',
-      actions: 'No action was proposed yet.',
+      actions: 'No action has been proposed yet.',
       savings: 'The ledger is empty.',
       imports: 'Nothing was imported yet',
     };
