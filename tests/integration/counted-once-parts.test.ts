@@ -173,83 +173,87 @@ describe('of bills in pieces', async () => {
     ),
   );
 
-  it('every line counts once or is refused, and undo leads back', async () => {
-    const met = { taken: 0, unchanged: 0, refused: 0, undone: 0, notUndone: 0 };
-    let runs = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10, size: 'max' }), async (steps) => {
-        runs += 1;
-        const company = new Company(bursar);
-        let calls: { readonly call: Call; readonly import: string }[] = [];
-        for (const drawn of steps) {
-          const there = replayed(calls.map(({ call }) => call)) ?? new Map<string, Call>();
-          if (drawn.kind === 'undo') {
-            const one = calls[drawn.pick % Math.max(1, calls.length)];
-            if (one === undefined) continue;
-            const others = calls.filter((other) => other !== one);
-            const left = replayed(others.map(({ call }) => call));
-            const undone = await company.undo(one.import).then(
-              () => true,
-              (error: unknown) => {
-                if (!(error instanceof Failure)) throw error;
-                return false;
-              },
-            );
-            met[undone ? 'undone' : 'notUndone'] += 1;
-            // What would count twice without it is refused.
-            if (left === null) expect(undone).toBe(false);
-            if (undone) calls = others;
-          } else {
-            const next = after(there, drawn);
-            if (next === null) await expect(company.import(drawn)).rejects.toThrow(Failure);
-            else await company.import(drawn);
-            met[next === null ? 'refused' : next === there ? 'unchanged' : 'taken'] += 1;
-            const last = company.sent.at(-1);
-            if (next !== null && next !== there && last !== undefined) calls = [...calls, last];
+  it(
+    'every line counts once or is refused, and undo leads back',
+    async () => {
+      const met = { taken: 0, unchanged: 0, refused: 0, undone: 0, notUndone: 0 };
+      let runs = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10, size: 'max' }), async (steps) => {
+          runs += 1;
+          const company = new Company(bursar);
+          let calls: { readonly call: Call; readonly import: string }[] = [];
+          for (const drawn of steps) {
+            const there = replayed(calls.map(({ call }) => call)) ?? new Map<string, Call>();
+            if (drawn.kind === 'undo') {
+              const one = calls[drawn.pick % Math.max(1, calls.length)];
+              if (one === undefined) continue;
+              const others = calls.filter((other) => other !== one);
+              const left = replayed(others.map(({ call }) => call));
+              const undone = await company.undo(one.import).then(
+                () => true,
+                (error: unknown) => {
+                  if (!(error instanceof Failure)) throw error;
+                  return false;
+                },
+              );
+              met[undone ? 'undone' : 'notUndone'] += 1;
+              // What would count twice without it is refused.
+              if (left === null) expect(undone).toBe(false);
+              if (undone) calls = others;
+            } else {
+              const next = after(there, drawn);
+              if (next === null) await expect(company.import(drawn)).rejects.toThrow(Failure);
+              else await company.import(drawn);
+              met[next === null ? 'refused' : next === there ? 'unchanged' : 'taken'] += 1;
+              const last = company.sent.at(-1);
+              if (next !== null && next !== there && last !== undefined) calls = [...calls, last];
+            }
+            const now = replayed(calls.map(({ call }) => call)) ?? new Map<string, Call>();
+            expect(await company.booked()).toEqual(sums(now));
           }
-          const now = replayed(calls.map(({ call }) => call)) ?? new Map<string, Call>();
-          expect(await company.booked()).toEqual(sums(now));
-        }
-      }),
-      {
-        numRuns: RUNS,
-        ...(seed === undefined ? {} : { seed: Number(seed) }),
-        interruptAfterTimeLimit: limit(40_000),
-        markInterruptAsFailure: false,
-        examples: [
-          [
+        }),
+        {
+          numRuns: RUNS,
+          ...(seed === undefined ? {} : { seed: Number(seed) }),
+          interruptAfterTimeLimit: limit(40_000),
+          markInterruptAsFailure: false,
+          examples: [
             [
-              { kind: 'file', name: 'f1', lines: ['a'] },
-              { kind: 'file', name: 'f2', lines: ['b'] },
-              { kind: 'file', name: 'f2', lines: ['a'] },
-              { kind: 'file', name: 'f1', lines: ['c'] },
-              { kind: 'file', name: 'f2', lines: ['a'] },
-              { kind: 'undo', pick: 2 },
+              [
+                { kind: 'file', name: 'f1', lines: ['a'] },
+                { kind: 'file', name: 'f2', lines: ['b'] },
+                { kind: 'file', name: 'f2', lines: ['a'] },
+                { kind: 'file', name: 'f1', lines: ['c'] },
+                { kind: 'file', name: 'f2', lines: ['a'] },
+                { kind: 'undo', pick: 2 },
+              ],
+            ],
+            [
+              [
+                { kind: 'part', name: 's1', tax: 3 },
+                { kind: 'part', name: 's2', tax: 3 },
+                { kind: 'part', name: 's1', tax: 0 },
+                { kind: 'part', name: 's2', tax: 3 },
+                { kind: 'undo', pick: 1 },
+              ],
+            ],
+            [
+              [
+                { kind: 'supplement', name: 'supplement', cost: 7 },
+                { kind: 'bill', name: 'bill', version: 0 },
+                { kind: 'bill', name: 'bill', version: 0 },
+                { kind: 'supplement', name: 'supplement', cost: 9 },
+                { kind: 'undo', pick: 1 },
+              ],
             ],
           ],
-          [
-            [
-              { kind: 'part', name: 's1', tax: 3 },
-              { kind: 'part', name: 's2', tax: 3 },
-              { kind: 'part', name: 's1', tax: 0 },
-              { kind: 'part', name: 's2', tax: 3 },
-              { kind: 'undo', pick: 1 },
-            ],
-          ],
-          [
-            [
-              { kind: 'supplement', name: 'supplement', cost: 7 },
-              { kind: 'bill', name: 'bill', version: 0 },
-              { kind: 'bill', name: 'bill', version: 0 },
-              { kind: 'supplement', name: 'supplement', cost: 9 },
-              { kind: 'undo', pick: 1 },
-            ],
-          ],
-        ],
-      },
-    );
-    process.stderr.write(`Bills in pieces: ${JSON.stringify(met)}\n`);
-    // A busy machine may not have come to all of them.
-    if (runs === RUNS) for (const [name, count] of Object.entries(met)) expect(count, name).toBeGreaterThan(0);
-  }, PATIENCE);
+        },
+      );
+      process.stderr.write(`Bills in pieces: ${JSON.stringify(met)}\n`);
+      // A busy machine may not have come to all of them.
+      if (runs === RUNS) for (const [name, count] of Object.entries(met)) expect(count, name).toBeGreaterThan(0);
+    },
+    PATIENCE,
+  );
 });

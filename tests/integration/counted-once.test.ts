@@ -610,110 +610,129 @@ describe('in actual', async () => {
     return one;
   };
 
-  it('is every dollar of a bill, and every metered hour without one, exactly once', async () => {
-    const met = { setAside: 0, besideMeter: 0, replaced: 0, unreached: 0, ofNobody: 0, outside: 0, inParts: 0 };
-    let runs = 0;
-    const rows = Object.keys(met) as (keyof typeof met)[];
-    await fc.assert(
-      fc.asyncProperty(
-        bill,
-        meter,
-        fc.array(step, { minLength: 2, maxLength: 7, size: 'max' }),
-        async (first, second, more) => {
+  it(
+    'is every dollar of a bill, and every metered hour without one, exactly once',
+    async () => {
+      const met = { setAside: 0, besideMeter: 0, replaced: 0, unreached: 0, ofNobody: 0, outside: 0, inParts: 0 };
+      let runs = 0;
+      const rows = Object.keys(met) as (keyof typeof met)[];
+      await fc.assert(
+        fc.asyncProperty(
+          bill,
+          meter,
+          fc.array(step, { minLength: 2, maxLength: 7, size: 'max' }),
+          async (first, second, more) => {
+            const one = await company();
+            for (const drawn of [first, second, ...more]) {
+              await one.take(drawn);
+              expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
+            }
+            bursar.clock.at = LAST;
+            expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
+            for (const row of rows) met[row] += one.met[row];
+            runs += 1;
+          },
+        ),
+        { ...settings(RUNS), examples: [[...METERED_BOTH]] },
+      );
+      process.stderr.write(`Counted once, in ${runs} runs: ${JSON.stringify(met)}\n`);
+      // A rule that is never met is not tested; a busy machine may not have come to it.
+      if (runs === RUNS) for (const row of ['setAside', 'replaced'] as const) expect(met[row], row).toBeGreaterThan(0);
+    },
+    PATIENCE,
+  );
+
+  it(
+    'is so where one payer is billed in parts that become final one after the other',
+    async () => {
+      const parts = fc.tuple(
+        ...(['p3 s3', 'p3 s4'] as const).map((payer) =>
+          bill.map((drawn): DrawnBill => ({ ...drawn, payer, month: 9, hasRejects: false })),
+        ),
+        meter.map(
+          (drawn): DrawnMeter => ({
+            ...drawn,
+            records: drawn.records.map((one, n) => ({ ...one, account: ['p3', 's3', 's4'][n % 3] as 's3' })),
+          }),
+        ),
+      );
+      const all = 5;
+      let [runs, met] = [0, 0];
+      await fc.assert(
+        fc.asyncProperty(parts, fc.boolean(), async ([first, second, usage], isFirst) => {
+          runs += 1;
           const one = await company();
-          for (const drawn of [first, second, ...more]) {
+          const bills = [first, second].map((drawn, n) => ({
+            ...(drawn as DrawnBill),
+            isFinal: (n === 0) === isFirst,
+          }));
+          for (const drawn of [...bills, usage as DrawnMeter]) {
             await one.take(drawn);
             expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
           }
           bursar.clock.at = LAST;
           expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
-          for (const row of rows) met[row] += one.met[row];
-          runs += 1;
-        },
-      ),
-      { ...settings(RUNS), examples: [[...METERED_BOTH]] },
-    );
-    process.stderr.write(`Counted once, in ${runs} runs: ${JSON.stringify(met)}\n`);
-    // A rule that is never met is not tested; a busy machine may not have come to it.
-    if (runs === RUNS) for (const row of ['setAside', 'replaced'] as const) expect(met[row], row).toBeGreaterThan(0);
-  }, PATIENCE);
-
-  it('is so where one payer is billed in parts that become final one after the other', async () => {
-    const parts = fc.tuple(
-      ...(['p3 s3', 'p3 s4'] as const).map((payer) =>
-        bill.map((drawn): DrawnBill => ({ ...drawn, payer, month: 9, hasRejects: false })),
-      ),
-      meter.map(
-        (drawn): DrawnMeter => ({
-          ...drawn,
-          records: drawn.records.map((one, n) => ({ ...one, account: ['p3', 's3', 's4'][n % 3] as 's3' })),
+          met += one.met.inParts;
         }),
-      ),
-    );
-    const all = 5;
-    let [runs, met] = [0, 0];
-    await fc.assert(
-      fc.asyncProperty(parts, fc.boolean(), async ([first, second, usage], isFirst) => {
-        runs += 1;
-        const one = await company();
-        const bills = [first, second].map((drawn, n) => ({ ...(drawn as DrawnBill), isFinal: (n === 0) === isFirst }));
-        for (const drawn of [...bills, usage as DrawnMeter]) {
-          await one.take(drawn);
-          expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
-        }
-        bursar.clock.at = LAST;
-        expect(inOrder(await one.booked())).toEqual(inOrder(one.expected()));
-        met += one.met.inParts;
-      }),
-      settings(all),
-    );
-    if (runs === all) expect(met).toBeGreaterThan(0);
-  }, PATIENCE);
+        settings(all),
+      );
+      if (runs === all) expect(met).toBeGreaterThan(0);
+    },
+    PATIENCE,
+  );
 
-  it('is after an undo what was there before', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 5 }), fc.oneof(bill, meter), async (steps, last) => {
-        const one = await company();
-        for (const drawn of steps) await one.take(drawn);
-        const before = inOrder(await one.booked());
-        await one.take(last);
-        await bursar.runner.drain();
-        await one.undo(one.sent.at(-1) as Sent);
-        expect(inOrder(await one.booked())).toEqual(before);
-      }),
-      settings(8),
-    );
-  }, PATIENCE);
-
-  it('is the same whatever came first', async () => {
-    const all = fc.tuple(
-      fc.uniqueArray(bill, { maxLength: 4, selector: ({ payer, month }) => `${payer} ${month}` }),
-      fc.uniqueArray(record, { maxLength: 6, selector: ({ id, revision }) => `${id} ${revision}` }),
-    );
-    await fc.assert(
-      fc.asyncProperty(all, fc.infiniteStream(pick), async ([bills, records], picks) => {
-        const calls: readonly (DrawnBill | DrawnMeter)[] = [
-          ...bills,
-          ...records.map((one) => ({ kind: 'meter' as const, source: 'meter 1' as const, records: [one] })),
-        ];
-        const shuffled = calls
-          .map((call) => ({ call, place: picks.next().value as number }))
-          .sort((a, b) => a.place - b.place);
-        const books: string[][] = [];
-        for (const order of [calls, shuffled.map(({ call }) => call)]) {
+  it(
+    'is after an undo what was there before',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 5 }), fc.oneof(bill, meter), async (steps, last) => {
           const one = await company();
-          bursar.clock.at = Date.UTC(2026, 10, 5);
-          for (const call of order) {
-            await one.take(call);
-            if ((picks.next().value as number) < 50) await bursar.runner.drain();
+          for (const drawn of steps) await one.take(drawn);
+          const before = inOrder(await one.booked());
+          await one.take(last);
+          await bursar.runner.drain();
+          await one.undo(one.sent.at(-1) as Sent);
+          expect(inOrder(await one.booked())).toEqual(before);
+        }),
+        settings(8),
+      );
+    },
+    PATIENCE,
+  );
+
+  it(
+    'is the same whatever came first',
+    async () => {
+      const all = fc.tuple(
+        fc.uniqueArray(bill, { maxLength: 4, selector: ({ payer, month }) => `${payer} ${month}` }),
+        fc.uniqueArray(record, { maxLength: 6, selector: ({ id, revision }) => `${id} ${revision}` }),
+      );
+      await fc.assert(
+        fc.asyncProperty(all, fc.infiniteStream(pick), async ([bills, records], picks) => {
+          const calls: readonly (DrawnBill | DrawnMeter)[] = [
+            ...bills,
+            ...records.map((one) => ({ kind: 'meter' as const, source: 'meter 1' as const, records: [one] })),
+          ];
+          const shuffled = calls
+            .map((call) => ({ call, place: picks.next().value as number }))
+            .sort((a, b) => a.place - b.place);
+          const books: string[][] = [];
+          for (const order of [calls, shuffled.map(({ call }) => call)]) {
+            const one = await company();
+            bursar.clock.at = Date.UTC(2026, 10, 5);
+            for (const call of order) {
+              await one.take(call);
+              if ((picks.next().value as number) < 50) await bursar.runner.drain();
+            }
+            const open = inOrder(await one.booked());
+            bursar.clock.at = LAST;
+            books.push([...open, 'final', ...inOrder(await one.booked())]);
           }
-          const open = inOrder(await one.booked());
-          bursar.clock.at = LAST;
-          books.push([...open, 'final', ...inOrder(await one.booked())]);
-        }
-        expect(books[1]).toEqual(books[0]);
-      }),
-      settings(8),
-    );
-  }, PATIENCE);
+          expect(books[1]).toEqual(books[0]);
+        }),
+        settings(8),
+      );
+    },
+    PATIENCE,
+  );
 });
