@@ -61,6 +61,7 @@ import { AuditCheckpoints1764000000078 } from './0078-audit-checkpoints.js';
 import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
 import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 import { DroppedDays1764000000085 } from './0085-dropped-days.js';
+import { DirectoryNames1764000000086 } from './0086-directory-names.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -125,4 +126,5 @@ export const migrations = [
   DefinerPaths1764000000083,
   PolicyAuthors1764000000084,
   DroppedDays1764000000085,
+  DirectoryNames1764000000086,
 ];

@@ -6,6 +6,8 @@
  * is written so that no part of it, and no part of a name, can be taken for another part.
  */
 
+import { foldedName, isStorable } from './text.js';
+
 export interface Actor {
   readonly kind: 'key' | 'user' | 'cli';
   /** The id of the key, the identity provider's subject, or the name of the operating system's user. */
@@ -28,8 +30,17 @@ export function principalFrom(text: string): Pick<Actor, 'kind' | 'id'> | null {
   const [, kind, id = ''] = /^(key|user|cli):(\S+)$/.exec(principalIn(text)) ?? [];
   if (kind === undefined) return null;
   try {
-    return { kind: kind as Actor['kind'], id: decodeURIComponent(id) };
+    const known = decodeURIComponent(id);
+    // A NUL can be written with percent signs: no principal has one.
+    return isStorable(known) ? { kind: kind as Actor['kind'], id: known } : null;
   } catch {
     return null;
   }
+}
+
+/** The name of a key's owner, folded: a principal's text (`user:ada%40example.com`, in any case) counts as its id. */
+export function ownerName(owner: string): string {
+  const bare = owner.trim();
+  const principal = principalFrom(bare.replace(/^[a-z]+:/i, (kind) => kind.toLowerCase()));
+  return foldedName(principal?.id ?? bare);
 }

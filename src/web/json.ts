@@ -6,6 +6,7 @@
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { measured, MOST_DEPTH } from '../core/json-size.js';
+import { isStorable } from '../core/text.js';
 
 /** A record of usage needs about 20 bytes a value. Half of that and less is padding. */
 const BYTES_PER_VALUE = 8;
@@ -35,9 +36,6 @@ export function parseBounded(bytes: Buffer, most: number): unknown {
 
 const bounded = (message: string): Error =>
   invalid('the body is larger than is accepted here', [{ path: null, message }]);
-
-/** Whether a text holds what PostgreSQL's text and jsonb cannot: a NUL, or half of a surrogate pair. */
-const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
 
 /** The same text with a replacement character where it could not be stored. */
 export const storable = (text: string): string => text.toWellFormed().replaceAll('\u0000', '\uFFFD');

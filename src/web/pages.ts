@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { invalid } from '../core/errors.js';
+import { isStorable } from '../core/text.js';
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(1000).default(100).describe('Items on a page'),
@@ -56,7 +57,7 @@ export function rowId(place: string | null): string | null {
 function readCursor(cursor: string): string {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    if (typeof place === 'string' && !place.includes('\u0000')) return place;
+    if (typeof place === 'string' && isStorable(place)) return place;
   } catch {
     // Falls through: whatever it was, it is none of ours.
   }

@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrations } from '../../migrations/index.js';
+import { nameDigest } from '../../src/store/access/directory-names.js';
 import { SPREAD } from '../../src/store/distribution.js';
 import { emptyDatabase, freshDatabase } from '../support/database.js';
 import { home } from '../support/processes.js';
@@ -136,6 +137,30 @@ describe('the migrations', async () => {
     const work = await source.query<{ key: string }[]>(`select key from work where stage = 'usage.allocate'`);
     expect(work.map(({ key }) => key)).toEqual(['azure/2']);
     for (const table of ['commitment_use', 'delivery', 'work']) await source.query(`delete from ${table}`);
+  });
+
+  it('file the names that accounts of the directory have, as the store does', async () => {
+    const source = await open(url, migrations);
+    const at = migrations.findIndex(({ name }) => name.startsWith('DirectoryNames'));
+    for (const _ of migrations.slice(at)) await source.undoLastMigration();
+    const add = (id: string, name: string, external: string | null, subjects: string[], attributes: object) =>
+      source.query(
+        `insert into scim_user (organisation, id, user_name, external_id, active, subjects, attributes, created_at, updated_at)
+         values ('default', $1, $2, $3, true, $4, $5, now(), now())`,
+        [id, name, external, subjects, JSON.stringify(attributes)],
+      );
+    await add('a', 'İda@x.com', 'e-1', ['s-1', 'İDA@x.com'], {
+      Emails: [{ Value: ' IDA@mail.x' }, 'odd', { value: 7 }],
+    });
+    await add('b', 'bob', null, [], { emails: { value: 'bob@mail.x' }, name: { value: 'no' } });
+    await source.runMigrations();
+    const rows = await source.query<{ name: string; user_id: string }[]>(`select name, user_id from directory_name`);
+    const named = (user: string) => rows.filter((row) => row.user_id === user).map(({ name }) => name);
+    const digests = (...names: string[]) => expect.arrayContaining(names.map(nameDigest));
+    expect(named('a')).toEqual(digests('İda@x.com', 'e-1', 's-1', 'ida@mail.x'));
+    expect(named('b')).toEqual(digests('bob', 'bob@mail.x'));
+    expect(rows.some(({ name }) => name === nameDigest('no'))).toBe(false);
+    for (const table of ['scim_user', 'directory_name']) await source.query(`delete from ${table}`);
   });
 
   it('go all down to nothing, and all up again', async () => {

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { conflict, invalid, missing } from '../../core/errors.js';
 import type { Database, Queryable } from '../database.js';
 import { waitForLock } from '../locks.js';
+import { fileNames } from './directory-names.js';
 
 /** The queried fields of a person; the rest is in `attributes`. */
 export interface DirectoryUser {
@@ -83,8 +84,10 @@ const GROUP = `g.id, g.display_name as "displayName", g.external_id as "external
 const USER_FITS = `u.organisation = $1 and ($2::text is null or u.id = $2) and ($3::text is null or u.external_id = $3)
   and ($4::text is null or lower(u.user_name) = lower($4)) and ($5::boolean is null or u.active = $5)
   and ($6::text is null or lower(u.attributes->>'displayName') = lower($6))
-  and ($7::text is null or exists (select 1 from jsonb_array_elements(coalesce(u.attributes->'emails', '[]'::jsonb)) e
-    where lower(e->>'value') = lower($7)))`;
+  and ($7::text is null or exists (select 1 from jsonb_each(u.attributes) a, lateral jsonb_array_elements(
+      case jsonb_typeof(a.value) when 'array' then a.value else '[]' end) e, lateral jsonb_each_text(
+      case jsonb_typeof(e) when 'object' then e else '{}' end) v
+    where lower(a.key) = 'emails' and lower(v.key) = 'value' and lower(v.value) = lower($7)))`;
 
 const GROUP_FITS = `g.organisation = $1 and ($2::text is null or g.id = $2) and ($3::text is null or g.external_id = $3)
   and ($4::text is null or lower(g.display_name) = lower($4))
@@ -169,6 +172,7 @@ export class DirectoryStore {
       [organisation, userName, id],
     );
     if (other !== undefined) throw conflict(`userName ${userName} is that of user ${other.id}`);
+    if (id !== null) await fileNames(tx, organisation, [id]);
     const [saved] = await tx.query<{ id: string }>(
       id === null
         ? `insert into scim_user (organisation, id, user_name, external_id, active, attributes, created_at, updated_at)
@@ -178,13 +182,15 @@ export class DirectoryStore {
       [organisation, id ?? randomUUID(), userName, externalId, active, JSON.stringify(attributes), new Date(now)],
     );
     if (saved === undefined) throw missing(`user ${id} does not exist`);
+    await fileNames(tx, organisation, [saved.id]);
     return this.user(tx, organisation, saved.id);
   }
 
   /** @throws Failure missing. */
   async removeUser(tx: Queryable, organisation: string, id: string): Promise<DirectoryUser> {
     const user = await this.user(tx, organisation, id);
-    await tx.query(`delete from scim_member where organisation = $1 and user_id = $2`, [organisation, id]);
+    for (const table of ['scim_member', 'directory_name'])
+      await tx.query(`delete from ${table} where organisation = $1 and user_id = $2`, [organisation, id]);
     await tx.query(`delete from scim_user where organisation = $1 and id = $2`, [organisation, id]);
     return user;
   }
@@ -249,11 +255,14 @@ export class DirectoryStore {
 
 /** Remembers by which subject somebody has signed in: what they opened and own is found by it later. */
 export async function noteSubject(tx: Queryable, organisation: string, name: string, subject: string): Promise<void> {
-  await tx.query(
+  const rows = await tx.query<{ id: string }>(
     `update scim_user set subjects = array_append(subjects, $3::text)
-     where organisation = $1 and (external_id = $2 or lower(user_name) = lower($2)) and $3::text <> all(subjects)`,
+     where organisation = $1 and (external_id = $2 or lower(user_name) = lower($2)) and $3::text <> all(subjects)
+     returning id`,
     [organisation, name, subject],
   );
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) await fileNames(tx, organisation, ids);
 }
 
 /**

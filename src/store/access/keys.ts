@@ -6,12 +6,13 @@
  * expired key. A rotation keeps the key and replaces its secret, so its owner stays the same.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { principalFrom, principalIn } from '../../core/actor.js';
+import { ownerName, principalFrom, principalIn } from '../../core/actor.js';
 import { teamsUnder } from '../../core/budget/budget.js';
 import { conflict, invalid, missing, type Problem } from '../../core/errors.js';
 import { CUSTOM_ROLE, inOrder, isRole, ROLES, scopesOf, type Scope } from '../../core/scopes.js';
 import { DAY_MS } from '../../core/time.js';
 import type { Database, Queryable, Transaction } from '../database.js';
+import { accountsCalled, nameDigest, type AccountNames } from './directory-names.js';
 import { customScopes, scopeProblems } from './roles.js';
 
 /** The caller. */
@@ -30,15 +31,6 @@ export interface Principal {
   /** The user of the command line on the database itself, by the operating system's user `id`; absent: a key. */
   readonly isAdministrator?: true;
 }
-
-/** As deprovisioning finds whose a key is (application/access/provision.ts). */
-const USERS_CALLED = `
-select distinct u.id, lower(n.name) as name
-from scim_user u, lateral (
-  select unnest(u.subjects || u.user_name || u.external_id) as name
-  union all select e ->> 'value' from jsonb_array_elements(
-    case jsonb_typeof(u.attributes -> 'emails') when 'array' then u.attributes -> 'emails' else '[]'::jsonb end) e
-) n where u.organisation = $1 and lower(n.name) = any($2::text[])`;
 
 export interface StoredKey {
   readonly id: string;
@@ -123,7 +115,7 @@ export class KeyStore {
    * @throws Failure invalid naming every problem, missing for a role that nobody has set.
    */
   async create(tx: Queryable, organisation: string, request: KeyRequest, now: number): Promise<KeyWithText> {
-    const { name, role = null, scopes = null, teams, owner = null, expiresAt = null } = request;
+    const { name, role = null, scopes = null, teams, expiresAt = null } = request;
     const problems = problemsOf(request, now);
     if (problems.length > 0) throw invalid('the key has problems', problems);
     if (role !== null && !isRole(role) && (await customScopes(tx, organisation, [role]))(role) === undefined)
@@ -140,7 +132,7 @@ export class KeyStore {
         role,
         scopes === null ? null : inOrder(scopes),
         teams,
-        owner,
+        request.owner?.trim() ?? null,
         expiresAt === null ? null : new Date(expiresAt),
         digestOf(text),
       ],
@@ -158,13 +150,17 @@ export class KeyStore {
     return rows.map((row) => keyOf(row, custom));
   }
 
-  /** Ids of the keys that hold and that one of these answers for, whatever the case of the name. */
-  async ownedBy(tx: Queryable, organisation: string, owners: readonly string[]): Promise<string[]> {
-    const rows = await tx.query<{ id: string }>(
-      `select id from api_key where organisation = $1 and revoked_at is null and lower(owner) = any($2) order by id`,
-      [organisation, owners.map((one) => one.toLowerCase())],
+  /** Ids of the keys that hold and that the account with these names answers for. */
+  async ownedBy(tx: Queryable, organisation: string, names: AccountNames): Promise<string[]> {
+    const rows = await tx.query<{ id: string; owner: string; createdAt: Date }>(
+      `select id, owner, created_at as "createdAt" from api_key
+       where organisation = $1 and revoked_at is null and owner is not null order by id`,
+      [organisation],
     );
-    return rows.map(({ id }) => id);
+    return rows.flatMap(({ id, owner, createdAt }) => {
+      const takenAt = names.get(nameDigest(ownerName(owner)) ?? '');
+      return takenAt === null || (takenAt !== undefined && createdAt.getTime() <= takenAt) ? [id] : [];
+    });
   }
 
   /**
@@ -302,29 +298,24 @@ export class KeyStore {
 
   /**
    * The names of the person behind each principal's text. Two principals belong to one person if they share a name: the
-   * principal itself, the owner of its key, or the directory's user with that subject, user name, external id or address.
-   * Case is ignored: a false match only demands another approver.
+   * principal itself, the owner of its key, or the directory's user who has or had that subject, user name, external id
+   * or address. Names are folded: a false match only demands another approver.
    */
-  async peopleOf(db: Queryable, organisation: string, principals: readonly string[]): Promise<string[][]> {
+  async peopleOf(tx: Queryable, organisation: string, principals: readonly string[]): Promise<string[][]> {
     const known = principals.map(principalFrom);
     const keyIds = known.flatMap((one) => (one?.kind === 'key' ? [one.id] : []));
-    const keys = await db.query<{ id: string; owner: string }>(
+    const keys = await tx.query<{ id: string; owner: string }>(
       `select id, owner from api_key where organisation = $1 and id = any($2::text[]) and owner is not null`,
       [organisation, keyIds],
     );
-    const owners = new Map(keys.map(({ id, owner }) => [id, principalFrom(owner)?.id ?? owner]));
-    const called = known.map((one) => {
-      const name = one?.kind === 'user' ? one.id : owners.get(one?.id ?? '');
-      return name?.trim().toLowerCase() ?? null;
-    });
-    const users = await db.query<{ id: string; name: string }>(USERS_CALLED, [
-      organisation,
-      called.filter((name) => name !== null),
-    ]);
+    const owners = new Map(keys.map(({ id, owner }) => [id, ownerName(owner)]));
+    const called = known.map((one) => nameDigest((one?.kind === 'user' ? one.id : owners.get(one?.id ?? '')) ?? ''));
+    const names = called.filter((name) => name !== null);
+    const accounts = await accountsCalled(tx, organisation, names);
     return principals.map((text, at) => {
       const name = called[at] ?? null;
-      const listed = users.flatMap((user) => (user.name === name ? [`listed ${user.id}`] : []));
-      return [principalIn(text), ...(name === null ? [] : [`called ${name}`]), ...listed];
+      if (name === null) return [principalIn(text)];
+      return [principalIn(text), `called ${name}`, ...(accounts.get(name) ?? []).map((id) => `listed ${id}`)];
     });
   }
 
@@ -381,9 +372,10 @@ export const keyScopes = ({ role, scopes }: Pick<Row, 'role' | 'scopes'>, custom
 
 const secretOf = (id: string): string => `bursar_${id}_${randomBytes(32).toString('base64url')}`;
 
-function problemsOf({ name, role, scopes, teams, expiresAt }: KeyRequest, now: number): Problem[] {
+function problemsOf({ name, role, scopes, teams, owner, expiresAt }: KeyRequest, now: number): Problem[] {
   const problems: Problem[] = [];
   if (name.trim() === '') problems.push({ path: 'name', message: 'is empty' });
+  if (owner?.trim() === '') problems.push({ path: 'owner', message: 'is empty' });
   if ((role ?? null) === null && (scopes ?? null) === null)
     problems.push({ path: 'role', message: 'is missing: a key has a role or scopes' });
   if ((role ?? null) !== null && (scopes ?? null) !== null)

@@ -5,6 +5,7 @@
 import { missing } from '../../core/errors.js';
 import { principalText } from '../../core/actor.js';
 import type { Database, Queryable } from '../database.js';
+import { nameDigest, type AccountNames } from './directory-names.js';
 import type { SessionRules } from './sessions.js';
 
 /** The owner of sessions: a key, or an identity provider's user. */
@@ -100,16 +101,21 @@ export class SessionList {
     return (await tx.query(`delete from session where organisation = $1 returning 1`, [organisation])).length;
   }
 
-  /** Ends all of a person, by subjects or by the names that the directory has for them. @returns their ids */
-  async endOfPerson(
-    tx: Queryable,
-    organisation: string,
-    { subjects, names }: { readonly subjects: readonly string[]; readonly names: readonly string[] },
-  ): Promise<string[]> {
+  /**
+   * Ends all of a person: sessions of the account's subjects, and those under its names but the ones that another
+   * account has by now. @returns their ids
+   */
+  async endOfPerson(tx: Queryable, organisation: string, names: AccountNames): Promise<string[]> {
+    const known = await tx.query<{ name: string }>(
+      `select user_id as name from session where organisation = $1 and user_id is not null
+       union select directory_name from session where organisation = $1 and directory_name is not null`,
+      [organisation],
+    );
+    const theirs = known.flatMap(({ name }) => (names.get(nameDigest(name) ?? '') === null ? [name] : []));
     const rows = await tx.query<{ id: string }>(
       `delete from session s where s.organisation = $1 and s.user_id is not null
-         and (s.user_id = any($2) or lower(s.directory_name) = any($3)) returning ${ID} as id`,
-      [organisation, subjects, names.map((one) => one.toLowerCase())],
+         and (s.user_id = any($2) or s.directory_name = any($2)) returning ${ID} as id`,
+      [organisation, theirs],
     );
     return rows.map(({ id }) => id).sort();
   }

@@ -7,6 +7,7 @@
  */
 import type { AdmissionNote, ObjectionReason } from '../../core/budget/admission.js';
 import { stated, notStated, type Stated } from '../../core/report/report.js';
+import { isStorable } from '../../core/text.js';
 import { dayLabel, formatInstant, type Interval } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 
@@ -310,7 +311,11 @@ export const admissionPlace = {
     } catch {
       return null;
     }
-    if (!Array.isArray(parts) || parts.length !== KEYS.length || !parts.every((part) => typeof part === 'string'))
+    if (
+      !Array.isArray(parts) ||
+      parts.length !== KEYS.length ||
+      !parts.every((part) => typeof part === 'string' && isStorable(part))
+    )
       return null;
     const [team = '', day = '', cluster = '', namespace = '', workload = ''] = parts as string[];
     return /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day))

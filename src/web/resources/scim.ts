@@ -136,7 +136,9 @@ export class ScimController {
     @PathInput('id', idSchema) id: string,
     @JsonBody(resourceSchema) body: Resource,
   ): Promise<Resource> {
-    return this.savedUser(caller, 'scim.user.replace', id, ({ active }) => userFields(body, active));
+    return this.savedUser(caller, 'scim.user.replace', id, ({ active, attributes }) =>
+      userFields(body, active, attributes),
+    );
   }
 
   @Endpoint('PATCH /scim/v2/Users/:id', { ...WRITES, summary: 'Change some attributes of a person' })
@@ -147,7 +149,7 @@ export class ScimController {
     @JsonBody(patchSchema) { Operations }: z.infer<typeof patchSchema>,
   ): Promise<Resource> {
     return this.savedUser(caller, 'scim.user.change', id, (user) =>
-      userFields(patched(userResource(user), Operations), user.active),
+      userFields(patched(userResource(user), Operations), user.active, user.attributes),
     );
   }
 
@@ -156,8 +158,9 @@ export class ScimController {
     const { directory } = this.parts.stores;
     await write(this.parts.stores, caller, 'scim.user.remove', async (tx) => {
       await directory.lock(tx, org(caller));
-      const user = await directory.removeUser(tx, org(caller), id);
-      return { body: null, target: id, detail: { userName: user.userName, ...(await this.closed(tx, caller, user)) } };
+      const ended = await this.closed(tx, caller, id);
+      const { userName } = await directory.removeUser(tx, org(caller), id);
+      return { body: null, target: id, detail: { userName, ...ended } };
     });
     this.forget();
   }
@@ -235,7 +238,7 @@ export class ScimController {
       const before = id === null ? NOBODY : await stores.directory.user(tx, org(caller), id);
       const user = await stores.directory.saveUser(tx, org(caller), id, change(before), clock.now());
       const { userName, externalId, active } = user;
-      const ended = active ? {} : await this.closed(tx, caller, { ...user, subjects: before.subjects });
+      const ended = active ? {} : await this.closed(tx, caller, user.id);
       return { body: user, target: user.id, detail: { userName, externalId, active, ...ended } };
     });
     this.forget();
@@ -266,11 +269,11 @@ export class ScimController {
   }
 
   /** What was ended, for the audit. */
-  private async closed(tx: Transaction, caller: Caller, user: DirectoryUser): Promise<Record<string, unknown>> {
-    const ended = await deprovision(this.parts.stores, tx, org(caller), user, this.parts.clock.now());
+  private async closed(tx: Transaction, caller: Caller, id: string): Promise<Record<string, unknown>> {
+    const ended = await deprovision(this.parts.stores, tx, org(caller), id, this.parts.clock.now());
     if (ended.kept.length > 0)
       this.logger.warn(
-        `user ${user.id} is closed, but key ${ended.kept.join(', ')} is the last one that may create keys and stays valid`,
+        `user ${id} is closed, but key ${ended.kept.join(', ')} is the last one that may create keys and stays valid`,
       );
     return { ended: { ...ended } };
   }

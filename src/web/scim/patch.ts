@@ -5,6 +5,7 @@
  * Never changes the resource that it is given: what does not fit is refused whole. A part of a list that is named by a
  * filter (`emails[type eq "work"].value`) is made where there is none, as Entra expects.
  */
+import { spelled } from './names.js';
 import { parsePath, type Equal, type PatchPath } from './path.js';
 import { ScimProblem } from './problem.js';
 
@@ -76,7 +77,7 @@ export function patched(resource: Resource, operations: readonly Operation[]): R
   const steps = new Steps();
   operations.forEach((operation, at) => {
     try {
-      apply(copy, operation, steps);
+      apply(copy, { ...operation, value: spelled(operation.value) }, steps);
     } catch (error) {
       if (!(error instanceof ScimProblem)) throw error;
       throw new ScimProblem(error.status, error.scimType, `operation ${at + 1}: ${error.message}`);
@@ -193,7 +194,7 @@ const joined = (before: readonly unknown[], more: readonly unknown[], steps: Ste
 };
 
 /** An attribute's name as the object writes it: names are compared without regard to case (RFC 7643, section 2.1). */
-export function nameIn(holder: Resource, name: string): string {
+function nameIn(holder: Resource, name: string): string {
   if (Object.hasOwn(holder, name)) return name;
   return Object.keys(holder).find((one) => one.toLowerCase() === name.toLowerCase()) ?? name;
 }

@@ -2,6 +2,8 @@
  * The texts of SCIM that name things: the path of a PATCH operation (RFC 7644, figure 7) and the filter of a list
  * (section 3.4.2.2), of which `eq`, joined by `and`, is taken; that is what Okta and Microsoft Entra ID ask by.
  */
+import { isStorable } from '../../core/text.js';
+import { spelledName } from './names.js';
 import { ScimProblem } from './problem.js';
 
 export interface Equal {
@@ -40,9 +42,9 @@ export function parsePath(text: string): PatchPath {
     throw new ScimProblem(400, 'invalidPath', `${text.slice(0, 200)} is not a path that is accepted here`);
   return {
     extension,
-    attribute,
-    filter: name === undefined ? null : { attribute: name, value: valueOf(quoted, bool) },
-    sub,
+    attribute: spelledName(attribute),
+    filter: name === undefined ? null : { attribute: spelledName(name), value: valueOf(quoted, bool) },
+    sub: sub === null ? null : spelledName(sub),
   };
 }
 
@@ -63,12 +65,21 @@ export function parseFilter(text: string): readonly Equal[] {
 
 const valueOf = (quoted: string | undefined, bool: string | undefined): string | boolean => {
   if (quoted === undefined) return bool?.toLowerCase() === 'true';
+  const text = jsonText(quoted);
+  if (text === null) throw new ScimProblem(400, 'invalidFilter', 'a string in it is not written as in JSON');
+  // An escape makes what the check of the request has not seen.
+  if (!isStorable(text))
+    throw new ScimProblem(400, 'invalidFilter', 'a string in it contains a NUL or half of a surrogate pair');
+  return text;
+};
+
+function jsonText(quoted: string): string | null {
   try {
     return JSON.parse(`"${quoted}"`) as string;
   } catch {
-    throw new ScimProblem(400, 'invalidFilter', 'a string in it is not written as in JSON');
+    return null;
   }
-};
+}
 
 const unfiltered = (text: string): Error =>
   new ScimProblem(400, 'invalidFilter', `${text.slice(0, 200)}: only eq is accepted, joined by and`);

@@ -2,7 +2,7 @@
  * Between SCIM's resources and what the directory keeps: which fields a request must have, and how a person or a group
  * is shown (RFC 7643, sections 3 and 4).
  *
- * A password is neither kept nor given back. Names of attributes are compared without regard to case.
+ * A password is neither kept nor given back.
  */
 import type {
   DirectoryFilter,
@@ -11,28 +11,49 @@ import type {
   GroupFields,
   UserFields,
 } from '../../store/access/directory.js';
-import { isObject, nameIn, type Resource } from './patch.js';
+import { spelled } from './names.js';
+import { isObject, type Resource } from './patch.js';
 import { parseFilter } from './path.js';
 import { ScimProblem } from './problem.js';
 import { GROUP_SCHEMA, USER_SCHEMA } from './schemas.js';
 
 /** Not among the attributes of a person: fields of their own, or not theirs to set. */
-const OWN = new Set(['schemas', 'id', 'meta', 'groups', 'username', 'externalid', 'active', 'password']);
+const OWN = new Set(['schemas', 'id', 'meta', 'groups', 'userName', 'externalId', 'active', 'password']);
 const MOST_NAME = 500;
+const MOST_EMAILS = 100;
 
-/** @param active where the request does not say @throws ScimProblem invalidValue */
-export function userFields(resource: Resource, active: boolean): UserFields {
+/**
+ * @param sent with names in any case
+ * @param active where the request does not say
+ * @param kept attributes of before: what stays as it was is not refused, so that any account can be closed
+ * @throws ScimProblem invalidValue
+ */
+export function userFields(sent: Resource, active: boolean, kept: Resource = {}): UserFields {
+  const resource = spelled(sent);
+  const { emails } = resource;
+  if (JSON.stringify(emails) !== JSON.stringify(spelled(kept)['emails'])) checkEmails(emails ?? []);
   return {
     userName: nameOf(resource, 'userName'),
     externalId: externalIdOf(resource),
-    active: booleanOf(resource[nameIn(resource, 'active')], active),
-    attributes: Object.fromEntries(Object.entries(resource).filter(([name]) => !OWN.has(name.toLowerCase()))),
+    active: booleanOf(resource['active'], active),
+    attributes: Object.fromEntries(Object.entries(resource).filter(([name]) => !OWN.has(name))),
   };
 }
 
+function checkEmails(emails: unknown): void {
+  if (!Array.isArray(emails)) throw wrong('emails', 'is not a list');
+  if (emails.length > MOST_EMAILS) throw wrong('emails', `has more than ${MOST_EMAILS} addresses`);
+  for (const one of emails as unknown[]) {
+    const value = isObject(one) ? (one['value'] ?? '') : null;
+    if (typeof value !== 'string' || value.length > MOST_NAME)
+      throw wrong('emails', `holds an element whose value is not a text of at most ${MOST_NAME} characters`);
+  }
+}
+
 /** @throws ScimProblem invalidValue */
-export function groupFields(resource: Resource): GroupFields {
-  const members = resource[nameIn(resource, 'members')] ?? [];
+export function groupFields(sent: Resource): GroupFields {
+  const resource = spelled(sent);
+  const members = resource['members'] ?? [];
   if (!Array.isArray(members)) throw wrong('members', 'is not a list');
   return {
     displayName: nameOf(resource, 'displayName'),
@@ -46,14 +67,14 @@ export function groupFields(resource: Resource): GroupFields {
 }
 
 function nameOf(resource: Resource, field: string): string {
-  const value = resource[nameIn(resource, field)];
+  const value = resource[field];
   if (typeof value !== 'string' || value.trim() === '' || value.length > MOST_NAME)
     throw wrong(field, `is not a text of 1 to ${MOST_NAME} characters`);
   return value;
 }
 
 function externalIdOf(resource: Resource): string | null {
-  const value = resource[nameIn(resource, 'externalId')] ?? null;
+  const value = resource['externalId'] ?? null;
   if (value !== null && (typeof value !== 'string' || value.length > MOST_NAME))
     throw wrong('externalId', `is not a text of at most ${MOST_NAME} characters`);
   return value === '' ? null : value;
@@ -72,7 +93,7 @@ const wrong = (field: string, what: string): Error => new ScimProblem(400, 'inva
 
 /** A person as they are patched: what was sent, without what is made here. */
 export const userResource = ({ userName, externalId, active, attributes }: DirectoryUser): Resource => ({
-  ...attributes,
+  ...spelled(attributes),
   userName,
   ...(externalId === null ? {} : { externalId }),
   active,
