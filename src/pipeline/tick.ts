@@ -45,6 +45,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private stopListening: (() => Promise<void>) | null = null;
   private answering: Promise<void> | null = null;
   private again = false;
+  /** From then on nothing is asked or timed: the last jobs are still being done, and each end of one asks for more. */
+  private isOver = false;
   private lastHour = 0;
   /** By schedule, when it is asked again. */
   private readonly restsUntil = new Map<string, number>();
@@ -82,6 +84,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.isOver = true;
     if (this.registry.doesExist('interval', 'line.tick')) this.registry.deleteInterval('line.tick');
     if (this.later !== null) clearTimeout(this.later);
     await this.stopListening?.();
@@ -90,6 +93,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Hands out due work soon; several calls at once count as one. */
   poll(): void {
+    if (this.isOver) return;
     if (this.answering !== null) {
       this.again = true;
       return;
@@ -156,7 +160,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       rested.push(partition);
       this.handedAt.set(name, now);
     }
-    if (next < Infinity) {
+    if (next < Infinity && !this.isOver) {
       if (this.later !== null) clearTimeout(this.later);
       this.later = setTimeout(
         () => {
