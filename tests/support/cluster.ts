@@ -62,8 +62,14 @@ export async function sealDatabase(nodes: Nodes, name: string): Promise<void> {
   }
 }
 
+/** File by file where no file has to reach the disk: page by page through the journal costs seven times as much. */
 export async function copyDatabase(nodes: Nodes, name: string, template: string): Promise<void> {
-  await Promise.all(nodes.map((node) => onServer(node, `create database ${name} template ${template}`)));
+  const copy = async (node: string): Promise<void> => {
+    const [{ fsync } = { fsync: 'on' }] = await onServer<{ fsync: string }>(node, `show fsync`);
+    const how = fsync === 'off' ? 'strategy file_copy' : '';
+    await onServer(node, `create database ${name} template ${template} ${how}`);
+  };
+  await Promise.all(nodes.map(copy));
 }
 
 export async function dropDatabase(nodes: Nodes, name: string): Promise<void> {
