@@ -10,12 +10,15 @@ const folders = (...names: string[]): string[] => names.map((name) => `tests/${n
 /** They change what their process has one of: the tracer, the embedded server. */
 const ALONE = ['tests/integration/tracing.test.ts', 'tests/integration/embedded.test.ts'];
 
-/** Simulations are small files that take minutes: begun last, one of them would be waited for with idle cores. */
+/**
+ * Simulations are small files that take minutes, and what starts processes waits for them a minute or more: begun last,
+ * one of them would be waited for with idle cores.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/tests/simulation/');
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const rankOf = ({ moduleId, project }: TestSpecification): number =>
+      moduleId.includes('/tests/simulation/') ? 0 : project.name === 'system' ? 1 : 2;
+    return (await super.sort(files)).sort((one, other) => rankOf(one) - rankOf(other));
   }
 }
 
