@@ -6,7 +6,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from './answers.js';
 import { Described, inWords, named, Named } from './described.js';
-import { within } from './format.js';
+import { shownCode, within } from './format.js';
 import { joined, say } from './language.js';
 import { Field } from './ui.js';
 
@@ -118,7 +118,7 @@ function Choice({ name, schema, value, onSet }: Props): JSX.Element {
           <option value="">{say('form.default')}</option>
           {schema.enum?.map((one) => (
             <option key={one} value={one}>
-              {one}
+              {shownCode(one)}
             </option>
           ))}
         </select>
@@ -180,7 +180,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
       <span class="note">{noteOf(schema)}</span>
       {schema.items?.enum?.map((one) => (
         <label key={one} class="check">
-          <input type="checkbox" checked={chosen.includes(one)} onChange={() => toggle(one)} /> {one}
+          <input type="checkbox" checked={chosen.includes(one)} onChange={() => toggle(one)} /> {shownCode(one)}
         </label>
       ))}
     </fieldset>

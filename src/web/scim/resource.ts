@@ -21,6 +21,8 @@ import { GROUP_SCHEMA, USER_SCHEMA } from './schemas.js';
 const OWN = new Set(['schemas', 'id', 'meta', 'groups', 'userName', 'externalId', 'active', 'password']);
 const MOST_NAME = 500;
 const MOST_EMAILS = 100;
+/** Of an account's attributes, as JSON: many requests could otherwise add up to more than a list of accounts can hold. */
+const MOST_ATTRIBUTE_CHARACTERS = 64 << 10;
 
 /**
  * @param sent with names in any case
@@ -32,11 +34,15 @@ export function userFields(sent: Resource, active: boolean, kept: Resource = {})
   const resource = spelled(sent);
   const { emails } = resource;
   if (JSON.stringify(emails) !== JSON.stringify(spelled(kept)['emails'])) checkEmails(emails ?? []);
+  const attributes = Object.fromEntries(Object.entries(resource).filter(([name]) => !OWN.has(name)));
+  const size = JSON.stringify(attributes).length;
+  if (size > MOST_ATTRIBUTE_CHARACTERS && size > JSON.stringify(kept).length)
+    throw wrong('the account', `has more than ${MOST_ATTRIBUTE_CHARACTERS} characters of attributes`);
   return {
     userName: nameOf(resource, 'userName'),
     externalId: externalIdOf(resource),
     active: booleanOf(resource['active'], active),
-    attributes: Object.fromEntries(Object.entries(resource).filter(([name]) => !OWN.has(name))),
+    attributes,
   };
 }
 

@@ -225,6 +225,13 @@ describe('a resource', () => {
     expect(parsePath('name.familyName')).toMatchObject({ attribute: 'name', sub: 'familyName', filter: null });
   });
 
+  it('hold so much of an account in all, and let one that holds more be closed', () => {
+    const note = 'x'.repeat(70_000);
+    expect(() => userFields({ userName: 'a', note }, true)).toThrow(expect.objectContaining({ status: 400 }));
+    expect(() => userFields({ userName: 'a', note: `${note}x` }, true, { note })).toThrow();
+    expect(userFields({ userName: 'a', note, active: false }, true, { note }).active).toBe(false);
+  });
+
   it.each([
     {},
     { userName: '' },
