@@ -21,6 +21,7 @@ import { Session } from '../../src/cli/session.js';
 import { drawnOn, shortAmount, table, widthOf, type Cell } from '../../src/cli/table.js';
 import { completionsOf } from '../../src/cli/verbs/completion.js';
 import { nested } from '../../src/cli/verbs/fleet.js';
+import { countedOnce } from '../../src/core/fleet/membership.js';
 import { pageOf, PAGES } from '../../src/cli/verbs/open.js';
 import { unavailable } from '../../src/core/errors.js';
 import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
@@ -249,6 +250,10 @@ describe('the fleet', () => {
       ['instance/r/b', false],
       ['instance/r/c', false],
     ]);
+    // What adds up: a machine counts with its group, a workload with the machines that it runs on.
+    const pod = one('deployment/default/web', 'workload', {});
+    expect(countedOnce([...all, pod])).toEqual(all.slice(1));
+    expect(countedOnce([pod])).toEqual([pod]);
   });
 });
 

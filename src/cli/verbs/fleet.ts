@@ -8,7 +8,7 @@ import type { StoredAnomaly } from '../../store/alert/anomalies.js';
 import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../../store/fleet/health-findings.js';
 import type { EvidenceSource } from '../client/fleet.js';
-import { groupOf } from '../../core/fleet/membership.js';
+import { listedGroups } from '../../core/fleet/membership.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { percent, printable, table, type Title } from '../table.js';
@@ -99,19 +99,16 @@ interface Placed {
 
 /** Each group's machines below it; a machine whose group is not listed stands by itself. */
 export function nested(targets: readonly FleetTargetJson[]): Placed[] {
-  const keyOf = ({ connection }: FleetTargetJson, target: string): string => `${connection}\n${target}`;
-  const known = new Set(targets.map((one) => keyOf(one, one.target)));
-  const members = new Map<string, FleetTargetJson[]>();
-  const above: FleetTargetJson[] = [];
-  for (const one of targets) {
-    const group = one.kind === 'instance' ? groupOf(one) : null;
-    const key = group === null ? '' : keyOf(one, group);
-    if (group !== null && known.has(key)) members.set(key, [...(members.get(key) ?? []), one]);
-    else above.push(one);
-  }
+  const groupIn = listedGroups(targets);
+  const members = new Map<FleetTargetJson, FleetTargetJson[]>();
+  const above = targets.filter((one) => {
+    const group = groupIn(one);
+    if (group !== null) members.set(group, [...(members.get(group) ?? []), one]);
+    return group === null;
+  });
   return above.flatMap((one) => [
     { one, isMember: false },
-    ...(members.get(keyOf(one, one.target)) ?? []).map((member) => ({ one: member, isMember: true })),
+    ...(members.get(one) ?? []).map((member) => ({ one: member, isMember: true })),
   ]);
 }
 

@@ -56,6 +56,31 @@ export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels
   return null;
 }
 
+interface Listed extends Pick<FleetTarget, 'target' | 'labels'> {
+  readonly connection: string;
+  readonly kind: string;
+}
+
+/** For targets of a list: the group of each machine if it is in the list too, else null. */
+export function listedGroups<T extends Listed>(targets: readonly T[]): (one: T) => T | null {
+  const keyOf = ({ connection }: Listed, target: string): string => `${connection}\n${target}`;
+  const known = new Map(targets.map((one) => [keyOf(one, one.target), one]));
+  return (one) => {
+    const group = one.kind === 'instance' ? groupOf(one) : null;
+    return group === null ? null : (known.get(keyOf(one, group)) ?? null);
+  };
+}
+
+/**
+ * The targets of a list that add up to it: each GPU once. A machine counts with its group if that is listed. Workloads
+ * and node pools run on machines; they count only if no machine and no group is listed.
+ */
+export function countedOnce<T extends Listed>(targets: readonly T[]): T[] {
+  const groupIn = listedGroups(targets);
+  const machines = targets.filter(({ kind }) => kind === 'instance' || kind === 'group');
+  return machines.length === 0 ? [...targets] : machines.filter((one) => groupIn(one) === null);
+}
+
 /**
  * Effects that a group answers for its machines: it brings another for one that is stopped or ended, or it releases the
  * stopped one with its disks (Alibaba Cloud, Auto Scaling: "Health check"; Tencent Cloud, Auto Scaling: "Unhealthy

@@ -561,6 +561,7 @@ export interface FleetDetail {
     readonly sku: string | null;
     readonly gpuModel: string | null;
     readonly state: string;
+    readonly labels: Readonly<Record<string, string>>;
     readonly knownAs: readonly string[];
     readonly missed: number;
   };

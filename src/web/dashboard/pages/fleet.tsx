@@ -3,6 +3,7 @@
  * recommended for it and what was done last. A row opens why something is recommended, or why nothing is.
  */
 import type { JSX } from 'preact';
+import { countedOnce } from '../../../core/fleet/membership.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { FleetDetail, FleetDetails } from '../answers.js';
 import { get } from '../api.js';
@@ -236,7 +237,8 @@ function Totals({ items }: { readonly items: readonly FleetDetail[] }): JSX.Elem
   const [first] = items;
   if (first === undefined) return null;
   const { currency } = first;
-  const billed = items.filter(({ because }) => because !== 'not-billed');
+  const once = new Set(countedOnce(items.map(({ target }) => target)));
+  const billed = items.filter(({ target, because }) => once.has(target) && because !== 'not-billed');
   const [unpriced, unmeasured] = [
     billed.filter(({ hourlyCost }) => hourlyCost === null).length,
     billed.filter(({ unused }) => unused === null).length,
