@@ -125,7 +125,7 @@ describe('an archive', async () => {
     await take([late!]);
     expect(await costs()).not.toEqual(sums);
     const corrected = { ...meter(2)[1]!, gpuParts: 1, version: { revision: 9, updatedAt: null } };
-    await expect(take([corrected])).rejects.toThrow(/lie in the archive, of 2026-10.*bursar archive restore 2026-10/);
+    await expect(take([corrected])).rejects.toThrow(/are in the archive, of 2026-10.*bursar archive restore 2026-10/);
     const [import_] = (await rows(`select max(import)::text as id from delivery`)) as [{ id: string }];
     await db.transaction((tx) => undoImport(stores, tx, 'default', import_.id, 'test', NEXT_MONTH));
     expect(await costs()).toEqual(sums);
@@ -196,7 +196,7 @@ describe('an archive', async () => {
     expect(await ask('archive', 'run', '--older-than', '14')).toMatchObject({ records: 53 });
     expect(await ask('archive', 'list')).toMatchObject({ files: [{}, {}, { month: '2026-10' }, { month: '2026-10' }] });
     expect(await ask('archive', 'restore', '2026-10', '--source', BILL)).toMatchObject({ records: 2 });
-    expect(await ask('archive', 'restore', 'October')).toContain('is no month');
+    expect(await ask('archive', 'restore', 'October')).toContain('is not a month');
     const verbs = (await stores.audit.list('default', null, 3)).map(({ verb }) => verb);
     expect(verbs).toEqual(['archive.restore', 'archive.write', 'archive.write']);
   });

@@ -196,7 +196,7 @@ describe('increments and supplements', () => {
     expect(await held('oci')).toMatchObject({ billed: '4.25', lines: '2', deliveries: '2' });
     // Its header alone takes nothing back.
     const none = await load('0001.csv', 'oci', `${oci('r1', 1, '1').split('\n')[0] ?? ''}\n`);
-    expect(none.body['files']).toMatchObject([{ rows: 0, warnings: [expect.stringContaining('nothing is changed')] }]);
+    expect(none.body['files']).toMatchObject([{ rows: 0, warnings: [expect.stringContaining('it changes nothing')] }]);
     expect(await held('oci')).toMatchObject({ billed: '4.25', lines: '2', deliveries: '2' });
     // A copy under another name is the same report; another file with its name is not.
     const copy = await load('0002 (1).csv', 'oci', oci('r2', 2, '2.50'));

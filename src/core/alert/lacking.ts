@@ -22,7 +22,8 @@ export function lackingTexts(
     [unconverted, (amount) => `${amount} has no exchange rate and is not ${where}.`],
     [
       setAside,
-      (amount) => `${amount} of bills that are not final is not ${where}: metered usage counts instead until they are.`,
+      (amount) =>
+        `Bills that are not final charge ${amount} for usage that counts at its metered price until they are final.`,
     ],
     [unstated, (amount) => `${amount} is billed without an amortised cost and is not ${where}.`],
     [unnamed, (amount) => `${amount} is metered without the field that the filter needs and is not ${where}.`],

@@ -268,7 +268,7 @@ const TEXTS = {
   'figure.unpriced': ['GPU-hours without a price', '未定价 GPU 小时'],
   'figure.unpriced-lacking': ['GPU-hours without a price, not included', '未定价 GPU 小时，未计入'],
   'figure.unconverted': ['Without an exchange rate, not included', '没有汇率，未计入'],
-  'figure.set-aside': ['Of bills that are not final, not included', '未定账单金额，未计入'],
+  'figure.set-aside': ['Charged by bills that are not final, counted as metered', '未定账单的收费，按计量计入'],
   'figure.unpriced-usage': ['Other kinds of usage without a price, not included', '其他未定价用量（种），未计入'],
   'figure.verified': ['Verified savings', '已验证节省'],
   'figure.measured': ['Measured savings', '已测量节省'],

@@ -26,7 +26,7 @@ import {
   type FactsRequest,
 } from './facts.js';
 import type { SavingLedger, StoredSaving } from '../saving/ledger.js';
-import { enqueue, type WorkItem } from '../work.js';
+import { enqueueUrgent, type WorkItem } from '../work.js';
 
 export const REPORT = 'report.send';
 
@@ -98,7 +98,7 @@ export class ReportStore {
     const known = await this.stores.organisations.team(tx, organisation, team);
     if (known === null) throw missing(`team ${team} does not exist`);
     checkMonth(month, known.zone, now);
-    await enqueue(tx, organisation, [reportItem(team, month)]);
+    await enqueueUrgent(tx, organisation, [reportItem(team, month)]);
   }
 
   /** @throws Failure missing if nobody has made it. */

@@ -66,6 +66,9 @@ export function duration(seconds: number): string {
     : say('duration.days', { n: Math.round(seconds / 86_400) });
 }
 
+/** A text that begins a line. */
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** `PurchaseSavingsPlans` and `not-planned` as words. */
 export const words = (name: string): string => {
   const text = name
@@ -73,7 +76,7 @@ export const words = (name: string): string => {
     .replaceAll('_', ' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase();
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return sentence(text);
 };
 
 /** Groups of codes that have words in the catalogue, as `group.code`. */
@@ -148,7 +151,7 @@ const NANOS = /Nanos$/;
 
 /**
  * A number that something was made of, with its name, as people read it: money as money, whatever the unit in which it
- * is kept. Several amounts are apart by blanks, as the mean, low and high of a saving.
+ * is kept. Several amounts are apart by blanks; three are the mean, low and high of a saving.
  */
 export function figureOf(
   group: 'measure' | 'field',
@@ -159,6 +162,11 @@ export function figureOf(
   const amounts = typeof value === 'number' || typeof value === 'string' ? String(value).split(' ') : [];
   if (!NANOS.test(name) || amounts.length === 0 || !amounts.every((one) => /^-?\d+$/.test(one)))
     return [code(group, name), shownCode(value)];
-  const prices = amounts.map((one) => price(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency));
-  return [code(group, name.replace(NANOS, '')), prices.join(', ')];
+  const texts = amounts.map((one) => formatDecimal({ unscaled: BigInt(one), scale: 9 }));
+  const [mean = '', low = '', high = ''] = texts.map((text) => money(text, currency));
+  const shownAs =
+    texts.length === 3
+      ? say('measure.range', { mean, low, high })
+      : texts.map((text) => price(text, currency)).join(', ');
+  return [code(group, name.replace(NANOS, '')), shownAs];
 }

@@ -9,7 +9,7 @@ import { parseDay } from '../../core/time.js';
 import type { StoredRate } from '../../store/price/learned-rates.js';
 import type { StoredThreshold } from '../../store/bill/reconciliation.js';
 import type { StoredFinding, StoredVariance, VarianceTotal } from '../../store/bill/variances.js';
-import { enqueue } from '../../store/work.js';
+import { enqueueUrgent } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
@@ -320,9 +320,13 @@ export class ReconciliationController {
         settling: await stores.counting.settling(tx, organisation),
       };
       await stores.learnedRates.setApplied(tx, organisation, settings.learnRates);
-      await enqueue(tx, organisation, await stores.reconciliation.saveThreshold(tx, organisation, settings.threshold));
+      await enqueueUrgent(
+        tx,
+        organisation,
+        await stores.reconciliation.saveThreshold(tx, organisation, settings.threshold),
+      );
       if (settings.settling !== undefined)
-        await enqueue(tx, organisation, await stores.counting.saveSettling(tx, organisation, settings.settling));
+        await enqueueUrgent(tx, organisation, await stores.counting.saveSettling(tx, organisation, settings.settling));
       const body = { ...settings, settling: settings.settling ?? before.settling };
       return { body, target: 'reconciliation', detail: { before, after: body } };
     });

@@ -629,7 +629,7 @@ describe('words', () => {
     const text = plainText(messageOf(alertOf(budgetNews(lacking)), ENGLISH, null));
     for (const said of [
       'Spend in JPY has no exchange rate and is not included in the spend.',
-      '1,440.00 USD of bills that are not final is not included in the spend: metered usage counts instead until they are.',
+      'Bills that are not final charge 1,440.00 USD for usage that counts at its metered price until they are final.',
       '7.00 EUR is billed without an amortised cost and is not included in the spend.',
       '20.00 USD is metered without the field that the filter needs and is not included in the spend.',
     ])

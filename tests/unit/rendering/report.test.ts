@@ -228,7 +228,7 @@ describe('the booklet', () => {
     const first = pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text.trim()] : [])).join(' ');
     for (const said of [
       /Without an exchange rate, not included: .*12\.50/,
-      /Of bills that are not final, not included: .*1,440\.00/,
+      /Charged by bills that are not final, counted as metered: .*1,440\.00/,
       /Other kinds of usage without a price, not included: 1/,
     ])
       expect(first).toMatch(said);

@@ -31,6 +31,9 @@ describe('values', () => {
   it('shows what is kept in nanos as money, named without its unit of storage', () => {
     expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per gpu hour', '$2.0885']);
     expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
+    expect(
+      figureOf('measure', 'savingBeforeCalibrationNanos', '3343693200000 3081341100000 3606045300000', 'USD'),
+    ).toEqual(['Monthly saving as the policy predicted it', '$3,343.69 ($3,081.34 to $3,606.05)']);
     expect(figureOf('measure', 'savingBeforeBoundNanos', '900000000000 800000000000', 'USD')).toEqual([
       'Saving before it was limited to the cost',
       '$900.00, $800.00',

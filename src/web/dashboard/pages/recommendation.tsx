@@ -6,7 +6,7 @@ import { send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
 import { reasonOf } from '../deciding.js';
 import { EvidencePicture } from '../evidence-picture.js';
-import { code, count, duration, figureOf, instant, money, words } from '../format.js';
+import { code, count, duration, figureOf, instant, money, sentence } from '../format.js';
 import { reader, say } from '../language.js';
 import { useTask } from '../loading.js';
 import { measureOf } from '../measures.js';
@@ -182,7 +182,7 @@ function Evidence({ one }: { readonly one: StoredRecommendation }): JSX.Element 
       <ul class="plain">
         {one.evidence.map((each, at) => (
           <li key={at}>
-            <AsWritten>{words(each.what)}</AsWritten>
+            <AsWritten>{sentence(each.what)}</AsWritten>
             <div class="note">
               {say('evidence.line', { from: instant(each.from), to: instant(each.to), age: duration(each.ageSeconds) })}
             </div>

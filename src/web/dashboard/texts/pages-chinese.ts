@@ -47,8 +47,8 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.sent': '报告的发送时间与收件人',
   'reports.schedule':
     '团队的报告在月末三天后自动生成并发送一次。迟到的用量和账单会改变当月数据：重新生成的报告会替换旧报告，不会再次打扰任何人。',
-  'reports.routes': '按警报路由中的月度摘要发送：<a>可通过接口设置</a>。',
-  'reports.default-routes': '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。<a>可通过接口设置</a>。',
+  'reports.routes': '按警报路由中的月度摘要发送：<a>前往设置</a>。',
+  'reports.default-routes': '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。<a>前往设置</a>。',
   'reports.recipients': '收件人',
   'reports.nobody': '无人',
   'reports.hidden': '收件人对你不可见：{why}。',

@@ -51,7 +51,7 @@ export const PAGES_ENGLISH = {
     'A team’s report is made automatically three days after its month has ended, and is sent once. Late usage and bills change a month: a report that is made again replaces the old one and is not sent again.',
   'reports.routes': 'By the routes of alerts, of the kind monthly digest: <a>set them</a>.',
   'reports.default-routes':
-    'No routes are set: every connected channel gets it, or the log if there is none. <a>Set them by the API</a>.',
+    'No routes are set: every connected channel gets it, or the log if there is none. <a>Set them</a>.',
   'reports.recipients': 'Recipients',
   'reports.nobody': 'nobody',
   'reports.hidden': 'The recipients are not shown to you: this {why}.',

@@ -78,7 +78,7 @@ export const BUDGETS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'period.running': '进行中',
   'period.not-in-it': '未计入',
   'alert.set-aside': '未定账单中由计量代替',
-  'set-aside': '未定账单中的 {amount} 未计入这些数字：在账单最终确定之前由计量用量代替。',
+  'set-aside': '未定账单对部分用量收费 {amount}；在账单最终确定之前，这些用量在此按计量价格计入。',
   'unpriced-usage': '未计入这些数字：{what}。',
   'alert.unconverted': '没有汇率，未计入',
   'alert.unstated': '账单未给出摊销成本，未计入',

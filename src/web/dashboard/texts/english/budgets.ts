@@ -78,7 +78,7 @@ export const BUDGETS = {
   'period.not-in-it': 'Not included',
   'alert.set-aside': 'In open bills, metered instead',
   'set-aside':
-    '{amount} of bills that are not final is not in these figures: metered usage counts instead until they are.',
+    'Bills that are not final charge {amount} for usage that counts here at its metered price until they are final.',
   'unpriced-usage': 'Not in these figures: {what}.',
   'alert.unconverted': 'Without an exchange rate, not included',
   'alert.unstated': 'Billed without an amortised cost, not included',
