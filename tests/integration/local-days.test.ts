@@ -143,6 +143,9 @@ async function world(seed: number): Promise<TestBursar> {
     ]);
   });
   await bursar.take(drawnUsage(chance, 90, 'm'), { source: 'meter' });
+  // Many years away from all else: of such a range only the known days are looked at.
+  const longAgo = { account: 'a1', namespace: 'red', start: Date.UTC(2010, 4, 5, 23), end: Date.UTC(2010, 4, 6, 2) };
+  await bursar.take([metered('long-ago', longAgo)], { source: 'meter' });
   // October's bills are final, November's are not; of Beijing the months begin at 16:00 UTC.
   for (const [at, account] of ['a1', 'a3', 'b1'].entries()) {
     const ahead = account === 'b1' ? 8 * HOUR : 0;

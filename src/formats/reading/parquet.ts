@@ -142,36 +142,45 @@ interface GroupRequest {
 
 async function readGroup(request: GroupRequest): Promise<Map<string, Column>> {
   const { file, metadata, names, number, unpacking } = request;
-  const columns = new Map<string, unknown[]>();
+  const columns = new Map<string, Column>();
   const texts = new Map<string, number>();
   const rows = Number(request.group.num_rows);
   if (rows === 0) return columns;
   const { group, compressors } = await checkGroup({ file, metadata, names, group: request.group, number, unpacking });
-  await parquetRead({
-    file,
-    // The library walks over all row groups for each that it reads.
-    metadata: { ...metadata, row_groups: [group] },
-    columns: names,
-    rowStart: 0,
-    rowEnd: rows,
-    compressors,
-    utf8: false,
-    parsers: AS_IT_IS,
-    onChunk: ({ columnName, columnData, rowStart: first }) => {
-      const column = columns.get(columnName) ?? new Array<unknown>(rows);
-      columns.set(columnName, column);
-      let bytes = 0;
-      for (let i = 0; i < columnData.length; i++) {
-        const value: unknown = columnData[i];
-        column[first + i] = value;
-        bytes += textBytes(value);
-      }
-      texts.set(columnName, (texts.get(columnName) ?? 0) + bytes);
-    },
-  });
+  // The library walks over all row groups for each that it reads.
+  const own = { ...metadata, row_groups: [group] };
+  // Column by column: while the library reads, it holds several times what a column is in the end.
+  for (const name of names)
+    await parquetRead({
+      file,
+      metadata: own,
+      columns: [name],
+      rowStart: 0,
+      rowEnd: rows,
+      compressors,
+      utf8: false,
+      parsers: AS_IT_IS,
+      onChunk: ({ columnName, columnData, rowStart: first }) => {
+        const isWhole = first === 0 && columnData.length === rows;
+        const column = columns.get(columnName) ?? (isWhole ? columnData : new Array<unknown>(rows));
+        columns.set(columnName, column);
+        texts.set(columnName, (texts.get(columnName) ?? 0) + taken(column as unknown[], columnData, first));
+      },
+    });
   // Not in `onChunk`: nobody would catch what is thrown there.
   unpacking.addTexts(texts);
   return columns;
+}
+
+/** Puts values into a column, which may be they themselves; returns the bytes of their texts. */
+function taken(column: unknown[], values: Column, first: number): number {
+  let bytes = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (column !== values) column[first + i] = value;
+    bytes += textBytes(value);
+  }
+  return bytes;
 }
 
 /** Of a text, or of the texts in a list, structure or map. */

@@ -78,6 +78,22 @@ interface Moved {
 const isIn = (day: string): string =>
   `($2::date is null or ${day} >= $2::date) and ($3::date is null or ${day} < $3::date)`;
 
+/** The hours from the day `$5` up to the day `$6`. */
+const ALL_HOURS = `
+  hours as (
+    select h from generate_series($5::date::timestamp at time zone 'UTC', $6::date::timestamp at time zone 'UTC', interval '1 hour') h
+  )`;
+
+/** Those of the days of the teams `$7` that are known, and of the days beside them. */
+const HOURS_OF_KNOWN_DAYS = `
+  known as materialized (
+    select distinct x.day from cost_day x
+    where x.organisation = $1 and x.day between $5::date and $6::date and ($7::text[] is null or x.team = any($7::text[]))
+  ), hours as (
+    select distinct h from known, generate_series((known.day - 1)::timestamp at time zone 'UTC',
+      (known.day + 2)::timestamp at time zone 'UTC', interval '1 hour') h
+  )`;
+
 async function movedHours(
   db: Queryable,
   organisation: string,
@@ -93,17 +109,26 @@ async function movedHours(
     ...(unit === 'month' ? [`date_trunc('month', local) <> date_trunc('month', day)`] : []),
     ...(splits ? ['local in (select day from split)', 'day in (select day from split)'] : []),
   ];
+  // Of a range of many years only the days that are known: one record may lie decades away from all others.
+  const isLong = span.last - span.first > LONG_DAYS;
   const [row] = await db.query<{ hours: string[] | null; days: string[] | null }>(
-    `with hour as (
-       select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day
-       from generate_series($5::date::timestamp at time zone 'UTC', $6::date::timestamp at time zone 'UTC', interval '1 hour') h
+    `with ${isLong ? HOURS_OF_KNOWN_DAYS : ALL_HOURS}, hour as (
+       select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day from hours
      )${splits ? `, split as materialized (${SPLIT_DAYS})` : ''}, moved as (
        select h, local, day from hour where local <> day and (${isIn('local')} or ${isIn('day')}) and (${matters.join(' or ')})
      )
      select array_agg(to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') order by h) as hours,
        (select array_agg(distinct d::text) from moved, unnest(array[local, day]) d) as days
      from moved where $1::text is not null`,
-    [organisation, asked.from, asked.to, asked.zone, formatDay(span.first - 2), formatDay(span.last + 2)],
+    [
+      organisation,
+      asked.from,
+      asked.to,
+      asked.zone,
+      formatDay(span.first - 2),
+      formatDay(span.last + 2),
+      ...(isLong ? [asked.teams] : []),
+    ],
   );
   return { hours: row?.hours ?? [], days: row?.days ?? [] };
 }
