@@ -79,6 +79,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'system',
+          // Real browsers and processes beside a full machine: what passes at a second try passes, and the run names it.
+          retry: 1,
           include: [...folders('simulation', 'e2e'), ...ALONE],
           globalSetup: ['tests/support/global-setup.ts'],
         },

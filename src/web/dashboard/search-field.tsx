@@ -10,7 +10,7 @@ import { code } from './format.js';
 import { say } from './language.js';
 import { useAnswer } from './loading.js';
 import { go, link } from './router.js';
-import { AsWritten, Problems } from './ui.js';
+import { AsWritten, isWriting, Problems } from './ui.js';
 
 /** Something that has the words in its id or its name. */
 interface Found {
@@ -41,9 +41,6 @@ function addressOf({ kind, id, state }: Found): string {
       return link('policies', id);
   }
 }
-
-const isWriting = (element: Element | null): boolean =>
-  element instanceof HTMLElement && (element.isContentEditable || element.matches('input, textarea, select'));
 
 /** From the last to the first and back; from none to either. */
 const nextAt = (at: number, isDown: boolean, n: number): number => (isDown ? (at + 1) % n : at <= 0 ? n - 1 : at - 1);

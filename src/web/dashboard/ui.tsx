@@ -1,6 +1,6 @@
 /** The small parts that every page is made of. Each says in words what its colour says, and works from the keyboard. */
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Trouble } from './api.js';
 import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, unknown } from './format.js';
@@ -16,6 +16,10 @@ type Children = { readonly children: ComponentChildren };
 
 /** Whether a page was open before. */
 let hasOpened = false;
+
+/** Whether an element takes what is typed. */
+export const isWriting = (element: Element | null): boolean =>
+  element instanceof HTMLElement && (element.isContentEditable || element.matches('input, textarea, select'));
 
 /**
  * A page's head and body. The heading takes the focus when the page opens, so that a screen reader says where one is.
@@ -33,14 +37,15 @@ export function Page({
   const heading = useRef<HTMLHeadingElement>(null);
   const { language } = reader.value;
   const drawnIn = useRef(language);
-  useEffect(() => {
+  // In the same moment as the page appears: later, the focus would be taken from who has begun to write elsewhere.
+  useLayoutEffect(() => {
     document.title = `${title} · Bursar`;
     const isOtherLanguage = drawnIn.current !== language;
     drawnIn.current = language;
     // Whoever changes the language stays at the switch.
     if (isOtherLanguage) return;
     // Not on the first page of a visit: there the reader begins at the top.
-    if (hasOpened) heading.current?.focus();
+    if (hasOpened && !isWriting(document.activeElement)) heading.current?.focus();
     hasOpened = true;
   }, [title]);
   return (
