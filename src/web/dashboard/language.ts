@@ -3,11 +3,12 @@
  * changes.
  *
  * Reads no window: reader.ts does. A text may hold `{name}`, `{count:one|many}` (English only needs it), and
- * `<tag>inner</tag>` for rich.tsx. What the server says (titles of recommendations, descriptions of policies, problems)
- * is the server's and stays as it is.
+ * `<tag>inner</tag>` for rich.tsx. What the server says (titles of recommendations, explanations) is reworded where its
+ * sentence is known (core/report/reworded.ts); anything else stays as it is.
  */
 import { signal } from '@preact/signals';
 import { readerOf, type Language, type Reader } from '../../core/report/reader.js';
+import { inChinese } from '../../core/report/reworded.js';
 import { CHINESE } from './texts/chinese.js';
 import { ENGLISH } from './texts/english.js';
 
@@ -70,3 +71,7 @@ export function say<K extends TextKey>(key: K, ...[filled]: Filled<K>): string {
 /** Parts of a sentence, one after the other; those that are null are left out. */
 export const joined = (parts: readonly (string | null)[]): string =>
   parts.filter((one) => one !== null).join(say('list.comma'));
+
+/** A sentence of the server in the reader's language; null: only its English is known. */
+export const inReadersWords = (english: string): string | null =>
+  reader.value.language === 'zh' ? inChinese(english) : null;

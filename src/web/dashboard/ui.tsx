@@ -7,7 +7,7 @@ import { decimal, instant, money, unknown } from './format.js';
 import { Fresh } from './fresh.js';
 import type { HelpTerm } from './help-terms.js';
 import { Help } from './help.js';
-import { reader, say } from './language.js';
+import { inReadersWords, reader, say } from './language.js';
 import type { Loaded } from './loading.js';
 import { Rich } from './rich.js';
 import { link } from './routes.js';
@@ -218,8 +218,14 @@ export function Amounts({
 export const Instant = ({ at }: { readonly at: string | null }): JSX.Element =>
   at === null ? <span class="unknown">{unknown()}</span> : <time dateTime={at}>{instant(at)}</time>;
 
-/** What somebody else wrote, in English: a screen reader says it so, whatever the language around it. */
-export const AsWritten = ({ children }: Children): JSX.Element => <span lang="en">{children}</span>;
+/**
+ * What somebody else wrote, in the reader's language where the server makes such sentences; else in English: a screen
+ * reader says it so, whatever the language around it.
+ */
+export function AsWritten({ children }: Children): JSX.Element {
+  const text = typeof children === 'string' ? inReadersWords(children) : null;
+  return text === null ? <span lang="en">{children}</span> : <>{text}</>;
+}
 
 /** What open bills state and meters stand for: in no figure beside it. */
 export const SetAside = ({

@@ -52,6 +52,7 @@ import {
   Show,
   Unpriced,
   UnpricedUses,
+  AsWritten,
 } from '../ui.js';
 
 const MOST_STEPS = 3;
@@ -435,8 +436,8 @@ function Steps({ currency, teams }: { readonly currency: string; readonly teams:
           <ol class="plain">
             {steps.map((step) => (
               <li key={step.recommendation}>
-                <a href={link('recommendations', step.recommendation)} lang="en">
-                  {step.title}
+                <a href={link('recommendations', step.recommendation)}>
+                  <AsWritten>{step.title}</AsWritten>
                 </a>
                 <div class="note">{stepText(step)}</div>
               </li>

@@ -7,7 +7,7 @@ import { BacktestButton } from '../backtest.js';
 import { reasonOf } from '../deciding.js';
 import { EvidencePicture } from '../evidence-picture.js';
 import { code, count, duration, figureOf, instant, money, sentence } from '../format.js';
-import { reader, say } from '../language.js';
+import { inReadersWords, reader, say } from '../language.js';
 import { useTask } from '../loading.js';
 import { measureOf } from '../measures.js';
 import { Rich } from '../rich.js';
@@ -23,10 +23,13 @@ export function filterOf(): { readonly team: string; readonly status: string } {
   return { team: query.get('team') ?? '', status: query.get('status') ?? '' };
 }
 
-/** Its name in the reader's language: the server's titles are English, and stand below where that is another. */
+/** Its name in the reader's language: the server's title, and what is to be done where only its English is known. */
 export const nameOf = ({ title, action, target }: StoredRecommendation): string =>
-  isEnglish() ? title : `${code('do', action)} ${target}`;
-export const isEnglish = (): boolean => reader.value.language === 'en';
+  isEnglish() ? title : (inReadersWords(title) ?? `${code('do', action)} ${target}`);
+const isEnglish = (): boolean => reader.value.language === 'en';
+/** The title as the server has it, below a name that does not say it. */
+export const isEnglishOnly = ({ title }: StoredRecommendation): boolean =>
+  !isEnglish() && inReadersWords(title) === null;
 
 interface Props {
   readonly one: StoredRecommendation;
@@ -83,7 +86,7 @@ export function One({ one, again }: Props & { readonly again: () => void }): JSX
 
 const Lead = ({ one }: Props): JSX.Element => (
   <>
-    {isEnglish() ? null : (
+    {!isEnglishOnly(one) ? null : (
       <>
         <AsWritten>{one.title}</AsWritten>
         <br />

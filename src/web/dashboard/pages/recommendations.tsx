@@ -12,7 +12,7 @@ import { go, link, place } from '../router.js';
 import { Bar } from '../saves.js';
 import type { Column } from '../table.js';
 import { Amount, AsWritten, Instant, Page, Select } from '../ui.js';
-import { filterOf, isEnglish, nameOf, One } from './recommendation.js';
+import { filterOf, isEnglishOnly, nameOf, One } from './recommendation.js';
 
 const STATUSES = ['open', 'observed', 'approved', 'rejected', 'superseded', 'expired'] as const;
 const saving = (one: StoredRecommendation): number | null =>
@@ -67,7 +67,7 @@ function Named({ one }: { readonly one: StoredRecommendation }): JSX.Element {
   return (
     <>
       <a href={link('recommendations', one.id, filterOf())}>{nameOf(one)}</a>
-      {isEnglish() ? null : (
+      {!isEnglishOnly(one) ? null : (
         <div class="note">
           <AsWritten>{one.title}</AsWritten>
         </div>
