@@ -9,11 +9,13 @@ import { WrongUse } from './usage-error.js';
 export interface Listing {
   readonly wide: boolean;
   readonly csv: boolean;
+  /** Whether its sentences are wrapped at the terminal's width; what may be copied as it is, such as a script, is not. */
+  readonly wraps: boolean;
   /** Seconds between two answers; null: one answer. */
   readonly watch: number | null;
 }
 
-export const NO_LISTING: Listing = { wide: false, csv: false, watch: null };
+export const NO_LISTING: Listing = { wide: false, csv: false, wraps: false, watch: null };
 
 /** Each by its words; what stands in them reads, whatever flags it is given. */
 export const LISTS: readonly string[] = [
@@ -67,12 +69,14 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
   program.hook('preAction', (_, verb) => {
     const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();
     const { wide = false, csv = false, watch } = flags;
+    const isList = isListing(program, verb);
     // What a verb passes on to the API is its own.
-    for (const name of NAMES) if (isListing(program, verb)) delete flags[name];
+    for (const name of NAMES) if (isList) delete flags[name];
     if (program.opts<{ json?: true }>().json === true && (csv || watch !== undefined))
       throw new WrongUse('--json prints one document: it cannot be combined with --csv or --watch');
     if (csv && watch !== undefined) throw new WrongUse('--csv prints one table: it cannot be combined with --watch');
-    keep({ wide, csv, watch: watch === undefined ? null : watch === true ? USUAL_SECONDS : watch });
+    const everySeconds = watch === undefined ? null : watch === true ? USUAL_SECONDS : watch;
+    keep({ wide, csv, wraps: isList, watch: everySeconds });
   });
 }
 

@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { Command } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import type { CliContext } from './context.js';
 import { documentOf, textOf, failureTextOf } from './failures.js';
 import { addListing, verbOf } from './listing.js';
@@ -75,6 +75,10 @@ export async function run(argv: readonly string[], context: CliContext): Promise
   }
 }
 
+/** As commander says it, and whether a verb needs the option. */
+const optionDescription = (option: Option): string =>
+  `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
+
 /** The verbs as the command line has them: for `run`, and for the reference that is made of them. */
 export function programOf(session: Session): Command {
   const { stdout, stderr } = session.context;
@@ -84,7 +88,7 @@ export function programOf(session: Session): Command {
     .option('--json', 'print exactly one JSON document on standard output')
     .helpOption('-h, --help', 'explain the verb')
     .helpCommand('help [verb]', 'explain a verb')
-    .configureHelp({ showGlobalOptions: true, helpWidth: 120 })
+    .configureHelp({ showGlobalOptions: true, helpWidth: 120, optionDescription })
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
     .showHelpAfterError('(bursar --help lists the verbs)')
     .exitOverride()

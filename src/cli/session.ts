@@ -15,7 +15,7 @@ import { WHOLE, type CliContext, type LocalBursar, type Need } from './context.j
 import { Progress } from './progress.js';
 import { NO_LISTING, untilInterrupted, type Listing } from './listing.js';
 import { screenOf } from './screen.js';
-import { drawnOn, grouped } from './table.js';
+import { drawnOn, fitted, grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
 export class Session {
@@ -70,9 +70,9 @@ export class Session {
   /** Tables fit the terminal; as CSV they are the answer, and what stands beside them is not. */
   private show(text: () => string): void {
     const { stdout, stderr, environment, clock } = this.context;
-    const { wide, csv, watch } = this.listing;
+    const { wide, csv, wraps, watch } = this.listing;
     const screen = screenOf(stdout, environment, { wide, csv });
-    const lines = drawnOn(screen, text);
+    const lines = drawnOn(screen, () => fitted(text(), wraps));
     if (screen.csv !== null) {
       stdout.write(screen.csv.join('\n'));
       if (lines.trim() !== '') stderr.write(`${lines.trim()}\n`);

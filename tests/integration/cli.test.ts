@@ -306,7 +306,9 @@ describe('the command line', async () => {
         ],
       });
       expect((await json<{ budgets: unknown[] }>('budgets')).budgets).toEqual([budget]);
-      expect((await local('budgets')).out).toMatch(/red-monthly +red +2026-10 +1000\.00/);
+      expect((await local('budgets')).out).toMatch(
+        /red-monthly +red +2026-10 +[\d.]+ of 1000\.00 USD .*[\d.]+ USD \([\d.]+ to [\d.]+\)/,
+      );
       expect(await json('budgets', 'history', 'red-monthly')).toMatchObject({
         periods: [{ label: '2026-10', isOver: false, state: { planned: '1000.000000000' } }],
       });
@@ -371,9 +373,11 @@ describe('the command line', async () => {
       const id = String(first?.['id']);
       const shown = (await local('recommend')).out;
       expect(shown).toContain(id);
-      expect(shown.split('\n')[0]).toMatch(/saves a month +from +to +of +currency +why$/);
+      expect(shown.split('\n')[0]).toMatch(/what +saves a month +of +why$/);
       expect(shown).toMatch(
-        new RegExp(`${String(first?.['estimatedMonthlySavings'])} .* ${String(first?.['estimatedMonthlyCost'])} +USD `),
+        new RegExp(
+          `${String(first?.['estimatedMonthlySavings'])} USD \\([-\\d.]+ to [-\\d.]+\\) +${String(first?.['estimatedMonthlyCost'])} USD `,
+        ),
       );
       expect(await json('approve', id)).toMatchObject({
         recommendation: { id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string },

@@ -110,7 +110,7 @@ describe('what is in no sum', async () => {
     });
     expect(await get('/v1/budgets/compute/burn-down')).toMatchObject({ setAside });
     const { out } = await there('budgets', 'list');
-    expect(out).toContain('all: 1440.00 USD of bills is not final');
+    expect(out).toContain('Bills that are not final say so far: all 1440.00 USD, compute 1440.00 USD\n');
     expect(out).toContain('compute: 20.00 USD of metered usage names no service');
   });
 

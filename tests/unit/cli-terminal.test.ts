@@ -18,7 +18,7 @@ import { describeWith } from '../support/programs.js';
 import { screenOf, type Screen } from '../../src/cli/screen.js';
 import { Servers, withSignIn } from '../../src/cli/servers.js';
 import { Session } from '../../src/cli/session.js';
-import { drawnOn, shortAmount, table, widthOf, type Cell } from '../../src/cli/table.js';
+import { drawnOn, estimate, fitted, money, shortAmount, table, widthOf, type Cell } from '../../src/cli/table.js';
 import { completionsOf } from '../../src/cli/verbs/completion.js';
 import { nested } from '../../src/cli/verbs/fleet.js';
 import { countedOnce } from '../../src/core/fleet/membership.js';
@@ -67,6 +67,58 @@ describe('a table on a terminal', () => {
     const wide = drawnOn({ ...terminal(0), columns: null, isWide: true }, () => table(TITLES, ROWS));
     expect(wide).toContain('unpriced GPU-hours');
     expect(wide.split('\n')).toHaveLength(5);
+  });
+
+  const BUDGETS = [
+    'budget',
+    { title: 'team', below: true },
+    { title: 'saves a month', csv: ['saves', 'from', 'to', 'currency'] },
+    { title: 'crossed', below: true },
+  ] as const;
+  const saving = estimate({ mean: '422.871428571', low: '380.1', high: '460' }, 'USD');
+  const budgetRows: readonly (readonly Cell[])[] = [['research-monthly', 'research', saving, 'actual:0.8 forecast:1']];
+
+  it('shows an interval with its amount and currency, and what has no room below its row', () => {
+    const roomy = drawnOn(terminal(60), () => table(BUDGETS, budgetRows));
+    expect(roomy).toContain(
+      'research-monthly  research  422.87 USD (380.10 to 460.00)\n    crossed: actual:0.8 forecast:1\n',
+    );
+    const narrow = drawnOn(terminal(40), () => table(BUDGETS, budgetRows));
+    expect(narrow).toContain('          422.87 USD\n');
+    expect(narrow).toContain('(380.10 to 460.00)\n    team: research; crossed: actual:0.8\n    forecast:1\n');
+    expect(narrow).not.toContain('--wide');
+    expect([money('422.87', 'JPY'), money('1.5', 'USD')]).toEqual(['423\u00a0JPY', '1.50\u00a0USD']);
+    const csv: string[] = [];
+    drawnOn(terminal(40, { csv }), () => table(BUDGETS, budgetRows));
+    expect(csv.join('')).toBe(
+      'budget,team,saves,from,to,currency,crossed\nresearch-monthly,research,422.871428571,380.1,460,USD,actual:0.8 forecast:1\n',
+    );
+  });
+
+  it('breaks no word that fits its column, and an id after a slash', () => {
+    const what = 'Purchase reserved instances Fake Cloud/fake-east/fake.a100x8/reserved-1y/none';
+    const text = drawnOn(terminal(31), () => table(['id', 'what'], [['rec-1', what]]));
+    const lines = text.split('\n').slice(2, -1);
+    expect(lines.map((line) => line.slice(7))).toEqual([
+      'Purchase reserved',
+      'instances Fake Cloud/',
+      'fake-east/fake.a100x8/',
+      'reserved-1y/none',
+    ]);
+  });
+
+  it('begins its bars in one column, and ends the numbers beside them in one', () => {
+    const rows = [[{ text: '301577.76', bar: 0.3 }], [{ text: '9.12', bar: 0 }]];
+    const [, , first, second] = drawnOn(terminal(80, { hasBars: true }), () => table(['cost'], rows)).split('\n');
+    expect([first, second]).toEqual(['███░░░░░░░ 301577.76', '░░░░░░░░░░      9.12']);
+  });
+
+  it('has sentences beside it that fit, with whole words', () => {
+    const url = `https://bursar.example/${'a'.repeat(40)}`;
+    expect(drawnOn(terminal(40), () => fitted(`  Assumed: ${'word '.repeat(9)}and ${url}`))).toBe(
+      `  Assumed: word word word word word word\n  word word word and\n  ${url}`,
+    );
+    expect(fitted('x '.repeat(200))).toBe('x '.repeat(200));
   });
 
   it('is a list of rows where it can be no table', () => {
@@ -230,6 +282,18 @@ describe('help', () => {
     expect(headings).toContain('Spend and budgets:');
     expect(out).not.toMatch(/^Commands:\n(?! {2}help)/m);
     expect(out).not.toContain('__complete');
+  });
+
+  it('says which options a verb needs', async () => {
+    const { out } = await bursar(['report', '--help']);
+    expect(out).toMatch(/--team <team> .*\(required\)/);
+    expect(out).toMatch(/--month <month> .*\(required\)/);
+    expect(out).not.toMatch(/--out <file> .*\(required\)/);
+  });
+
+  it('of a quote without a provider says how places are named', async () => {
+    const { code, err } = await bursar(['quote', '--sku', 'H100', '--gpus', '8', '--hours', '1']);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('name it with --provider') as string });
   });
 });
 

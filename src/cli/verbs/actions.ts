@@ -11,7 +11,7 @@ import { NO_CAPACITY, waitOf, type ActionState } from '../../core/action/action.
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
-import { printable, table } from '../table.js';
+import { printable, table, type Title } from '../table.js';
 import { WrongUse } from '../usage-error.js';
 
 export function addActions(program: Command, session: Session): void {
@@ -214,7 +214,17 @@ Examples:
     });
 }
 
-const TITLES = ['id', 'team', 'effect', 'target', 'at', 'state', 'approved by', 'proposed at', 'why'];
+const TITLES: readonly Title[] = [
+  'id',
+  { title: 'team', below: true },
+  'effect',
+  'target',
+  { title: 'at', below: true },
+  'state',
+  { title: 'approved by', below: true },
+  { title: 'proposed at', below: true },
+  { title: 'why', below: true },
+];
 
 const row = (one: ActionJson): (string | null)[] => [
   one.id,

@@ -18,7 +18,18 @@ import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.j
 import type { BudgetView, Client } from '../client/client.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { grouped, percent, printable, shortAmount, table, type DrawnCell, type Title } from '../table.js';
+import {
+  estimate,
+  grouped,
+  money,
+  percent,
+  printable,
+  shortAmount,
+  table,
+  type Cell,
+  type DrawnCell,
+  type Title,
+} from '../table.js';
 import { typed } from '../usage-error.js';
 
 interface BudgetFlags extends BudgetFilters {
@@ -207,18 +218,27 @@ const usedCell = (ratio: number | null): DrawnCell => ({ text: percent(ratio), b
 
 const BUDGET_TITLES: readonly Title[] = [
   'budget',
-  'team',
-  'period',
-  'planned',
-  'spent',
+  { title: 'team', below: true },
+  { title: 'period', below: true },
+  { title: 'spent', csv: ['spent', 'planned'] },
   'used',
-  { title: 'forecast', rest: true },
-  { title: 'between', rest: true },
-  'runs out',
-  { title: 'unpriced GPU-hours', rest: true },
-  'currency',
-  { title: 'crossed', rest: true },
+  { title: 'forecast (80% interval)', csv: ['forecast', 'from', 'to', 'currency'] },
+  { title: 'runs out', below: true },
+  { title: 'crossed', below: true },
+  { title: 'unpriced GPU-hours', below: true },
 ];
+
+const crossedText = (crossings: readonly { readonly kind: string; readonly ratio: string }[]): string =>
+  [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' ');
+
+/** Bills that are not final: one sentence for every budget that has some. */
+function setAsideText(states: readonly (readonly [name: string, state: BudgetStateJson | null])[]): string {
+  const sums = states.flatMap(([name, state]) =>
+    (state?.setAside ?? []).map(({ currency, amount: aside }) => `${printable(name)} ${money(aside, currency)}`),
+  );
+  if (sums.length === 0) return '';
+  return `The same usage is counted once: as metered until its bill is final. Bills that are not final say so far: ${sums.join(', ')}\n`;
+}
 
 /** The amounts that a state lacks. */
 function notesOf(name: string, state: BudgetStateJson | null): string[] {
@@ -229,9 +249,6 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
       note(
         `${shortAmount(billed)} ${currency} of bills${lines === undefined ? '' : ` in ${grouped(lines)} line(s)`} has no amortised cost stated`,
       ),
-    ),
-    ...(state?.setAside ?? []).map(({ currency, amount: aside }) =>
-      note(`${shortAmount(aside)} ${currency} of bills is not final (metered usage counts until then)`),
     ),
     ...(state?.unnamed ?? []).map(({ currency, amount: left, fields }) =>
       note(
@@ -255,29 +272,38 @@ function periodsTable(periods: readonly BudgetPeriod[]): string {
     isOver ? null : shortAmount(state.forecast?.mean ?? null),
     shortAmount(state.unpricedGpuHours),
     state.currency,
-    [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' '),
+    crossedText(crossings),
   ]);
   const columns = ['period', 'is', 'planned', 'spent', 'used', 'forecast', 'unpriced GPU-hours', 'currency', 'crossed'];
-  return table(columns, rows) + periods.flatMap(({ label, state }) => notesOf(label, state)).join('');
+  const states = periods.map(({ label, state }) => [label, state] as const);
+  return table(columns, rows) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
 }
 
 function budgetsTable(budgets: readonly BudgetView[]): string {
-  const rows = budgets.map(({ id, team, currency, zone, periodStart, periodEnd, state, crossings }) => [
+  const rows = budgets.map(({ id, team, currency, zone, periodStart, periodEnd, state, crossings }): Cell[] => [
     id,
     team,
     periodStart === null || periodEnd === null
       ? 'not evaluated yet'
       : periodName({ start: Date.parse(periodStart), end: Date.parse(periodEnd) }, zone),
-    state?.status === 'not-planned' ? 'not planned' : shortAmount(state?.planned ?? null),
-    shortAmount(state?.spent ?? null),
+    spentCell(state, currency),
     usedCell(state?.ratio ?? null),
-    shortAmount(state?.forecast?.mean ?? null),
-    state?.forecast ? `${shortAmount(state.forecast.low)} to ${shortAmount(state.forecast.high)}` : null,
+    estimate(state?.forecast ?? { mean: null, low: null, high: null }, currency),
     state?.exhaustionAt?.slice(0, 10),
+    crossedText(crossings),
     shortAmount(state?.unpricedGpuHours ?? null),
-    currency,
-    [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' '),
   ]);
-  const notes = budgets.flatMap(({ id, state }) => notesOf(id, state));
-  return table(BUDGET_TITLES, rows) + notes.join('');
+  const states = budgets.map(({ id, state }) => [id, state] as const);
+  return table(BUDGET_TITLES, rows) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
+}
+
+/** `117864.92 of 235800.00 USD`. */
+function spentCell(state: BudgetStateJson | null, currency: string): DrawnCell {
+  if (state === null) return { text: null, csv: [null, null] };
+  const isPlanned = state.status !== 'not-planned';
+  const plan = isPlanned ? `of ${money(state.planned, currency) ?? 'unknown'}` : `${currency}, not planned`;
+  return {
+    text: `${shortAmount(state.spent) ?? 'unknown'} ${plan.replaceAll(' ', '\u00a0')}`,
+    csv: [state.spent, isPlanned ? state.planned : 'not planned'],
+  };
 }

@@ -100,6 +100,12 @@ function gapsText({ unpricedGpuHours, lacking }: CostBreakdown['now'], basis: st
   return [...unpriced, ...lackingTexts(lacking, basis)].map((text) => `Not included (${name}): ${text}\n`).join('');
 }
 
+/** What `-` says in a column of names. */
+function namelessText(groups: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const nameless = groups.filter((_, at) => rows.some((row) => row[at] === null || row[at] === undefined));
+  return nameless.map((key) => `${key} "-": the records of this usage name no ${key}.\n`).join('');
+}
+
 /** Of an answer of a read replica that is behind. */
 const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
   asOf === undefined ? '' : `As of ${asOf}: a read replica answered, and it lags behind.\n`;
@@ -121,7 +127,10 @@ function breakdownText(answer: CostBreakdown): string {
   const sums = `Total (${basis}), ${spanText(now)}: ${totalText(now)}\n`;
   const old = before === null ? '' : `Total of the period before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
-  return `${table(titles, lines)}\n${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
+  return `${table(titles, lines)}\n${namelessText(
+    groupBy,
+    rows.map(({ names }) => names),
+  )}${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
 }
 
 function bridgeText(answer: CostBridge): string {
@@ -155,7 +164,7 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\n${namelessText(groups, rows)}Total (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }
 
 /** Amounts without an exchange rate to the requested currency are not in it, and are listed below it. */

@@ -15,7 +15,7 @@ import { WrongUse } from '../usage-error.js';
 import { reservationText } from './reservations.js';
 
 interface QuoteFlags {
-  readonly provider: string;
+  readonly provider?: string;
   readonly sku: string;
   readonly gpus: number;
   readonly hours: number;
@@ -49,7 +49,7 @@ export function addQuote(program: Command, session: Session): void {
     .description(
       'Quote what GPUs for a number of hours would cost, whether the budgets cover it, and what the alternatives are.',
     )
-    .requiredOption('--provider <name>', 'aws, google cloud, alibaba cloud, ...')
+    .option('--provider <name>', 'aws, google cloud, alibaba cloud, ... (required: a quote asks one provider)')
     .requiredOption('--sku <sku>', 'an instance type, or a GPU model: the cheapest SKU with it')
     .requiredOption('--gpus <n>', 'GPUs, not instances', aboveZero)
     .requiredOption('--hours <h>', 'hours of the run', aboveZero)
@@ -102,7 +102,6 @@ Examples:
 
 async function answer(session: Session, flags: QuoteFlags): Promise<void> {
   const {
-    provider,
     sku,
     gpus,
     hours,
@@ -125,7 +124,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     throw new WrongUse('--reserve needs --team: the team whose budget is reserved');
   const tags = flags.tag ?? null;
   const request = {
-    provider,
+    provider: providerOf(flags),
     sku,
     gpus,
     hours,
@@ -158,6 +157,13 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
       placementsText(quote.placements),
       reservation === null ? '' : `\n${reservationText(reservation)}`,
     ].join(''),
+  );
+}
+
+function providerOf({ provider }: QuoteFlags): string {
+  if (provider !== undefined) return provider;
+  throw new WrongUse(
+    'a quote asks one provider: name it with --provider, such as aws. Without --region the answer is its cheapest region; to compare providers, ask once for each',
   );
 }
 

@@ -4,7 +4,7 @@ import { byLowEnd } from '../../core/policy/recommendation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Session } from '../session.js';
-import { printable, shortAmount, table, type Title } from '../table.js';
+import { estimate, money, printable, shortAmount, table, together, type Cell, type Title } from '../table.js';
 
 export function addRecommendations(program: Command, session: Session): void {
   program
@@ -30,24 +30,9 @@ Example:
       session.print({ recommendations }, () =>
         recommendations.length === 0
           ? 'Nothing to recommend.\n'
-          : `${table(
-              TITLES,
-              recommendations
-                .toSorted(byLowEnd)
-                .map((r) => [
-                  r.id,
-                  r.team,
-                  r.action,
-                  r.target,
-                  r.estimatedMonthlySavings ?? 'unknown',
-                  r.estimatedMonthlySavingsLow,
-                  r.estimatedMonthlySavingsHigh,
-                  r.estimatedMonthlyCost,
-                  r.currency,
-                  r.title,
-                ]),
-            )}${totalText(recommendations)}${recommendations
-              .flatMap(notesOf)
+          : `${table(TITLES, recommendations.toSorted(byLowEnd).map(row))}${totalText(recommendations)}${notesOf(
+              recommendations,
+            )
               .map((line) => `${printable(line)}\n`)
               .join('')}`,
       );
@@ -57,15 +42,30 @@ Example:
 const TITLES: readonly Title[] = [
   'id',
   'team',
-  { title: 'action', rest: true },
-  'target',
-  'saves a month',
-  { title: 'from', rest: true },
-  { title: 'to', rest: true },
+  { title: 'what', csv: ['action', 'target'] },
+  { title: 'saves a month', csv: ['saves a month', 'from', 'to', 'currency'] },
   { title: 'of', rest: true },
-  'currency',
   { title: 'why', rest: true },
 ];
+
+function row(one: StoredRecommendation): Cell[] {
+  const { currency, estimatedMonthlySavings: mean, estimatedMonthlyCost: cost } = one;
+  const saving = estimate(
+    { mean, low: one.estimatedMonthlySavingsLow, high: one.estimatedMonthlySavingsHigh },
+    currency,
+  );
+  return [
+    one.id,
+    one.team,
+    { text: `${inWords(one.action)} ${one.target}`, csv: [one.action, one.target] },
+    { ...saving, text: saving.text ?? 'unknown' },
+    cost === null || currency === null ? cost : { text: money(cost, currency), csv: cost },
+    one.title,
+  ];
+}
+
+/** `PurchaseReservedInstances` as `Purchase reserved instances`: a line can end between its words. */
+const inWords = (action: string): string => action.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** What they save together, by currency, of those of which it is known. */
 function totalText(recommendations: readonly StoredRecommendation[]): string {
@@ -81,8 +81,12 @@ function totalText(recommendations: readonly StoredRecommendation[]): string {
   return `Together, a month: ${known === '' ? 'nothing that is known' : known}${lacking}\n`;
 }
 
-/** What would be lost, and what stands in the way. */
-const notesOf = ({ id, risk, obstacles }: StoredRecommendation): string[] => [
-  ...(risk.note === '' ? [] : [`${id} risks: ${risk.note}`]),
-  ...obstacles.map(({ message }) => `${id} is blocked: ${message}`),
-];
+/** What would be lost, and what stands in the way: once for all of which it is said. */
+function notesOf(recommendations: readonly StoredRecommendation[]): string[] {
+  const notes = new Map<string, string[]>();
+  const add = (note: string, id: string): void => void notes.set(note, [...(notes.get(note) ?? []), id]);
+  for (const { id, risk } of recommendations) if (risk.note !== '') add(`Risk of ~: ${risk.note}`, id);
+  for (const { id, obstacles } of recommendations)
+    for (const { message } of obstacles) add(`Blocked, ~: ${message}`, id);
+  return [...notes].map(([note, ids]) => note.replace('~', () => together(ids)));
+}

@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import type { SavingList, SavingStory } from '../client/savings.js';
 import type { Session } from '../session.js';
-import { table } from '../table.js';
+import { estimate, money, shortAmount, table, type Cell, type Title } from '../table.js';
 
 export function addSavings(program: Command, session: Session): void {
   program
@@ -36,25 +36,39 @@ Examples:
 
 function listText({ savings, totals }: SavingList): string {
   if (savings.length === 0) return 'The ledger is empty.\n';
-  const rows = savings.map((one) => [
+  const rows = savings.map((one): Cell[] => [
     one.action,
     one.team,
-    one.effectKind,
-    one.target,
+    { text: `${one.effectKind} ${one.target}`, csv: [one.effectKind, one.target] },
     one.state,
-    one.saved,
-    one.predicted,
-    one.currency,
+    { text: money(one.saved, one.currency), csv: [one.saved, one.currency] },
+    { text: one.predicted === null ? null : money(one.predicted, one.currency), csv: one.predicted },
+    estimate(
+      { mean: one.estimatedMonthlySavings, low: one.estimatedMonthlySavingsLow, high: one.estimatedMonthlySavingsHigh },
+      one.currency,
+    ),
     one.from.slice(0, 10),
     one.reason,
   ]);
   const amounts = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
-    all.length === 0 ? '0' : all.map(({ currency, amount }) => `${amount} ${currency}`).join(', ');
+    all.length === 0 ? '0' : all.map(({ currency, amount }) => money(amount, currency)).join(', ');
   const reasons = totals.unverifiable.reasons.map(({ reason, count }) => `${count} ${reason}`).join(', ');
-  return `${table(['action', 'team', 'effect', 'target', 'state', 'saved', 'predicted', 'currency', 'since', 'why'], rows)}
+  return `${table(TITLES, rows)}
 verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.saved)}; estimated, not measured yet: ${amounts(totals.estimated.monthly)} a month; unverifiable: ${totals.unverifiable.count}${reasons === '' ? '' : ` (${reasons})`}
 `;
 }
+
+const TITLES: readonly Title[] = [
+  'action',
+  { title: 'team', below: true },
+  { title: 'what', csv: ['effect', 'target'] },
+  'state',
+  { title: 'saved', csv: ['saved', 'currency'] },
+  { title: 'predicted by now', below: true, csv: ['predicted'] },
+  { title: 'estimated a month', below: true, csv: ['estimated a month', 'from', 'to', 'currency of the estimate'] },
+  { title: 'since', below: true },
+  { title: 'why', below: true },
+];
 
 function storyText(saving: SavingStory): string {
   const shared =
@@ -62,14 +76,14 @@ function storyText(saving: SavingStory): string {
   const rows = saving.ledger.map((hour) => [
     hour.hour.slice(0, 16),
     hour.state,
-    hour.counterfactual,
-    hour.actual,
-    hour.saved,
+    shortAmount(hour.counterfactual),
+    shortAmount(hour.actual),
+    shortAmount(hour.saved),
     hour.currency,
     hour.lines.length,
     hour.reason,
   ]);
-  return `${saving.action}: ${saving.effectKind} ${saving.target}, ${saving.state}${saving.reason === null ? '' : ` (${saving.reason})`}, saved ${saving.saved} ${saving.currency}\n${shared}${table(
+  return `${saving.action}: ${saving.effectKind} ${saving.target}, ${saving.state}${saving.reason === null ? '' : ` (${saving.reason})`}, saved ${money(saving.saved, saving.currency)}\n${shared}${table(
     ['hour', 'state', 'without it', 'with it', 'saved', 'currency', 'lines', 'why'],
     rows,
   )}`;
