@@ -14,6 +14,7 @@ import { addDecimal, compareDecimal, formatDecimal, ZERO } from '../../src/core/
 import type { GpuSample } from '../../src/core/ports.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import type { Report } from '../../src/core/report/report.js';
+import { spendOf } from '../../src/core/report/spend.js';
 import { DAY_MS } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { ReportSchedule, SETTLING_MS } from '../../src/pipeline/report.js';
@@ -405,6 +406,15 @@ describe('monthly reports', async () => {
       expect(Number(known?.effects.mix)).toBeLessThan(0);
       same(known?.effects.price, '1.375');
       same(known?.effects.charges, '8.00155109870');
+    });
+
+    it('compare a month that runs with the same days of the month before', async () => {
+      const facts = await stores.reports.facts(db, 'default', 'red', '2026-10', OCTOBER + 13.5 * DAY_MS);
+      expect(facts.comparedDays).toEqual({ first: '2026-09-01', last: '2026-09-14' });
+      // Of the 100 hours at 80 those until the end of the 14th; the hours of spot are of the 21st and later.
+      same(spendOf(facts).before, '7680');
+      same(spendOf(facts).before, (await costs('', '2026-09-01', '2026-09-15')).total);
+      expect((await of()).comparedDays).toBeNull();
     });
 
     it('tell what was refused and left, and the next steps', async () => {

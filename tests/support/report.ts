@@ -90,6 +90,7 @@ export function factsOf(over: Partial<ReportFacts> = {}): ReportFacts {
       ],
       unconverted: new Map([['EUR', decimal('12.5')]]),
     },
+    comparedDays: null,
     before: {
       cells: [
         cell('800', 100),

@@ -9,7 +9,7 @@ import type { UnpricedUsage } from '../cost/unpriced.js';
 import type { Reason } from '../action/action.js';
 import type { Decimal } from '../decimal.js';
 import type { Rate } from '../money.js';
-import type { ChanceState, ReportBudget, Stated, VarianceLine } from './report.js';
+import type { ChanceState, ComparedDays, ReportBudget, Stated, VarianceLine } from './report.js';
 import type { LedgerState } from '../saving/saving.js';
 import type { Interval } from '../time.js';
 import type { ChargeCategory, Term } from '../usage.js';
@@ -135,7 +135,10 @@ export interface ReportFacts {
   readonly asOf: number;
   readonly madeAt: number;
   readonly spend: MonthFacts;
+  /** Of the days that the month is compared with. */
   readonly before: MonthFacts;
+  /** These days; null: all of the month before. */
+  readonly comparedDays: ComparedDays | null;
   /** Days with an amount from the history before the month until its end, or until `asOf`. */
   readonly days: readonly DayAmount[];
   readonly budgets: readonly ReportBudget[];

@@ -54,6 +54,7 @@ export function makeReport(facts: ReportFacts, planned: Planned): Report {
     to: formatInstant(period.end),
     asOf: formatInstant(Math.min(asOf, period.end)),
     isOver: asOf >= period.end,
+    comparedDays: facts.comparedDays,
     madeAt: formatInstant(madeAt),
     currency,
     spend: spendOf(facts),

@@ -32,7 +32,7 @@ export interface SpendLine {
   readonly name: string | null;
   /** Null: nothing here has a price. */
   readonly amount: string | null;
-  /** Of the previous month; null: nothing was recorded, or nothing had a price. */
+  /** Of the compared days of the previous month; null: nothing was recorded, or nothing had a price. */
   readonly before: string | null;
   /** Share of the month's total; null if that is zero or this has no price. */
   readonly share: number | null;
@@ -48,7 +48,7 @@ export interface ReportDay {
 export interface ReportSpend {
   /** Null: nothing has a price. */
   readonly total: string | null;
-  /** Of the previous month; null: nothing is recorded. */
+  /** Of the compared days of the previous month; null: nothing is recorded. */
   readonly before: string | null;
   /** Zero or below; part of the total. */
   readonly credits: string;
@@ -316,6 +316,12 @@ export interface ReportForecast {
   readonly historyDays: number;
 }
 
+/** `YYYY-MM-DD`, both in it. */
+export interface ComparedDays {
+  readonly first: string;
+  readonly last: string;
+}
+
 export interface Report {
   readonly version: 1;
   readonly team: string;
@@ -331,6 +337,11 @@ export interface Report {
   /** Nothing later is in it. */
   readonly asOf: string;
   readonly isOver: boolean;
+  /**
+   * The days of the month before that this month is compared with; null: all. Older reports lack it: they compared even
+   * a month that was not over with the whole month before.
+   */
+  readonly comparedDays?: ComparedDays | null;
   readonly madeAt: string;
   readonly currency: string;
   readonly spend: ReportSpend;

@@ -11,13 +11,24 @@ import type { DayAmount, MonthCell, MonthFacts, ReportFacts } from './facts.js';
 import {
   stated,
   notStated,
+  type ComparedDays,
   type ReportAmount,
   type ReportBridge,
   type ReportSpend,
   type SpendLine,
   type Stated,
 } from './report.js';
-import { civilFromDays, dayLabel, formatDay, localDays, parseDay } from '../time.js';
+import {
+  civilFromDays,
+  dayLabel,
+  formatDay,
+  localDays,
+  monthLabel,
+  monthOfLabel,
+  parseDay,
+  startOfLocalDay,
+  type Interval,
+} from '../time.js';
 import { PART_MS_PER_GPU_HOUR } from '../usage.js';
 
 /** The number of bridge cells that are listed. */
@@ -211,6 +222,26 @@ export function dailySeries(days: readonly DayAmount[], last: string): number[] 
     if (at >= 0 && at < series.length) series[at] = (series[at] ?? 0) + Number(formatDecimal(amount));
   }
   return series;
+}
+
+/**
+ * What a month is compared with: the whole month before, or, while it runs, that month's same days, the day of today
+ * too; of a shorter month all.
+ */
+export function comparedWith(
+  period: Interval,
+  zone: string,
+  asOf: number,
+): { readonly before: Interval; readonly comparedDays: ComparedDays | null } {
+  const before = monthOfLabel(monthLabel(period.start - 1, zone), zone) ?? period;
+  if (asOf >= period.end) return { before, comparedDays: null };
+  const days = localDays(zone, Math.max(period.start, asOf - 1)) - localDays(zone, period.start) + 1;
+  const first = localDays(zone, before.start);
+  const end = Math.min(first + days, localDays(zone, before.end));
+  return {
+    before: { start: before.start, end: startOfLocalDay(zone, end) },
+    comparedDays: { first: formatDay(first), last: formatDay(end - 1) },
+  };
 }
 
 /** First and last local day of the month after a period, and how many days it has. */

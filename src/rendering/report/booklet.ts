@@ -15,7 +15,7 @@ const SOFT = '#57606a';
 const NOTE: Style = { size: 8, colour: SOFT };
 const GAP = 8;
 const TILE_PADDING = 7;
-/** Of a tile's figure: the largest in which it stands on one line. */
+/** Of the tiles' figures: the largest in which each stands on one line. */
 const FIGURE_SIZES = [17, 15, 13, 11, 9.5, 8, 7, 6] as const;
 /** Lines of what others named, so that page one stays one page. */
 const [TITLE_LINES, LEAD_LINES, TILE_LINES, SENTENCE_LINES] = [2, 4, 6, 5];
@@ -72,9 +72,12 @@ function tiles(sheet: Sheet, all: Cover['tiles']): void {
   const width = (sheet.width - (all.length - 1) * GAP) / all.length;
   const room = width - 2 * TILE_PADDING;
   const [small, note]: Style[] = [{ size: 8, bold: true, colour: SOFT }, NOTE];
+  const fits = (value: string, size: number): boolean => sheet.measure(value, { size, bold: true }) <= room;
+  const figure: Style = {
+    size: FIGURE_SIZES.find((size) => all.every(({ value }) => fits(value, size))) ?? 6,
+    bold: true,
+  };
   const made = all.map(({ label, value, note: words }: Tile) => {
-    const size = FIGURE_SIZES.find((one) => sheet.measure(value, { size: one, bold: true }) <= room) ?? 6;
-    const figure: Style = { size, bold: true };
     return [
       { style: small ?? NOTE, lines: sheet.wrap(label, room, small ?? NOTE, 2) },
       { style: figure, lines: sheet.wrap(value, room, figure, 3) },

@@ -62,17 +62,19 @@ class CoverWriter {
     const { spend, bridge, isOver, asOf } = this.report;
     if (spend.total === null) return this.say(spend.gpuHours === null ? 'say.spent-nothing' : 'say.spent-unknown');
     const total = this.money(spend.total);
-    if (!isOver)
+    const at = this.format.instant(asOf);
+    if (!isOver && this.texts.sameDays === null)
       return spend.before === null
-        ? this.say('say.spent-open-alone', { total, at: this.format.instant(asOf) })
-        : this.say('say.spent-open', { total, at: this.format.instant(asOf), before: this.money(spend.before) });
-    if (bridge.known === null) return this.say('say.spent-alone', { total });
+        ? this.say('say.spent-open-alone', { total, at })
+        : this.say('say.spent-open', { total, at, before: this.money(spend.before) });
+    if (bridge.known === null) return this.say('say.spent-alone', { total, at });
     const { change, before } = bridge.known;
     const { currency } = this.report;
-    if (Number(change) === 0) return this.say('say.spent-same', { total });
+    if (Number(change) === 0) return this.say('say.spent-same', { total, at });
     const why = this.effects();
     return this.say(Number(change) > 0 ? 'say.spent-more' : 'say.spent-less', {
       total,
+      at,
       change: this.format.money(change.replace('-', ''), currency),
       share: Number(before) > 0 ? ` (${this.format.ratio(Math.abs(Number(change) / Number(before)))})` : '',
       why: why === '' ? '' : this.say('say.why', { effects: why }),
@@ -168,7 +170,7 @@ class CoverWriter {
     const against =
       bridge.known === null
         ? this.texts.code('reason', bridge.reason)
-        : this.say(isOver ? 'tile.against' : 'tile.before', {
+        : this.say(isOver || this.texts.sameDays !== null ? 'tile.against' : 'tile.before', {
             change: this.format.signed(bridge.known.change, currency),
             before: this.format.money(bridge.known.before, currency),
           });
@@ -219,8 +221,8 @@ class CoverWriter {
       .join('');
     if (sure.count === 0) return { label, value: this.say('none'), note: `${this.say('tile.decide-none')}${others}` };
     return {
-      label,
-      value: this.say('tile.at-least', { low: this.amounts(sure.monthlyLow) ?? this.say('unknown') }),
+      label: this.say('tile.decide-least'),
+      value: this.amounts(sure.monthlyLow) ?? this.say('unknown'),
       note: `${this.say('tile.sure', {
         count: sure.count,
         mean: this.amounts(sure.monthly) ?? '',

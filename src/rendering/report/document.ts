@@ -261,7 +261,7 @@ class Writer {
   }
 
   private change(): Section {
-    const { bridge, currency } = this.report;
+    const { bridge, currency, isOver } = this.report;
     const steps = (known: ReportBridge): (readonly Cell[])[] => [
       [text(this.texts.text('effect.before')), money(known.before, currency)],
       ...EFFECTS.map((effect) => [text(this.texts.text(`effect.${effect}`)), money(known.effects[effect], currency)]),
@@ -309,7 +309,10 @@ class Writer {
         },
       ],
       'change',
-      { charts: ['bridge'], notes: [this.texts.text('note.change')] },
+      {
+        charts: ['bridge'],
+        notes: [...(isOver ? [] : [this.texts.text('note.change-open')]), this.texts.text('note.change')],
+      },
     );
   }
 

@@ -85,6 +85,13 @@ export class Formatter {
     );
   }
 
+  /** Two days of one month and all between them. @param first, last `YYYY-MM-DD` */
+  days(first: string, last: string): string {
+    return first === last
+      ? this.day(first)
+      : this.texts.text('interval', { low: this.day(first), high: this.day(last) });
+  }
+
   instant(at: string): string {
     return new Intl.DateTimeFormat(this.reader.locale, {
       dateStyle: 'medium',

@@ -109,7 +109,7 @@ const TEXTS = {
   'tile.budget-end': ['Budget {budget} at its end', '预算 {budget} 期末'],
   'tile.interval': ['80 %: {low} to {high}', '80%：{low} 至 {high}'],
   'tile.decide': ['To decide, a month', '待决定（每月）'],
-  'tile.at-least': ['at least {low}', '至少 {low}'],
+  'tile.decide-least': ['To decide: at least, a month', '待决定（每月至少）'],
   'tile.sure': [
     '{count} certainly save: estimate {mean}, at most {high}.',
     '{count} 项确定节省：预计 {mean}，最多 {high}。',
@@ -404,14 +404,55 @@ const TEXTS = {
 
 export type TextKey = keyof typeof TEXTS;
 
+/** What is said instead where a month that runs is compared with the same days of the month before. */
+const OF_SAME_DAYS: Partial<Readonly<Record<TextKey, readonly [english: string, chinese: string]>>> = {
+  'say.spent-alone': [
+    'Until {at} the month has cost {total}; nothing is recorded for the same days of the month before ({days}).',
+    '截至 {at}，本月支出 {total}；上月同期（{days}）没有记录。',
+  ],
+  'say.spent-same': [
+    'Until {at} the month has cost {total}, as much as the same days of the month before ({days}).',
+    '截至 {at}，本月支出 {total}，与上月同期（{days}）相同。',
+  ],
+  'say.spent-more': [
+    'Until {at} the month has cost {total}, {change}{share} more than the same days of the month before ({days}){why}.',
+    '截至 {at}，本月支出 {total}，比上月同期（{days}）多 {change}{share}{why}。',
+  ],
+  'say.spent-less': [
+    'Until {at} the month has cost {total}, {change}{share} less than the same days of the month before ({days}){why}.',
+    '截至 {at}，本月支出 {total}，比上月同期（{days}）少 {change}{share}{why}。',
+  ],
+  'tile.against': ['{change} against the same days of the month before ({before})', '较上月同期（{before}）{change}'],
+  'note.change-open': [
+    'The month is not over: it is compared with the same days of the month before ({days}). The day of today is not complete.',
+    '本月尚未结束：与上月同期（{days}）比较。今天的数据尚不完整。',
+  ],
+  'reason.nothing-recorded-before': [
+    'Nothing is recorded for the same days of the month before ({days}).',
+    '上月同期（{days}）没有记录。',
+  ],
+  'table.bridge': ['From the same days of the month before to this month so far', '从上月同期到本月至今'],
+  'chart.bridge': ['From the same days of the month before to this month so far', '从上月同期到本月至今'],
+  'column.before': ['Same days, month before', '上月同期'],
+  'column.after': ['This month so far', '本月至今'],
+  'figure.before': ['Spend of the same days of the month before', '上月同期支出'],
+  'effect.before': ['Same days, month before', '上月同期'],
+  'effect.after': ['This month so far', '本月至今'],
+};
+
 export class Texts {
-  constructor(readonly language: Language) {}
+  /** @param sameDays the days of the month before, if no more than these are compared with */
+  constructor(
+    readonly language: Language,
+    readonly sameDays: string | null = null,
+  ) {}
 
   /** The text, with what stands in braces filled in. */
   text(key: TextKey, filled: Readonly<Record<string, string | number>> = {}): string {
-    const [english, chinese] = TEXTS[key];
+    const { sameDays } = this;
+    const [english, chinese] = (sameDays === null ? undefined : OF_SAME_DAYS[key]) ?? TEXTS[key];
     return (this.language === 'zh' ? chinese : english).replace(/\{(\w+)\}/g, (whole, name: string) =>
-      String(filled[name] ?? whole),
+      String(filled[name] ?? (name === 'days' ? (sameDays ?? whole) : whole)),
     );
   }
 

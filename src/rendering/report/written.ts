@@ -28,9 +28,14 @@ export interface Written {
   readonly leads: readonly string[];
 }
 
+function sameDaysOf({ comparedDays }: Report, format: Formatter): string | null {
+  if (comparedDays === undefined || comparedDays === null) return null;
+  return format.days(comparedDays.first, comparedDays.last);
+}
+
 export function write(report: Report, reader: Reader): Written {
-  const texts = new Texts(reader.language);
-  const format = new Formatter(reader, report.zone, texts);
+  const format = new Formatter(reader, report.zone, new Texts(reader.language));
+  const texts = new Texts(reader.language, sameDaysOf(report, format));
   const { teams, isOver, asOf, zone, madeAt } = report;
   const named = teams.slice(0, MOST_TEAMS).map(printable).join(', ');
   return {

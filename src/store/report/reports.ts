@@ -8,6 +8,7 @@ import { invalid, missing } from '../../core/errors.js';
 import { nanosOf } from '../../core/money.js';
 import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
+import { comparedWith } from '../../core/report/spend.js';
 import { dayLabel, DAY_MS, isZone, monthLabel, monthOfLabel, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
 import { lackingOf, type BudgetStore } from '../budget/budgets.js';
@@ -180,7 +181,7 @@ export class ReportStore {
     if (known === null) throw missing(`team ${team} does not exist`);
     const asOf = await organisations.asOf(tx, organisation, now);
     const period = checkMonth(month, known.zone, asOf);
-    const before = monthOfLabel(monthLabel(period.start - 1, known.zone), known.zone) ?? period;
+    const { before, comparedDays } = comparedWith(period, known.zone, asOf);
     const request: FactsRequest = {
       organisation,
       teams: await budgets.teamsUnder(tx, organisation, team),
@@ -194,7 +195,7 @@ export class ReportStore {
       unpriced: await unpricedFacts(tx, request, period),
     };
     const old = await spendFacts(tx, request, before, current.fx);
-    const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: before.start }, current.fx);
+    const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: period.start }, current.fx);
     const seen = { start: period.start, end: Math.min(period.end, Math.max(period.start, asOf)) };
     return {
       team,
@@ -208,7 +209,8 @@ export class ReportStore {
       madeAt: now,
       spend,
       before: old,
-      days: [...history.days, ...old.days, ...spend.days],
+      comparedDays,
+      days: [...history.days, ...spend.days],
       budgets: await this.budgetsOf(tx, organisation, request.teams, month, asOf),
       savings: await this.savingsOf(tx, organisation, request.teams, period),
       refusals: await refusalFacts(tx, request, period),

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { bridgeOf, EFFECTS, type BridgeInput, type Effects } from '../../../src/core/report/bridge.js';
 import { formatFor, readerFor } from '../../../src/core/report/reader.js';
-import { amountText, bridgeBetween, dailySeries, nextMonth } from '../../../src/core/report/spend.js';
+import { amountText, bridgeBetween, comparedWith, dailySeries, nextMonth } from '../../../src/core/report/spend.js';
 import { monthOfLabel } from '../../../src/core/time.js';
 import { hindsight, optimumOf } from '../../../src/planning/commitment/hindsight.js';
 import { nextMonthOf } from '../../../src/planning/forecast/next-month.js';
@@ -290,6 +290,48 @@ describe('hindsight', () => {
       optimumOf([place, { ...place, offer: null, onDemandGpus: steady(1.5), committedGpus: steady(0) }]).known
         ?.leftOutGpuHours,
     ).toBe('72.00');
+  });
+});
+
+describe('the days that a month is compared with', () => {
+  const compared = (month: string, zone: string, asOf: string) => {
+    const { before, comparedDays } = comparedWith(
+      monthOfLabel(month, zone) ?? { start: 0, end: 0 },
+      zone,
+      Date.parse(asOf),
+    );
+    return [new Date(before.start).toISOString(), new Date(before.end).toISOString(), comparedDays];
+  };
+
+  it('are the whole month before, once the month is over', () => {
+    const whole = ['2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', null];
+    expect(compared('2026-11', 'UTC', '2026-12-01T00:00:00Z')).toEqual(whole);
+  });
+
+  it('are the same days while it runs, as many as the month before has', () => {
+    const days = (last: string, end: string) => [
+      '2026-10-01T00:00:00.000Z',
+      `${end}T00:00:00.000Z`,
+      { first: '2026-10-01', last },
+    ];
+    expect(compared('2026-11', 'UTC', '2026-11-23T20:40:00Z')).toEqual(days('2026-10-23', '2026-10-24'));
+    expect(compared('2026-11', 'UTC', '2026-11-23T00:00:00Z')).toEqual(days('2026-10-22', '2026-10-23'));
+    expect(compared('2026-11', 'UTC', '2026-11-01T00:00:00Z')).toEqual(days('2026-10-01', '2026-10-02'));
+    expect(compared('2026-03', 'UTC', '2026-03-30T10:00:00Z')).toEqual([
+      '2026-02-01T00:00:00.000Z',
+      '2026-03-01T00:00:00.000Z',
+      { first: '2026-02-01', last: '2026-02-28' },
+    ]);
+  });
+
+  it("are of the report's zone", () => {
+    // 16:30 UTC of the 22nd is the 23rd in Shanghai; Los Angeles turns its clocks back on the 1st of November.
+    expect(compared('2026-11', 'Asia/Shanghai', '2026-11-22T16:30:00Z')).toEqual([
+      '2026-09-30T16:00:00.000Z',
+      '2026-10-23T16:00:00.000Z',
+      { first: '2026-10-01', last: '2026-10-23' },
+    ]);
+    expect(compared('2026-11', 'America/Los_Angeles', '2026-11-03T07:30:00Z')[1]).toBe('2026-10-03T07:00:00.000Z');
   });
 });
 

@@ -301,6 +301,65 @@ describe('the booklet', () => {
     expect(pages[0]).toBeGreaterThan(1);
   });
 
+  it.each([
+    [
+      'en',
+      'Until Oct 20, 2026, 12:00 PM the month has cost $1,683.37, $305.67 (22.2%) more than the same days of the month before (Sep 1, 2026 to Sep 20, 2026):',
+      'against the same days of the month before',
+      'From the same days of the month before to this month so far',
+      'The month is not over: it is compared with the same days of the month before (Sep 1, 2026 to Sep 20, 2026). The day of today is not complete.',
+    ],
+    [
+      'zh',
+      '比上月同期（2026年9月1日 至 2026年9月20日）多',
+      '较上月同期',
+      '从上月同期到本月至今',
+      '本月尚未结束：与上月同期（2026年9月1日 至 2026年9月20日）比较。今天的数据尚不完整。',
+    ],
+  ] as const)('compares a month that runs with the same days, and says so (%s)', async (language, ...said) => {
+    const running = reportOf({
+      asOf: Date.UTC(2026, 9, 20, 12),
+      comparedDays: { first: '2026-09-01', last: '2026-09-20' },
+    });
+    const pdf = new Pdf(await bytesOf(running, 'pdf', language));
+    const plain = (texts: readonly string[]): string => texts.join(' ').replaceAll(/\s+/g, '');
+    const first = plain(pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text] : [])));
+    for (const words of said) expect(first).toContain(plain([words]));
+    const html = await textOf(running, 'html', language);
+    for (const words of [said[0], ...said.slice(2)]) expect(html).toContain(words);
+    // Neither the whole month nor "this month" is the name of what is compared.
+    const named = html.replaceAll(/<svg.*?<\/svg>/gs, '').match(/>(Month before|This month|上月|本月)</g);
+    expect(named).toBeNull();
+    expect(html).not.toMatch(/whole previous month|上月全月/);
+  });
+
+  it('has four tiles in one type, in which each figure stands on one line', async () => {
+    const of = async (report: Report): Promise<number[]> => {
+      const pdf = new Pdf(await bytesOf(report, 'pdf'));
+      const figures = pdf.texts.filter(
+        ({ page, size, text }) => page === 1 && size > 8 && /^\$[\d,]+\.\d\d\s*$/.test(text),
+      );
+      return figures.map(({ size }) => size);
+    };
+    const wide = reportOf({ chances: [] });
+    const decisions = {
+      sure: {
+        count: 1,
+        monthly: [{ currency: 'USD', amount: '98877766.55' }],
+        monthlyLow: [{ currency: 'USD', amount: '88877766.55' }],
+        monthlyHigh: [{ currency: 'USD', amount: '99977766.55' }],
+      },
+      unsure: 0,
+      unknown: 0,
+    };
+    for (const report of [REPORT, { ...wide, decisions }]) {
+      const sizes = await of(report);
+      expect(sizes).toHaveLength(4);
+      expect(new Set(sizes).size).toBe(1);
+    }
+    expect((await of({ ...wide, decisions }))[0]).toBeLessThan((await of(REPORT))[0] ?? 0);
+  });
+
   it('orders what to decide by the low end, and leaves out what may cost more than it saves', async () => {
     const chance = (recommendation: string, low: string | null, mean: bigint): ReportFacts['chances'][number] => ({
       recommendation,
@@ -406,16 +465,17 @@ describe('the picture', () => {
 
 describe('the words', () => {
   it('are there in both languages, with the same blanks to fill', () => {
-    const [english, chinese] = [new Texts('en'), new Texts('zh')];
-    for (const key of TEXT_KEYS) {
-      const blanks = [english, chinese].map((texts) =>
-        [...texts.text(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort(),
-      );
-      expect({ key, blanks: blanks[1], isSame: english.text(key) === chinese.text(key) }).toEqual({
-        key,
-        blanks: blanks[0],
-        isSame: false,
-      });
-    }
+    for (const days of [null, 'Oct 1 to Oct 23'])
+      for (const key of TEXT_KEYS) {
+        const [english, chinese] = [new Texts('en', days), new Texts('zh', days)];
+        const blanks = [english, chinese].map((texts) =>
+          [...texts.text(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort(),
+        );
+        expect({ key, blanks: blanks[1], isSame: english.text(key) === chinese.text(key) }).toEqual({
+          key,
+          blanks: blanks[0],
+          isSame: false,
+        });
+      }
   });
 });
