@@ -32,7 +32,7 @@ export interface SpendLine {
   readonly name: string | null;
   /** Null: nothing here has a price. */
   readonly amount: string | null;
-  /** Of the compared days of the previous month; null: nothing was recorded, or nothing had a price. */
+  /** Of the compared days of the previous month; null: nothing at all was recorded, or nothing of this had a price. */
   readonly before: string | null;
   /** Share of the month's total; null if that is zero or this has no price. */
   readonly share: number | null;

@@ -86,10 +86,13 @@ function linesBy(
   before: readonly MonthCell[],
   total: Decimal | null,
 ): SpendLine[] {
+  // Of what a month with a record does not name, nothing was used.
+  const nothing = (sum: Sum, of: readonly MonthCell[], name: string | null): Sum =>
+    of.length === 0 || of.some((cell) => nameOf(cell) === name) ? sum : { amount: ZERO, quantity: 0n, unpriced: 0n };
   const names = [...new Set([...now, ...before].map(nameOf))];
   const lines = names.map((name) => {
     const [sum, old] = [now, before].map((cells) => sumOf(cells.filter((cell) => nameOf(cell) === name)));
-    return { name, sum: sum ?? sumOf([]), old: old ?? sumOf([]) };
+    return { name, sum: nothing(sum ?? sumOf([]), now, name), old: nothing(old ?? sumOf([]), before, name) };
   });
   const value = ({ amount }: Sum): number => (amount === null ? -Infinity : Number(formatDecimal(amount)));
   return lines

@@ -54,13 +54,15 @@ class ChapterWriter {
   }
 
   private spent(): Section {
-    const { spend, bridge, currency, teams, isOver } = this.report;
-    const notes =
-      bridge.known === null
+    const { spend, budgets, bridge, currency, teams, isOver } = this.report;
+    const notes = [
+      ...(bridge.known === null
         ? [this.texts.code('reason', bridge.reason)]
         : isOver
           ? []
-          : [this.texts.text('note.change-open')];
+          : [this.texts.text('note.change-open')]),
+      ...(budgets.length === 0 ? [this.texts.text('note.no-budget')] : []),
+    ];
     const causes = (bridge.known?.cells ?? [])
       .filter(({ before, after }) => before !== after)
       .map((cell) => [

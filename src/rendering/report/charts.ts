@@ -11,7 +11,7 @@ import { DAY_MS, formatDay, monthOfLabel } from '../../core/time.js';
 import { OKABE_ITO, renderSvg, shortened } from '../chart.js';
 import { CHARTS, type ChartName } from './cells.js';
 import { printable, type Formatter } from './format.js';
-import type { TextKey, Texts } from './texts.js';
+import type { Texts } from './texts.js';
 
 const SIZE = { width: 760, height: 300 };
 const FONT_SIZE = 12;
@@ -120,7 +120,14 @@ export class Charts {
   }
 
   title(name: ChartName): string {
-    return this.texts.text(`chart.${name}` as TextKey);
+    return this.texts.text(name === 'spend' && this.planned() === null ? 'chart.spend-alone' : `chart.${name}`);
+  }
+
+  /** Of the team's own budget; null: it has none in the report's currency. */
+  private planned(): string | null {
+    const { budgets, currency, team } = this.report;
+    const own = budgets.find((one) => one.team === team && one.planned !== null && one.currency === currency);
+    return own?.planned ?? null;
   }
 
   private made(name: ChartName): Made | null {
@@ -150,7 +157,7 @@ export class Charts {
   }
 
   private spend(): Made | null {
-    const { spend, budgets, currency, team } = this.report;
+    const { spend } = this.report;
     if (spend.byDay.length === 0) return null;
     const days = daysOf(this.report);
     const known = new Map(spend.byDay.map(({ day, amount }) => [day, number(amount)]));
@@ -158,9 +165,7 @@ export class Charts {
     let sum = 0;
     // A day of which nothing is recorded has no bar; after the last that is, nothing is known yet.
     const cumulative = days.map((day) => (day > last ? null : (sum += known.get(day) ?? 0)));
-    const planned =
-      budgets.find((budget) => budget.team === team && budget.planned !== null && budget.currency === currency)
-        ?.planned ?? null;
+    const planned = this.planned();
     const names = [
       this.texts.text('chart.cumulative'),
       this.texts.text('chart.daily'),

@@ -105,7 +105,7 @@ class Writer {
   }
 
   private summary(): Section {
-    const { spend, bridge, savings, leftOnTable, utilisation, forecast, optimum, currency } = this.report;
+    const { spend, bridge, savings, leftOnTable, forecast, currency } = this.report;
     const open = leftOnTable.byState.find(({ state }) => state === 'open');
     return this.section('summary', [
       this.figures('summary', [
@@ -124,8 +124,6 @@ class Writer {
           'left-high',
           money(amount, of),
         ]),
-        ['low-cost', money(utilisation.known?.lowCost ?? null, currency)],
-        ['optimum', ratio(optimum.known?.share ?? null)],
         ['forecast', money(forecast.known?.mean ?? null, currency)],
       ]),
     ]);
@@ -162,28 +160,11 @@ class Writer {
         name(lacking.map((one) => [one.amount, one.currency].filter((part) => part !== null).join(' ')).join(', ')),
       ],
     );
-    return this.section('budgets', [
-      this.table(
-        'budgets',
-        [
-          'budget',
-          'team',
-          'period',
-          'planned',
-          'spent',
-          'committed',
-          'ratio',
-          'forecast',
-          'low',
-          'high',
-          'exhaustion',
-          'unpriced',
-          'lacking',
-        ],
-        2,
-        rows,
-      ),
-    ]);
+    const columns =
+      'budget team period planned spent committed ratio forecast low high exhaustion unpriced lacking'.split(' ');
+    return this.section('budgets', [this.table('budgets', columns, 2, rows)], {
+      notes: rows.length === 0 ? [this.texts.text('note.no-budget')] : [],
+    });
   }
 
   private lines(
@@ -500,6 +481,7 @@ class Writer {
 
   private utilisation(): Section {
     const { currency, utilisation } = this.report;
+    const threshold = utilisation.known?.threshold ?? 0;
     return this.unless(
       utilisation,
       ({ coverage, lowGpuHours, lowCost, lines }) => [
@@ -524,7 +506,7 @@ class Writer {
         ]),
       ],
       'utilisation',
-      { notes: [this.texts.text('note.utilisation')] },
+      { notes: [this.texts.text('note.utilisation', { threshold: Math.round(threshold * 100) })] },
     );
   }
 

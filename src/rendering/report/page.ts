@@ -34,8 +34,13 @@ thead th{background:var(--band);white-space:nowrap}th[scope=row]{font-weight:500
 figure{margin:1rem 0;background:#fff;border:1px solid var(--line);border-radius:6px;padding:.5rem;max-width:780px}
 figure svg{display:block;width:100%;height:auto}
 figcaption{color:#57606a;font-size:.85rem;padding:.3rem}
-@media print{body{font-size:11px}main{max-width:none;padding:0}h2{break-after:avoid}figure,tr{break-inside:avoid}thead{display:table-header-group}.scroll{overflow:visible}th,td{min-width:0;padding:.15rem .25rem;overflow-wrap:anywhere}@page{size:A4 landscape;margin:14mm}}
+@media print{body{font-size:11px}main{max-width:none;padding:0}h2{break-after:avoid}figure,tr{break-inside:avoid}thead{display:table-header-group}.scroll{overflow:visible}th,td{min-width:0;padding:.15rem .25rem;overflow-wrap:anywhere}thead th,thead .n{white-space:normal}
+.wide,.wide caption,.wide tbody,.wide th,.wide td{display:block}.wide thead{display:none}.wide tr{display:grid;grid-template-columns:repeat(5,minmax(0,1fr));gap:.3rem .6rem;padding:.4rem 0;border-bottom:1px solid var(--line)}.wide th,.wide td{border:0;padding:0;text-align:left;max-width:none}.wide [data-of]::before{content:attr(data-of);display:block;white-space:normal;color:var(--soft);font-size:.85em;font-weight:400}
+@page{size:A4 portrait;margin:14mm}}
 `;
+
+/** On paper a row of more columns is a block of named values: the page is too narrow for a line. */
+const MOST_COLUMNS = 8;
 
 export interface Page {
   readonly title: string;
@@ -87,14 +92,19 @@ function tableOf({ id, title, columns, heads, rows }: Table, format: Formatter):
       (column, at) => `<th scope="col"${isNumeric[at] === true ? ' class="n"' : ''}>${escapeHtml(column.title)}</th>`,
     )
     .join('');
-  const body = cells.map((row) => `<tr>${row.map((cell, at) => cellOf(cell, at < heads)).join('')}</tr>`).join('\n');
-  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}"><table data-table="${id}"><caption>${escapeHtml(title)}</caption><thead><tr>${head}</tr></thead><tbody>
+  const isWide = columns.length > MOST_COLUMNS;
+  const named = (at: number): string => (isWide ? ` data-of="${escapeHtml(columns[at]?.title ?? '')}"` : '');
+  const body = cells
+    .map((row) => `<tr>${row.map((cell, at) => cellOf(cell, at < heads, named(at))).join('')}</tr>`)
+    .join('\n');
+  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}"><table data-table="${id}"${isWide ? ' class="wide"' : ''}><caption>${escapeHtml(title)}</caption><thead><tr>${head}</tr></thead><tbody>
 ${body}
 </tbody></table></div>`;
 }
 
-function cellOf({ text, exact, unit, isNumber }: Shown, isHead: boolean): string {
-  const [name, scope] = isHead ? ['th', ' scope="row"'] : ['td', ''];
+/** @param named an attribute that says what its column is called, or nothing */
+function cellOf({ text, exact, unit, isNumber }: Shown, isHead: boolean, named: string): string {
+  const [name, scope] = isHead ? ['th', ` scope="row"${named}`] : ['td', named];
   const shown = escapeHtml(text);
   if (!isNumber)
     return `<${name}${scope}>${unit === 'time' || unit === 'day' ? `<time datetime="${escapeHtml(exact ?? '')}">${shown}</time>` : shown}</${name}>`;

@@ -137,6 +137,7 @@ const TEXTS = {
     'The saving of some actions ({count}) cannot be verified: it is in no figure.',
     '{count} 项操作的节省无法验证，未计入任何数字。',
   ],
+  'note.no-budget': ['There was no budget in this month.', '本月没有预算。'],
   'note.change-open': [
     'The month is not over: the previous month is complete, this one is not.',
     '本月尚未结束：上月为全月，本月不是。',
@@ -248,7 +249,7 @@ const TEXTS = {
   'column.captured': ['Captured', '已实现'],
   'column.sampled': ['Sampled', '已采样'],
   'column.low-hours': ['Little used', '低利用'],
-  'column.low-cost': ['Cost of little-used GPUs', '低利用成本'],
+  'column.low-cost': ['Cost of little-used hours', '低利用成本'],
   'column.mean': ['Mean utilisation', '平均利用率'],
   'column.coverage': ['Coverage', '覆盖率'],
   'column.accrued': ['Metered', '计量'],
@@ -274,9 +275,9 @@ const TEXTS = {
   'figure.measured': ['Measured savings', '已测量节省'],
   'figure.estimated': ['Estimated savings a month, not measured yet', '预计每月节省（尚未测量）'],
   'figure.left': ['Open recommendations, estimated a month', '待处理建议，预计每月'],
-  'figure.low-cost': ['Cost of little-used GPUs', '低利用 GPU 成本'],
+  'figure.low-cost': ['Cost of little-used GPU-hours', '低利用 GPU 小时的成本'],
   'figure.forecast': ['Forecast of the next month', '下月预测'],
-  'figure.optimum': ["Share of the clairvoyant's savings", '占先知最优节省的比例'],
+  'figure.optimum': ['Share of what was possible with hindsight', '占事后最优可节省的比例'],
   'figure.saved': ['Saved by commitments', '承诺用量已节省'],
   'figure.possible': ['Possible with hindsight', '事后最优可节省'],
   'figure.left-low': ['  their low ends together', '  其下限合计'],
@@ -320,8 +321,8 @@ const TEXTS = {
     '仅比较承诺用量，按月末报价；承诺视为全天按当日最高用量持有。并非账单金额。',
   ],
   'note.utilisation': [
-    'Little used is not idle: a service may wait for requests. A sample counts only for its own minute; the price is the average hourly cost of the kind.',
-    '低利用不等于闲置：服务可能在等待请求。每个采样只代表其所在分钟；价格为该型号每小时的平均成本。',
+    'Little used: below {threshold} % utilisation. That is not idle: a service may wait for requests. A sample counts only for its own minute; the price is the average hourly cost of the kind.',
+    '低利用指利用率低于 {threshold}%，不等于闲置：服务可能在等待请求。每个采样只代表其所在分钟；价格为该型号每小时的平均成本。',
   ],
   'note.forecast': [
     'Based on the days until the end of the month; the interval covers 80 % of such cases.',
@@ -394,6 +395,7 @@ const TEXTS = {
   'category.Usage': ['usage', '用量'],
 
   'chart.spend': ['Spend of the month, day by day, against the budget', '本月逐日累计支出与预算'],
+  'chart.spend-alone': ['Spend of the month, day by day', '本月逐日累计支出'],
   'chart.bridge': ['From the month before to this month', '从上月到本月'],
   'chart.gpu': ['Spend by GPU kind', '按 GPU 型号的支出'],
   'chart.cumulative': ['Spend so far', '累计支出'],

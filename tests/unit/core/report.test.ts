@@ -171,12 +171,33 @@ describe('a report', () => {
     expect(report.spend.byGpuModel.find(({ name }) => name === 'G2')).toEqual({
       name: 'G2',
       amount: null,
-      before: null,
+      // The month before has a record, in which it is not.
+      before: '0.00',
       share: null,
       gpuHours: '12.000000',
       unpricedGpuHours: '12.000000',
     });
     expect(report.spend.unconverted).toEqual([{ currency: 'EUR', amount: '12.50' }]);
+  });
+
+  it('knows that what only one of two recorded months names was not used in the other, and no more than that', () => {
+    const [now, old, empty] = [[cell('5', 1)], [cell('7', 2, { gpuModel: 'A10' })], []].map((cells) => ({
+      cells,
+      unconverted: new Map(),
+    }));
+    const kinds = (spend: typeof now, before: typeof now) =>
+      reportOf({ spend: spend!, before: before! }).spend.byGpuModel.map((one) => [
+        one.name,
+        one.amount,
+        one.before,
+        one.gpuHours,
+      ]);
+    expect(kinds(now, old)).toEqual([
+      ['H100', '5.00', '0.00', '1.000000'],
+      ['A10', '0.00', '7.00', '0.000000'],
+    ]);
+    expect(kinds(now, empty)).toEqual([['H100', '5.00', null, '1.000000']]);
+    expect(kinds(empty, old)).toEqual([['A10', null, '7.00', null]]);
   });
 
   it('adds savings by the state of their hours, and never an estimate to a measurement', () => {

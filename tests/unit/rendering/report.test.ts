@@ -138,6 +138,17 @@ describe('the page', () => {
     expect(chinese).not.toContain('Spend against budget');
   });
 
+  it('has no figure in its summary that needs another section to be understood', () => {
+    for (const report of [REPORT, EMPTY]) {
+      const [summary] = documentOf(report, new Texts('en'));
+      const names = summary?.tables[0]?.rows.map(([head]) => (head?.kind === 'text' ? head.text : '')) ?? [];
+      expect(names.length).toBeGreaterThan(8);
+      expect(names.join('; ')).not.toMatch(/hindsight|clairvoyant|little-used/i);
+    }
+    const notes = documentOf(REPORT, new Texts('en')).find(({ id }) => id === 'utilisation')?.notes;
+    expect(notes?.[0]).toContain('Little used: below 30 % utilisation.');
+  });
+
   it('says why something is not known, and never writes 0 for it', () => {
     const unknown = [
       EMPTY.spend.total,
@@ -444,6 +455,22 @@ describe('the picture', () => {
     expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
     expect(png.readUInt32BE(16)).toBe(2 * 760);
     expect(await mainPicture(EMPTY)).toBeNull();
+  });
+
+  it.each([
+    ['en', 'There was no budget in this month.', 'Spend of the month, day by day', 'against the budget'],
+    ['zh', '本月没有预算。', '本月逐日累计支出', '支出与预算</text>'],
+  ] as const)('names no budget where there was none, and the report says so (%s)', async (language, ...said) => {
+    const [note, title, budget] = said;
+    const report = reportOf({ budgets: [] });
+    const { charts, chapters, sections } = write(report, readerOf(language));
+    expect(charts.title('spend')).toBe(title);
+    expect(charts.main()).not.toContain(budget);
+    expect(write(REPORT, readerOf(language)).charts.title('spend')).not.toBe(title);
+    for (const id of ['spent', 'budgets'])
+      expect([...chapters, ...sections].find((one) => one.id === id)?.notes).toContain(note);
+    expect(await textOf(report, 'html', language)).toContain(note);
+    expect(await textOf(REPORT, 'html', language)).not.toContain(note);
   });
 
   it('for messages says what it shows, of whom and when, and has every day of the month', () => {
