@@ -299,8 +299,8 @@ function notIdle(
     case 'may-return':
       return left(
         'may-return',
-        `${quiet}, and busy again within ten minutes with a probability of ${(falseStopProbability ?? 0).toFixed(2)}`,
-        `a probability of ${given.maximumFalseStopProbability} or less (maximumFalseStopProbability)`,
+        `${quiet}, and busy again within ten minutes with a probability of ${percent(100 * (falseStopProbability ?? 0))}`,
+        `a probability of ${percent(100 * given.maximumFalseStopProbability)} or less (maximumFalseStopProbability)`,
       );
     case 'wait-pays':
       return left('wait-pays', `${quiet}: a stop now would save less than its restart costs`, 'a longer quiet');
@@ -402,7 +402,7 @@ function proposal(
     ],
     risk: {
       interruption: 'Low',
-      note: `Busy again within ten minutes of the stop with a probability of ${(last.falseStopProbability ?? 0).toFixed(2)}.`,
+      note: `Busy again within ten minutes of the stop with a probability of ${percent(100 * (last.falseStopProbability ?? 0))}.`,
     },
     restartNeeded: true,
     implementationEffort: 'VeryLow',

@@ -433,10 +433,11 @@ describe('the doors', async () => {
     const first = await api.call<{
       items: { action: string; saved: string }[];
       nextCursor: string;
-      totals: { measured: unknown };
+      totals: { measured: unknown; estimated: unknown };
     }>('GET', '/v1/savings?limit=1');
     expect(first.status).toBe(200);
     expect(first.body.items.map(({ action }) => action)).toEqual(['act-2']);
+    expect(first.body.totals.estimated).toEqual({ count: 0, unknown: 0, monthly: [], monthlyLow: [], monthlyHigh: [] });
     expect(first.body.totals.measured).toEqual({ count: 2, saved: [{ currency: 'USD', amount: '560.00' }] });
     const second = await api.call<{ items: { action: string }[]; nextCursor: string | null }>(
       'GET',

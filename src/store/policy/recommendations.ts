@@ -41,6 +41,11 @@ export interface TeamEvaluation {
   readonly problem: string | null;
 }
 
+export type ExpectedSaving = Pick<
+  Recommendation,
+  'estimatedMonthlySavings' | 'estimatedMonthlySavingsLow' | 'estimatedMonthlySavingsHigh' | 'currency' | 'protective'
+>;
+
 /** Recommendations that an evaluation has not made again. */
 export type Lapsing = Pick<StoredRecommendation, 'id' | 'policy' | 'target' | 'status'>;
 
@@ -319,6 +324,30 @@ export class RecommendationStore {
       [organisation, ids],
     );
     return new Set(rows.map(({ id }) => id));
+  }
+
+  /** What recommendations would save, by their ids. */
+  async savesOf(
+    organisation: string,
+    ids: readonly string[],
+    db: Queryable = this.db,
+  ): Promise<Map<string, ExpectedSaving>> {
+    const rows = await db.query<{ id: string; body: Recommendation }>(
+      `select id, body from recommendation where organisation = $1 and id = any($2::text[])`,
+      [organisation, ids],
+    );
+    return new Map(
+      rows.map(({ id, body }) => [
+        id,
+        {
+          estimatedMonthlySavings: body.estimatedMonthlySavings,
+          estimatedMonthlySavingsLow: body.estimatedMonthlySavingsLow,
+          estimatedMonthlySavingsHigh: body.estimatedMonthlySavingsHigh,
+          currency: body.currency,
+          protective: body.protective,
+        },
+      ]),
+    );
   }
 
   async list(

@@ -73,7 +73,15 @@ export interface SavingAmount {
 
 /** Counts are of entries by their state; amounts are of hours by theirs, so that nothing is in two of them. */
 export interface SavingTotals {
-  readonly estimated: { readonly count: number; readonly monthly: readonly SavingAmount[] };
+  readonly estimated: {
+    readonly count: number;
+    /** Entries without an estimate; they are in no sum. */
+    readonly unknown: number;
+    readonly monthly: readonly SavingAmount[];
+    /** Sums of the ends of the intervals. The sum of the savings lies between them however they hang together. */
+    readonly monthlyLow: readonly SavingAmount[];
+    readonly monthlyHigh: readonly SavingAmount[];
+  };
   readonly measured: { readonly count: number; readonly saved: readonly SavingAmount[] };
   readonly verified: { readonly count: number; readonly saved: readonly SavingAmount[] };
   readonly unverifiable: {
@@ -136,6 +144,9 @@ interface TotalRow {
   measured: string;
   verified: string;
   monthly: string | null;
+  monthly_low: string | null;
+  monthly_high: string | null;
+  unknown: number;
 }
 
 const ENTRIES = `
@@ -167,7 +178,9 @@ export class SavingLedger {
   /** The totals of all entries of a filter. */
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
-      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly
+      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly,
+         sum((spec #>> '{estimate,low}')::numeric)::text as monthly_low, sum((spec #>> '{estimate,high}')::numeric)::text as monthly_high,
+         (count(*) filter (where spec #>> '{estimate,mean}' is null))::int as unknown
        from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
       [organisation, ...valuesOf(filter)],
     );
@@ -291,8 +304,15 @@ function totalsOf(rows: readonly TotalRow[]): SavingTotals {
   const rowsIn = (state: LedgerState): TotalRow[] => rows.filter((row) => row.state === state);
   const count = (state: LedgerState): number => rowsIn(state).reduce((sum, row) => sum + row.count, 0);
   const proven = [...rowsIn('measured'), ...rowsIn('verified')];
+  const estimated = rowsIn('estimated');
   return {
-    estimated: { count: count('estimated'), monthly: sums(rowsIn('estimated'), ({ monthly }) => monthly) },
+    estimated: {
+      count: count('estimated'),
+      unknown: estimated.reduce((sum, row) => sum + row.unknown, 0),
+      monthly: sums(estimated, (row) => row.monthly),
+      monthlyLow: sums(estimated, (row) => row.monthly_low),
+      monthlyHigh: sums(estimated, (row) => row.monthly_high),
+    },
     measured: { count: count('measured'), saved: sums(proven, ({ measured }) => measured) },
     verified: { count: count('verified'), saved: sums(proven, ({ verified }) => verified) },
     unverifiable: {

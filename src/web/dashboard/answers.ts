@@ -236,7 +236,17 @@ export interface RecommendationEvidence {
 /** Why the reader may not; null: they may. */
 export type Refusal = { readonly code: string; readonly message: string } | null;
 
+/** What the recommendation of an action expects it to save. */
+export interface ExpectedSaving {
+  readonly estimatedMonthlySavings: string | null;
+  readonly estimatedMonthlySavingsLow: string | null;
+  readonly estimatedMonthlySavingsHigh: string | null;
+  readonly currency: string;
+  readonly protective: boolean;
+}
+
 export interface Action {
+  readonly saves: ExpectedSaving | null;
   readonly may: { readonly approve: Refusal; readonly reject: Refusal; readonly rollback: Refusal };
   readonly id: string;
   readonly team: string;
@@ -291,11 +301,19 @@ export interface Saving {
   readonly measured: string;
   readonly verified: string;
   readonly estimatedMonthlySavings: string | null;
+  readonly estimatedMonthlySavingsLow: string | null;
+  readonly estimatedMonthlySavingsHigh: string | null;
   readonly hours: { readonly measured: number; readonly verified: number; readonly unverifiable: number };
 }
 
 export interface SavingTotals {
-  readonly estimated: { readonly count: number; readonly monthly: readonly Money[] };
+  readonly estimated: {
+    readonly count: number;
+    readonly unknown: number;
+    readonly monthly: readonly Money[];
+    readonly monthlyLow: readonly Money[];
+    readonly monthlyHigh: readonly Money[];
+  };
   readonly measured: { readonly count: number; readonly saved: readonly Money[] };
   readonly verified: { readonly count: number; readonly saved: readonly Money[] };
   readonly unverifiable: {

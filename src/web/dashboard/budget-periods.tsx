@@ -1,8 +1,8 @@
 /** The periods of a budget, each by its name in the budget's zone, with what it came to or ended at. */
 import type { JSX } from 'preact';
 import { list } from './api.js';
-import type { BudgetPeriod, BudgetSettings } from './answers.js';
-import { month, percent } from './format.js';
+import type { BudgetPeriod, BudgetSettings, BudgetState } from './answers.js';
+import { decimal, money, month, percent, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
 import { Table, type Column } from './table.js';
@@ -10,6 +10,16 @@ import { Amount, Empty, Show, unpricedLine } from './ui.js';
 
 /** `2026-11` as November 2026; other names speak for themselves. */
 const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
+
+/** What is in no figure of a period, each with its amount. */
+function notInIt(state: BudgetState, amountOf: (amount: string | null, currency: string) => string): readonly string[] {
+  const { unconverted, unstated = [], setAside = [], unnamed = [], unpriced = [] } = state;
+  return [
+    ...unconverted.map((currency) => say('period.unconverted', { currency })),
+    ...[...unstated, ...setAside, ...unnamed].map(({ currency, amount }) => amountOf(amount, currency)),
+    ...unpriced.map(unpricedLine),
+  ];
+}
 
 const columns = (): readonly Column<BudgetPeriod>[] => [
   {
@@ -48,17 +58,17 @@ const columns = (): readonly Column<BudgetPeriod>[] => [
     name: say('teams.unpriced'),
     text: ({ state }) => state.unpricedGpuHours,
     number: ({ state }) => Number(state.unpricedGpuHours),
+    cell: ({ state }) => decimal(state.unpricedGpuHours),
   },
   {
     name: say('period.not-in-it'),
-    text: ({ state }) =>
-      [
-        ...state.unconverted,
-        ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(
-          ({ currency, amount }) => `${amount ?? '?'} ${currency}`,
-        ),
-        ...(state.unpriced ?? []).map(unpricedLine),
-      ].join(' '),
+    text: ({ state }) => notInIt(state, (amount, currency) => `${amount ?? unknown()} ${currency}`).join(' '),
+    cell: ({ state }) =>
+      notInIt(state, money).map((line) => (
+        <div key={line} class="note">
+          {line}
+        </div>
+      )),
   },
 ];
 

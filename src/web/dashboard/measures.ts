@@ -3,8 +3,9 @@
  * What a name says of its unit (core/policy: names end in it) decides how a number is written; the words of the names are
  * in texts/english/measures.ts and texts/chinese/measures.ts.
  */
-import { decimal, figureOf, instant, price } from './format.js';
-import { numberFormat } from './language.js';
+import { GPU_PARTS } from '../../core/usage.js';
+import { code, count, decimal, figureOf, instant, price, within } from './format.js';
+import { numberFormat, say } from './language.js';
 
 const MONEY = /^(per\w*Hour|perHour(Now|Then)|\w+PerGpuHour|planned|spent|forecast|savesUntilThePeriodEnds|costIn\w+)$/;
 const SHARE = /(Ratio|Share|Probability)/;
@@ -27,4 +28,22 @@ export function measureOf(
   if (typeof value === 'number' ? !Number.isFinite(value) : !NUMBER.test(raw)) return [label, text];
   if (MONEY.test(name)) return [label, price(raw, currency)];
   return [label, SHARE.test(name) ? share(Number(value)) : decimal(String(Number(value)))];
+}
+
+/** GPUs of the parts in which they are kept. */
+export const gpusOfParts = (parts: number): string => say('saving.gpus', { n: count(parts / GPU_PARTS) });
+
+/** Equal replicas at one price: how many, of which SKU, under which term, and how many GPUs each has. */
+export function heldText(value: unknown): string {
+  const { key, gpuParts, units } = value as {
+    readonly key: { readonly sku: string; readonly term: string };
+    readonly gpuParts: number;
+    readonly units: number;
+  };
+  return say('saving.held', {
+    n: units,
+    sku: key.sku,
+    term: within(code('term', key.term)),
+    gpus: gpusOfParts(gpuParts),
+  });
 }

@@ -10,7 +10,8 @@ import { denied } from '../../core/errors.js';
 import { actionJson, type ActionJson, type ActionStory } from '../../store/action/action-json.js';
 import { approveAction, rejectAction, rollBack } from '../../application/action/set-action.js';
 import type { ListedAction } from '../../store/action/actions.js';
-import type { Transaction } from '../../store/database.js';
+import type { Queryable, Transaction } from '../../store/database.js';
+import type { ExpectedSaving } from '../../store/policy/recommendations.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
@@ -90,7 +91,18 @@ const mayField = z
 const may = z
   .strictObject({ approve: mayField, reject: mayField, rollback: mayField })
   .describe('What the caller may decide about it now. The kill switch and the limits are checked at the decision');
-const actionSchema = z.strictObject({ ...fields, may }).meta({ id: 'Action' });
+const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
+const saves = z
+  .strictObject({
+    estimatedMonthlySavings: decimal.nullable(),
+    estimatedMonthlySavingsLow: decimal.nullable(),
+    estimatedMonthlySavingsHigh: decimal.nullable(),
+    currency: z.string(),
+    protective: z.boolean().describe('Made for another reason than a saving'),
+  })
+  .nullable()
+  .describe('What its recommendation expects it to save, with the ends of the 80 % interval; null: it answers none');
+const actionSchema = z.strictObject({ ...fields, may, saves }).meta({ id: 'Action' });
 const eventSchema = z.strictObject({
   no: z.int(),
   at: z.iso.datetime(),
@@ -101,7 +113,7 @@ const eventSchema = z.strictObject({
   detail: z.record(z.string(), z.unknown()),
 });
 const storySchema = z
-  .strictObject({ ...fields, may, events: z.array(eventSchema).describe('Oldest first') })
+  .strictObject({ ...fields, may, saves, events: z.array(eventSchema).describe('Oldest first') })
   .meta({ id: 'ActionStory' });
 const rejectSchema = z
   .strictObject({ reason: z.string().max(1000).default('') })
@@ -114,8 +126,8 @@ const rollbackSchema = z
   .prefault({})
   .meta({ id: 'RollbackAction' });
 
-/** With what its reader may decide. */
-type DecidableAction = ActionJson & { readonly may: MayDecide };
+/** With what its reader may decide, and what it is expected to save. */
+type DecidableAction = ActionJson & { readonly may: MayDecide; readonly saves: ExpectedSaving | null };
 
 @Controller()
 export class ActionsController {
@@ -143,7 +155,13 @@ export class ActionsController {
           limit,
         ),
     );
-    return { items: page.items.map(({ action }) => this.shown(caller, action)), nextCursor: page.nextCursor };
+    return {
+      items: await this.shownAll(
+        caller,
+        page.items.map(({ action }) => action),
+      ),
+      nextCursor: page.nextCursor,
+    };
   }
 
   @Endpoint('GET /v1/actions/:id', {
@@ -155,7 +173,7 @@ export class ActionsController {
     const { stores } = this.parts;
     const action = await this.known(caller, id);
     const events = await stores.actions.events(stores.db, caller.principal.organisation, id);
-    return { ...this.shown(caller, action), events };
+    return { ...(await this.shown(caller, action)), events };
   }
 
   @Endpoint('POST /v1/actions/:id/approve', {
@@ -219,15 +237,32 @@ export class ActionsController {
     return write(this.parts.stores, caller, verb, async (tx) => {
       const action = await work(tx, caller.principal.organisation);
       return {
-        body: this.shown(caller, action),
+        body: await this.shown(caller, action, tx),
         target: id,
         detail: { team: action.team, target: action.target, effect: action.effect.kind, action: action.id },
       };
     });
   }
 
-  private shown({ principal }: Caller, action: Action): DecidableAction {
-    return { ...actionJson(action), may: mayDecide(action, principal.scopes, this.parts.clock.now()) };
+  private async shownAll(
+    { principal }: Caller,
+    actions: readonly Action[],
+    db?: Queryable,
+  ): Promise<DecidableAction[]> {
+    const ids = actions.flatMap(({ recommendation }) => (recommendation === null ? [] : [recommendation]));
+    const expected = await this.parts.stores.recommendations.savesOf(principal.organisation, ids, db);
+    const now = this.parts.clock.now();
+    return actions.map((action) => ({
+      ...actionJson(action),
+      may: mayDecide(action, principal.scopes, now),
+      saves: expected.get(action.recommendation ?? '') ?? null,
+    }));
+  }
+
+  private async shown(caller: Caller, action: Action, db?: Queryable): Promise<DecidableAction> {
+    const [shown] = await this.shownAll(caller, [action], db);
+    if (shown === undefined) throw new Error(`action ${action.id} was not shown`);
+    return shown;
   }
 
   /** @throws Failure missing, or denied where the key is for other teams. */

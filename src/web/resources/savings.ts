@@ -65,7 +65,13 @@ const savingSchema = z.strictObject(fields).meta({ id: 'Saving' });
 const amounts = z.array(z.strictObject({ currency: z.string(), amount: decimal }));
 const totalsSchema = z
   .strictObject({
-    estimated: z.strictObject({ count, monthly: amounts }),
+    estimated: z.strictObject({
+      count,
+      unknown: count.describe('Without an estimate; they are in no sum'),
+      monthly: amounts,
+      monthlyLow: amounts.describe('Sum of the low ends of the intervals'),
+      monthlyHigh: amounts.describe('Sum of the high ends of the intervals'),
+    }),
     measured: z.strictObject({ count, saved: amounts }),
     verified: z.strictObject({ count, saved: amounts }),
     unverifiable: z.strictObject({ count, reasons: z.array(z.strictObject({ reason: z.string(), count })) }),

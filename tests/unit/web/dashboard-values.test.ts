@@ -8,7 +8,7 @@ import { csvOf } from '../../../src/core/csv.js';
 import { standing } from '../../../src/web/dashboard/standing.js';
 import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { standAlone } from '../../../src/web/dashboard/picture-points.js';
-import { measureOf } from '../../../src/web/dashboard/measures.js';
+import { gpusOfParts, heldText, measureOf } from '../../../src/web/dashboard/measures.js';
 import { claimOf, userOf, type OidcSettings } from '../../../src/web/sign-in.js';
 import { parseConfig } from '../../../src/config.js';
 
@@ -52,6 +52,13 @@ describe('values', () => {
       shown('periodEnds', '2026-12-01T00:00:00Z').replace(/\s/g, ' '),
       measureOf('gpusToReserve', 3, 'USD')[0],
     ]).toEqual(['$2.0885', '61%', '0.31%', '0.12', '8', 'no price', 'Dec 1, 2026, 12:00 AM UTC', 'GPUs to reserve']);
+  });
+
+  it('shows held GPUs as GPUs, not in the parts in which they are kept', () => {
+    expect(heldText({ key: { sku: 'fake.l40sx4', term: 'on-demand' }, gpuParts: 28_000, units: 1 })).toBe(
+      '1 × fake.l40sx4, on demand, 4 GPUs each',
+    );
+    expect(gpusOfParts(0)).toBe('0 GPUs');
   });
 
   it('shows what has parts in words, not as JSON', () => {

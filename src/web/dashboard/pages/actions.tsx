@@ -4,6 +4,7 @@ import { ACTION_STATES } from '../../../core/action/action.js';
 import type { Action } from '../answers.js';
 import { get, list } from '../api.js';
 import { Deciding } from '../deciding.js';
+import { Expected } from '../expected.js';
 import { code, instant, within } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -25,6 +26,15 @@ const columns = (): readonly Column<Action>[] => [
   },
   { name: say('column.state'), text: ({ state }) => state, cell: (one) => <State of={one} /> },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  {
+    name: say('column.saves'),
+    text: ({ saves }) => saves?.estimatedMonthlySavings ?? '',
+    number: ({ saves }) => {
+      const mean = saves?.estimatedMonthlySavings ?? null;
+      return mean === null ? null : Number(mean);
+    },
+    cell: ({ saves }) => <Expected saves={saves} />,
+  },
   { name: say('column.by'), text: ({ policy, proposedBy }) => policy ?? proposedBy },
   { name: say('column.cloud'), text: ({ connection }) => connection },
   {

@@ -8,6 +8,7 @@ import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } f
 import { get } from '../api.js';
 import { Bills } from '../bills.js';
 import { Budgets } from '../budgets.js';
+import { EstimatedFigure, Expected } from '../expected.js';
 import { code, day, instant, money, month } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -155,11 +156,7 @@ function Saved({ totals }: { readonly totals: SavingTotals }): JSX.Element {
           value={<Amounts amounts={measured.saved} />}
           note={say('saved.measured-short')}
         />
-        <Figure
-          name={say('saved.estimated')}
-          value={<Amounts amounts={estimated.monthly} />}
-          note={say('saved.estimated-note', { n: estimated.count })}
-        />
+        <EstimatedFigure of={estimated} />
       </dl>
       {isEmpty ? (
         <Empty>
@@ -184,12 +181,15 @@ function Waiting({ items }: { readonly items: readonly Action[] }): JSX.Element 
   return (
     <>
       <ul class="plain">
-        {items.slice(0, WAITING).map(({ id, effect, target, team }) => (
+        {items.slice(0, WAITING).map(({ id, effect, target, team, saves }) => (
           <li key={id}>
             <a href={link('actions', id)}>
               {code('act', effect.kind)} {target}
             </a>{' '}
             <span class="note">{team}</span>
+            <div>
+              <Expected saves={saves} />
+            </div>
           </li>
         ))}
       </ul>

@@ -5,7 +5,7 @@ import { POLICY_MODES } from '../../../core/policy/document.js';
 import type { PolicyDocument, PolicyKind } from '../answers.js';
 import { refusal, send, session, type Detail } from '../api.js';
 import { BacktestButton } from '../backtest.js';
-import { Described } from '../described.js';
+import { Described, inWords } from '../described.js';
 import { code, within } from '../format.js';
 import { isKey, joined, raw, say } from '../language.js';
 import { Fields, tidy } from '../form.js';
@@ -218,7 +218,8 @@ const Examples = ({ kind: { examples } }: { readonly kind: PolicyKind }): JSX.El
   <ul class="plain">
     {examples.map(({ title, params, proposes }) => (
       <li key={title}>
-        <AsWritten>{title}</AsWritten>: <code>{JSON.stringify(params)}</code>{' '}
+        <AsWritten>{title}</AsWritten>:{' '}
+        {inWords(params) === '' ? null : <>{say('policies.with', { settings: inWords(params) })} </>}
         {proposes.length === 0
           ? say('policies.proposes-nothing')
           : say('policies.proposes', {

@@ -4,6 +4,7 @@ import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
 import { list } from '../api.js';
 import { Deciding } from '../deciding.js';
+import { Ends } from '../expected.js';
 import { code, money, within } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -33,7 +34,7 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
         <>
           <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
           <Bar one={one} />
-          <Ends one={one} />
+          <Ends low={one.estimatedMonthlySavingsLow} high={one.estimatedMonthlySavingsHigh} currency={one.currency} />
           <OfCost one={one} />
         </>
       ),
@@ -45,17 +46,6 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
     cell: ({ expiresAt }) => <Instant at={expiresAt} />,
   },
 ];
-
-/** Below a saving: its interval. Nothing where it is unknown. */
-const Ends = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>
-  one.estimatedMonthlySavingsLow === null || one.estimatedMonthlySavingsHigh === null ? null : (
-    <div class="note">
-      {say('interval', {
-        low: money(one.estimatedMonthlySavingsLow, one.currency, true),
-        high: money(one.estimatedMonthlySavingsHigh, one.currency, true),
-      })}
-    </div>
-  );
 
 /** Below a saving: of what. Nothing where either is unknown. */
 const OfCost = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>

@@ -7,9 +7,11 @@ import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/dec
 import { LEDGER_STATES, type LedgerState } from '../../../core/saving/saving.js';
 import type { Page as List, Saving, SavingDetail, SavingTotals } from '../answers.js';
 import { get, Trouble } from '../api.js';
+import { EstimatedFigure, Ends } from '../expected.js';
 import { code, count, instant, money, shownCode, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
+import { gpusOfParts, heldText } from '../measures.js';
 import { Picture } from '../picture.js';
 import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
@@ -60,7 +62,12 @@ const columns = (): readonly Column<Saving>[] => [
     text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '',
     number: ({ estimatedMonthlySavings }) =>
       estimatedMonthlySavings === null ? null : Number(estimatedMonthlySavings),
-    cell: ({ estimatedMonthlySavings, currency }) => <Amount amount={estimatedMonthlySavings} currency={currency} />,
+    cell: (one) => (
+      <>
+        <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
+        <Ends low={one.estimatedMonthlySavingsLow} high={one.estimatedMonthlySavingsHigh} currency={one.currency} />
+      </>
+    ),
   },
   { name: say('column.since'), text: ({ from }) => from, cell: ({ from }) => <Instant at={from} /> },
 ];
@@ -129,11 +136,7 @@ function Totals({
         value={<Amounts amounts={measured.saved} />}
         note={say('saved.measured-note')}
       />
-      <Figure
-        name={say('saved.estimated')}
-        value={<Amounts amounts={estimated.monthly} />}
-        note={say('saved.estimated-note', { n: estimated.count })}
-      />
+      <EstimatedFigure of={estimated} />
       <Figure
         name={say('saved.unverifiable')}
         value={count(unverifiable.count)}
@@ -289,7 +292,11 @@ function Otherwise({ saving: { counterfactual, sharedWith } }: { readonly saving
       ? code('world', String(value))
       : name === 'reason'
         ? code('reason', String(value))
-        : shownCode(value);
+        : name === 'holdings' || name === 'holding'
+          ? [value].flat().map(heldText).join('; ')
+          : name === 'afterParts'
+            ? gpusOfParts(Number(value))
+            : shownCode(value);
   return (
     <>
       <Facts

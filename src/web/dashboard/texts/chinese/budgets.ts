@@ -76,6 +76,7 @@ export const BUDGETS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'budget.filters': '筛选条件',
   'budget.periods': '各期间',
   'period.running': '进行中',
+  'period.unconverted': '{currency} 没有汇率',
   'period.not-in-it': '未计入',
   'alert.set-aside': '未定账单中由计量代替',
   'set-aside': '未定账单对部分用量收费 {amount}；在账单最终确定之前，这些用量在此按计量价格计入。',

@@ -145,6 +145,7 @@ export const CODES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'field.billing': '计费',
   'field.term': '计费方式',
   'field.reason': '原因',
+  'field.afterParts': '之后的 GPU',
   'field.holdings': '持有量',
   'field.holding': '持有量',
   'field.message': '说明',

@@ -33,6 +33,7 @@ export const POLICIES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'policies.check': '检查',
   'policies.backtest': '将以上文档在其团队的历史记录上运行。完成回测后方可强制执行。',
   'policies.examples': '示例',
+  'policies.with': '若{settings}，则',
   'policies.proposes': '提议：{what}',
   'policies.proposes-nothing': '不提议任何操作',
   'policies.resumed': '已恢复。',

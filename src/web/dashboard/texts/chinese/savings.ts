@@ -24,4 +24,6 @@ export const SAVINGS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'saving.by-hour': '按小时',
   'saving.many': '仅显示前一千小时。',
   'saving.caption': '台账的小时明细',
+  'saving.gpus': '{n} 块 GPU',
+  'saving.held': '{n} × {sku}，{term}，每个 {gpus}',
 };

@@ -75,6 +75,7 @@ export const BUDGETS = {
   'budget.filters': 'Filters',
   'budget.periods': 'Its periods',
   'period.running': 'running',
+  'period.unconverted': '{currency} without an exchange rate',
   'period.not-in-it': 'Not included',
   'alert.set-aside': 'In open bills, metered instead',
   'set-aside':

@@ -143,6 +143,7 @@ export const CODES = {
   'field.billing': 'Billing',
   'field.term': 'Term',
   'field.reason': 'Reason',
+  'field.afterParts': 'GPUs afterwards',
   'field.holdings': 'Holdings',
   'field.holding': 'Holding',
   'field.message': 'Message',

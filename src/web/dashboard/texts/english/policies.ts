@@ -32,6 +32,7 @@ export const POLICIES = {
   'policies.backtest':
     'Runs the document as it is written above over the recorded history of its teams. A finished backtest lets it enforce.',
   'policies.examples': 'Examples',
+  'policies.with': 'with {settings} it',
   'policies.proposes': 'proposes {what}',
   'policies.proposes-nothing': 'proposes nothing',
   'policies.resumed': 'It is resumed.',

@@ -23,4 +23,6 @@ export const SAVINGS = {
   'saving.by-hour': 'Hour by hour',
   'saving.many': 'The first thousand hours are shown.',
   'saving.caption': 'Hours of the ledger',
+  'saving.gpus': '{n} {n:GPU|GPUs}',
+  'saving.held': '{n} × {sku}, {term}, {gpus} each',
 } as const;
