@@ -5,6 +5,7 @@
  */
 import type * as Api from '../../clients/typescript/bursar.js';
 import type * as Dashboard from '../../src/web/dashboard/answers.js';
+import type { FleetDetails } from '../../src/web/dashboard/fleet-answers.js';
 import type { SignedIn } from '../../src/cli/client/sign-in.js';
 import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 
@@ -68,7 +69,7 @@ export type Held = [
   Nothing<Lacks<Dashboard.CostBridge, Api.CostBridge>>,
   Nothing<Lacks<Dashboard.CostView, Api.CostView>>,
   Nothing<Lacks<Dashboard.CostResources, Api.CostResources>>,
-  Nothing<Lacks<Dashboard.FleetDetails, Api.FleetDetails>>,
+  Nothing<Lacks<FleetDetails, Api.FleetDetails>>,
   // What is answered as it is kept.
   Nothing<Exclude<keyof FleetTargetJson, keyof Api.FleetTarget>>,
 ];
