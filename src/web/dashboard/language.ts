@@ -8,8 +8,6 @@
  */
 import { signal } from '@preact/signals';
 import { readerOf, type Language, type Reader } from '../../core/report/reader.js';
-import { inChinese } from '../../core/report/reworded.js';
-import { CHINESE } from './texts/chinese.js';
 import { ENGLISH } from './texts/english.js';
 
 type Texts = typeof ENGLISH;
@@ -24,7 +22,15 @@ type Filled<K extends TextKey> = [NamesOf<K>] extends [never]
   ? []
   : [filled: Readonly<Record<NamesOf<K>, string | number>>];
 
-const CATALOGUES: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: ENGLISH, zh: CHINESE };
+let chinese: typeof import('./chinese.js') | null = null;
+
+/** Loads what a language is read in. Until then, and where it cannot be had, texts are English. */
+export async function loadTexts(language: Language): Promise<void> {
+  if (language === 'zh') chinese ??= await import('./chinese.js');
+}
+
+const textsOf = (language: Language): Readonly<Record<TextKey, string>> =>
+  language === 'zh' ? (chinese?.CHINESE ?? ENGLISH) : ENGLISH;
 
 /** `<html lang>` by language: the Chinese texts are simplified, whatever the region of the reader. */
 export const TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
@@ -46,7 +52,7 @@ export function numberFormat(key: string, options: Intl.NumberFormatOptions): In
 export const isKey = (key: string): key is TextKey => Object.hasOwn(ENGLISH, key);
 
 /** A text as the catalogue has it, unfilled. */
-export const raw = (key: TextKey): string => CATALOGUES[reader.value.language][key];
+export const raw = (key: TextKey): string => textsOf(reader.value.language)[key];
 
 const HOLE = /\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g;
 
@@ -74,4 +80,4 @@ export const joined = (parts: readonly (string | null)[]): string =>
 
 /** A sentence of the server in the reader's language; null: only its English is known. */
 export const inReadersWords = (english: string): string | null =>
-  reader.value.language === 'zh' ? inChinese(english) : null;
+  reader.value.language === 'zh' ? (chinese?.inChinese(english) ?? null) : null;

@@ -7,7 +7,7 @@ import { LANGUAGES, type Language } from '../../core/report/reader.js';
 import type { Session, SignedIn } from './answers.js';
 import { get, session } from './api.js';
 import { code } from './format.js';
-import { joined, reader, say, TAGS } from './language.js';
+import { joined, loadTexts, reader, say, TAGS } from './language.js';
 import { Navigation, type PageName, type PageText } from './navigation.js';
 import { ActionPage } from './pages/action.js';
 import { Actions } from './pages/actions.js';
@@ -119,7 +119,10 @@ function Choices(): JSX.Element {
     <>
       <label>
         <span class="hidden">{say('frame.language')}</span>
-        <select value={reader.value.language} onChange={({ currentTarget }) => choose(currentTarget.value as Language)}>
+        <select
+          value={reader.value.language}
+          onChange={({ currentTarget }) => void choose(currentTarget.value as Language)}
+        >
           {LANGUAGES.map((one) => (
             <option key={one} value={one} lang={TAGS[one]}>
               {NAMES[one]}
@@ -168,7 +171,7 @@ function draw(at: Place): JSX.Element {
 
 async function start(root: HTMLElement): Promise<void> {
   try {
-    session.value = await get<Session>('/session');
+    [session.value] = await Promise.all([get<Session>('/session'), loadTexts(reader.value.language)]);
     if (session.value.signedIn !== null) returnToPlace();
     root.replaceChildren();
     render(<App />, root);

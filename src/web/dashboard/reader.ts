@@ -5,7 +5,7 @@
  */
 import { effect } from '@preact/signals';
 import { LANGUAGES, readerFor, readerOf, type Language } from '../../core/report/reader.js';
-import { reader, TAGS } from './language.js';
+import { loadTexts, reader, TAGS } from './language.js';
 
 const KEY = 'bursar-language';
 
@@ -30,7 +30,15 @@ function readerIn(language: Language): ReturnType<typeof readerOf> {
 const chosen = kept();
 reader.value = chosen === null ? readerFor(navigator.languages.join(',')) : readerIn(chosen);
 
-export function choose(language: Language): void {
+/** Changes the language once its texts are there; without them the page stays as it is. */
+export async function choose(language: Language): Promise<void> {
+  try {
+    await loadTexts(language);
+  } catch {
+    // Drawn anew, the choice shows the language that still holds.
+    reader.value = { ...reader.value };
+    return;
+  }
   reader.value = readerIn(language);
   try {
     localStorage.setItem(KEY, language);

@@ -21,7 +21,7 @@ import { TERMS } from '../../../src/core/usage.js';
 import { loadParts } from '../../../src/parts.js';
 import { code, day, duration, instant, money, month, percent } from '../../../src/web/dashboard/format.js';
 import { HELP_TERMS } from '../../../src/web/dashboard/help-terms.js';
-import { fill, isKey, joined, reader, say, type TextKey } from '../../../src/web/dashboard/language.js';
+import { fill, isKey, joined, loadTexts, reader, say, type TextKey } from '../../../src/web/dashboard/language.js';
 import type { Schema } from '../../../src/web/dashboard/answers.js';
 import { CHINESE } from '../../../src/web/dashboard/texts/chinese.js';
 import { ENGLISH } from '../../../src/web/dashboard/texts/english.js';
@@ -34,6 +34,8 @@ const KEYS = Object.keys(ENGLISH) as TextKey[];
 const holesOf = (text: string): string[] =>
   [...new Set([...text.matchAll(/\{(\w+)/g)].map(([, name]) => name ?? ''))].sort();
 const tagsOf = (text: string): string[] => [...text.matchAll(/<(\/?\w+)>/g)].map(([, name]) => name ?? '').sort();
+
+await loadTexts('zh');
 
 afterEach(() => {
   reader.value = readerOf('en');
