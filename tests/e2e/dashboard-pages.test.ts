@@ -149,6 +149,33 @@ describeWith('chromium', 'the pages of work', async (file) => {
     expect(SETTLING_MS).toBe(3 * DAY_MS);
     await page.getByText('three days after its month has ended').waitFor();
     expect(await cells(page, /^lab\s+webhook/)).toMatch(/lab\s+webhook/);
+    const settings = page.getByRole('link', { name: 'Settings > Alert routes' });
+    expect(await settings.getAttribute('href')).toBe('#/settings/routes');
+    // Its alert was sent to nobody: the page says why, not when.
+    await w.db.query(`update report set announced_at = $1 where team = 'lab' and month = '2026-10'`, [new Date(NOW)]);
+    await w.db.query(
+      `insert into alert (organisation, id, identity, kind, team, severity, thread, news, state, silence, made_at)
+       values ('default', 'alr-quiet', 'digest/lab/2026-10', 'digest', 'lab', 'info', 'digest/lab/2026-10', '{}', 'silent', 'before-connected', $1)
+       on conflict (organisation, identity) do update set state = 'silent', silence = 'before-connected'`,
+      [new Date(NOW)],
+    );
+    await page.reload();
+    await quiet(page);
+    expect(await cells(page, /October 2026/)).toContain('Silent: the period was over when the channel was connected');
+    // The months are those of the history, and no more.
+    await open('reports');
+    const offered = page.getByLabel('Month', { exact: true }).first().locator('option');
+    const { rows } = await w.call<{ rows: { month: string }[] }>('GET', '/v1/costs?group-by=month');
+    const [first = ''] = rows.map((row) => row.month).toSorted();
+    const current = new Date(NOW).toISOString().slice(0, 7);
+    const values = await offered.evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+    expect([values[0], values[1], values.at(-1)]).toEqual(['', current, first]);
+    expect(values.length - 1).toBe(
+      1 +
+        (Number(current.slice(0, 4)) - Number(first.slice(0, 4))) * 12 +
+        Number(current.slice(5)) -
+        Number(first.slice(5)),
+    );
     const viewer = await visit({ key: await w.keyFor({ role: 'viewer', teams: ['vision'] }) });
     await viewer.open('reports');
     await viewer.page.getByText('needs the role operator; yours is viewer').waitFor();

@@ -587,6 +587,19 @@ describe('monthly reports', async () => {
     ).toMatchObject([{ team: 'east' }, { team: 'red', isOver: true }]);
   });
 
+  it('say in the list why the alert of one was sent to nobody', async () => {
+    await db.query(
+      `insert into alert (organisation, id, identity, kind, team, severity, thread, news, state, silence, made_at)
+       values ('default', 'alr-1', 'digest/east/2026-10', 'digest', 'east', 'info', 'digest/east/2026-10', '{}', 'silent', 'before-connected', $1)`,
+      [new Date(NOW)],
+    );
+    const { items } = await get<{ items: { team: string; month: string; silence: string | null }[] }>('/v1/reports');
+    const said = items.map(({ team, month, silence }) => `${month} ${team}: ${silence}`);
+    expect(said).toContain('2026-10 east: before-connected');
+    expect(said.filter((one) => !one.endsWith(': null'))).toHaveLength(1);
+    await db.query(`delete from alert where id = 'alr-1'`);
+  });
+
   it('come by themselves once a month has settled, and are announced once', async () => {
     const announced = (): Promise<{ team: string; month: string; at: Date | null }[]> =>
       db.query(`select team, month, announced_at as at from report order by month, team`);

@@ -3,6 +3,7 @@
  * month; a new one replaces the old one, because late usage and bills change a month. It is announced once, however
  * often it is made: the row records the first announcement. Computes nothing.
  */
+import { digestIdentity, type Silence } from '../../core/alert/alert.js';
 import { parseDecimal } from '../../core/decimal.js';
 import { invalid, missing } from '../../core/errors.js';
 import { nanosOf } from '../../core/money.js';
@@ -50,6 +51,8 @@ export interface StoredReport {
   readonly madeAt: string;
   /** Null: it was not. */
   readonly announcedAt: string | null;
+  /** Why its alert is silent; null: it is not, or there is none. */
+  readonly silence: Silence | null;
 }
 
 export interface ReportFilter {
@@ -130,12 +133,26 @@ export class ReportStore {
         limit,
       ],
     );
+    const silences = await this.silences(organisation, rows);
     return rows.map(({ over, made, announced, ...row }) => ({
       ...row,
       isOver: over,
       madeAt: made.toISOString(),
       announcedAt: announced?.toISOString() ?? null,
+      silence: silences.get(digestIdentity(row)) ?? null,
     }));
+  }
+
+  /** Why the alerts of these reports were sent to nobody, by their identity: of those alone that are silent. */
+  private async silences(
+    organisation: string,
+    reports: readonly Pick<StoredReport, 'team' | 'month'>[],
+  ): Promise<ReadonlyMap<string, Silence>> {
+    const rows = await this.db.query<{ identity: string; silence: Silence }>(
+      `select identity, silence from alert where organisation = $1 and identity = any($2::text[]) and silence is not null`,
+      [organisation, reports.map(digestIdentity)],
+    );
+    return new Map(rows.map(({ identity, silence }) => [identity, silence]));
   }
 
   async save(tx: Transaction, organisation: string, report: Report, now: number): Promise<void> {

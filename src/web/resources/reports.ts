@@ -5,6 +5,7 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { SILENCES } from '../../core/alert/alert.js';
 import { missing } from '../../core/errors.js';
 import {
   formatFor,
@@ -42,6 +43,10 @@ const reportSchema = z
     isOver: z.boolean().describe('false: it was made before the month was over'),
     madeAt: z.iso.datetime(),
     announcedAt: z.iso.datetime().nullable().describe('When it was passed to the alerts'),
+    silence: z
+      .enum(SILENCES)
+      .nullable()
+      .describe('Why its alert was sent to nobody; null: it was sent, or there is none'),
   })
   .meta({ id: 'ReportEntry' });
 

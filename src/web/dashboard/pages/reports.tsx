@@ -8,7 +8,7 @@ import { lineageOf, routeFor, type AlertRoutes } from '../../../core/alert/route
 import { REPORT_FORMATS } from '../../../core/report/reader.js';
 import type { Overview, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
-import { month } from '../format.js';
+import { code, month, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
@@ -26,11 +26,11 @@ interface ReportEntry {
   readonly isOver: boolean;
   readonly madeAt: string;
   readonly announcedAt: string | null;
+  readonly silence: string | null;
 }
 
 /** The picture alone is for messages. */
 const OPENED = REPORT_FORMATS.filter((format) => format !== 'png');
-const MONTHS = 24;
 /** Between two questions whether a report is there, and how many of them are asked. */
 const PAUSE_MS = 1000;
 const MOST_TRIES = 90;
@@ -38,13 +38,24 @@ const MOST_TRIES = 90;
 const fileOf = (team: string, of: string, format: string): string =>
   `/v1/reports/${encodeURIComponent(team)}/${of}?format=${format}&lang=${reader.value.language}`;
 
-/** The months that may be asked for: the last that is recorded, as `2026-11`, and those before it. */
-function monthsUpTo(last: string): string[] {
-  const [year = 0, of = 1] = last.split('-').map(Number);
-  return Array.from({ length: MONTHS }, (_, back) =>
-    new Date(Date.UTC(year, of - 1 - back, 1)).toISOString().slice(0, 7),
-  );
+/** The months that may be asked for: from this one, as `2026-11`, back to the first of which costs are recorded. */
+async function monthsKnown(halt: AbortSignal): Promise<string[]> {
+  const [{ month: last }, { rows }] = await Promise.all([
+    get<Pick<Overview, 'month'>>('/v1/overview', {}, halt),
+    get<{ readonly rows: readonly { readonly month: string }[] }>('/v1/costs', { 'group-by': 'month' }, halt),
+  ]);
+  const first = rows.reduce((least, { month: of }) => (of < least ? of : least), last);
+  const months = [last];
+  for (let of = last; of > first; months.push(of)) {
+    const [year = 0, number = 1] = of.split('-').map(Number);
+    of = new Date(Date.UTC(year, number - 2, 1)).toISOString().slice(0, 7);
+  }
+  return months;
 }
+
+/** When it was sent, or why it was sent to nobody. */
+const sentText = ({ announcedAt, silence }: ReportEntry): string =>
+  silence === null ? (announcedAt ?? '') : say('reports.silent', { why: within(code('silence', silence)) });
 
 const Files = ({ of }: { readonly of: Pick<ReportEntry, 'team' | 'month'> }): JSX.Element => (
   <span class="links">
@@ -79,9 +90,15 @@ const columns = (): readonly Column<ReportEntry>[] => [
   { name: say('column.made'), text: (one) => one.madeAt, cell: (one) => <Instant at={one.madeAt} /> },
   {
     name: say('reports.told'),
-    text: ({ announcedAt }) => announcedAt ?? '',
-    cell: ({ announcedAt }) =>
-      announcedAt === null ? <span class="quiet">{say('reports.not-told')}</span> : <Instant at={announcedAt} />,
+    text: sentText,
+    cell: (one) =>
+      one.announcedAt === null ? (
+        <span class="quiet">{say('reports.not-told')}</span>
+      ) : one.silence === null ? (
+        <Instant at={one.announcedAt} />
+      ) : (
+        <span class="quiet">{sentText(one)}</span>
+      ),
   },
   { name: say('reports.open'), text: () => '', cell: (one) => <Files of={one} /> },
 ];
@@ -94,9 +111,7 @@ export function Reports(): JSX.Element {
   const loaded = useLoaded(`reports ${team} ${of}`, (halt) =>
     list<ReportEntry>('/v1/reports', { team: team === '' ? null : team, month: of === '' ? null : of }, halt, 500),
   );
-  const known = useLoaded('reports months', async (halt) =>
-    monthsUpTo((await get<Pick<Overview, 'month'>>('/v1/overview', {}, halt)).month),
-  );
+  const known = useLoaded('reports months', monthsKnown);
   const months = known.data ?? [];
   return (
     <Page title={say('page.reports')} lead={say('reports.lead')}>
@@ -176,7 +191,7 @@ function Make({
   readonly onMade: () => void;
 }): JSX.Element {
   const [team, setTeam] = useState(asked.team);
-  const [of, setOf] = useState(asked.month === '' ? (months[1] ?? '') : asked.month);
+  const [of, setOf] = useState(asked.month === '' ? (months[1] ?? months[0] ?? '') : asked.month);
   const [ordered, setOrdered] = useState<Ordered | null>(null);
   const task = useTask(async () => {
     const before = await madeAt(team, of);

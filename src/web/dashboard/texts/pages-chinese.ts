@@ -34,6 +34,7 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.early': '在月末之前生成',
   'reports.told': '已发送',
   'reports.not-told': '未发送',
+  'reports.silent': '未通知：{why}',
   'reports.open': '打开',
   'reports.empty': '尚无报告。每个团队的月份结清后会自动生成；也可现在生成。',
   'reports.none': '没有这样的报告，可在下方生成。',
@@ -47,8 +48,9 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.sent': '报告的发送时间与收件人',
   'reports.schedule':
     '团队的报告在月末三天后自动生成并发送一次。迟到的用量和账单会改变当月数据：重新生成的报告会替换旧报告，不会再次打扰任何人。',
-  'reports.routes': '按警报路由中的月度摘要发送：<a>前往设置</a>。',
-  'reports.default-routes': '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。<a>前往设置</a>。',
+  'reports.routes': '收件人在<a>设置 > 告警路由</a>中按月度摘要的路由设置。',
+  'reports.default-routes':
+    '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。可在<a>设置 > 告警路由</a>中设置。',
   'reports.recipients': '收件人',
   'reports.nobody': '无人',
   'reports.hidden': '收件人对你不可见：{why}。',

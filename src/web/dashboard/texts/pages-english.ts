@@ -36,6 +36,7 @@ export const PAGES_ENGLISH = {
   'reports.early': 'made before the month was over',
   'reports.told': 'Sent',
   'reports.not-told': 'not sent',
+  'reports.silent': 'Silent: {why}',
   'reports.open': 'Open',
   'reports.empty': 'There is no report yet. Each team gets one when its month has settled; or make one now.',
   'reports.none': 'There is no such report. It can be made below.',
@@ -49,9 +50,9 @@ export const PAGES_ENGLISH = {
   'reports.sent': 'When and to whom reports are sent',
   'reports.schedule':
     'A team’s report is made automatically three days after its month has ended, and is sent once. Late usage and bills change a month: a report that is made again replaces the old one and is not sent again.',
-  'reports.routes': 'By the routes of alerts, of the kind monthly digest: <a>set them</a>.',
+  'reports.routes': 'To whom is set under <a>Settings > Alert routes</a>, by the route of the monthly digest.',
   'reports.default-routes':
-    'No routes are set: every connected channel gets it, or the log if there is none. <a>Set them</a>.',
+    'No routes are set: every connected channel gets it, or the log if there is none. Set them under <a>Settings > Alert routes</a>.',
   'reports.recipients': 'Recipients',
   'reports.nobody': 'nobody',
   'reports.hidden': 'The recipients are not shown to you: this {why}.',
