@@ -4,6 +4,7 @@
  * first.
  *
  *   node tests/backtest/make-commitment-demand.mjs pods FILE       openb pods: a tenant per QoS class and GPU count
+ *   node tests/backtest/make-commitment-demand.mjs services FILE   Alibaba's disaggregated_DLRM_trace.csv: one per service
  *   node tests/backtest/make-commitment-demand.mjs jobs FILE...    Philly arrivals in gavel's form: a tenant per file;
  *   durations are SYNTHETIC
  *   node tests/backtest/make-commitment-demand.mjs seeded [--hours 4000] [--seeds 5] [--first-seed 1001]    all
@@ -60,6 +61,27 @@ function ofPods([file]) {
   });
 }
 
+/**
+ * An instance asks for its GPUs from scheduling to deletion; no time means before, or after, the trace. CPU nodes ask
+ * for none.
+ */
+function ofServices([file]) {
+  const rows = rowsOf(file);
+  const seconds = rows.flatMap((row) => [row.creation_time, row.scheduled_time, row.deletion_time].map(Number));
+  const hours = Math.ceil(Math.max(...seconds) / 3600);
+  const asking = rows.filter(
+    (row) => Number(row.gpu_request) > 0 && (row.scheduled_time !== '' || row.creation_time === ''),
+  );
+  return [...groupBy(asking, (row) => row.app_name)].map(([tenant, instances]) => {
+    const spans = instances.map((row) => ({
+      startSeconds: Number(row.scheduled_time),
+      endSeconds: row.deletion_time === '' ? hours * 3600 : Number(row.deletion_time),
+      milliGpus: 1000 * Number(row.gpu_request),
+    }));
+    return { tenant, demand: hourlyPeaks(spans, hours) };
+  });
+}
+
 const tenantOf = (pod) => `openb-${pod.qos}-${pod.num_gpu}gpu`;
 
 function groupBy(rows, keyOf) {
@@ -95,9 +117,9 @@ function ofSeeds() {
 }
 
 const [kind, ...files] = positionals;
-const series = { pods: ofPods, jobs: ofJobs, seeded: ofSeeds }[kind]?.(files);
+const series = { pods: ofPods, services: ofServices, jobs: ofJobs, seeded: ofSeeds }[kind]?.(files);
 if (series === undefined || series.length === 0) {
-  console.error('say what to make: pods FILE, jobs FILE..., or seeded');
+  console.error('say what to make: pods FILE, services FILE, jobs FILE..., or seeded');
   process.exit(2);
 }
 const lines = ['tenant,hour,gpus'];

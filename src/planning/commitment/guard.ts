@@ -1,6 +1,6 @@
 /**
  * The safeguard: which purchases may be made at all, so that no series of demand, however hostile, costs more than (2 -
- * alpha) times the optimum.
+ * alpha) times the optimum, and an allowance once (none unless one is given).
  *
  * It forecasts nothing. Three rules, in on-demand hours after `effectiveRatio` has taken alpha out (fee = break-even
  * hours):
@@ -40,6 +40,10 @@
  *   counterexamples: random and hill-climbed demand, the wishes chosen by the attacker, the exact optimum beside it.
  *   None
  *   exceeds 2 (which rule 1 alone attains).
+ * - The allowance: rules 0 and 2 compare what is spent and owed, less the allowance, with twice the bound. It counts
+ *   once, whatever was bought with it, so the cost is at most (2 - alpha) times the optimum and (1 - alpha) times the
+ *   largest allowance. Without one a service that was there before its records began pays on demand for as long as one
+ *   that may end tomorrow.
  * - Alpha: every demanded hour pays alpha whoever serves it, so cost = alpha D + (1 - alpha) c, optimum = alpha D + (1
  *   - alpha) o with c <= 2 o and
  *   o <= D; then (2 - alpha) optimum - cost >= alpha (1 - alpha) (D - o) >= 0.
@@ -49,6 +53,20 @@
  * begun (reserve, and the demand ends; or do not, and the data ends), which is above 2 only for ratios under one half.
  */
 import { BreakEvenLedger, HOURS_TOLERANCE } from './break-even.js';
+
+/** Fees that may be spent ahead of what the lower bound has earned: the larger of two shares. */
+export interface Allowance {
+  /**
+   * Share of the fees of all GPUs in use in the first hour. They were most likely there before the records began, and
+   * what is met at a random moment mostly lasts long.
+   */
+  readonly first: number;
+  /** Share of the fees of the most GPUs that were ever in use for `stoodHours` (1 or more) in a row. */
+  readonly stood: number;
+  readonly stoodHours: number;
+}
+
+const NO_ALLOWANCE: Allowance = { first: 0, stood: 0, stoodHours: 1 };
 
 export class Guard {
   private readonly fee: number;
@@ -63,11 +81,16 @@ export class Guard {
   private hour = 0;
   /** On-demand hours paid and all fees, to the end of their terms. */
   private committed = 0;
+  private allowance = 0;
+  /** Ring of demand, to see what stood. */
+  private readonly recent: Int32Array;
 
   constructor(
     private readonly termHours: number,
     private readonly ratio: number,
+    private readonly allowed: Allowance = NO_ALLOWANCE,
   ) {
+    this.recent = new Int32Array(allowed.stoodHours);
     this.fee = ratio * termHours;
     this.own = new BreakEvenLedger(termHours, this.fee);
     this.dual = new Float64Array(termHours);
@@ -80,11 +103,12 @@ export class Guard {
    */
   step(gpus: number, wanted: number): number {
     this.raiseBound(gpus);
+    this.raiseAllowance(gpus);
     this.own.enter(gpus);
-    if (this.committed < 2 * this.boundOneTermAgo - HOURS_TOLERANCE) this.own.settle();
+    if (this.committed - this.allowance < 2 * this.boundOneTermAgo - HOURS_TOLERANCE) this.own.settle();
     const due = this.own.buyDue();
     this.committed += due * this.fee;
-    const early = this.allowed(Math.min(wanted, gpus) - this.own.active, gpus);
+    const early = this.affordable(Math.min(wanted, gpus) - this.own.active, gpus);
     this.own.buy(early);
     this.committed += early * this.fee + Math.max(0, gpus - this.own.active);
     return due + early;
@@ -107,14 +131,22 @@ export class Guard {
     this.bounds[slot] = this.lowerBound;
   }
 
+  /** After `raiseBound`, which counts the hour. */
+  private raiseAllowance(gpus: number): void {
+    const { first, stood, stoodHours } = this.allowed;
+    this.recent[this.hour % stoodHours] = gpus;
+    if (this.hour === 1) this.allowance = first * gpus * this.fee;
+    if (this.hour >= stoodHours) this.allowance = Math.max(this.allowance, stood * Math.min(...this.recent) * this.fee);
+  }
+
   private get lowerBound(): number {
     return Math.max(this.greedyBound, this.flatBound);
   }
 
   /** Rule 2: how many of `wanted` more reservations keep what is committed within twice the lower bound. */
-  private allowed(wanted: number, gpus: number): number {
+  private affordable(wanted: number, gpus: number): number {
     if (wanted <= 0 || this.ratio >= 1) return 0;
-    const room = 2 * this.lowerBound - this.committed - (gpus - this.own.active);
+    const room = 2 * this.lowerBound + this.allowance - this.committed - (gpus - this.own.active);
     // Each purchase adds its fee and takes this hour off the on-demand bill.
     const added = this.fee - 1;
     if (added <= 0) return room >= -HOURS_TOLERANCE ? wanted : 0;

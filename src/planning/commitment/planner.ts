@@ -8,10 +8,12 @@
  * fill. Before anything is known the forecast is trusted most. The weighted median is the wish; the guard decides what
  * of it may be bought.
  *
+ * GPUs that are in use in the very first hour are wished for at once: the records began later than they did.
+ *
  * It never reads ahead, never reserves for a GPU that is not in use in the hour of the purchase, and keeps the guard's
  * bound.
  */
-import { Guard } from './guard.js';
+import { type Allowance, Guard } from './guard.js';
 import { LevelCounts } from './level-counts.js';
 import { type CommitmentTerm, effectiveRatio } from './model.js';
 import { UseForecast } from './use-forecast.js';
@@ -37,6 +39,11 @@ export interface PlannerOptions {
   readonly learningRate: number;
   /** Hours of demand that must have been seen before a look-back with a longer window speaks. */
   readonly firstHours: number;
+  /**
+   * What the guard lets be spent ahead, by the price ratio and the break-even hours; null: nothing, and the first hour
+   * is like any other.
+   */
+  readonly allowance: ((ratio: number, breakEvenHours: number) => Allowance) | null;
 }
 
 const PLANNER_DEFAULTS: PlannerOptions = {
@@ -47,7 +54,16 @@ const PLANNER_DEFAULTS: PlannerOptions = {
   nothingPrior: 4,
   learningRate: 1,
   firstHours: 12,
+  // The dearer a reservation, the less it saves on what lasts, and the more is lost on what does not.
+  allowance: (ratio, breakEvenHours) => ({
+    first: Math.min(1, 2.5 * (1 - ratio)),
+    stood: 0.25,
+    stoodHours: Math.max(24, Math.round(0.4 * breakEvenHours)),
+  }),
 };
+
+/** Cost at most (2 - alpha) times the optimum, without an allowance. */
+export const STRICT_PLANNER: PlannerOptions = { ...PLANNER_DEFAULTS, allowance: null };
 
 interface LookBack {
   readonly window: LevelCounts;
@@ -73,7 +89,7 @@ export class ReservationPlanner {
     private readonly options: PlannerOptions = PLANNER_DEFAULTS,
   ) {
     this.ratio = effectiveRatio(term);
-    this.guard = new Guard(term.termHours, this.ratio);
+    this.guard = new Guard(term.termHours, this.ratio, options.allowance?.(this.ratio, this.ratio * term.termHours));
     this.useForecast = new UseForecast(term.termHours);
     this.past = new Int32Array(Math.max(...options.windowHours) + 1);
     this.lookBacks = options.windowHours.flatMap((windowHours) =>
@@ -102,7 +118,8 @@ export class ReservationPlanner {
     });
     this.panel.charge(gpus, this.wishes);
     this.wished = this.panel.vote(this.wishes);
-    return this.guard.step(gpus, this.wished);
+    const isFirst = this.hour === 1 && this.options.allowance !== null;
+    return this.guard.step(gpus, isFirst ? Math.max(gpus, this.wished) : this.wished);
   }
 
   /**

@@ -9,7 +9,7 @@
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { type CommitmentTerm, effectiveRatio, termProblems } from './model.js';
-import { ReservationPlanner } from './planner.js';
+import { ReservationPlanner, STRICT_PLANNER } from './planner.js';
 
 /** One kind of reservation on offer. */
 export interface OfferedTerm extends CommitmentTerm {
@@ -103,7 +103,7 @@ class Candidate {
     private readonly demand: Int32Array,
     private readonly guarded: boolean,
   ) {
-    this.planner = new ReservationPlanner(term);
+    this.planner = new ReservationPlanner(term, STRICT_PLANNER);
     for (const gpus of demand) this.planner.step(gpus);
   }
 
