@@ -357,7 +357,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await page.getByLabel('What', { exact: true }).fill('team.save');
     await page.getByRole('button', { name: 'Filter' }).click();
     await quiet(page);
-    const rows = page.getByRole('region', { name: 'Audit' }).getByRole('row');
+    const rows = page.getByRole('group', { name: 'Audit' }).getByRole('row');
     const all = (await rows.allInnerTexts()).slice(1);
     expect(all.length).toBeGreaterThan(2);
     expect(all.filter((row) => !row.includes('team.save'))).toEqual([]);

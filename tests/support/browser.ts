@@ -88,7 +88,7 @@ export async function quiet(page: Page): Promise<void> {
 }
 
 /**
- * What axe finds by all of its standing rules (WCAG A and AA, best practices), serious and critical, as readable lines.
+ * What axe finds by all of its standing rules (WCAG A and AA, best practices), but the minor, as readable lines.
  */
 export async function axe(page: Page): Promise<string[]> {
   // Evaluated by the browser's debugger, which the page's policy does not bind.
@@ -104,7 +104,7 @@ export async function axe(page: Page): Promise<string[]> {
     return (await run.run()).violations;
   });
   return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .filter(({ impact }) => impact !== 'minor')
     .flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
     );

@@ -56,7 +56,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const inOrder = sorted(rows, columns, order);
   return (
     <div class="table">
-      <div class="scroll" role="region" tabIndex={0} aria-label={caption}>
+      <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
           <thead>
