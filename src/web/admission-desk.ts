@@ -1,9 +1,9 @@
 /**
- * Looks up what an admission goes by, for a key and within a time, takes a pod's part of its reservation, and remembers
- * each organisation's choice for when it cannot.
+ * Looks up the data for an admission by key, within a time limit. Takes a pod's part of its reservation, and remembers
+ * each organisation's choice for when the look-up fails.
  *
- * Never answers from memory what a budget allows: only whether it fails open or closed, and which namespaces are
- * exempt. At most one look-up of a key is under way, so that a database that hangs does not take every connection.
+ * Memory never answers what a budget allows: only whether to fail open or closed, and which namespaces are exempt. At
+ * most one look-up of a key is under way, so that a database that hangs does not take every connection.
  */
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { Refusal } from './problem.js';
 
 const MOST_KEYS = 1000;
 
-/** What was looked up for a key, and whose it is. */
+/** What was looked up for a key, and the key's organisation. */
 interface Found {
   readonly organisation: string;
   readonly facts: AdmissionFacts;
@@ -27,7 +27,7 @@ interface Found {
 
 export type LookUp =
   | { readonly kind: 'facts'; readonly organisation: string; readonly facts: AdmissionFacts }
-  /** Not in time, or the database is away. Null: nobody with this key has asked before. */
+  /** Too late, or the database is away. Null: no request had this key before. */
   | { readonly kind: 'unknown'; readonly settings: AdmissionSettings | null };
 
 export class AdmissionDesk {
@@ -38,13 +38,13 @@ export class AdmissionDesk {
   constructor(
     private readonly stores: Stores,
     private readonly clock: Clock,
-    /** Told why a look-up failed. */
+    /** Called with the reason why a look-up failed. */
     private readonly failed: (error: unknown) => void,
   ) {}
 
   /**
    * @param key the text of an API key
-   * @throws Refusal 401 for a text that is no key, Failure denied for a key without the scope, or restricted to teams
+   * @throws Refusal 401 for a text that is no key, Failure denied for a key without the scope or restricted to teams
    */
   async lookUp(key: string, milliseconds: number): Promise<LookUp> {
     const name = hash('sha256', key);
@@ -63,9 +63,9 @@ export class AdmissionDesk {
   }
 
   /**
-   * A pod's part of its reservation. Null: not in time, or the database is away; what is taken after that is given
+   * Takes a pod's part of its reservation. Null: too late, or the database is away. What is taken after that is given
    * back, unless such pods are let in.
-   * @param isDry nothing is taken
+   * @param isDry takes nothing
    */
   async take(request: ClaimRequest, isDry: boolean, milliseconds: number, keepsLate: boolean): Promise<Taking | null> {
     const { reservationPods } = this.stores;
@@ -87,8 +87,8 @@ export class AdmissionDesk {
   }
 
   /**
-   * A pod is being deleted: what it took of its reservation is given back. Never fails: a deletion waits for nobody,
-   * and the reservation's end gives back what is missed.
+   * A pod is being deleted: gives back what it took of its reservation. Never fails, since a deletion waits for nobody.
+   * The reservation's end gives back what is missed.
    */
   async leave(key: string, pod: Omit<LeaveRequest, 'organisation'>, milliseconds: number): Promise<void> {
     const timer = new AbortController();
@@ -115,7 +115,7 @@ export class AdmissionDesk {
     if (under !== undefined) return under;
     const pending = this.read(name, key).finally(() => this.pending.delete(name));
     this.pending.set(name, pending);
-    // It may end after nobody waits for it any more.
+    // It may fail when nobody waits for it any more.
     pending.catch(() => undefined);
     return pending;
   }

@@ -1,8 +1,8 @@
 /**
- * The bytes of a request's body as they arrive, for as long as they do.
+ * The bytes of a request's body as they arrive.
  *
- * A sender that is slower than the least is given up (408): a body holds memory and a connection, and a handful of
- * senders of one byte a minute would hold all of them. Time in which the reader, not the sender, is waited for does not
+ * A sender that is slower than the minimum is dropped (408): a body holds memory and a connection, and a handful of
+ * senders of one byte a minute would hold all of them. Time spent waiting for the reader, not the sender, does not
  * count, so that a large file on a slow disk has all the time that it needs. Reading never destroys the connection: the
  * answer still has to go out on it.
  */
@@ -11,16 +11,16 @@ import { performance } from 'node:perf_hooks';
 import { invalid } from '../core/errors.js';
 import { Refusal } from './problem.js';
 
-/** Slower than any network that people use, faster than who only wants to hold a connection. */
+/** Slower than any network that people use, faster than a sender that only wants to hold a connection. */
 const LEAST_BYTES_PER_SECOND = 1024;
-/** How long and how much is still taken of a body that nobody wants, so that its sender gets to read the answer. */
+/** How long and how many bytes of an unwanted body are still read, so that its sender gets to read the answer. */
 const LINGER_MILLISECONDS = 3_000;
 const LINGER_BYTES = 1 << 20;
 
 export interface Patience {
-  /** Within each of these the least must come. */
+  /** The minimum must arrive in each window of this length. */
   readonly windowSeconds: number;
-  /** All of it must come within one of them. */
+  /** The whole body must arrive within one window. */
   readonly isOneWindow: boolean;
 }
 
@@ -59,7 +59,7 @@ export async function* arriving(
       yield chunk.value;
     }
   } finally {
-    // Whoever reads on is no longer this one. It waits for what is under way, and nobody waits for it.
+    // Another reader may go on from here. This one waits only for the pending read, and nobody waits for it.
     chunks.return?.(undefined).catch(() => undefined);
   }
 }
@@ -72,7 +72,7 @@ const isCut = (error: unknown): boolean =>
   'code' in error &&
   (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE');
 
-/** Lets go what is still on its way of a request that is answered; who does not come to an end is cut off. */
+/** Discards the rest of a request that is answered. A sender that does not end is cut off. */
 export function letGo(payload: IncomingMessage): void {
   if (payload.complete || payload.destroyed) return;
   let left = LINGER_BYTES;

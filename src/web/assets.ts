@@ -1,8 +1,8 @@
 /**
- * The built dashboard: a page, and files whose names hold a hash of what is in them.
+ * The built dashboard: a page, and files with a content hash in their names.
  *
- * Everything is read once, when it is first asked for, and only what the build listed: no path of a request ever
- * reaches the file system.
+ * All files are read once, on first use, and only those that the build listed: no path of a request ever reaches the
+ * file system.
  */
 import { readFile } from 'node:fs/promises';
 import { missing } from '../core/errors.js';
@@ -18,7 +18,7 @@ export interface Asset {
 /** Name of the page in the manifest. */
 export const PAGE = 'index.html';
 
-/** What scripts/build-dashboard.mjs writes: media types by name. Beside each file lie its compressed ones. */
+/** Written by scripts/build-dashboard.mjs: media types by name. Compressed copies lie beside each file. */
 type Manifest = Readonly<Record<string, string>>;
 
 const SUFFIX: Readonly<Record<Encoding, string>> = { identity: '', gzip: '.gz', br: '.br' };
@@ -40,7 +40,7 @@ export class Assets {
     return asset;
   }
 
-  /** The name of the file that begins and ends so; null: there is none, or nothing was built. */
+  /** The name of the file with this start and end. Null: there is none, or nothing was built. */
   async named(start: string, end: string): Promise<string | null> {
     this.files ??= this.read();
     const all = await this.files.catch(() => {
@@ -69,7 +69,7 @@ export class Assets {
   }
 }
 
-/** Those of a folder, or of the one that the build writes. */
+/** The assets of a folder, by default of the one that the build writes. */
 export const dashboardAssets = (folder: URL | undefined): Assets =>
   new Assets(folder ?? new URL('./dashboard/', import.meta.url));
 

@@ -1,8 +1,9 @@
 /**
- * Reads request bodies: JSON and JSON lines into values, plain or gzip, within limits of bytes, depth and number of
- * values that hold for what was unpacked.
+ * Reads request bodies: JSON and JSON lines into values, plain or gzip. Limits of bytes, depth and number of values
+ * apply to the unpacked body.
  *
- * An upload is never read here, and never held in memory: its route gets the chunks as they come. No body is parsed twice.
+ * An upload is never read here, and never held in memory: its route gets the chunks as they come. No body is parsed
+ * twice.
  */
 import type { FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
@@ -26,18 +27,18 @@ const JSON_MEDIA = /^application\/(?:[\w.-]+\+)?json$/;
 export const LINES_MEDIA = 'application/x-ndjson';
 /** Uploads lie in the system's temporary folder while they are read. */
 const MOST_UPLOAD_BYTES = 32 * 2 ** 30;
-/** JSON of records packs to a tenth or a thirtieth; gzip itself reaches 1032. */
+/** JSON of records packs to between a tenth and a thirtieth; gzip itself reaches 1032. */
 const MOST_UNPACKING_RATIO = 200;
 const FREELY_UNPACKED_BYTES = 1 << 20;
 
-/** The parsed body of a request; for an upload its chunks. Whoever is not known may send little, and nothing packed. */
+/** The parsed body of a request; the chunks of an upload. An unknown caller may send little, and nothing packed. */
 export async function readBody(request: FastifyRequest, payload: IncomingMessage, facts: RouteFacts): Promise<unknown> {
   const { gate } = request.server;
   const isKnown = request.principal !== null;
   const over = gate.body(request.principal, request.ip);
   payload.once('close', over);
   const chunks = arriving(payload, { windowSeconds: gate.limits.slowBodySeconds, isOneWindow: !isKnown });
-  // It is being read for as long as the request lasts.
+  // The route reads it until the request ends.
   if (facts.takes === 'upload') return chunks;
   try {
     const most =
@@ -64,13 +65,12 @@ function checkMedia(request: FastifyRequest, { takes }: RouteFacts): void {
 }
 
 /**
- * A body that its handler parses when it comes to it: those that wait for their turn are bytes meanwhile, and not the many
- * objects that are made of them.
+ * A body that its handler parses when its turn comes: waiting bodies are bytes, and not the many objects made of them.
  */
 export class LateBody {
   constructor(private readonly parsed: () => unknown) {}
 
-  /** @throws Failure invalid where it cannot be parsed, or is deeper or of more values than is taken */
+  /** @throws Failure invalid where it cannot be parsed, is too deep or has too many values */
   value(): unknown {
     return this.parsed();
   }
@@ -99,7 +99,7 @@ function checkedValue(bytes: Buffer, most: number, { anyText }: RouteFacts): unk
 }
 
 interface Reading {
-  /** Of bytes, unpacked. */
+  /** Unpacked bytes. */
   readonly most: number;
   readonly isPackedTaken: boolean;
 }
@@ -136,7 +136,7 @@ async function readBytes(
 
 /**
  * The unpacked bytes.
- * @throws Failure invalid where they are no gzip, Refusal 413 where they grow more than any batch of records does
+ * @throws Failure invalid where they are no gzip, Refusal 413 where they unpack to more than any batch of records does
  */
 async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const gunzip = createGunzip({ chunkSize: 1 << 18 });
@@ -148,7 +148,7 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
     }
   };
   const fed = pipeline(count, gunzip);
-  // What went wrong comes out of the reading below too, but for what the sender did.
+  // The loop below throws the same error.
   fed.catch(() => undefined);
   try {
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
@@ -207,12 +207,12 @@ export interface UploadedFile {
   readonly digest: Buffer;
 }
 
-/** Of this machine: the temporary folder may be shared with others, whose processes cannot be seen from here. */
+/** Names this machine: others, whose processes cannot be seen from here, may share the temporary folder. */
 const UPLOADS = temporaryPrefix(hostname());
 
 /**
- * Removes what processes of this machine were taking as uploads when they were killed. Called before any is taken. What
- * belongs to another user of the machine cannot be removed, and stays.
+ * Removes uploads that processes of this machine left behind when they were killed. Called before any upload is taken.
+ * Files of another user of the machine cannot be removed, and stay.
  */
 export async function clearUploads(): Promise<void> {
   for (const name of await readdir(tmpdir()).catch(() => [])) {
@@ -232,7 +232,7 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came.
+ * Hands an upload to `use` as a temporary file of the given name, and removes it afterwards. The bytes are unchanged.
  * @param stream undefined where the request had no body
  */
 export async function withUpload<T>(

@@ -1,8 +1,8 @@
 /**
  * Who calls, and what that caller may see and do.
  *
- * Made from the key, or from the session of a browser, before a body is read. A key that is restricted to teams sees
- * these teams and those below them, and nothing that tells of all teams at once.
+ * Found from the key, or from a browser's session, before a body is read. A key that is restricted to teams sees these
+ * teams and those below them, and nothing about all teams at once.
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -24,9 +24,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on open routes, without a key. */
     principal: Principal | null;
-    /** Without a principal: the key that was shown holds, or nobody could say in time. */
+    /** Without a principal: the key is valid, or it could not be checked in time. */
     mayBeWhole: boolean;
-    /** Milliseconds that were spent on finding that out. */
+    /** Milliseconds that the check took. */
     knockedMilliseconds: number;
     /** SHA-256 of the body, where an Idempotency-Key needs it. */
     bodyDigest: Buffer | null;
@@ -40,16 +40,16 @@ declare module 'fastify' {
   }
 }
 
-/** A request of somebody who is known. */
+/** A request of a known caller. */
 export interface Caller {
   readonly principal: Principal;
   readonly request: FastifyRequest;
 }
 
-/** For the audit: which key, or which user of the identity provider, did it. */
+/** For the audit: the key, or the user of the identity provider. */
 export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string => actorText(actor(principal));
 
-/** What it is known by, whatever its name. */
+/** Its id, which does not change with its name. */
 export const principalOf = (principal: Principal): string => principalText(actor(principal));
 
 const actor = ({ id, name, isUser, isAdministrator }: Principal): Actor => ({
@@ -58,7 +58,7 @@ const actor = ({ id, name, isUser, isAdministrator }: Principal): Actor => ({
   name,
 });
 
-/** Counts the hours that this caller's usage is spread over. */
+/** Counts the hours over which this caller's usage is spread. */
 export const spreadOf =
   ({ principal, request }: Caller): SpreadCount =>
   (hours) =>
@@ -75,7 +75,7 @@ export const Calling = createParamDecorator((_: unknown, context: ExecutionConte
 export const bearerOf = ({ headers }: FastifyRequest): string | null =>
   /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null;
 
-/** Who the key stands for that a request shows, wherever it does. @throws Refusal 429 where too many were wrong. */
+/** The owner of a key, wherever the request carries it. @throws Refusal 429 after too many wrong keys */
 export const authenticate = (
   request: FastifyRequest,
   { stores, clock }: Pick<WebParts, 'stores' | 'clock'>,
@@ -90,8 +90,8 @@ export const scopeRefusal = ({ scopes }: Principal, scope: Scope): string =>
 export const SESSION_COOKIE = 'session';
 
 /**
- * By a key where one is sent, else by a session. A session is not enough for a change that another site may have
- * caused.
+ * By a key where one is sent, otherwise by a session. A session alone is not enough for a change that another site may
+ * have caused.
  */
 async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Principal | null> {
   if (request.headers.authorization !== undefined) {
@@ -106,16 +106,15 @@ async function callerOf(request: FastifyRequest, parts: WebParts): Promise<Princ
 }
 
 /**
- * Lets a request in, or not: runs before the body is read.
- * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's scopes or teams do not
- * reach.
+ * Admits or refuses a request before its body is read.
+ * @throws Refusal 401 without a valid key or session, Failure denied where the key's scopes or teams do not suffice.
  */
 export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
   const { gate } = request.server;
   if (facts.access === 'open') {
     if (parts.administrator !== undefined) return;
     if (facts.knock !== null) return gate.pass(await knock(request, facts.knock, parts), request.ip);
-    // An open route tells more to a key; a key that does not hold is as none.
+    // An open route shows more with a key; an invalid key counts as none.
     if (!facts.checksKey) request.principal = await callerOf(request, parts).catch(() => null);
     if (!facts.isProbe) gate.pass(request.principal, request.ip);
     return;
@@ -137,7 +136,7 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
           : 'nobody is signed in, or the session is over: sign in, or send Authorization: Bearer <key>',
     );
   }
-  // Whoever is refused from here on is known by name.
+  // From here on a refusal can name the caller.
   request.principal = principal;
   if (facts.access !== 'known' && !principal.scopes.includes(facts.access))
     throw denied(scopeRefusal(principal, facts.access));
@@ -147,8 +146,8 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
 }
 
 /**
- * Who knocks, null where that is not known: the route decides about it. The whole body is taken with a key that holds,
- * or where nobody can say so in time.
+ * Finds the caller; null where unknown, and the route decides. The whole body is taken with a valid key, or where the
+ * key cannot be checked in time.
  */
 async function knock(request: FastifyRequest, ask: Knock, parts: WebParts): Promise<Principal | null> {
   const { key, milliseconds } = ask(request);

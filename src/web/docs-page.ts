@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document as one page for people: nothing loaded from outside, readable in the dark, and whole without a
- * script. What the script of the built dashboard adds (dashboard/docs.ts) is a search, and forms to try operations.
+ * The OpenAPI document as one page for people: loads nothing from outside, has a dark theme, and is complete without a
+ * script. The built dashboard's script (dashboard/docs.ts) adds a search, and forms to try operations.
  */
 import { createHash } from 'node:crypto';
 import { PROBLEMS, type Json, type JsonObject, type OpenApiDocument, type Operation } from './openapi.js';
@@ -25,7 +25,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: color-mix(in s
 /** For the page's Content-Security-Policy: this style, and scripts and answers of this server. */
 export const DOCS_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
 
-/** 500 is no answer that an operation promises. */
+/** No operation promises a 500. */
 const STATUSES: readonly (readonly [string, string])[] = [
   ...Object.entries(PROBLEMS),
   ['500', 'Something went wrong. The log has the details under the request id.'],
@@ -69,7 +69,7 @@ function parametersHtml(parameters: readonly JsonObject[]): string {
   return `<table><tr><th>Parameter</th><th>In</th><th>What it is</th></tr>${rows.join('')}</table>`;
 }
 
-/** What an operation is found by. */
+/** The text that the search looks in. */
 const searchedIn = (path: string, method: string, operation: Operation): string =>
   [
     method,
@@ -93,7 +93,7 @@ ${body === undefined ? '' : `<h3>Body</h3>${text(body['description'])}${contentH
     .join(' ')}</p></details>`;
 }
 
-/** The whole page. @param script its address; null: the dashboard has not been built, and the page stands without it */
+/** The whole page. @param script its address; null: the dashboard has not been built, and the page works without it */
 export function docsPage(document: OpenApiDocument, script: string | null): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),

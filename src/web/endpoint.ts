@@ -1,8 +1,8 @@
 /**
- * An endpoint says once what it is: method and path, who may call it, what it takes and what it answers.
+ * An endpoint states once what it is: method and path, who may call it, what it takes and what it answers.
  *
- * The decorators here are Nest's own with a note beside them. Nest routes and validates by the same objects that the
- * OpenAPI document is made of, so that the two cannot differ.
+ * The decorators here are Nest's own with metadata. Nest routes and validates with the same objects from which the
+ * OpenAPI document is made, so that the two cannot differ.
  */
 import {
   applyDecorators,
@@ -25,7 +25,7 @@ import type { Scope } from '../core/scopes.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Who may call: anybody, whoever is known, for what is their own, or whoever has this scope. */
+/** Who may call: anybody, any known caller for what is their own, or a caller with this scope. */
 export type Access = 'open' | 'known' | Scope;
 
 export interface EndpointOptions {
@@ -34,40 +34,40 @@ export interface EndpointOptions {
   readonly access: Access;
   /** Concerns all teams at once: a key that is restricted to teams is refused. */
   readonly allTeams?: boolean;
-  /** Open, and looks at its key itself: nobody else waits for the database first. */
+  /** Open, and checks its key itself: other callers do not wait for the database first. */
   readonly checksKey?: boolean;
-  /** Open, with a key that it looks at itself: whoever shows one that holds may send the whole body. */
+  /** Open, with a key that it checks itself: a caller with a valid key may send the whole body. */
   readonly knock?: Knock;
-  /** Asked by an orchestrator, which is never told to come later. */
+  /** Called by an orchestrator, and never rate-limited. */
   readonly isProbe?: boolean;
   /** Changes something: takes an Idempotency-Key. */
   readonly writes?: boolean;
-  /** Of a medium of its own: `example` where the medium alone tells too little. */
+  /** With a media type of its own; `example` where the media type alone says too little. */
   readonly answer: ZodType | { readonly media: string; readonly example?: string };
-  /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later; 204: it says nothing. */
+  /** Of a successful answer; 200 where absent. 202: the work is done later; 204: no content. */
   readonly status?: 201 | 202 | 204;
   /**
-   * Media types that are taken apart from JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes
-   * any, as the bytes that came, for requests that are signed over them.
+   * Media types taken in addition to JSON. `upload` takes any, as an unread stream; `bytes` takes any, as the raw bytes, for
+   * requests that are signed over them.
    */
   readonly takes?: 'upload' | 'bytes' | readonly string[];
-  /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */
+  /** Limit of the unpacked body; 1 MiB where absent. Not for uploads. */
   readonly mostBodyBytes?: number;
-  /** The same for somebody who is not known, on an open route; 16 KiB where absent. Never compressed. */
+  /** The same for an unknown caller on an open route; 16 KiB where absent. Never compressed. */
   readonly mostUnknownBytes?: number;
   /**
-   * Texts of the body that are not refused for characters that cannot be stored: all, or those of these fields. Whoever
-   * takes them sees to it.
+   * Texts of the body that may have characters that cannot be stored: all, or these fields. The handler deals with
+   * them.
    */
   readonly anyText?: 'all' | readonly string[];
-  /** The handler is given a `LateBody`. */
+  /** The handler gets a `LateBody`. */
   readonly isParsedLate?: boolean;
 }
 
-/** The key that a request shows, and how long, in milliseconds, is waited to know whether it holds. */
+/** The key of a request, and how many milliseconds its check may take. */
 export type Knock = (request: FastifyRequest) => { readonly key: string | null; readonly milliseconds: number };
 
-/** What the hooks and the body parser are told about the route of a request. */
+/** What the hooks and the body parser know about the route of a request. */
 export interface RouteFacts {
   readonly access: Access;
   readonly checksKey: boolean;
@@ -144,9 +144,7 @@ export const JsonBody =
     note(target, name, (inputs) => (inputs.body = schema));
   };
 
-/**
- * The body as the parser left it: for batches whose records are validated where they are read. `schema` documents it.
- */
+/** The body as the parser left it: for batches whose records are validated by their reader. `schema` documents it. */
 export const UncheckedBody =
   (schema: ZodType): ParameterDecorator =>
   (target, name, index) => {
@@ -170,7 +168,7 @@ export const PathInput =
     note(target, name, (inputs) => inputs.path.set(part, schema));
   };
 
-/** Every endpoint of the controllers, in the order in which they are written. */
+/** Every endpoint of the controllers, in source order. */
 export function endpointsOf(controllers: readonly Type[]): DescribedEndpoint[] {
   return controllers.flatMap((controller) => {
     const prototype = controller.prototype as Record<string, unknown>;

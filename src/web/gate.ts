@@ -1,9 +1,9 @@
 /**
- * How much one caller may ask of this process: requests of a key or of an address, bodies on their way, and keys that
- * do not hold.
+ * Limits what one caller may ask of this process: requests of a key or of an address, bodies in transit, and invalid
+ * keys.
  *
- * Whoever asks too much is refused before any work is done for it, with the seconds until it may come again. What is
- * counted is forgotten with the process; each process counts for itself.
+ * A caller over a limit is refused before any work is done, with the seconds to wait. Counts are kept in memory; each
+ * process counts for itself.
  */
 import { isIPv6 } from 'node:net';
 import type { KeyStore, Principal } from '../store/access/keys.js';
@@ -13,21 +13,23 @@ import { Refusal } from './problem.js';
 export interface GateLimits {
   /** Requests a second of one key or signed-in user, on average over ten seconds. */
   readonly requestsPerKey: number;
-  /** The same of an address that shows no key. */
+  /** The same for an address without a key. */
   readonly requestsPerAddress: number;
-  /** Keys that do not hold, from one address within a minute; after that no other key is looked up for it. */
+  /** Invalid keys from one address within a minute; after that no other key is looked up for it. */
   readonly wrongKeysPerMinute: number;
-  /** Bodies that one key may be sending at once; an address without a key: an eighth of that. */
+  /** Bodies that one key may send at once; an address without a key: an eighth of that. */
   readonly bodiesAtOnce: number;
-  /** A body that brings less than 1 KiB for each second of such a while is given up. */
+  /** A body that brings less than 1 KiB per second within such a window is dropped. */
   readonly slowBodySeconds: number;
-  /** Sessions that one key may open at once; after that one each ten seconds. */
+  /** Sessions that one key may open at once; after that one every ten seconds. */
   readonly signInsAtOnce: number;
-  /** Changes that whoever may read may make (saved questions, own sessions) at once; after that one each second. */
+  /** Changes that any reader may make (saved questions, own sessions) at once; after that one every second. */
   readonly ownChangesAtOnce: number;
-  /** Milliseconds of this process that one caller's computed answers may take at once; after that a fifth of its time. */
+  /**
+   * Milliseconds of this process that one caller's computed answers may take at once; after that a fifth of its time.
+   */
   readonly computingMsAtOnce: number;
-  /** Hours beyond 50 for each record that one caller's usage may be spread over at once; after that 500 a second. */
+  /** Hours beyond 50 for each record over which one caller's usage may be spread at once; after that 500 a second. */
   readonly extraHoursAtOnce: number;
 }
 
@@ -43,16 +45,16 @@ export const DEFAULT_GATE: GateLimits = {
   extraHoursAtOnce: MOST_EXTRA_HOURS,
 };
 
-/** How long a burst may be made up for, in seconds. */
+/** The time over which a burst is averaged, in seconds. */
 const BURST_SECONDS = 10;
 const SIGN_IN_SECONDS = 10;
 const COMPUTING_MS_A_SECOND = 200;
 const EXTRA_HOURS_A_SECOND = 500;
 const MOST_REMEMBERED = 20_000;
-/** All bodies of known callers at once: four may send as many as one may; all who are not known, an eighth of that. */
+/** All bodies of known callers at once: four times the limit of one; of unknown callers: an eighth of that. */
 const CALLERS_AT_ONCE = 4;
 
-/** A bucket of tokens for each name, filled evenly. Whose bucket is full is forgotten first. */
+/** A token bucket for each name, filled evenly. Full buckets are forgotten first. */
 class Buckets {
   private readonly buckets = new Map<string, { tokens: number; at: number }>();
 
@@ -62,7 +64,7 @@ class Buckets {
     private readonly now: () => number,
   ) {}
 
-  /** Takes so many tokens. Seconds until there are as many; 0: they were taken. */
+  /** Takes so many tokens. Seconds until there are enough; 0: they were taken. */
   take(name: string, count = 1): number {
     const wait = this.wait(name, count);
     if (wait > 0) return wait;
@@ -70,11 +72,11 @@ class Buckets {
     return 0;
   }
 
-  /** Takes tokens for what is done already: there may be less than none afterwards. */
+  /** Takes tokens for work already done: the balance may be negative afterwards. */
   charge(name: string, count: number): void {
     const now = this.now();
     const tokens = this.tokens(name, now) - count;
-    // Last is who asked last: the first in the map has been silent for the longest time.
+    // The latest caller is last: the first in the map has been silent for the longest time.
     this.buckets.delete(name);
     this.buckets.set(name, { tokens, at: now });
     if (this.buckets.size > MOST_REMEMBERED)
@@ -84,7 +86,7 @@ class Buckets {
       }
   }
 
-  /** Seconds until there are so many tokens; 0: there are. */
+  /** Seconds until there are enough tokens; 0: now. */
   wait(name: string, count = 1): number {
     const tokens = this.tokens(name, this.now());
     return tokens >= count ? 0 : (count - tokens) / this.perSecond;
@@ -100,12 +102,12 @@ class Buckets {
 const nameOf = ({ organisation, id, isUser }: Principal): string =>
   `${isUser === true ? 'user' : 'key'}:${organisation}/${id}`;
 
-/** Whoever has an IPv6 address has the 2^64 of its network (RFC 6177): they count as one. */
+/** An IPv6 caller owns the 2^64 addresses of its network (RFC 6177): they count as one. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
   const groups = head.split(':').filter((group) => group !== '');
-  // `::` stands for as many groups of zeros as are missing; whatever is behind them is of the host.
+  // `::` stands for the missing groups of zeros; what follows belongs to the host.
   const behind = tail === undefined ? [] : tail.split(':').filter((group) => group !== '');
   const zeros = Array.from({ length: Math.max(0, 8 - groups.length - behind.length) }, () => '0');
   return [...groups, ...(tail === undefined ? [] : zeros), ...behind]
@@ -143,7 +145,7 @@ export class Gate {
     this.guesses = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
   }
 
-  /** One more request. @throws Refusal 429 */
+  /** Counts one more request. @throws Refusal 429 */
   pass(principal: Principal | null, address: string): void {
     const wait = principal === null ? this.addresses.take(networkOf(address)) : this.keys.take(nameOf(principal));
     if (wait > 0)
@@ -156,9 +158,9 @@ export class Gate {
   }
 
   /**
-   * Who a key stands for. From an address that has shown too many wrong ones only keys are looked at that have been
-   * right before or that there are, those a few times a minute: guessing stops, and whoever else is behind the same
-   * proxy goes on, also after keys were changed or the process was started. `now` is in epoch milliseconds.
+   * The owner of a key. From an address with too many wrong keys only keys are checked that have been valid before or
+   * that exist, those a few times a minute: guessing stops, and other callers behind the same proxy go on, also after
+   * keys changed or the process started. `now` is in epoch milliseconds.
    * @throws Refusal 429
    */
   async authenticate(keys: KeyStore, text: string, address: string, now: number): Promise<Principal | null> {
@@ -175,20 +177,20 @@ export class Gate {
     return principal;
   }
 
-  /** A key opens one more session, which the audit keeps. @throws Refusal 429 */
+  /** A key opens one more session, which the audit records. @throws Refusal 429 */
   signIn(principal: Principal): void {
     const wait = this.signIns.take(nameOf(principal));
     if (wait > 0) throw tooMany('this key opens too many sessions', wait);
   }
 
-  /** A change that whoever may read may make, which the audit keeps. @throws Refusal 429 */
+  /** A change that any reader may make, which the audit records. @throws Refusal 429 */
   ownChange(principal: Principal): void {
     const wait = this.ownChanges.take(nameOf(principal));
     if (wait > 0) throw tooMany('this key makes too many changes at once', wait);
   }
 
   /**
-   * An answer that is computed here, while nobody else is served. @throws Refusal 429 if those before it took the
+   * An answer that is computed here while nobody else is served. @throws Refusal 429 if earlier ones used up the
    * caller's share of the process
    */
   compute<T>(principal: Principal, answer: () => T): T {
@@ -203,13 +205,13 @@ export class Gate {
     }
   }
 
-  /** Usage is spread over so many hours beyond 50 for each record. @throws Refusal 429 */
+  /** Usage spread over so many hours beyond 50 for each record. @throws Refusal 429 */
   spread(principal: Principal, hours: number): void {
     const wait = this.extraHours.take(nameOf(principal), hours);
     if (wait > 0) throw tooMany('the records of this key are spread over too many hours', wait);
   }
 
-  /** A body begins; what is returned is called when it has ended. @throws Refusal 429 */
+  /** A body begins; returns the function to call at its end. @throws Refusal 429 */
   body(principal: Principal | null, address: string): () => void {
     const { bodiesAtOnce } = this.limits;
     const name = principal === null ? `address:${networkOf(address)}` : nameOf(principal);

@@ -1,10 +1,10 @@
 /**
- * Writes that would wait for the same locks, done together: those that come while a group is at work are the next
- * group, in one transaction with their audit entries and their answers. Each is answered for itself: one that is
- * refused is no trouble to the others.
+ * Groups writes that would wait for the same locks: those that arrive while a group is at work form the next group, in
+ * one transaction with their audit entries and answers. Each has its own outcome: a refused write does not affect the
+ * others.
  *
- * Where a transaction fails as a whole its writes are tried again one by one, so that none fails for another. Knows
- * nothing of what is written.
+ * Where a transaction fails as a whole, its writes are retried one by one, so that none fails because of another. Does
+ * not depend on what is written.
  */
 import { Failure } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
@@ -29,8 +29,8 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
   private readonly waiting = new Map<string, Waiting<Ask, W>[]>();
 
   /**
-   * @param mutex shared with whoever else waits for these locks
-   * @param work does all that were asked of an organisation, in order, and says what became of each
+   * @param mutex shared with all others that take these locks
+   * @param work does an organisation's writes in order, and returns the outcome of each
    */
   constructor(
     private readonly stores: Stores,
@@ -44,7 +44,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
   ) {}
 
   /**
-   * @param prepare what needs no lock, done once the Idempotency-Key is claimed
+   * @param prepare work that needs no lock, done once the Idempotency-Key is claimed
    * @returns what was written; null where the answer is that of an earlier request
    */
   async write(caller: Caller, prepare: () => Promise<Ask>): Promise<{ readonly body: T; readonly written: W | null }> {

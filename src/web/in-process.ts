@@ -1,9 +1,8 @@
 /**
- * Asks the API without a socket: the application is started and never listens, and a request goes through the same
- * routes, validation, errors and audit as one that came by HTTP (Fastify's inject,
- * fastify.dev/docs/latest/Guides/Testing).
+ * Asks the API without a socket: the application is started and never listens. A request goes through the same routes,
+ * validation, errors and audit as over HTTP (Fastify's inject, fastify.dev/docs/latest/Guides/Testing).
  *
- * Whoever runs the process is its caller. A file is read as the route takes it and is never in memory as a whole.
+ * The caller is whoever runs the process. A route streams a file and never holds all of it in memory.
  */
 import type { DynamicModule, LoggerService } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -28,12 +27,12 @@ export interface Answered {
 }
 
 export interface InProcess {
-  /** @throws Error for what is a bug: its message has the stack */
+  /** @throws Error for a bug: its message has the stack */
   ask(asked: Asked): Promise<Answered>;
   close(): Promise<void>;
 }
 
-/** The operating system's user as a caller: may do everything, as whoever can open the database can anyway. */
+/** The operating system's user as a caller: may do everything, like anybody who can open the database. */
 export const administratorOf = (organisation: string, user: string): Principal => ({
   organisation,
   id: user,
@@ -72,7 +71,7 @@ async function ask(app: NestFastifyApplication, { method, path, json, stream }: 
   return { status: answer.statusCode, text: answer.payload };
 }
 
-/** Ends a body, of which a refused one has something left: its place among those that are on their way is free then. */
+/** Ends a body, of which a refused one has bytes left. This frees its slot among the bodies in transit. */
 async function letGo(stream: Readable, request: Readable): Promise<void> {
   stream.destroy();
   if (request.destroyed) return;

@@ -1,8 +1,8 @@
 /**
- * JSON of a request body within bounds: depth and number of values are counted on the bytes (`core/json-size.ts`), before
- * anything is built of it, and what no database column holds is found after.
+ * JSON of a request body within bounds: depth and number of values are counted on the bytes (`core/json-size.ts`)
+ * before anything is built, and texts that no database column can hold are found afterwards.
  *
- * Nothing here calls itself, so that no depth is too much for it.
+ * Nothing here is recursive, so that no depth is too much.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { measured, MOST_DEPTH } from '../core/json-size.js';
@@ -13,13 +13,13 @@ const BYTES_PER_VALUE = 8;
 /** Small bodies are not worth refusing. */
 const LEAST_VALUES = 1000;
 
-/** How many values a body of at most so many bytes may hold. */
+/** How many values a body of this many bytes may hold. */
 export const mostValues = (mostBytes: number): number =>
   Math.max(LEAST_VALUES, Math.floor(mostBytes / BYTES_PER_VALUE));
 
 /**
  * The value of a JSON text.
- * @throws Failure invalid where it is not JSON, or deeper or of more values than is taken
+ * @throws Failure invalid where it is not JSON, is too deep or has too many values
  */
 export function parseBounded(bytes: Buffer, most: number): unknown {
   const { depth, values } = measured(bytes, most);
@@ -37,10 +37,10 @@ export function parseBounded(bytes: Buffer, most: number): unknown {
 const bounded = (message: string): Error =>
   invalid('the body is larger than is accepted here', [{ path: null, message }]);
 
-/** The same text with a replacement character where it could not be stored. */
+/** The text with a replacement character for each character that cannot be stored. */
 export const storable = (text: string): string => text.toWellFormed().replaceAll('\u0000', '\uFFFD');
 
-/** A value's texts and names that cannot be stored, and names that would reach an object's prototype. At most 100. */
+/** Texts and names of a value that cannot be stored, and names that would reach an object's prototype. At most 100. */
 export function textProblems(value: unknown): Problem[] {
   const problems: Problem[] = [];
   const stack: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }];
@@ -63,5 +63,5 @@ export function textProblems(value: unknown): Problem[] {
 const whyNot = (text: string): string =>
   text.includes('\u0000') ? 'holds a NUL character' : 'holds half of a surrogate pair';
 
-/** Whether `textProblems` can find anything in the value of a JSON text: all of it must be written with an escape. */
+/** Whether `textProblems` can find anything in the value of a JSON text: each problem must be written as an escape. */
 export const isSuspect = (bytes: Buffer): boolean => bytes.includes('\\u') || bytes.includes('__proto__');

@@ -1,9 +1,9 @@
 /**
- * A logout token that an identity provider sends when somebody's session there is over (OpenID Connect Back-Channel
- * Logout 1.0, sections 2.4 and 2.6).
+ * A logout token: an identity provider sends it when a session there is over (OpenID Connect Back-Channel Logout 1.0,
+ * sections 2.4 and 2.6).
  *
- * Taken only where the provider signed it for us, now, as a logout token and nothing else. That it is taken once is the
- * store's part.
+ * It counts only if the provider signed it for us, now, as a logout token and nothing else. The store makes sure that
+ * it counts once.
  */
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { invalid, unavailable } from '../core/errors.js';
@@ -18,11 +18,11 @@ export interface LogoutToken {
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
-/** Clocks differ by so much. */
+/** Clocks may differ by this much. */
 const TOLERANCE_SECONDS = 60;
-/** A provider sends it when it happens, and again for a moment. */
+/** A provider sends it at the logout, and for a moment retries. */
 const MOST_AGE_SECONDS = 300;
-/** Section 2.4: `logout+jwt`; providers from before that rule say JWT, or nothing. */
+/** Section 2.4: `logout+jwt`; older providers say JWT, or nothing. */
 const TYPES = new Set(['', 'jwt', 'logout+jwt']);
 
 export class LogoutTokens {
@@ -56,8 +56,8 @@ export class LogoutTokens {
 }
 
 /**
- * The provider's keys. Whatever keeps us from reading them is no fault of the token, which the provider sends again
- * where it is told so; nor is a key that we do not have and may not ask for yet.
+ * The provider's keys. A failure to read them is no fault of the token: the answer asks the provider to send it again.
+ * The same holds for an unknown key that we may not fetch yet.
  */
 function keysFrom(at: URL): JWTVerifyGetKey {
   const remote = createRemoteJWKSet(at);

@@ -2,8 +2,8 @@
  * The metrics of a process and of its installation, as Prometheus text by the official client.
  *
  * Names follow Prometheus' rules (https://prometheus.io/docs/practices/naming/): base units at the end, a ratio is 0 to
- * 1, money carries its currency as a label and is never added over currencies. What is not known has no sample: absent,
- * never 0. Work is shown to everybody, money to whom the key allows.
+ * 1, money carries its currency as a label and is never added over currencies. An unknown value has no sample: absent,
+ * never 0. Work is shown to everybody, money only with a key that allows it.
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Principal } from '../store/access/keys.js';
@@ -15,11 +15,11 @@ export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8';
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: string | number | null | undefined];
 
-/** The process' own (event loop, memory, garbage collection), gathered from its start on. */
+/** The process' own metrics (event loop, memory, garbage collection), collected from its start. */
 const ofProcess = new Registry();
 collectDefaultMetrics({ register: ofProcess });
 
-/** One scrape. `principal` null: nobody is known, and no money is shown. */
+/** One scrape. `principal` null: the caller is unknown, and no money is shown. */
 export async function metricsText(parts: WebParts, principal: Principal | null): Promise<string> {
   const registry = new Registry();
   const gauge = (name: string, help: string, samples: readonly Sample[]): void => {
@@ -83,7 +83,7 @@ async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge
   ]);
 }
 
-/** Of the running month, as of the end of what is known. */
+/** Spend of the running month, up to the end of the known data. */
 async function spend({ stores, clock }: WebParts, { organisation, teams }: Principal, gauge: AddGauge): Promise<void> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
   const fx = await stores.prices.fx(stores.db, organisation);

@@ -2,9 +2,9 @@
  * Sign-in at an OpenID Connect provider: authorization code with PKCE, state and nonce (OpenID Connect Core 1.0,
  * section 3.1; RFC 7636).
  *
- * Keeps no token: what the claims allow goes into a session. A refresh token is handed to whoever keeps the session, by
- * which the provider is asked again (section 12); the others are forgotten. The provider is asked for its metadata when
- * somebody first signs in; http is spoken with providers of this machine only.
+ * Keeps no token: what the claims allow goes into a session. The session's keeper gets the refresh token, to ask the
+ * provider again (section 12); other tokens are forgotten. The provider's metadata is loaded at the first sign-in; http
+ * is used only for providers on this machine.
  */
 import * as client from 'openid-client';
 import { unavailable } from '../core/errors.js';
@@ -12,28 +12,28 @@ import type { Known } from '../store/access/directory.js';
 import type { SessionUser } from '../store/access/sessions.js';
 import { claimOf, directoryNameOf, userOf, type Claims, type NotLetIn, type OidcSettings } from './sign-in.js';
 
-/** What the browser keeps from the start of a sign-in to its end. */
+/** What the browser keeps during a sign-in. */
 export interface Attempt {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** Who is behind a provider's answer. */
+/** The person whom a provider's answer identifies. */
 export interface Vouched {
   readonly subject: string;
   readonly user: SessionUser | NotLetIn;
   /** The provider's session (`sid` of Back-Channel Logout 1.0, section 2.1); null: it names none. */
   readonly providerSession: string | null;
-  /** By which it may be asked again; null: it gave none. */
+  /** For asking again; null: it gave none. */
   readonly refreshToken: string | null;
 }
 
-/** What back-channel logout needs of the metadata. */
+/** The metadata that back-channel logout needs. */
 export interface SigningFacts {
   readonly issuer: string;
   readonly keys: URL;
-  /** Signatures that it makes, of the asymmetric ones. */
+  /** Its asymmetric signature algorithms. */
   readonly algorithms: readonly string[];
 }
 
@@ -43,15 +43,15 @@ const TIMEOUT_SECONDS = 10;
 export class OidcClient {
   private found: Promise<client.Configuration> | null = null;
 
-  /** @param directory what SCIM has told of somebody; absent: nobody asks it */
+  /** @param directory what SCIM says about a person; absent: it is not asked */
   constructor(
     private readonly settings: OidcSettings,
     private readonly directory: ((name: string) => Promise<Known | null>) | null = null,
   ) {}
 
   /**
-   * Where to send the browser, and what it has to keep. @throws Failure unavailable where the provider cannot be
-   * reached.
+   * The address for the browser, and what the browser has to keep. @throws Failure unavailable where the provider
+   * cannot be reached.
    */
   async begin(redirectUri: string): Promise<{ readonly url: string; readonly attempt: Attempt }> {
     const configuration = await this.configuration();
@@ -72,9 +72,9 @@ export class OidcClient {
   }
 
   /**
-   * Who came back.
-   * @param returned the whole address that the provider sent the browser to
-   * @throws Error where the answer is not one to this attempt, or is no token that the provider signed for us now
+   * Identifies who came back.
+   * @param returned the whole address to which the provider sent the browser
+   * @throws Error where the answer does not belong to this attempt, or has no token that the provider signed for us now
    */
   async finish(returned: URL, { state, nonce, verifier }: Attempt): Promise<Vouched> {
     const configuration = await this.configuration();
@@ -90,7 +90,7 @@ export class OidcClient {
   }
 
   /**
-   * Asks the provider again about somebody; null where it says no: the account is closed, or the session there is over.
+   * Asks the provider again about a person. Null: it says no, as the account is closed or the session there is over.
    * @throws Failure unavailable where it gives no answer
    */
   async refresh(refreshToken: string, subject: string): Promise<Vouched | null> {
@@ -107,7 +107,7 @@ export class OidcClient {
     }
   }
 
-  /** Whose logout tokens are taken. @throws Failure unavailable where the provider cannot be reached. */
+  /** Which logout tokens to accept. @throws Failure unavailable where the provider cannot be reached. */
   async signing(): Promise<SigningFacts> {
     const metadata = (await this.configuration()).serverMetadata();
     if (metadata.jwks_uri === undefined) throw unavailable('the identity provider names no keys');
@@ -136,7 +136,7 @@ export class OidcClient {
     };
   }
 
-  /** Some providers tell groups at the userinfo endpoint only. */
+  /** Some providers list groups at the userinfo endpoint only. */
   private async withUserInfo(
     configuration: client.Configuration,
     token: string,
@@ -169,7 +169,7 @@ export class OidcClient {
         },
       )
       .catch((error: unknown) => {
-        // Asked again by the next one who signs in.
+        // The next sign-in asks again.
         this.found = null;
         throw unavailable('the identity provider cannot be reached', error);
       });

@@ -1,5 +1,5 @@
 /**
- * An example of each shape that the API takes or answers, made of its schema, so that it cannot go stale: the first
+ * An example of each shape that the API takes or answers, made from its schema, so that it cannot go stale: the first
  * value of an enum, a likely word for a field of that name, every field of an object.
  *
  * Pure. The invariant, held by a test: an example is valid by its own schema.
@@ -30,7 +30,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
   to: '2026-11-01',
 };
 
-/** Words that some pattern asks for, the plainest first. */
+/** Words that match some pattern, the plainest first. */
 const WORDS = [
   'research',
   'USD',
@@ -149,7 +149,7 @@ export function withExample(content: JsonObject, schemas: Schemas): JsonObject {
   );
 }
 
-/** Of what is no JSON of the API's own: a few lines as they come. Pictures and other files have none. */
+/** For media other than the API's JSON: a few lines of each. Pictures and other files have none. */
 const BY_MEDIA: Readonly<Record<string, Json>> = {
   'text/html': '<!doctype html><html lang="en"><title>Bursar</title></html>',
   'text/csv': 'BillingAccountId,BilledCost,BillingCurrency\n123456789012,12.50,USD\n',
@@ -165,7 +165,7 @@ const BY_MEDIA: Readonly<Record<string, Json>> = {
   'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="300"></svg>',
 };
 
-/** `example` for a medium, where there is one. @param own of this answer, before any other */
+/** `example` for a media type, where there is one. @param own this answer's example, which comes first */
 export function mediaExample(media: string, own?: Json): JsonObject {
   const example = own ?? BY_MEDIA[media];
   return example === undefined ? {} : { example };

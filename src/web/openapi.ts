@@ -1,6 +1,4 @@
-/**
- * The OpenAPI 3.1 document, made of the endpoints' own notes: the schemas in it are those that validate.
- */
+/** The OpenAPI 3.1 document, made from the endpoints' metadata: its schemas are those that validate. */
 import { STATUS_CODES } from 'node:http';
 import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
@@ -42,7 +40,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
   description: 'A request sent again with the same key works once; its answer is kept for 48 hours',
 };
 
-/** What may go wrong, by status. */
+/** Possible errors, by status. */
 export const PROBLEMS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; every problem is named',
   401: 'No API key, or one that does not hold',
@@ -56,7 +54,7 @@ export const PROBLEMS: Readonly<Record<number, string>> = {
   503: 'A part that is needed cannot be reached: try again later',
 };
 
-/** On the answer of a write. */
+/** On the answer to a write. */
 const MONITOR: JsonObject = {
   Link: {
     description: 'Where it is told when what follows is done: a stream of events that ends then',
@@ -65,7 +63,7 @@ const MONITOR: JsonObject = {
   },
 };
 
-/** What has a form of its own, which no schema tells. */
+/** For a body whose form no schema describes. */
 const BYTES: JsonObject = { type: 'string' };
 
 const DESCRIPTION =
@@ -121,7 +119,7 @@ export function openApiOf(
   };
 }
 
-/** What is answered with one status, whatever was asked. */
+/** The answers that every operation has, by status. */
 function problemResponse(status: number, schema: JsonObject): JsonObject {
   const description = PROBLEMS[status] ?? '';
   const example = {

@@ -1,6 +1,6 @@
 /**
- * Lists in pages: `?limit=&cursor=` and `{ items, nextCursor }`. A cursor is where the last page ended, nothing more:
- * what is added or removed meanwhile never repeats an item and never hides one that stays.
+ * Lists in pages: `?limit=&cursor=` and `{ items, nextCursor }`. A cursor is only the end of the last page: items added
+ * or removed meanwhile never repeat an item and never hide one that stays.
  */
 import { z } from 'zod';
 import { invalid } from '../core/errors.js';
@@ -59,7 +59,7 @@ function readCursor(cursor: string): string {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
     if (typeof place === 'string' && isStorable(place)) return place;
   } catch {
-    // Falls through: whatever it was, it is none of ours.
+    // Falls through: this text is not one of our cursors.
   }
   throw notACursor();
 }

@@ -1,4 +1,4 @@
-/** What the controllers work with, handed in by the composition root. */
+/** What the controllers use; the composition root provides it. */
 import type { Clock } from '../core/time.js';
 import type { WatchedParts } from '../core/watched.js';
 import { Inject } from '@nestjs/common';
@@ -10,10 +10,10 @@ import type { Stores } from '../store/stores.js';
 import type { GateLimits } from './gate.js';
 import type { SignInSettings } from './sign-in.js';
 
-/** Who asks an application that does not listen: the process itself, for whoever started it. */
+/** The caller of an application that does not listen: whoever started the process. */
 export interface Administrator {
   readonly principal: Principal;
-  /** Told how many rows of its files have been read. */
+  /** Called with the number of rows of its files read so far. */
   readonly progress?: (rows: number) => void;
 }
 
@@ -23,7 +23,7 @@ export interface WebParts {
   readonly clock: Clock;
   /** Absent: no policy is known here. */
   readonly policies?: readonly Policy[];
-  /** What of the tick fails; absent: this process has none. */
+  /** The tick's failures; absent: this process has no tick. */
   readonly tick?: Pick<WatchedParts, 'stuck'>;
   /** Absent: there are no pictures here. */
   readonly plotter?: BacktestPlotter;
@@ -31,15 +31,15 @@ export interface WebParts {
   readonly reports?: ReportRenderers;
   /** One usage record and one usage event as the formats define them, for the documentation. */
   readonly recordSchemas?: { readonly record: ZodType; readonly event: ZodType };
-  /** Absent: the usual limits. */
+  /** Absent: the default limits. */
   readonly gate?: GateLimits;
-  /** Absent: people sign in with keys, at the address that they asked for. */
+  /** Absent: people sign in with keys, at the address of their request. */
   readonly signIn?: SignInSettings;
   /** Absent: nothing is taken from Slack. */
   readonly slack?: { readonly organisation: string; readonly signingSecret: string };
   /**
-   * Every request is this caller's, without a key, and told the cause of every error. Only for an application that does
-   * not listen (in-process.ts).
+   * This caller makes every request, without a key, and sees the cause of every error. Only for an application that
+   * does not listen (in-process.ts).
    */
   readonly administrator?: Administrator;
   /** Where the built dashboard lies; absent: beside the compiled server. */

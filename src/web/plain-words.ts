@@ -1,7 +1,7 @@
 /**
- * What is wrong with a request, in plain words that follow the name of a field: `hours is missing`, `gpus is a text, not
- * a number`. In force for every schema from when this file is loaded; a schema with words of its own keeps them. The
- * value itself is never repeated.
+ * States what is wrong with a request, in plain words that follow the name of a field: `hours is missing`, `gpus is a
+ * text, not a number`. Applies to every schema once this file is loaded; a schema with its own words keeps them. Never
+ * repeats the value itself.
  */
 import { z } from 'zod';
 
@@ -33,7 +33,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   ipv4: 'an IPv4 address',
   ipv6: 'an IPv6 address',
 };
-/** Alternatives of which each is told why it does not fit. */
+/** With at most so many alternatives, each says why it does not fit. */
 const MOST_ALTERNATIVES = 3;
 
 const kindOf = (name: string): string => KINDS[name] ?? name;
@@ -62,7 +62,7 @@ const UNITS: Readonly<Record<string, readonly [one: string, many: string]>> = {
   object: ['field', 'fields'],
 };
 
-/** `2 entries`; null: of what is counted in nothing. */
+/** `2 entries`; null: this kind is not counted in anything. */
 function counted(origin: string, n: number | bigint): string | null {
   const [one, many] = UNITS[origin] ?? [];
   return one === undefined ? null : `${n} ${Number(n) === 1 ? one : many}`;
@@ -92,7 +92,7 @@ function noneFits({ errors, inclusive }: Extract<Issue, { code: 'invalid_union' 
   return told.length === 0 ? 'has none of the accepted forms' : told.join(', or ');
 }
 
-/** A sentence without its subject. */
+/** The sentence that follows the field's name. */
 function plainWords(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':

@@ -1,7 +1,7 @@
 /**
- * What a caller is told when something is wrong: problem+json (RFC 9457) that names every problem.
+ * What a caller reads when something is wrong: problem+json (RFC 9457) that names every problem.
  *
- * Never tells internals: what is not expected is logged under the request's id and answered with that id alone.
+ * Never shows internals: an unexpected error is logged under the request's id and answered with that id alone.
  */
 import {
   Catch,
@@ -48,21 +48,21 @@ export const problemSchema = z
 
 type ProblemDocument = z.infer<typeof problemSchema>;
 
-/** An error that is a status and nothing else: 401, 413, 415. */
+/** An error that is only a status: 401, 413, 415. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 
   constructor(
     readonly statusCode: number,
     message: string,
-    /** When to try again; null: it would not help. */
+    /** When to try again; null: a retry would not help. */
     readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** There is no quote: why, in a word, and what comes close. */
+/** There is no quote: the reason as a code, and what comes close. */
 export class Unquoted extends Failure {
   constructor(
     readonly quote: { readonly unpriced: string; readonly message: string; readonly close: readonly string[] },
@@ -80,7 +80,7 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
 }
 
-/** A schema's issues as problems; an unknown field is a problem of its own under its own name. */
+/** A schema's issues as problems; each unknown field is a problem of its own. */
 function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   return issues.flatMap((issue) => {
     const path = (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step));
@@ -91,13 +91,13 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   });
 }
 
-/** So many problems are listed; how many there are is said. */
+/** The list has at most so many problems; the total is stated. */
 const MOST_PROBLEMS = 1000;
 
 class Validation extends StandardSchemaValidationPipe {
   override async transform<T>(value: T, metadata: ArgumentMetadata): Promise<T> {
     if (metadata.schema === undefined) return value;
-    // The texts of a body were looked at where it was read; what is in an address is short.
+    // A body's texts were checked when it was read; addresses are short.
     const problems = metadata.type === 'body' ? [] : textProblems(value);
     if (problems.length > 0)
       throw invalid(
@@ -105,7 +105,7 @@ class Validation extends StandardSchemaValidationPipe {
         problems.map(({ path, message }) => ({ path: path ?? metadata.data ?? null, message })),
       );
     return super.transform(value, metadata).catch((error: unknown) => {
-      // A part of the path is known by its name.
+      // A part of the path has a name.
       if (!(error instanceof Failure) || metadata.data === undefined) throw error;
       throw invalid(
         error.message,
@@ -115,7 +115,7 @@ class Validation extends StandardSchemaValidationPipe {
   }
 
   /**
-   * Nest's own walk takes seconds of processor for a large body. What it is against cannot come here: a body that names
+   * Nest's own walk takes seconds of processor for a large body. Its threat cannot occur here: a body that names
    * `__proto__` was refused, and schemas make new objects of the fields that they know.
    */
   protected override stripProtoKeys(): void {}
@@ -130,7 +130,7 @@ export const validation = new Validation({
   },
 });
 
-/** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
+/** What a caller may know of an error: its status, a sentence and its problems. Null: it was not expected. */
 function knownFailure(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
   if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
   if (error instanceof ScimProblem) return { status: error.status, detail: error.message, problems: [] };
@@ -152,7 +152,7 @@ function knownFailure(error: unknown): { status: number; detail: string; problem
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('web');
 
-  /** @param tellsAll whoever asks runs this process: causes are told, not logged */
+  /** @param showsAll the caller runs this process: causes are shown, not logged */
   constructor(private readonly showsAll = false) {}
 
   catch(error: unknown, host: ArgumentsHost): void {

@@ -1,10 +1,10 @@
 /**
- * Who was refused: a key or a session that does not hold, a scope or a team that does not reach, a sign-in that failed.
- * In the audit, with who it was or said to be, from where and why.
+ * Records refusals in the audit: an invalid key or session, a scope or a team that does not suffice, a failed sign-in.
+ * Each entry has who it was or claimed to be, from where and why.
  *
- * A process enters the same refusal once in ten minutes, and at most thirty in a minute of each key or user, and of all
- * who are not known together: nobody fills the audit by knocking, and nobody hides there what a known key was refused.
- * The answer to whoever asks does not wait for it.
+ * A process records the same refusal once in ten minutes, and at most thirty a minute for each key or user, and for all
+ * unknown callers together: nobody can flood the audit, or hide in it the refusals of a known key. The answer does not
+ * wait for the record.
  */
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -23,9 +23,9 @@ declare module 'fastify' {
 }
 
 export interface Refused {
-  /** As the audit names somebody; null: nobody is known. */
+  /** The audit's name for the caller; null: unknown. */
   readonly who: string | null;
-  /** What was shown, where it says whose it would be: `key:0a1b2c3d4e5f`. */
+  /** The key or session that the request claims to have: `key:0a1b2c3d4e5f`. */
   readonly claimed?: string | null;
   readonly why: string;
 }
@@ -37,10 +37,10 @@ const MOST_REMEMBERED = 10_000;
 const MOST_TEXT = 500;
 
 export class Refusals {
-  /** Until when the same is not entered again, on the process' own clock. */
+  /** The same refusal is not recorded again before this time of the process' own clock. */
   private readonly entered = new Map<string, number>();
   private readonly logger = new Logger('audit');
-  /** Of each who is known, and of all others: how many were entered in its minute. */
+  /** For each known caller, and for all others together: how many were recorded in the current minute. */
   private readonly windows = new Map<string, { readonly ends: number; count: number }>();
 
   /** @param now monotonic milliseconds */
@@ -49,7 +49,7 @@ export class Refusals {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Enters a refusal, soon. @param verb `access.refuse`, `session.refuse` */
+  /** Records a refusal, soon. @param verb `access.refuse`, `session.refuse` */
   note(request: FastifyRequest, verb: string, { who, claimed = null, why }: Refused): void {
     const { ip: address, method } = request;
     const target = `${method} ${routeOf(request)}`;
@@ -63,7 +63,7 @@ export class Refusals {
     });
   }
 
-  /** Enters what an error refuses, where it refuses somebody. */
+  /** Records an error that refuses a caller. */
   noteError(request: FastifyRequest, error: unknown): void {
     const refused = refusedBy(request, error);
     if (refused === null) return;
@@ -89,7 +89,7 @@ export class Refusals {
   }
 }
 
-/** What of an error is a refusal; null: it is none, or nobody showed anything that could be refused. */
+/** The refusal in an error; null: it is none, or the request had no key and no session. */
 function refusedBy(request: FastifyRequest, error: unknown): Refused | null {
   const isDenied = error instanceof Failure && error.kind === 'denied';
   if (!isDenied && !(error instanceof Refusal && error.statusCode === 401)) return null;
@@ -104,7 +104,7 @@ function refusedBy(request: FastifyRequest, error: unknown): Refused | null {
 const keyIn = (body: unknown): string | null =>
   typeof body === 'object' && body !== null && 'key' in body && typeof body.key === 'string' ? body.key : null;
 
-/** Whose key a text would be: never more of it than its id. */
+/** The key that a text claims to be: its id only. */
 function claimOf(text: string | null): string | null {
   const id = /^bursar_([0-9a-f]{12})_/.exec(text?.trim() ?? '')?.[1];
   return id === undefined ? null : `key:${id}`;

@@ -1,26 +1,26 @@
 /**
- * One event per request when its answer is out: what was asked by its route's template, by whom, and how it ended.
+ * Logs one event per request when its answer is out: its route's template, the caller, and how it ended.
  *
- * Holds no path as it was sent (one has a key in it), no query, no header and no body; a caller is named by the id of
- * the key and never by its text.
+ * Logs no path as it was sent (one has a key in it), no query, no header and no body. A caller is named by the key's
+ * id, never by its text.
  */
 import { Logger } from '@nestjs/common';
 import { context } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RouteFacts } from './endpoint.js';
 
-/** What a request is called where nothing fits it. */
+/** The name of a request that fits no route. */
 export const NO_ROUTE = '(no route)';
 
 /** `/v1/teams/:id`; never the path itself. */
 export const routeOf = (request: FastifyRequest): string =>
   request.is404 ? NO_ROUTE : (request.routeOptions.url ?? NO_ROUTE);
 
-/** `key:<id>` or `user:<id>`; null: nobody is known. */
+/** `key:<id>` or `user:<id>`; null: unknown. */
 export const whoAsks = ({ principal }: Pick<FastifyRequest, 'principal'>): string | null =>
   principal === null ? null : `${principal.isUser === true ? 'user' : 'key'}:${principal.id}`;
 
-/** What changes something is told to whoever reads the log; what only looks is for who looks into something. */
+/** Changes are logged for every reader of the log, reads for debugging only. */
 export function logRequests(server: FastifyInstance): void {
   const logger = new Logger('request');
   server.addHook('onResponse', async (request, reply) => {

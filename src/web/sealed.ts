@@ -1,6 +1,6 @@
 /**
- * A text that is kept in the database and that only the holder of a session's text can open: AES-256-GCM under a key
- * that HKDF (RFC 5869) makes of that text. Whoever reads the database alone has neither.
+ * Encrypts a text for the database so that only the session's text opens it: AES-256-GCM under a key that HKDF (RFC
+ * 5869) derives from that text. The database alone reveals neither.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 

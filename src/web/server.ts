@@ -1,5 +1,5 @@
 /**
- * The HTTP server around the controllers: who is let in, how bodies are read, which headers go out.
+ * The HTTP server around the controllers: admission, reading of bodies, response headers.
  *
  * Admits or refuses before a body is read. Nothing here knows a resource.
  */
@@ -26,7 +26,7 @@ const REQUEST_ID = /^[\w.-]{1,100}$/;
 /** Keep-alive connections are closed after this; proxies in front usually wait 60 s. */
 const KEEP_ALIVE_MILLISECONDS = 65_000;
 
-/** Within this a request must have sent its headers. */
+/** A request must have sent its headers within this time. */
 const HEADERS_MILLISECONDS = 20_000;
 
 /** The application of a root module that imports WebModule. Call `listen` on it. */
@@ -37,7 +37,7 @@ export async function createWebApp(
   const adapter = new FastifyAdapter({
     genReqId: requestId,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    // A request that has sent its headers has its body watched: see arriving.ts. Nest's types do not know the option.
+    // arriving.ts watches the body after the headers. Nest's types do not know the option.
     http: { headersTimeout: HEADERS_MILLISECONDS, connectionsCheckingInterval: HEADERS_MILLISECONDS / 4 },
     requestIdHeader: false,
     keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
@@ -56,7 +56,7 @@ export async function createWebApp(
         'form-action': ["'none'"],
       },
     },
-    // Whoever puts TLS in front decides about it.
+    // The TLS proxy in front decides about it.
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
   });
@@ -70,7 +70,8 @@ function requestId(request: { readonly headers: IncomingMessage['headers'] }): s
 }
 
 /**
- * Null where no route fits: the answer is 404, whoever asks. A route that does not say who may call it lets nobody in.
+ * Null where no route fits: the answer is 404 for every caller. A route that does not say who may call it refuses
+ * everybody.
  */
 function factsOf(request: FastifyRequest): RouteFacts | null {
   if (request.is404) return null;
@@ -79,10 +80,10 @@ function factsOf(request: FastifyRequest): RouteFacts | null {
   return config as unknown as RouteFacts;
 }
 
-/** Where it is told when what follows from a write is done (RFC 8288; `monitor`: RFC 5989). */
+/** Where to follow the work that a write caused (RFC 8288; `monitor`: RFC 5989). */
 const FOLLOW = '</v1/work/progress>; rel="monitor"';
 
-/** Whether a request may have set off work that goes on after its answer. */
+/** Whether a request may have caused work that goes on after its answer. */
 const followsLater = (request: FastifyRequest): boolean =>
   request.url.startsWith('/v1/') && factsOf(request)?.writes === true;
 
@@ -96,7 +97,7 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   server.decorateRequest('knockedMilliseconds', 0);
   server.decorateRequest('bodyDigest', null);
   server.decorateRequest('repeated', false);
-  // The event first: it names the span that the next one ends.
+  // The log event comes first: it names the span, which the next hook ends.
   if (parts.administrator === undefined) logRequests(server);
   traceRequests(server);
   server.addHook('onRequest', async (request, reply) => {

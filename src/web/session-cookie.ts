@@ -1,5 +1,5 @@
 /**
- * The cookie that a browser shows instead of a key, and why no other site can make use of it.
+ * The cookie that a browser sends instead of a key, and why no other site can use it.
  *
  * HttpOnly, SameSite=Strict, and over https Secure under the name prefix __Host- (RFC 6265bis, section 4.1.3), which no
  * other host of the domain can set. A request that changes something must also carry a header that no form and no other
@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { denied } from '../core/errors.js';
 import type { SignInSettings } from './sign-in.js';
 
-/** Any value will do: a page of another origin cannot send it without being allowed to, and none is. */
+/** Any value will do: a page of another origin cannot send it without permission, and none has it. */
 const SESSION_HEADER = 'x-bursar-session';
 
 const READING = new Set(['GET', 'HEAD']);
@@ -20,7 +20,7 @@ export interface CookieOptions {
   readonly maxAgeSeconds: number;
 }
 
-/** Whether the browser speaks https with us or with what stands before us. */
+/** Whether the browser speaks https with us or with a proxy in front of us. */
 export function isSecure(request: FastifyRequest, { publicUrl }: SignInSettings): boolean {
   if (publicUrl !== null) return publicUrl.startsWith('https:');
   return request.protocol === 'https' || request.headers['x-forwarded-proto'] === 'https';
@@ -38,7 +38,7 @@ export function readCookie(request: FastifyRequest, settings: SignInSettings, na
   return found?.slice(wanted.length) ?? null;
 }
 
-/** Sets a cookie beside those that the reply sets already. The value is of characters that need no quotes. */
+/** Adds a cookie to those that the reply already sets. The value needs no quotes. */
 export function setCookie(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -55,8 +55,8 @@ export function setCookie(
 }
 
 /**
- * @throws Failure denied for a write that another site may have caused: one without the header, or one whose browser
- * says that it came from elsewhere.
+ * @throws Failure denied for a write that another site may have caused: without the header, or from a browser that
+ * names another origin.
  */
 export function checkSameSite({ method, headers }: FastifyRequest): void {
   if (READING.has(method)) return;

@@ -1,10 +1,10 @@
 /**
- * Whom a session's cookie stands for now: by the settings of now, and by what the identity provider says when it is
+ * The current principal of a session's cookie, by the current settings and by what the identity provider says when
  * asked again.
  *
- * The provider is asked with the refresh token that it gave, which only the cookie opens. Where it gave none, a session
- * lasts until it would have to be asked. A provider that says no ends the session at once; one that gives no answer is
- * asked again by the next request, and ends it after the same while once more.
+ * The provider is asked with its refresh token, which only the cookie opens. Without one, a session lasts until that
+ * check would be due. A provider's no ends the session at once. After no answer the next request asks again; after a
+ * second such period without one the session ends.
  */
 import { Logger } from '@nestjs/common';
 import { actorText } from '../core/actor.js';
@@ -18,7 +18,7 @@ import type { WebParts } from './parts.js';
 import { seal, unseal } from './sealed.js';
 import { NO_SIGN_IN, sessionRulesOf, type SignInSettings } from './sign-in.js';
 
-/** Whoever ends a session that nobody ended. */
+/** Named as the one who ends a session that no person ended. */
 const PROVIDER = 'identity provider';
 
 type Needs = Pick<WebParts, 'stores' | 'clock' | 'signIn'>;
@@ -40,7 +40,7 @@ export class SessionDesk {
         : new OidcClient(this.settings.oidc, (name) => knownAs(db, DEFAULT_ORGANISATION, name));
   }
 
-  /** Null: the text is of no session, or of one that is over. */
+  /** Null: there is no such session, or it is over. */
   async authenticate(text: string): Promise<Principal | null> {
     const { stores, clock } = this.parts;
     const now = clock.now();
@@ -67,7 +67,7 @@ export class SessionDesk {
       if (vouched === null) return await this.endSession(text, principal, 'the provider refused');
       const { user, refreshToken } = vouched;
       if (typeof user === 'string') return await this.endSession(text, principal, user);
-      // What an ID token tells of the name, an answer to a refresh token may leave out.
+      // An answer to a refresh token may leave out the name that the ID token had.
       const named = user.name === user.id ? { ...user, name: principal.name } : user;
       const next = refreshToken === null ? null : seal(refreshToken, text);
       const kept = await stores.sessions.renew(text, named, next, now);

@@ -1,8 +1,7 @@
 /**
- * What an installation sets about signing in, and what an identity provider's claims make of somebody.
+ * The installation's sign-in settings, and the rights that an identity provider's claims give.
  *
- * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never
- * all teams.
+ * Claims grant only what the settings name: no mapped role, no entry; a missing teams claim never means all teams.
  */
 import { CUSTOM_ROLE, ROLES } from '../core/scopes.js';
 import type { Known } from '../store/access/directory.js';
@@ -24,21 +23,21 @@ export interface OidcSettings {
   readonly scopes: string;
   /** Name of the claim that lists groups or roles; `realm_access.roles` reaches into objects. */
   readonly rolesClaim: string;
-  /** What the claim must hold for each role, the organisation's own too; `*`: anything, or nothing. */
+  /** The claim values for each role, the organisation's own too; `*`: anything, or nothing. */
   readonly roles: Readonly<Record<string, readonly string[]>>;
-  /** What the directory (SCIM) is asked; absent: off. */
+  /** What to ask the directory (SCIM); absent: off. */
   readonly directory?: DirectoryUse;
-  /** The claim that says the externalId or the userName that somebody has there; absent: sub. */
+  /** The claim with a person's externalId or userName there; absent: sub. */
   readonly directoryClaim?: string;
   /** Name of the claim that lists teams; null: nobody is restricted to teams. Admins never are. */
   readonly teamsClaim: string | null;
 }
 
 export interface SignInSettings {
-  /** `https://bursar.example.com`, where people reach us; null: where the request says that it went. */
+  /** Our public address, `https://bursar.example.com`; null: the address in the request. */
   readonly publicUrl: string | null;
   readonly oidc: OidcSettings | null;
-  /** How long sessions last; absent: the usual. */
+  /** How long sessions last; absent: the defaults. */
   readonly sessions?: Pick<SessionRules, 'lifeMs' | 'idleMs' | 'checkMs'>;
 }
 
@@ -46,16 +45,16 @@ export const NO_SIGN_IN: SignInSettings = { publicUrl: null, oidc: null };
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Why somebody with a good account is not let in. */
+/** Why a valid account is not let in. */
 export type NotLetIn = 'no-role' | 'no-teams' | 'closed';
 
-/** The name by which the directory knows somebody; null: the claim is missing. */
+/** A person's name in the directory; null: the claim is missing. */
 export const directoryNameOf = (claims: Claims, { directoryClaim = 'sub' }: OidcSettings): string | null =>
   textsOf(claimOf(claims, directoryClaim))[0] ?? null;
 
 /**
- * @param claims of a token that was verified
- * @param known what the directory says; undefined: it was not asked, or the claim for it is missing
+ * @param claims of a verified token
+ * @param known the directory's answer; undefined: it was not asked, or its claim is missing
  */
 export function userOf(claims: Claims, settings: OidcSettings, known?: Known | null): SessionUser | NotLetIn {
   const { rolesClaim, teamsClaim, directory = 'off' } = settings;
@@ -75,13 +74,13 @@ export function userOf(claims: Claims, settings: OidcSettings, known?: Known | n
   return { id, name: name.slice(0, 200), claimed, ...(directoryName === null ? {} : { directoryName }), ...standing };
 }
 
-/** What groups and teams make of somebody by the settings of now. */
+/** The rights of groups and teams by the current settings. */
 function standingOf(
   { groups, teams: named }: Claimed,
   { roles, teamsClaim }: Pick<OidcSettings, 'roles' | 'teamsClaim'>,
 ): Standing | NotLetIn {
   const all = Object.keys(roles).filter((one) => roles[one]?.some((group) => group === '*' || groups.includes(group)));
-  // Each of the three has all that those below it have.
+  // Each of the three includes those below it.
   const highest = [...ROLES].reverse().find((one) => all.includes(one));
   const own = all.filter((one) => CUSTOM_ROLE.test(one));
   const role = highest ?? own[0];
@@ -91,7 +90,7 @@ function standingOf(
   return { role, ...(own.length === 0 ? {} : { roles: [...(highest === undefined ? [] : [highest]), ...own] }), teams };
 }
 
-/** What sessions are held to: with a provider, whoever has no role by the settings of now is out. */
+/** The rules for sessions: with a provider, a person without a role in the current settings is signed out. */
 export function sessionRulesOf({ oidc, sessions }: SignInSettings): SessionRules {
   const rules = { ...SESSION_RULES, ...sessions };
   if (oidc === null) return rules;

@@ -1,7 +1,7 @@
 /**
- * Knows requests that Slack has signed (docs.slack.dev, "Verifying requests from Slack"): `v0:timestamp:body` under the
- * app's signing secret, over the bytes as they came, within five minutes, compared in constant time. It never says
- * which of these was wrong.
+ * Verifies requests that Slack has signed (docs.slack.dev, "Verifying requests from Slack"): `v0:timestamp:body` under
+ * the app's signing secret, over the raw bytes, within five minutes, compared in constant time. Never says which check
+ * failed.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -10,9 +10,9 @@ import { Refusal } from './problem.js';
 const WINDOW_SECONDS = 300;
 
 /**
- * The digest of a request's signature: the same request again has the same.
+ * The digest of a request's signature: a repeated request has the same.
  * @param now epoch milliseconds
- * @throws Refusal 401 where the signature does not hold
+ * @throws Refusal 401 where the signature is not valid
  */
 export function verifySlackRequest(
   headers: IncomingHttpHeaders,

@@ -1,6 +1,6 @@
 /**
- * Counts the event streams that this process keeps open: so many in all, and of one caller a tenth of them, so that
- * nobody takes them from everybody else.
+ * Limits the event streams that this process keeps open: a total, and a tenth of it per caller, so that nobody uses up
+ * everybody's streams.
  */
 import type { Readable } from 'node:stream';
 import { unavailable } from '../core/errors.js';

@@ -1,8 +1,8 @@
 /**
  * A second listener with TLS for the admission webhook: an API server calls webhooks over https only.
  *
- * It leads to the same application and to `/admission/` alone: everything else is behind whoever puts TLS in front of
- * the first listener. Reads certificate and key once; a renewed certificate is taken by a new start.
+ * It serves the same application, but only `/admission/`: everything else belongs behind the proxy with TLS in front of
+ * the first listener. Reads certificate and key once; a renewed certificate needs a restart.
  */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export interface TlsListener {
 }
 
 /**
- * Opens the TLS listener of an application that listens already.
+ * Opens the TLS listener of an application that already listens.
  * @throws Failure invalid where the certificate or the key cannot be used, unavailable where the port is taken
  */
 export async function listenTls(

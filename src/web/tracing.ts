@@ -1,7 +1,7 @@
 /**
  * A server span for each request, by OpenTelemetry's conventions for HTTP (opentelemetry.io, "Semantic conventions for
- * HTTP spans"): a child of the caller's where it sends a traceparent. Where no tracing was started the API does
- * nothing, and so does this.
+ * HTTP spans"): a child of the caller's span where it sends a traceparent. Without tracing the API does nothing, and
+ * neither does this.
  *
  * Holds the route's template and never the path or the query (`url.path` and `url.query` of the conventions are left
  * out: one path has a key in it).
@@ -12,15 +12,15 @@ import { NO_ROUTE, routeOf, whoAsks } from './request-log.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where its span is the active one; null: it is not traced, or its span has ended. */
+    /** The context with its span active; null: it is not traced, or its span has ended. */
     traced: Context | null;
   }
 }
 
-/** Asked every few seconds by machines: they would hide everything else. */
+/** Machines ask these every few seconds: they would hide everything else. */
 const UNTRACED = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** To be installed before every hook that may do something. */
+/** Install it before every hook that may do something. */
 export function traceRequests(server: FastifyInstance): void {
   server.decorateRequest('traced', null);
   server.addHook('onRequest', (request, _reply, done) => {
@@ -45,7 +45,7 @@ export function traceRequests(server: FastifyInstance): void {
     request.traced = trace.setSpan(parent, span);
     context.with(request.traced, done);
   });
-  // What reads a body goes on from the socket's own events, outside of the span.
+  // Body readers continue from the socket's own events, outside the span.
   server.addHook('preValidation', (request, _reply, done) => context.with(request.traced ?? context.active(), done));
   server.addHook('onResponse', async (request, reply) => end(request, reply.statusCode));
   server.addHook('onRequestAbort', async (request) => end(request, null));
@@ -60,7 +60,7 @@ function end(request: FastifyRequest, status: number | null): void {
     ...(status === null ? { 'error.type': 'aborted' } : { 'http.response.status_code': status }),
     ...(principal === null ? {} : { 'bursar.principal': principal }),
   });
-  // What the caller did wrong is no error of the server (the conventions, "Status").
+  // A caller's mistake is no error of the server (the conventions, "Status").
   if (status === null || status >= 500)
     span
       .setStatus({ code: SpanStatusCode.ERROR })

@@ -115,7 +115,7 @@ const VERSION = '0.1.0';
 
 export const endpoints = (): DescribedEndpoint[] => endpointsOf(CONTROLLERS);
 
-/** The API's description; `recordSchemas` say what an item of a usage batch is. */
+/** The API's description; `recordSchemas` describe an item of a usage batch. */
 export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>): OpenApiDocument {
   return openApiOf(
     endpoints(),
@@ -126,7 +126,7 @@ export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>):
 
 @Module({})
 export class WebModule {
-  /** What an orchestrator and a Prometheus ask a process that has no API, and nothing else. */
+  /** The routes for an orchestrator and Prometheus in a process without an API, and nothing else. */
   static probes(parts: Pick<WebParts, 'stores' | 'importer' | 'clock' | 'policies' | 'tick'>): DynamicModule {
     return {
       module: WebModule,

@@ -1,6 +1,4 @@
-/**
- * How a write is done: once per Idempotency-Key, in one transaction with its audit entry and its answer.
- */
+/** Does a write once per Idempotency-Key, in one transaction with its audit entry and its answer. */
 import { createHash } from 'node:crypto';
 import { invalid } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
@@ -8,27 +6,26 @@ import type { Answered, OnceRequest } from '../store/idempotency.js';
 import type { Stores } from '../store/stores.js';
 import { actorOf, principalOf, type Caller } from './caller.js';
 
-/** What a write did: its answer, and what the audit says about it. */
+/** The outcome of a write: its answer, and its audit entry. */
 export interface Written<T> {
   readonly body: T;
   readonly target: string;
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Kept for a repeat instead of the body, where the body holds a secret. */
   readonly kept?: T;
-  /** Everything is as it was: the audit has nothing to say. */
+  /** Nothing changed: the audit gets no entry. */
   readonly changedNothing?: boolean;
 }
 
 const KEY = /^[\u0020-\u007e]{1,200}$/;
 
-/** What is done around the transaction of a write that is not a repeat: before it takes a connection, and after. */
+/** Runs around the transaction of a write that is not a repeat: before it takes a connection, and after. */
 export type Around = <T>(transaction: () => Promise<T>) => Promise<T>;
 
 const atOnce: Around = (transaction) => transaction();
 
 /**
- * Does `work` in a transaction, notes `verb` in the audit, and gives the answer: the first one, however often it is
- * asked.
+ * Does `work` in a transaction, records `verb` in the audit, and returns the answer; a repeat gets the first answer.
  */
 export async function write<T>(
   stores: Stores,
@@ -49,7 +46,7 @@ export async function write<T>(
   return answer(caller, await stores.idempotency.inTransaction(once, all, around));
 }
 
-/** Does work that has transactions of its own, and that repeated by itself changes nothing (an import). */
+/** Does work that has its own transactions and changes nothing when repeated (an import). */
 export async function repeatable<T>(stores: Stores, caller: Caller, work: () => Promise<T>): Promise<T> {
   const once = onceRequest(caller);
   if (once === null) return work();

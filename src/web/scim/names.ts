@@ -1,15 +1,15 @@
 /**
- * Names of attributes, which are compared without regard to case (RFC 7643, section 2.1): whatever comes in gets the
- * spelling of the schema here, so that nothing behind has to ask how a name was written.
+ * Attribute names are compared without regard to case (RFC 7643, section 2.1): incoming names get the schema's spelling
+ * here, so that no later code has to care.
  */
 const NAMES = `schemas id externalId meta userName displayName active password groups members emails name formatted
   familyName givenName value type primary display $ref`.split(/\s+/);
 const SPELLING = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
 
-/** A name as the schema spells it; one that is in no schema here stays as it is. */
+/** The schema's spelling of a name; an unknown name stays as it is. */
 export const spelledName = (name: string): string => SPELLING.get(name.toLowerCase()) ?? name;
 
-/** The same value with every name in it as the schema spells it. Of two spellings of one name the schema's stays. */
+/** The same value with the schema's spelling of each name. Of two spellings of one name, the schema's wins. */
 export function spelled<T>(value: T): T {
   if (Array.isArray(value)) return value.map((one: unknown) => spelled(one)) as T;
   if (typeof value !== 'object' || value === null) return value;

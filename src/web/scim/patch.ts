@@ -1,9 +1,10 @@
 /**
- * SCIM's PATCH (RFC 7644, section 3.5.2) on a resource that is plain JSON, as Okta and Microsoft Entra ID send it too:
- * operations in any case, `"True"` for true, names with dots and no path, a list of values to remove beside the path.
+ * SCIM's PATCH (RFC 7644, section 3.5.2) on a resource that is plain JSON, in the forms of Okta and Microsoft Entra ID
+ * too: operations in any case, `"True"` for true, names with dots and no path, a list of values to remove beside the
+ * path.
  *
- * Never changes the resource that it is given: what does not fit is refused whole. A part of a list that is named by a
- * filter (`emails[type eq "work"].value`) is made where there is none, as Entra expects.
+ * Never changes the given resource: a request that does not fit is refused whole. A missing part of a list that a
+ * filter names (`emails[type eq "work"].value`) is created, as Entra expects.
  */
 import { spelled } from './names.js';
 import { parsePath, type Equal, type PatchPath } from './path.js';
@@ -19,7 +20,7 @@ export interface Operation {
 
 type Open = Record<string, unknown>;
 
-/** Attributes that are read by nobody but the one who wrote them may be anything; these are not one's own to change. */
+/** Attributes that only their writer reads may be anything; clients may not change these. */
 const READ_ONLY = new Set(['id', 'meta', 'schemas', 'groups']);
 
 /**
@@ -28,7 +29,7 @@ const READ_ONLY = new Set(['id', 'meta', 'schemas', 'groups']);
 const MOST_STEPS = 2_000_000;
 const CHARACTERS_PER_STEP = 64;
 
-/** What the operations of one request have looked through: each walk counts what it walks over. */
+/** How much the operations of one request have looked through: each walk counts its steps. */
 class Steps {
   private left = MOST_STEPS;
 
@@ -39,20 +40,20 @@ class Steps {
       throw new ScimProblem(400, 'tooMany', 'the request changes too much at once: send it in several');
   }
 
-  /** An attribute's name as the object writes it. */
+  /** An attribute's name in the object's spelling. */
   nameIn(holder: Resource, name: string): string {
     if (!Object.hasOwn(holder, name)) this.take(Object.keys(holder).length);
     return nameIn(holder, name);
   }
 
-  /** What tells two entries of a list apart. */
+  /** Distinguishes two entries of a list. */
   valueOf(one: unknown): string {
     const value = isObject(one) && 'value' in one ? one['value'] : one;
     this.take(sizeOf(value));
     return typeof value === 'string' ? value : JSON.stringify(value);
   }
 
-  /** Whether the object's attribute is the text, in lower case, of the filter. */
+  /** Whether the object's attribute equals the filter's text, in lower case. */
   fits(one: Open, attribute: string, wanted: string): boolean {
     const value = one[this.nameIn(one, attribute)];
     if (typeof value === 'object') return false;
@@ -62,7 +63,7 @@ class Steps {
   }
 }
 
-/** How many values it holds, to its bottom; a long text counts as several. */
+/** How many values it holds at all depths; a long text counts as several. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return 1 + value.length / CHARACTERS_PER_STEP;
   if (typeof value !== 'object' || value === null) return 1;
@@ -101,7 +102,7 @@ function apply(resource: Open, { op, path, value }: Operation, steps: Steps): vo
   if (!isObject(value)) throw new ScimProblem(400, 'invalidValue', 'without a path the value is an object');
   for (const [name, one] of Object.entries(value)) {
     const where = parsePath(name);
-    // A whole resource may be sent: what is not one's own to change in it is left as it is.
+    // A client may send a whole resource: its read-only attributes are ignored.
     if (where.filter === null && READ_ONLY.has(where.attribute)) continue;
     checkWritable(where);
     set(resource, where, one, verb === 'add', steps);
@@ -152,7 +153,7 @@ function setFiltered(
     list.push(made);
     fitting = [made];
   }
-  // The value is written out with each of them.
+  // The value is copied into each of them.
   steps.take(fitting.length * sizeOf(value));
   for (const one of fitting) {
     if (sub !== null) one[steps.nameIn(one, sub)] = value;
@@ -180,20 +181,20 @@ function remove(resource: Open, where: PatchPath, value: unknown, steps: Steps):
   } else delete holder[name];
 }
 
-/** The entries of a list that its filter names. */
+/** The entries of a list that its filter selects. */
 function fittingIn(list: readonly unknown[], { attribute, value }: Equal, steps: Steps): Open[] {
   const wanted = String(value).toLowerCase();
   steps.take(list.length);
   return list.filter((one): one is Open => isObject(one) && steps.fits(one, attribute, wanted));
 }
 
-/** Both, each value once. */
+/** Both lists, each value once. */
 const joined = (before: readonly unknown[], more: readonly unknown[], steps: Steps): unknown[] => {
   const known = new Set(before.map((one) => steps.valueOf(one)));
   return [...before, ...more.filter((one) => !known.has(steps.valueOf(one)))];
 };
 
-/** An attribute's name as the object writes it: names are compared without regard to case (RFC 7643, section 2.1). */
+/** An attribute's name in the object's spelling: case does not matter (RFC 7643, section 2.1). */
 function nameIn(holder: Resource, name: string): string {
   if (Object.hasOwn(holder, name)) return name;
   return Object.keys(holder).find((one) => one.toLowerCase() === name.toLowerCase()) ?? name;

@@ -1,6 +1,6 @@
 /**
- * The texts of SCIM that name things: the path of a PATCH operation (RFC 7644, figure 7) and the filter of a list
- * (section 3.4.2.2), of which `eq`, joined by `and`, is taken; that is what Okta and Microsoft Entra ID ask by.
+ * Parses the paths of PATCH operations (RFC 7644, figure 7) and list filters (section 3.4.2.2). Of filters it takes
+ * `eq`, joined by `and`, as Okta and Microsoft Entra ID send them.
  */
 import { isStorable } from '../../core/text.js';
 import { spelledName } from './names.js';
@@ -15,7 +15,7 @@ export interface PatchPath {
   /** The URN of an extension; null: the core schema. */
   readonly extension: string | null;
   readonly attribute: string;
-  /** Which entries of a list; null: all of the attribute. */
+  /** Selects entries of a list; null: the whole attribute. */
   readonly filter: Equal | null;
   readonly sub: string | null;
 }
@@ -67,7 +67,7 @@ const valueOf = (quoted: string | undefined, bool: string | undefined): string |
   if (quoted === undefined) return bool?.toLowerCase() === 'true';
   const text = jsonText(quoted);
   if (text === null) throw new ScimProblem(400, 'invalidFilter', 'a string in it is not written as in JSON');
-  // An escape makes what the check of the request has not seen.
+  // An escape may add a character that the request's check has not seen.
   if (!isStorable(text))
     throw new ScimProblem(400, 'invalidFilter', 'a string in it contains a NUL or half of a surrogate pair');
   return text;

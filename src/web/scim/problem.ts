@@ -1,4 +1,4 @@
-/** What is wrong with a SCIM request, as RFC 7644, section 3.12 says it: a status, a word for it, and a sentence. */
+/** A SCIM error (RFC 7644, section 3.12): a status, a code for it, and a sentence. */
 
 export type ScimType =
   | 'invalidFilter'
@@ -12,7 +12,7 @@ export type ScimType =
 
 const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error';
 export const SCIM_MEDIA = 'application/scim+json';
-/** Below this address errors are told in SCIM's own form. */
+/** Errors below this address have SCIM's own form. */
 export const SCIM_BASE = '/scim/v2';
 
 export class ScimProblem extends Error {

@@ -1,8 +1,8 @@
 /**
- * Between SCIM's resources and what the directory keeps: which fields a request must have, and how a person or a group
- * is shown (RFC 7643, sections 3 and 4).
+ * Converts between SCIM's resources and the directory: which fields a request must have, and how a person or a group is
+ * shown (RFC 7643, sections 3 and 4).
  *
- * A password is neither kept nor given back.
+ * A password is neither stored nor returned.
  */
 import type {
   DirectoryFilter,
@@ -17,17 +17,19 @@ import { parseFilter } from './path.js';
 import { ScimProblem } from './problem.js';
 import { GROUP_SCHEMA, USER_SCHEMA } from './schemas.js';
 
-/** Not among the attributes of a person: fields of their own, or not theirs to set. */
+/** Not among a person's attributes: they have their own fields, or clients may not set them. */
 const OWN = new Set(['schemas', 'id', 'meta', 'groups', 'userName', 'externalId', 'active', 'password']);
 const MOST_NAME = 500;
 const MOST_EMAILS = 100;
-/** Of an account's attributes, as JSON: many requests could otherwise add up to more than a list of accounts can hold. */
+/**
+ * Of an account's attributes, as JSON. Without it, many requests could add up to more than a list of accounts can hold.
+ */
 const MOST_ATTRIBUTE_CHARACTERS = 64 << 10;
 
 /**
  * @param sent with names in any case
- * @param active where the request does not say
- * @param kept attributes of before: what stays as it was is not refused, so that any account can be closed
+ * @param active the value where the request has none
+ * @param kept earlier attributes: unchanged ones are not refused, so that any account can be closed
  * @throws ScimProblem invalidValue
  */
 export function userFields(sent: Resource, active: boolean, kept: Resource = {}): UserFields {
@@ -97,7 +99,7 @@ function booleanOf(value: unknown, absent: boolean): boolean {
 
 const wrong = (field: string, what: string): Error => new ScimProblem(400, 'invalidValue', `${field} ${what}`);
 
-/** A person as they are patched: what was sent, without what is made here. */
+/** A person as a PATCH sees it: what was sent, without what we add. */
 export const userResource = ({ userName, externalId, active, attributes }: DirectoryUser): Resource => ({
   ...spelled(attributes),
   userName,
@@ -139,7 +141,7 @@ const metaOf = (
   location: `${base}/${resourceType}s/${id}`,
 });
 
-/** What is asked for of a resource alone (RFC 7644, section 3.9); its id and schemas are always there. */
+/** The attributes that a request asks for (RFC 7644, section 3.9); id and schemas are always included. */
 export function chosen(resource: Resource, attributes?: string, excluded?: string): Resource {
   const names = (list: string): Set<string> =>
     new Set(list.split(',').map((one) => (one.trim().split(/[.[]/, 1)[0] ?? '').toLowerCase()));

@@ -1,6 +1,6 @@
 /**
- * What this SCIM service says of itself (RFC 7644, section 4; RFC 7643, sections 5 to 8): what it can do, which kinds of
- * resource it has, and of which attributes it makes use. Others are kept and given back as they came.
+ * Describes this SCIM service (RFC 7644, section 4; RFC 7643, sections 5 to 8): its features, its kinds of resource,
+ * and the attributes that it uses. Other attributes are kept and returned unchanged.
  */
 export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User';
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group';
@@ -125,7 +125,7 @@ const schemaOf = (
   meta: { resourceType: 'Schema', location: `${base}/Schemas/${id}` },
 });
 
-/** A list as SCIM answers it (RFC 7644, section 3.4.2). */
+/** A list in SCIM's form (RFC 7644, section 3.4.2). */
 export const listResponse = (resources: readonly unknown[], total: number, startIndex = 1): Document => ({
   schemas: [LIST_SCHEMA],
   totalResults: total,
