@@ -1,4 +1,4 @@
-/** Alerts in a short list, each with its state: beside what they are about. */
+/** A short list of alerts with their states, shown beside their subject. */
 import type { JSX } from 'preact';
 import type { AlertState, Severity } from '../../core/alert/alert.js';
 import type { Alert } from './answers.js';

@@ -1,7 +1,4 @@
-/**
- * What an alert says, from its facts and in the reader's language and form: a title, facts, and where its subject has
- * its page.
- */
+/** An alert's title, facts and links, made from its facts in the reader's language. */
 import type { ComponentChildren } from 'preact';
 import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
 import type { EffectJson } from '../../core/action/action.js';
@@ -12,7 +9,7 @@ import { AsWritten, unpricedLine } from './ui.js';
 
 export type FactLine = readonly [name: string, value: ComponentChildren];
 
-/** What an effect asks for, in one line. */
+/** What an effect requests, in one line. */
 function effectText(effect: EffectJson): string {
   const { target } = effect;
   switch (effect.kind) {
@@ -88,7 +85,7 @@ const between = (found: Interval | null, currency: string): string =>
         high: money(found.high, currency),
       });
 
-/** `$900.00 a month, of $1,000.00`, as far as it is known. */
+/** `$900.00 a month, of $1,000.00`, as far as known. */
 function savingOf({ monthlySavings, monthlyCost = null, currency }: ApprovalReason): string {
   if (monthlySavings === null) return say('unknown');
   return joined([
@@ -189,7 +186,7 @@ const healthFacts = ({ workload, migInstance, source, numbers, evidence }: NewsO
   [say('evidence'), <AsWritten>{evidence.what}</AsWritten>],
 ];
 
-/** What is in none of the amounts. */
+/** What no amount includes. */
 function lackingFacts({ setAside, unpriced, unconverted, unstated, unnamed }: LackingNews): readonly FactLine[] {
   const amounts = (name: string, all: readonly LackingAmount[] = []): readonly FactLine[] =>
     all.map(({ currency, amount }) => [name, amount === null ? currency : money(amount, currency)] as const);
@@ -247,7 +244,7 @@ function stepSaves({
   ]);
 }
 
-/** What drives what an alert is about, where it says so. */
+/** The drivers of an alert's subject, where stated. */
 export const driversIn = (news: News): readonly Driver[] =>
   news.kind === 'budget' || news.kind === 'anomaly' ? news.drivers : [];
 

@@ -17,7 +17,7 @@ export interface Detail {
   readonly message: string;
 }
 
-/** What the API said was wrong: every problem of it. */
+/** The API's error, with every problem. */
 export class Trouble extends Error {
   constructor(
     message: string,
@@ -42,7 +42,7 @@ export function address(path: string, query: Query = {}): string {
   return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
 }
 
-/** What the API said, of a text that is problem+json or anything else. */
+/** The API's error from a text that is problem+json or anything else. */
 export function troubleOf(status: number, text: string): Trouble {
   try {
     const problem = JSON.parse(text) as { detail?: string; title?: string; problems?: Detail[]; requestId?: string };
@@ -86,7 +86,7 @@ export const get = <T>(path: string, query: Query = {}, halt?: AbortSignal): Pro
 export const send = <T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> =>
   call(method, path, body);
 
-/** All items of a list, up to `most`; `more` where there are others. */
+/** All items of a list, up to `most`; `more`: there are others. */
 export async function list<T>(
   path: string,
   query: Query = {},
@@ -97,7 +97,7 @@ export async function list<T>(
   return { items: page.items, more: page.nextCursor !== null };
 }
 
-/** Why whoever is signed in may not do something; null: they may. What the server allows is decided there. */
+/** Why the signed-in user may not do something; null: they may. The server decides. */
 export function refusal(scope: Scope, needsAllTeams = false): string | null {
   const caller = session.value?.signedIn;
   if (caller === null || caller === undefined) return say('refused.nobody');

@@ -1,4 +1,6 @@
-/** A backtest from the button to its report: ordered here, run by the line, followed by events, and read as a table. */
+/**
+ * A backtest from the button to its report: requested here, run by the line, followed by events, and shown as a table.
+ */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Backtest, BacktestResult, Overview } from './answers.js';

@@ -1,4 +1,4 @@
-/** The states of the bills behind actual cost: while one is not final, its amounts may change. */
+/** The states of the bills behind actual cost: the amounts of a bill may change until it is final. */
 import type { JSX } from 'preact';
 import type { Bill } from './answers.js';
 import { code, day, month } from './format.js';

@@ -1,4 +1,4 @@
-/** The periods of a budget, each by its name in the budget's zone, with what it came to or ended at. */
+/** The periods of a budget, named in the budget's zone, each with its cost so far or at its end. */
 import type { JSX } from 'preact';
 import { list } from './api.js';
 import type { BudgetPeriod, BudgetSettings, BudgetState } from './answers.js';
@@ -8,7 +8,7 @@ import { useLoaded } from './loading.js';
 import { Table, type Column } from './table.js';
 import { Amount, Empty, Show, unpricedLine } from './ui.js';
 
-/** `2026-11` as November 2026; other names speak for themselves. */
+/** `2026-11` as November 2026; other names need no change. */
 const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
 
 /** What is in no figure of a period, each with its amount. */

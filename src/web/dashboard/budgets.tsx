@@ -1,4 +1,4 @@
-/** Budgets as rows and as pictures: what is planned, spent and to come. Shared by the pages that show them. */
+/** Budgets as rows and as pictures: plan, spend and forecast. Shared by the pages that show them. */
 import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, Standing } from './answers.js';
 import { formatDay, localDays } from '../../core/time.js';
@@ -112,13 +112,13 @@ export function Budgets({
   );
 }
 
-/** Every day of the period in its zone, those to come too. */
+/** Every day of the period in its zone, future days too. */
 function daysOf({ periodStart, periodEnd, zone }: BurnDown): string[] {
   const [first, after] = [periodStart, periodEnd].map((at) => localDays(zone, Date.parse(at)));
   return Array.from({ length: (after ?? 0) - (first ?? 0) }, (_, at) => formatDay((first ?? 0) + at));
 }
 
-/** From what is known to the forecast of the period's end on a straight line: the API tells the end alone. */
+/** A straight line from the known spend to the forecast of the period's end: the API gives only the end. */
 function aheadOf(end: string, known: string, from: number, length: number): (string | null)[] {
   const last = length - 1;
   return Array.from({ length }, (_, at) =>

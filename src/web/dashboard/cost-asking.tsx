@@ -1,4 +1,4 @@
-/** What is asked of the cost explorer: the time, the keys, the basis, and what counts. Each change is an address. */
+/** The form of the cost explorer: period, keys, basis and filters. Each change is an address. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { CostBreakdown } from './answers.js';
@@ -28,7 +28,7 @@ export const ask = (question: CostQuestion): void => go(link('costs', null, word
 
 const keyNames = (): (readonly [string, string])[] => COST_KEYS.map((key) => [key, code('dimension', key)]);
 
-/** The reader's own zone, UTC, and the one that is asked for. */
+/** The reader's own zone, UTC, and the requested one. */
 const zones = (own: string): string[] => [
   ...new Set(['UTC', Intl.DateTimeFormat().resolvedOptions().timeZone, own].filter((one) => one !== '')),
 ];
@@ -38,7 +38,7 @@ export function Asking({
   shown,
 }: {
   readonly question: CostQuestion;
-  /** The time of the answer, where it is there. */
+  /** The period of the answer, once it is there. */
   readonly shown: { readonly from: string; readonly to: string } | null;
 }): JSX.Element {
   const { from, to, span, groupBy, basis, zone, currency, compares } = question;
@@ -114,7 +114,7 @@ export function Asking({
   );
 }
 
-/** The last day is part of the time; the API's end is the day after it. */
+/** The last day is part of the period; the API's end is the day after it. */
 const moved = (day: string, days: number): string =>
   day === '' ? '' : new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 
@@ -192,7 +192,7 @@ function Filters({ question }: { readonly question: CostQuestion }): JSX.Element
   );
 }
 
-/** The values of a key in the time that is shown, the costliest first. */
+/** The values of a key in the period shown, the costliest first. */
 function Values({
   question,
   of,

@@ -1,4 +1,4 @@
-/** Why costs changed: the change as steps from the time before to this one, each a bar, and the cells behind it. */
+/** Why costs changed: the steps from the period before to this one, each as a bar, and the cells behind it. */
 import type { JSX } from 'preact';
 import { EFFECTS } from '../../core/report/bridge.js';
 import type { ReportBridge, ReportBridgeCell } from '../../core/report/report.js';
@@ -22,7 +22,7 @@ interface Step {
   readonly isSide: boolean;
 }
 
-/** From the time before to this one; effects that are nothing are left out. */
+/** From the period before to this one, without effects of zero. */
 function stepsOf({ before, after, effects }: ReportBridge): Step[] {
   let at = Number(before);
   const steps = EFFECTS.filter((effect) => Number(effects[effect]) !== 0).map((effect): Step => {

@@ -1,4 +1,4 @@
-/** What is in none of the sums of a time, in words. Nothing is left unsaid: unknown is never zero. */
+/** What no sum of a period includes, in words. Every gap is stated: unknown is never zero. */
 import type { JSX } from 'preact';
 import type { CostSpan } from './answers.js';
 import { code, decimal, money } from './format.js';

@@ -1,7 +1,7 @@
 /**
- * A question to the cost explorer, as the address has it: whoever is sent the address sees the same question.
+ * A question to the cost explorer as an address: everybody with the address sees the same question.
  *
- * Pure: it reads no window. Words that it does not know are dropped; what is not said is the default.
+ * Pure: it does not use the window. Unknown parameters are dropped; absent ones have their default.
  */
 import { flagOf, OF_DIMENSION, type DimensionName } from '../../core/cost/spend-query.js';
 import type { Query } from './api.js';
@@ -23,7 +23,7 @@ export interface CostQuestion {
   /** Empty: each in its own. */
   readonly currency: string;
   readonly compares: boolean;
-  /** By key: the values that count. An empty one is what is not known. */
+  /** By key: the values that count. An empty text means unknown. */
   readonly filters: Readonly<Partial<Record<CostKey, readonly string[]>>>;
 }
 
@@ -46,7 +46,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const oneOf = (text: string | null, all: readonly string[], otherwise: string): string =>
   text !== null && all.includes(text) ? text : otherwise;
 
-/** What an address asks. */
+/** The question in an address. */
 export function questionOf(words: URLSearchParams): CostQuestion {
   const day = (name: string): string => (DAY.test(words.get(name) ?? '') ? (words.get(name) ?? '') : '');
   const keys = (words.get('group-by') ?? '').split(',').filter((key) => COST_KEYS.some((one) => one === key));
@@ -69,7 +69,7 @@ export function questionOf(words: URLSearchParams): CostQuestion {
   };
 }
 
-/** The same question as words: what is the default is left out, so that a view goes with the days. */
+/** The same question as parameters, without defaults, so that a view moves with the days. */
 export function wordsOf(question: CostQuestion): CostWords {
   const { from, to, span, groupBy, basis, zone, currency, compares, filters } = question;
   const isDefault = (text: string, name: 'span' | 'basis' | 'zone'): boolean => text === DEFAULT_QUESTION[name];
@@ -86,16 +86,16 @@ export function wordsOf(question: CostQuestion): CostWords {
   };
 }
 
-/** What the API is asked. */
+/** The API's query. */
 export const queryOf = (question: CostQuestion): Query => ({ ...wordsOf(question) });
 
-/** The same for the bridge, which has keys of its own and always compares. */
+/** The same for the bridge, which has its own keys and always compares. */
 export function bridgeQueryOf(question: CostQuestion): Query {
   const { 'group-by': _keys, compare: _compare, ...words } = wordsOf(question);
   return words;
 }
 
-/** With one more value that counts, or without one that does. */
+/** Adds or removes one value of a filter. */
 export function withFilter(question: CostQuestion, key: CostKey, value: string): CostQuestion {
   const values = [...new Set([...(question.filters[key] ?? []), value])];
   return { ...question, filters: { ...question.filters, [key]: values } };
@@ -107,7 +107,7 @@ export function withoutFilter(question: CostQuestion, key: CostKey, value: strin
   return { ...question, filters: values.length === 0 ? others : { ...others, [key]: values } };
 }
 
-/** What a group is looked into by: teams by what they use, that by where. */
+/** The next key below a group: for teams what they use, for that where it runs. */
 const NEXT: Readonly<Partial<Record<CostKey, readonly CostKey[]>>> = {
   team: ['sku', 'gpuModel', 'region'],
   provider: ['team', 'sku'],

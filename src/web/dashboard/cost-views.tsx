@@ -1,4 +1,4 @@
-/** Saved questions: open one, keep this one, for oneself or for everybody who may see its teams. */
+/** Saved questions: opens one, saves the current one, for oneself or for everybody who may see its teams. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { CostView } from './answers.js';

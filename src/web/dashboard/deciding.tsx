@@ -1,6 +1,6 @@
 /**
- * Several decided at once: what is chosen, what it surely saves together, and one question before anything is sent. Each
- * is decided by itself: one that the server refuses leaves the others decided, and says why.
+ * Decides several items at once: the chosen ones, their certain savings together, and one confirmation before anything
+ * is sent. Each is decided on its own: where the server refuses one, the others stay decided and the reason is shown.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -14,7 +14,7 @@ import { AsWritten, Problems, Said, Show } from './ui.js';
 
 interface Decidable {
   readonly id: string;
-  /** As people read it. */
+  /** Its name for people. */
   readonly name: string;
   /** Why it cannot be approved; null: it can. */
   readonly refused: string | null;
@@ -24,7 +24,7 @@ interface Decidable {
 export const reasonOf = (refusal: Refusal): string | null =>
   refusal === null ? null : isKey(`may.${refusal.code}`) ? code('may', refusal.code) : refusal.message;
 
-/** A box for each row that can be approved; the reason where one cannot. */
+/** A box for each row that can be approved; otherwise the reason. */
 function choosing<Row>(
   chosen: ReadonlySet<string>,
   choose: (next: ReadonlySet<string>) => void,
@@ -57,9 +57,7 @@ interface Refused {
   readonly message: string;
 }
 
-/**
- * What was read, as a table in which several can be chosen and approved; what cannot be decided has no box.
- */
+/** Items as a table in which several can be chosen and approved; an item that cannot be decided has no box. */
 export function Deciding<Row extends { readonly id: string; readonly may: { readonly approve: Refusal } }>({
   loaded,
   nameOf,
@@ -73,10 +71,10 @@ export function Deciding<Row extends { readonly id: string; readonly may: { read
   readonly nameOf: (row: Row) => string;
   /** Of the resource: `/v1/actions`. */
   readonly path: string;
-  /** What is said of all of them before they are approved. */
+  /** A note about all of them before they are approved. */
   readonly summary: string | null;
   readonly columns: readonly Column<Row>[];
-  /** What is said where there are more than were read. */
+  /** A note where there are more than were read. */
   readonly many: string;
   readonly empty: ComponentChildren;
   readonly caption: string;
@@ -114,7 +112,7 @@ export function Deciding<Row extends { readonly id: string; readonly may: { read
   );
 }
 
-/** Asks once before all that are chosen are approved, one after the other, and says which were refused. */
+/** Asks once before it approves all chosen items, one after the other, and shows which were refused. */
 function ApproveChosen({
   chosen,
   path,

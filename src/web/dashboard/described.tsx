@@ -1,6 +1,6 @@
 /**
- * What a policy and the API's schemas say of themselves, in the reader's language where there are words for it; else as
- * they have it, marked as English.
+ * Descriptions of policies and of the API's schemas, in the reader's language where a translation exists; otherwise the
+ * original, marked as English.
  */
 import type { JSX } from 'preact';
 import { words } from './format.js';
@@ -18,7 +18,7 @@ export const Described = ({ text }: { readonly text: string }): JSX.Element => (
   <>{inChinese(DESCRIPTIONS, text) ?? inChinese(FIELD_NOTES, text) ?? <AsWritten>{text}</AsWritten>}</>
 );
 
-/** On the pages of the settings a field's own name goes before a parameter's of the same. */
+/** On the pages of the settings a field's own name goes before a parameter's of the same name. */
 const nameInChinese = (name: string): string | null =>
   (place.value.page === 'settings' ? inChinese(FIELD_NAMES, name) : null) ??
   inChinese(PARAMETERS, name) ??
@@ -27,7 +27,7 @@ const nameInChinese = (name: string): string | null =>
 /** The name of a parameter or a field. */
 export const named = (name: string): string => nameInChinese(name) ?? words(name);
 
-/** A value of a setting in words, what has parts by their names; never as JSON. Empty where there is none. */
+/** A setting's value in words, objects by the names of their parts; never as JSON. Empty where there is none. */
 export function inWords(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.map(inWords).join('; ');

@@ -1,7 +1,7 @@
 /**
  * Differences between bills and metered usage, summed from days to teams and SKUs. Pure; exact decimals.
  *
- * The invariant: what is not known is no zero. A sum is of what is known, and null where nothing is.
+ * The invariant: unknown is never zero. A sum is of the known values, and null where there are none.
  */
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
 
@@ -17,7 +17,7 @@ export interface Variance {
   readonly reasons: readonly string[];
 }
 
-/** All days of a team and a SKU, or a finding of them. */
+/** All days of a team and a SKU, or one of their findings. */
 export interface Difference extends Variance {
   /** Of the accrual; null: there is none, or no difference is known. */
   readonly ratio: string | null;
@@ -32,7 +32,7 @@ export type VarianceTotals = readonly {
   readonly unpricedGpuHours: string;
 }[];
 
-/** A credit, a tax, a purchase: nothing that is metered stands beside it. */
+/** A credit, a tax, a purchase: no metered usage corresponds to it. */
 const isApart = ({ reasons }: Variance): boolean => reasons.includes('apart');
 
 function sumOf(texts: readonly (string | null)[]): string | null {
@@ -60,7 +60,7 @@ export function sumsOf(days: readonly Variance[]): Difference[] {
           compared: sumOf(all.map((one) => one.compared)),
           variance,
           reasons: [...new Set(all.flatMap(({ reasons }) => reasons))],
-          // A share to read: six digits are more than it is shown with.
+          // A share for display: six digits are more than it shows.
           ratio: isRatio ? (Number(variance) / Number(accrued)).toFixed(6) : null,
         },
       ];

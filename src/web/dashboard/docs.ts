@@ -1,7 +1,7 @@
 /**
- * The page of the API (/docs) comes whole from the server; this adds a search over its operations, and a form with
- * which each is tried. It asks this server alone: with the key that is given, which stays on the page, or else as
- * whoever is signed in here. Nothing is sent before somebody presses Send.
+ * Adds to the server's API page (/docs) a search over its operations, and a form to try each. It calls only this
+ * server: with the given key, which stays on the page, or else as the signed-in user. Nothing is sent before somebody
+ * presses Send.
  */
 import type { Schema } from './answers.js';
 
@@ -26,7 +26,7 @@ interface Asked {
 }
 
 const JSON_MEDIA = 'application/json';
-/** More of an answer is cut. */
+/** Longer answers are cut. */
 const MOST_CHARACTERS = 200_000;
 
 let asked: Promise<Described> | null = null;
@@ -47,7 +47,7 @@ const labelled = (text: string, field: HTMLElement): HTMLLabelElement => element
 
 const operations = (): HTMLDetailsElement[] => [...document.querySelectorAll<HTMLDetailsElement>('details.operation')];
 
-/** Every word must be somewhere in what an operation says of itself. */
+/** Every word must occur in the operation's text. */
 function search(all: readonly HTMLDetailsElement[], texts: readonly string[], words: string): number {
   const sought = words
     .toLowerCase()
@@ -120,7 +120,7 @@ function requestOf(path: string, method: string, { of, body }: Inputs, key: stri
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The same for a shell; the key stands in a variable, so that it is in no history. */
+/** The same as a shell command; the key stands in a variable, so that it is in no history. */
 function curlOf({ method, url, headers, body }: Asked): string {
   const shown = Object.entries(headers)
     .filter(([name]) => name !== 'authorization' && name !== 'x-bursar-session')

@@ -1,4 +1,4 @@
-/** What spend is made of: its largest parts, with their share of the whole. */
+/** The largest parts of spend, with their share of the whole. */
 import type { JSX } from 'preact';
 import type { Driver } from '../../core/alert/alert.js';
 import { percent } from './format.js';

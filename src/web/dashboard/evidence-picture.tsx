@@ -1,6 +1,6 @@
 /**
- * What a recommendation rests on as a picture: the GPUs that a purchase would serve, day by day, or how busy the target
- * was, hour by hour. What is not recorded is a gap; all of it can be read as a table.
+ * A recommendation's evidence as a picture: by day the GPUs that a purchase would serve, or by hour how busy the target
+ * was. Missing records are gaps; a table shows all of it.
  */
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';

@@ -1,6 +1,6 @@
 /**
- * A form made of a JSON Schema, as policies describe their parameters. What is left empty has the schema's default;
- * whether the values fit, the server says. It never drops a value that it cannot show: that is edited as JSON.
+ * A form made from a JSON Schema, such as that of a policy's parameters. An empty field has the schema's default; the
+ * server checks the values. It never drops a value that it cannot show: people edit that one as JSON.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -15,7 +15,7 @@ interface Props {
   readonly schema: Schema;
   readonly value: unknown;
   readonly onSet: (value: unknown) => void;
-  /** Whether it may be left out: a group of which nothing is set is folded then. */
+  /** Whether it may be left out: an optional group without values is folded. */
   readonly isOptional?: boolean;
 }
 
@@ -55,7 +55,7 @@ const boundsOf = ({ minimum, exclusiveMinimum, maximum }: Schema): string | null
   return [from, to].filter((one) => one !== null).join(' ') || null;
 };
 
-/** What the schema says of a field, its bounds and default, and how it is written. */
+/** A field's text from the schema: bounds, default and format. */
 function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
   const standard =
     schema.default === undefined ? null : say('form.default-is', { value: inWords(schema.default) || say('none') });
@@ -69,7 +69,7 @@ function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
   );
 }
 
-/** A parameter, whatever it is. An undefined value is the default. */
+/** A parameter of any kind. An undefined value is the default. */
 function Parameter(props: Props): JSX.Element {
   const { schema } = plain(props.schema);
   const given = { ...props, schema };
@@ -207,7 +207,7 @@ function Lines({ name, schema, value, onSet }: Props): JSX.Element {
 
 /** The fields of an object. A field that is unset is left out. */
 function Group({ name, schema, value, onSet, isOptional }: Props): JSX.Element {
-  // Open from the start where something is set, and as people leave it after that.
+  // Open at first where something is set; later as people leave it.
   const [isFolded] = useState(isOptional === true && Object.keys(isValues(value) ? value : {}).length === 0);
   if (isFolded)
     return (
@@ -305,7 +305,7 @@ export const Inner = (props: Omit<Props, 'name'>): JSX.Element =>
 /** Values by a name that people give: one name a row. */
 function Entries({ name, schema, value, onSet }: Props): JSX.Element {
   const of = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
-  // Names that are half written may be the same for a moment: none is lost of that.
+  // Half-written names may be equal for a moment: none is lost then.
   const [rows, setRows] = useState<readonly (readonly [string, unknown])[]>(
     Object.entries(isValues(value) ? value : {}),
   );
@@ -353,13 +353,13 @@ function Entries({ name, schema, value, onSet }: Props): JSX.Element {
 
 interface Kind {
   readonly name: string;
-  /** What is set when it is chosen. */
+  /** The value set when it is chosen. */
   readonly first: unknown;
-  /** Null: the value itself is all there is. */
+  /** Null: the value has no fields. */
   readonly schema: Schema | null;
 }
 
-/** The kinds of value that a schema lets one choose between: each word of an enumeration, and each kind of object. */
+/** The kinds of value that a schema offers: each word of an enumeration, and each kind of object. */
 function choicesOf({ anyOf = [] }: Schema): Kind[] {
   const common = new Set(
     Object.keys(anyOf[0]?.properties ?? {}).filter((field) => anyOf.every(({ properties }) => properties?.[field])),
@@ -428,11 +428,11 @@ function Kinds({ name, schema, value, onSet }: Props): JSX.Element {
   );
 }
 
-/** Of a value, what another kind has too. */
+/** The fields of a value that another kind has too. */
 const kept = (value: Values, schema: Schema | null): Values =>
   Object.fromEntries(Object.entries(value).filter(([field]) => schema?.properties?.[field] !== undefined));
 
-/** An instant, in the clock of whoever writes it. */
+/** An instant, in the writer's time zone. */
 function Time({ name, schema, value, onSet }: Props): JSX.Element {
   const at = typeof value === 'string' ? new Date(value) : null;
   const local = at === null ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
@@ -452,7 +452,7 @@ function Time({ name, schema, value, onSet }: Props): JSX.Element {
   );
 }
 
-/** Lists of values that are known, by the names of fields that take one of them; the page that shows a form draws them. */
+/** Lists of known values, by the names of fields that take one of them; the page that shows a form draws them. */
 export const KNOWN = ['team', 'zone'] as const;
 const KNOWN_BY: Readonly<Record<string, (typeof KNOWN)[number]>> = {
   team: 'team',
@@ -469,7 +469,7 @@ function AsJson({ name, schema, value, onSet }: Props): JSX.Element {
     try {
       onSet(text.trim() === '' ? undefined : (JSON.parse(text) as unknown));
     } catch {
-      // Half-written JSON: the value stays what it was until it can be read.
+      // Half-written JSON: the value stays until the text can be parsed.
     }
   };
   return (
@@ -486,7 +486,7 @@ function AsJson({ name, schema, value, onSet }: Props): JSX.Element {
   );
 }
 
-/** Lists of texts without the blank lines that were left while writing. */
+/** Lists of texts without blank lines left from editing. */
 export function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((one) => typeof one !== 'string' || one.trim() !== '').map(tidy);
   return isValues(value)

@@ -1,7 +1,7 @@
 /**
- * How values are shown: amounts from their decimal text, never through a float, and unknown as unknown, never as 0.
+ * Formats values: amounts from their decimal text, never through a float, and unknown as unknown, never as 0.
  *
- * Numbers and dates are in the reader's form; instants are shown in UTC, as the costs are kept.
+ * Numbers and dates have the reader's format; instants are shown in UTC, like the costs.
  */
 import { formatDecimal } from '../../core/decimal.js';
 import { isKey, numberFormat, raw, reader, say } from './language.js';
@@ -11,7 +11,7 @@ export const unknown = (): string => say('unknown');
 /** A decimal text is formatted digit by digit (ECMA-402, Intl.NumberFormat v3). */
 const exact = (text: string): Intl.StringNumericLiteral => text as Intl.StringNumericLiteral;
 
-/** `$1,234.56`; with `whole` without the cents, for places where only the size matters. */
+/** `$1,234.56`; with `whole` without the cents, where only the size matters. */
 export function money(text: string | null, currency: string, whole = false): string {
   if (text === null) return unknown();
   const digits = whole ? { maximumFractionDigits: 0 } : {};
@@ -57,7 +57,7 @@ export const shortDay = (at: number): string => dateFormat('short', { month: 'sh
 export const month = (label: string): string =>
   dateFormat('month', { month: 'long', year: 'numeric' }).format(new Date(`${label}-01`));
 
-/** Seconds as people say them: 95 min, 3 h, 12 days. */
+/** Seconds for people: 95 min, 3 h, 12 days. */
 export function duration(seconds: number): string {
   if (seconds < 120) return say('duration.seconds', { n: Math.round(seconds) });
   if (seconds < 7200) return say('duration.minutes', { n: Math.round(seconds / 60) });
@@ -120,7 +120,7 @@ export type CodeGroup =
   | 'finding'
   | 'rate';
 
-/** The words for a code; those that it is made of where the catalogue has none. */
+/** The words for a code; where the catalogue has none, the code's own words. */
 export function code(group: CodeGroup, name: string): string {
   const key = `${group}.${name}`;
   return isKey(key) ? raw(key) : words(name);
@@ -129,7 +129,7 @@ export function code(group: CodeGroup, name: string): string {
 /** Words inside a sentence. */
 export const within = (text: string): string => text.toLocaleLowerCase(reader.value.locale);
 
-/** A value in one line, for evidence and parameters: lists by commas, what has names with its names; never as JSON. */
+/** A value in one line, for evidence and parameters: lists with commas, objects with their names; never as JSON. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return unknown();
   if (Array.isArray(value)) return value.length === 0 ? say('none') : value.map(shown).join(say('list.comma'));
@@ -146,12 +146,12 @@ export const shownCode = (value: unknown): string =>
       ? code('term', value)
       : shown(value);
 
-/** Nanos of a currency unit, as amounts are kept where they are small (core/money.ts). */
+/** Nanos of a currency unit, the storage unit of small amounts (core/money.ts). */
 const NANOS = /Nanos$/;
 
 /**
- * A number that something was made of, with its name, as people read it: money as money, whatever the unit in which it
- * is kept. Several amounts are apart by blanks; three are the mean, low and high of a saving.
+ * A named number of a computation, for people: money as money, in whatever unit it is stored. Blanks separate several
+ * amounts; three are the mean, low and high of a saving.
  */
 export function figureOf(
   group: 'measure' | 'field',

@@ -1,4 +1,4 @@
-/** How old what the page shows is, and asking for it again: one line for every page, from what it loaded. */
+/** The age of the page's data and a button to reload it: one line for every page, from what it loaded. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { duration } from './format.js';
@@ -7,7 +7,7 @@ import { pageStanding } from './loading.js';
 
 const SECOND_MS = 1000;
 
-/** Nothing on a page that loads nothing. It is not read out as it counts: whoever wants to know goes there. */
+/** Empty on a page that loads nothing. Screen readers do not announce each change: readers go there for it. */
 export function Fresh(): JSX.Element | null {
   const standing = pageStanding();
   const at = standing?.at ?? null;

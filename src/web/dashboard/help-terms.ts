@@ -1,8 +1,8 @@
-/** What can be explained, in the order of the page of terms. The texts are in the glossaries (texts/). */
+/** The terms with an explanation, in the order of the page of terms. The texts are in the glossaries (texts/). */
 import type { TextKey } from './language.js';
 
 type Named<Key> = Key extends `help.${infer Name}-text` ? Name : never;
-/** What can be explained: each has a name and a meaning. */
+/** Each term has a name and a meaning. */
 export type HelpTerm = Named<TextKey>;
 
 export const HELP_TERMS: readonly HelpTerm[] = [

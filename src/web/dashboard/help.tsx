@@ -1,7 +1,6 @@
 /**
- * Help that explains terms where they stand: a button that opens the meanings of one or more terms, from the keyboard
- * too, and a page of all of them. The texts are in texts/english/glossary.ts and texts/chinese/glossary.ts, nowhere
- * else.
+ * Explains terms in place: a button that opens the meanings of one or more terms, from the keyboard too, and a page of
+ * all of them. The texts are only in texts/english/glossary.ts and texts/chinese/glossary.ts.
  *
  * The browser's own popover (HTML, section "The popover attribute"): Enter opens it, Escape closes it, and the focus
  * returns to the button.

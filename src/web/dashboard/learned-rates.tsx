@@ -1,4 +1,4 @@
-/** The rates that closed bills taught, what each rests on, and taking one back. */
+/** The rates learned from closed bills, the basis of each, and taking one back. */
 import type { JSX } from 'preact';
 import { list, refusal, send } from './api.js';
 import { code, decimal, instant, money, month } from './format.js';
@@ -93,7 +93,7 @@ const columns = (act: (one: LearnedRate) => JSX.Element | null): readonly Column
 ];
 
 export function LearnedRates(): JSX.Element {
-  // A rate is an account's, whoever used it: who is restricted to some teams does not see them.
+  // A rate belongs to an account, not to a team: readers restricted to some teams do not see rates.
   const refused = refusal('read', true);
   const loaded = useLoaded(`rates ${refused === null}`, async (halt) =>
     refused === null

@@ -1,7 +1,7 @@
 /**
- * What a page loads: the answer, or what went wrong, and a way to ask again. An answer that comes too late is dropped.
+ * What a page loads: the answer or the error, and a way to ask again. An answer that comes too late is dropped.
  *
- * What is on the page is known here, with when it came: the page says how old it is, and asks for all of it again.
+ * It knows the page's answers and when each came: the page shows their age, and can reload all of them.
  */
 import { signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
@@ -15,14 +15,14 @@ export interface Loaded<T> {
 
 /** An answer that is on the page. */
 interface Standing {
-  /** When it came, in milliseconds of the page's own clock (performance.now); null: it has not yet. */
+  /** When it came, in milliseconds of the page's own clock (performance.now); null: not yet. */
   readonly at: number | null;
   readonly isLoading: boolean;
   again(): void;
 }
 
 const standing = signal<ReadonlyMap<object, Standing>>(new Map());
-/** Counts what was asked for again: by the reader, or because something was changed. */
+/** Counts reloads: by the reader, or because something changed. */
 export const repeats = signal(0);
 
 function changeStanding(of: object, to: Standing | null): void {
@@ -32,7 +32,7 @@ function changeStanding(of: object, to: Standing | null): void {
   standing.value = next;
 }
 
-/** How old the page is: the oldest of its answers. Null: nothing of it was loaded. */
+/** The page's age: that of its oldest answer. Null: nothing was loaded. */
 export function pageStanding(): Standing | null {
   const all = [...standing.value.values()].filter(({ at, isLoading }) => at !== null || isLoading);
   const times = all.flatMap(({ at }) => at ?? []);
@@ -45,8 +45,8 @@ export function pageStanding(): Standing | null {
 }
 
 /**
- * Loads when `key` changes, as a part of the page. Asked again by the same key, the old answer stays until the new one is there; another key's
- * is never shown.
+ * Loads when `key` changes, as a part of the page. With the same key, the old answer stays until the new one is there;
+ * the answer of another key is never shown.
  */
 export function useLoaded<T>(key: string, load: (halt: AbortSignal) => Promise<T>): Loaded<T> {
   const { at, ...loaded } = useAnswer(key, load);
@@ -57,7 +57,7 @@ export function useLoaded<T>(key: string, load: (halt: AbortSignal) => Promise<T
   return loaded;
 }
 
-/** The same beside the page, such as in the header: it is not asked for again with it. */
+/** The same outside the page, such as in the header: it is not reloaded with the page. */
 export function useAnswer<T>(
   key: string,
   load: (halt: AbortSignal) => Promise<T>,
@@ -82,7 +82,7 @@ export function useAnswer<T>(
       (trouble: unknown) => halt.signal.aborted || setState((old) => ({ ...old, trouble, isLoading: false })),
     );
     return () => halt.abort();
-    // `load` is made anew with every drawing; what it depends on is in `key`.
+    // `load` is made again with every drawing; `key` has what it depends on.
   }, [key, attempt]);
   const again = useCallback(() => {
     setAttempt((old) => old + 1);
@@ -91,7 +91,7 @@ export function useAnswer<T>(
   return state.key === key ? { ...state, again } : { data: null, trouble: null, isLoading: true, at: null, again };
 }
 
-/** Something that a button does: one at a time, with its outcome. */
+/** The work of a button: one at a time, with its outcome. */
 export function useTask<A extends readonly unknown[]>(
   work: (...given: A) => Promise<string | void>,
 ): { readonly isBusy: boolean; readonly trouble: unknown; readonly said: string; run(...given: A): void } {

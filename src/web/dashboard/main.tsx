@@ -1,4 +1,4 @@
-/** The dashboard's entry point: who is signed in, which page is open, and the frame around it. */
+/** The dashboard's entry point: the signed-in user, the open page, and the frame around it. */
 import { render, type JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
@@ -42,7 +42,7 @@ import { Empty, Page, Problems } from './ui.js';
 
 type Drawing = (id: string | null) => JSX.Element;
 
-/** In what order they are offered, navigation.tsx says. */
+/** navigation.tsx defines their order. */
 const PAGES: Readonly<Record<PageName, { readonly name: PageText; readonly draw: Drawing }>> = {
   '': { name: 'page.overview', draw: () => <Overview /> },
   costs: { name: 'page.costs', draw: () => <Costs /> },

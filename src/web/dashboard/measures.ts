@@ -1,7 +1,7 @@
 /**
- * The numbers that a recommendation was made of, as people read them: each with its unit, rounded, and never as JSON.
- * What a name says of its unit (core/policy: names end in it) decides how a number is written; the words of the names are
- * in texts/english/measures.ts and texts/chinese/measures.ts.
+ * The numbers behind a recommendation, for people: each with its unit, rounded, and never as JSON. The unit at the end
+ * of a name (core/policy) decides its number's format; the words of the names are in texts/english/measures.ts and
+ * texts/chinese/measures.ts.
  */
 import { GPU_PARTS } from '../../core/usage.js';
 import { code, count, decimal, figureOf, instant, price, within } from './format.js';
@@ -12,7 +12,7 @@ const SHARE = /(Ratio|Share|Probability)/;
 const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-/** Two digits that count: a share of 0.3 % is not none. */
+/** Two significant digits: a share of 0.3 % is not none. */
 const share = (ratio: number): string =>
   numberFormat('measure share', { style: 'percent', maximumSignificantDigits: 2 }).format(ratio);
 

@@ -1,6 +1,6 @@
 /**
- * The pages by what people come for, with how much waits behind each; on a narrow window behind a button. Whoever opens
- * a page closes the menu.
+ * The pages grouped by purpose, each with how much waits there; on a narrow window behind a button. Opening a page
+ * closes the menu.
  */
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
@@ -43,7 +43,7 @@ function waitingAt(waiting: Waiting | null, page: PageName): number {
   return waiting === null || of === undefined ? 0 : waiting[of];
 }
 
-/** Asked for with every page, and after every change; the last answer stays until the next is there. */
+/** Loaded with every page, and after every change; the last answer stays until the next is there. */
 function useWaiting(page: string, id: string | null): Waiting | null {
   const { data } = useAnswer(`waiting ${page} ${id} ${repeats.value}`, (halt) => get<Waiting>('/v1/waiting', {}, halt));
   const last = useRef<Waiting | null>(null);

@@ -1,6 +1,6 @@
 /**
- * What is drawn of a picture, for uPlot: its data, its colours, its axes and marks. Drawn of floats, which is good enough
- * for a pixel; reads no page.
+ * What uPlot draws of a picture: data, colours, axes and marks. Uses floats, which is good enough for a pixel; does not
+ * use the page.
  */
 import type uPlot from 'uplot';
 import { money, shortDay } from './format.js';
@@ -11,11 +11,11 @@ export interface Series {
   readonly name: string;
   /** Decimal strings, one per day; null: unknown. */
   readonly values: readonly (string | null)[];
-  /** Drawn in the colour of the text, as what the others are held against. */
+  /** Drawn in the colour of the text, as the limit for the others. */
   readonly isLimit?: boolean;
   /** Not stacked on the others: a dashed line beside them. */
   readonly isApart?: boolean;
-  /** An end of the interval around the series before it: what lies between the two ends is tinted. */
+  /** An end of the interval around the series before it: the area between the two ends is tinted. */
   readonly edge?: 'low' | 'high';
 }
 
@@ -35,7 +35,7 @@ export interface Drawn {
  */
 const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#999999', '#f0e442'] as const;
 const colourOf = (at: number): string => COLOURS[at % COLOURS.length] ?? '#999999';
-/** Both ends of an interval have the colour of what they are around. Null: that of the text. */
+/** Both ends of an interval have the colour of their series. Null: that of the text. */
 export function colourAt(series: readonly Series[], at: number): string | null {
   const one = series[at];
   return one === undefined || one.isLimit === true || one.isApart === true
@@ -43,9 +43,9 @@ export function colourAt(series: readonly Series[], at: number): string | null {
     : colourOf(series.slice(0, at + 1).filter(({ edge }) => edge === undefined).length - 1);
 }
 export const HEIGHT = 240;
-/** Of the tint, beside the colour's own: two hexadecimal digits. */
+/** The tint's opacity: two hexadecimal digits after the colour. */
 const TINT = '26';
-/** Room for the amounts beside the axis, pixels: currencies and languages write them in more or fewer letters. */
+/** Room for the amounts on the axis, pixels: their length differs between currencies and languages. */
 const AXIS_EDGE = 18;
 const AXIS_LETTER = 8;
 
@@ -53,8 +53,8 @@ export const numberOf = (text: string | null | undefined): number | null =>
   text === null || text === undefined ? null : Number(text);
 
 /**
- * Bars stand on each other: each series is drawn as the sum of those up to it, the highest first, so that the lower
- * ones lie before it.
+ * Stacked bars: each series is drawn as the sum of those up to it, the highest first, so that the lower ones lie in
+ * front.
  */
 function stacked(series: readonly Series[], length: number): (number | null)[][] {
   const sums = new Array<number>(length).fill(0);
@@ -73,7 +73,7 @@ export function dataOf({ days, series, kind }: Drawn): uPlot.AlignedData {
 
 const DAY_SECONDS = 86_400;
 
-/** What lies between the ends of the interval; the first series of the drawing are the days. */
+/** The areas between the ends of intervals; the first series of the drawing are the days. */
 function bandsOf(series: readonly Series[]): uPlot.Band[] {
   const [bottom, top] = [
     series.findIndex(({ edge }) => edge === 'low'),
@@ -90,7 +90,7 @@ export interface Pen {
   readonly line: string;
   readonly mark: string;
   utc(seconds: number): Date;
-  /** Where the pointer is. */
+  /** Shows the place of the pointer. */
   show(place: TipPlace | null): void;
 }
 
@@ -124,7 +124,7 @@ function endsOf({ days, kind }: Drawn): [number, number] {
   return [first - half, last + half];
 }
 
-/** A filled bar, or a line: an end of an interval is thinner, what the others are held against is dashed. */
+/** A filled bar, or a line: an end of an interval is thinner, a limit is dashed. */
 function lineOf({ series, kind }: Drawn, at: number, ink: Pen): uPlot.Series {
   const one = series[at];
   if (one === undefined) return {};
@@ -169,7 +169,7 @@ function axesOf({ currency }: Drawn, ink: Pen): uPlot.Axis[] {
   ];
 }
 
-/** Says where the pointer is. A drawing that is made or resized says that nobody points at it: a day that keys went to stays. */
+/** Reports where the pointer is. A new or resized drawing reports no pointer: a day reached by keys stays. */
 function followPointer(show: Pen['show']): (plot: uPlot) => void {
   let isPointing = false;
   return (plot) => {
@@ -192,7 +192,7 @@ export function optionsOf(drawn: Drawn, ink: Pen): uPlot.Options {
     tzDate: ink.utc,
     bands: bandsOf(drawn.series),
     axes: axesOf(drawn, ink),
-    // A bar stands on its day: half of the first and of the last one would be cut off.
+    // A bar is centred on its day: half of the first and of the last one would be cut off.
     scales: {
       x: { range: () => endsOf(drawn) },
       y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] },

@@ -1,6 +1,6 @@
 /**
- * What a picture says of one day: by the pointer, and by the arrow keys where it has the focus. A screen reader is told
- * the same.
+ * A picture's values of one day: shown at the pointer, and with the arrow keys where it has the focus. A screen reader
+ * announces the same.
  */
 import type { JSX } from 'preact';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
@@ -13,7 +13,7 @@ export interface TipLine {
   readonly value: string | null;
   /** CSS colour; null: that of the text. */
   readonly colour: string | null;
-  /** Held against the others: in no sum of them. */
+  /** A comparison: in no sum of the others. */
   readonly isApart: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface TipPlace {
 
 const MOST_LINES = 10;
 
-/** The sum of what is known of a day; null: nothing is. */
+/** The sum of a day's known values; null: there are none. */
 function sumOf(lines: readonly TipLine[]): string | null {
   const known = lines.filter(({ value, isApart }) => value !== null && !isApart);
   return known.length === 0
@@ -50,7 +50,7 @@ export function Tip({
   readonly currency: string;
   readonly left: number;
   readonly width: number;
-  /** The lines are parts of a sum. */
+  /** The lines add up to a sum. */
   readonly isStacked: boolean;
   readonly note: string | null;
 }): JSX.Element {

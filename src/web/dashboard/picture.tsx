@@ -1,8 +1,8 @@
 /**
  * A picture over time that can always be read as a table and saved as CSV.
  *
- * The picture is drawn of floats, which is good enough for a pixel; the table and the CSV have the amounts as they
- * came. What is unknown is a gap, never a zero. The drawing library is loaded with the first picture.
+ * The picture uses floats, which is good enough for a pixel; the table and the CSV have the exact amounts. Unknown
+ * values are gaps, never zeros. The drawing library is loaded with the first picture.
  */
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
@@ -26,14 +26,14 @@ import { isDark } from './theme.js';
 
 interface Props extends Drawn {
   readonly title: string;
-  /** What one sees, in a sentence: read instead of the picture. */
+  /** The picture's content in a sentence, for screen readers. */
   readonly summary: string;
   readonly file: string;
   /** Opens a day: by a click on it, or by Enter. */
   readonly onPick?: (iso: string) => void;
 }
 
-/** Draws on what it is given the ref of, and draws anew when what is drawn, the colours or the language change. */
+/** Draws on the element of its ref, and draws again when the data, the colours or the language change. */
 function useDrawing(
   drawn: Drawn,
   setShown: (next: (old: TipPlace | null) => TipPlace | null) => void,
@@ -74,7 +74,7 @@ function useDrawing(
   return { box, plot };
 }
 
-/** The drawing, which a pointer and the arrow keys walk day by day. */
+/** The drawing, with pointer and arrow keys to move by day. */
 function Canvas(props: Props): JSX.Element {
   const { title, summary, days, series, kind, currency, marks, onPick } = props;
   const [shown, setShown] = useState<TipPlace | null>(null);

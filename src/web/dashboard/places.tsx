@@ -1,4 +1,4 @@
-/** Places for a workload as a table, the cheapest first, each with what it costs and what it lost by. */
+/** Places for a workload as a table, the cheapest first, each with its cost and why it lost. */
 import type { JSX } from 'preact';
 import type { Term } from '../../core/usage.js';
 import { code, count, decimal } from './format.js';
@@ -40,13 +40,13 @@ export interface Places {
 
 type Row = Places['runnersUp'][number];
 
-/** Of each part; an inference may be a mix of several. */
+/** Joins all parts; an inference may be a mix of several. */
 const each =
   (of: (part: PlacePart) => string): ((row: Row) => string) =>
   ({ parts }) =>
     parts.map(of).join(' + ');
 
-/** @param onQuote a place that is of one kind can be quoted and reserved */
+/** @param onQuote a place of one kind can be quoted and reserved */
 export function placeColumns(
   currency: string,
   onQuote: (part: PlacePart, gpus: number, hours: number) => void,

@@ -1,6 +1,6 @@
 /**
- * Long work as it goes on, told by the server in events (EventSource; WHATWG HTML, "Server-sent events"). A stream that
- * breaks is opened again by the browser; one that the server ends is over.
+ * Progress of long work, from the server's events (EventSource; WHATWG HTML, "Server-sent events"). The browser opens a
+ * broken stream again; a stream that the server ends is over.
  */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** A run's quote: what it costs and why so much, whether the budgets hold it, and holding it as a reservation. */
+/** A run's quote: its cost and the reasons, whether the budgets allow it, and reserving budget for it. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Verdict } from '../../core/quote/budget.js';
@@ -48,7 +48,7 @@ export interface Quote {
   } | null;
 }
 
-/** A quote with what was asked, which a reservation asks again. */
+/** A quote with its question, which a reservation asks again. */
 export interface QuotedRun {
   readonly request: {
     readonly provider: string;
@@ -59,7 +59,7 @@ export interface QuotedRun {
     readonly gpus: number;
     readonly hours: number;
   };
-  /** Null: of no team's budgets. */
+  /** Null: for no team's budgets. */
   readonly team: string | null;
   readonly quote: Quote;
 }

@@ -1,7 +1,6 @@
 /**
- * Which language the reader gets: the one that was chosen here, else the browser's own liking; numbers and dates in the
- * form of the reader's region.
- * The choice alone is kept in this browser.
+ * The reader's language: the one chosen here, otherwise the browser's preference. Numbers and dates have the format of
+ * the reader's region. Only the choice is kept in this browser.
  */
 import { effect } from '@preact/signals';
 import { LANGUAGES, readerFor, readerOf, type Language } from '../../core/report/reader.js';
@@ -9,7 +8,7 @@ import { loadTexts, reader, TAGS } from './language.js';
 
 const KEY = 'bursar-language';
 
-/** Each in itself: whoever cannot read the page finds the own language. */
+/** Each in its own language: readers who cannot read the page find theirs. */
 export const NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '简体中文' };
 
 function kept(): Language | null {
@@ -21,7 +20,7 @@ function kept(): Language | null {
   }
 }
 
-/** A language in the form of the region that the browser has it in, if any. */
+/** A language with the region that the browser has for it, if any. */
 function readerIn(language: Language): ReturnType<typeof readerOf> {
   const own = navigator.languages.filter((tag) => tag.toLowerCase().split('-')[0] === language);
   return own.length === 0 ? readerOf(language) : readerFor(own.join(','));

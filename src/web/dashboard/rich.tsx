@@ -1,9 +1,9 @@
-/** A text of the catalogue with links and other elements in it: their place in the sentence is the language's own. */
+/** A text of the catalogue with links and other elements in it: the language decides their place in the sentence. */
 import type { ComponentChildren, JSX } from 'preact';
 import { fill, raw, type NamesOf, type TextKey } from './language.js';
 import type { ENGLISH } from './texts/english.js';
 
-/** Tags that are drawn as they are named. */
+/** Tags that are drawn as elements of the same name. */
 type Plain = 'code' | 'i' | 'strong';
 type Tags<T extends string> = T extends `${string}<${infer Tag}>${infer Rest}`
   ? (Tag extends `/${string}` | Plain ? never : Tag) | Tags<Rest>
@@ -14,7 +14,7 @@ type Fillings<K extends TextKey> = Readonly<Record<NamesOf<K>, ComponentChildren
 
 const PIECE = /<(\w+)>(.*?)<\/\1>|\{\w+\}/g;
 
-/** @param given by name: what stands in `{name}`, and what draws `<name>inner</name>` */
+/** @param given by name: the value of `{name}`, and what draws `<name>inner</name>` */
 export function Rich<K extends TextKey>({ of, given }: { readonly of: K; readonly given: Fillings<K> }): JSX.Element {
   return <>{drawn(raw(of), given as Readonly<Record<string, Filling>>)}</>;
 }

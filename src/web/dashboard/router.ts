@@ -1,4 +1,4 @@
-/** The address after `#`: which page is open, and with which words. Never asks the server. */
+/** The address after `#`: the open page and its parameters. Never asks the server. */
 import { computed, signal } from '@preact/signals';
 import { placeOf } from './routes.js';
 
@@ -13,7 +13,7 @@ export const go = (to: string): void => void (window.location.hash = to);
 
 const KEY = 'bursar-place';
 
-/** Keeps the open page over a visit to the identity provider, which brings people back to the first one. */
+/** Keeps the open page during a visit to the identity provider, which brings people back to the first one. */
 export function keepPlace(): void {
   try {
     if (placeOf(window.location.hash).page !== 'sign-in') sessionStorage.setItem(KEY, window.location.hash);
@@ -22,7 +22,7 @@ export function keepPlace(): void {
   }
 }
 
-/** Goes back to the page that was kept, once; an address that names a page wins. */
+/** Returns to the kept page, once; an address that names a page wins. */
 export function returnToPlace(): void {
   try {
     const kept = sessionStorage.getItem(KEY);

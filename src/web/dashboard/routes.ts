@@ -1,8 +1,7 @@
 /**
- * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here
- * (core/alert/message.ts).
+ * The dashboard's addresses: `#/page`, and `#/page/id` for pages with items. Alerts link here (core/alert/message.ts).
  *
- * Pure: it reads no window, so that a test can hold every address that is made elsewhere against it.
+ * Pure: it does not use the window, so that a test can check every address made elsewhere.
  */
 
 /** By page: whether an id may follow. */
@@ -40,7 +39,7 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
-/** What an address says. @param hash what follows the page's own address, with `#` or without */
+/** Parses an address. @param hash what follows the page's own address, with `#` or without */
 export function placeOf(hash: string): Place {
   const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
   const [page = '', ...rest] = path.split('/');
@@ -48,7 +47,7 @@ export function placeOf(hash: string): Place {
   return { page, id: id === '' ? null : decoded(id), query: new URLSearchParams(query) };
 }
 
-/** An address that somebody cut or mistyped is taken as it stands. */
+/** A cut or mistyped address is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -57,7 +56,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The page that answers; null: there is none. */
+/** The page for an address; null: there is none. */
 export function routeOf({ page, id }: Place): RouteName | null {
   if (!isRoute(page)) return null;
   return id === null || ROUTES[page] ? page : null;
@@ -65,7 +64,7 @@ export function routeOf({ page, id }: Place): RouteName | null {
 
 const isRoute = (page: string): page is RouteName => Object.hasOwn(ROUTES, page);
 
-/** Address of a page. Empty words are left out; of a list each text is a word of its own. */
+/** Address of a page. Empty parameters are left out; each text of a list is a parameter of its own. */
 export function link(
   page: RouteName,
   id: string | null = null,

@@ -1,6 +1,6 @@
 /**
- * What a recommendation would save, wherever it is decided about: before and after, the interval around zero, from where
- * on it pays, the risk in a sentence, and what it takes.
+ * A recommendation's saving, wherever it is decided: before and after, the interval around zero, when it pays off, the
+ * risk in a sentence, and the effort.
  */
 import type { JSX } from 'preact';
 import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
@@ -14,7 +14,7 @@ interface Props {
   readonly one: StoredRecommendation;
 }
 
-/** Its interval around zero. Nothing where it is unknown. */
+/** Its interval around zero. Empty where unknown. */
 export function Bar({ one }: Props): JSX.Element | null {
   const {
     estimatedMonthlySavings: mean,
@@ -27,7 +27,7 @@ export function Bar({ one }: Props): JSX.Element | null {
   );
 }
 
-/** What the target costs now, and what it would: the difference is the saving, and lies where its interval does. */
+/** The target's current and later cost: the difference is the saving, with the same interval. */
 function BeforeAfter({ one }: Props): JSX.Element | null {
   const {
     estimatedMonthlyCost: cost,
@@ -55,7 +55,7 @@ function BeforeAfter({ one }: Props): JSX.Element | null {
   );
 }
 
-/** `90% of a cost of $1,000.00`; null where nobody knows what the target costs, or it costs nothing. */
+/** `90% of a cost of $1,000.00`; null where the target's cost is unknown or zero. */
 const shareOf = ({
   estimatedSavingsPercentage,
   estimatedMonthlyCost,
@@ -68,7 +68,7 @@ const shareOf = ({
         cost: money(estimatedMonthlyCost, currency),
       });
 
-/** Nothing is paid for these: they save as long as they hold. */
+/** These have no payment: they save as long as they hold. */
 const AT_ONCE: ReadonlySet<string> = new Set(['Stop', 'ScaleIn', 'Release', 'MoveToOffPeak']);
 
 function BreakEven({ one: { breakEven, action, estimatedMonthlySavings } }: Props): JSX.Element | null {
@@ -96,7 +96,7 @@ function BreakEven({ one: { breakEven, action, estimatedMonthlySavings } }: Prop
   );
 }
 
-/** What it saves and risks, and what it takes to carry it out. */
+/** Its saving, its risk, and what it takes to carry it out. */
 export function Figures({ one }: Props): JSX.Element {
   const { estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, currency, risk } = one;
   const says = `risk-says.${risk.interruption}`;

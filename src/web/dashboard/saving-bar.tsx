@@ -1,4 +1,4 @@
-/** A saving as a bar around zero: its mean, and the interval in which it lies; what may cost more is on the left. */
+/** A saving as a bar around zero: its mean and its interval; the part that may cost more is on the left. */
 import type { JSX } from 'preact';
 import { money } from './format.js';
 import { say } from './language.js';

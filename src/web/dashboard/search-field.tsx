@@ -1,7 +1,7 @@
 /**
  * One field that finds teams, budgets, targets, actions, recommendations and policy documents by id or name: `/` goes
- * there, arrows choose, Enter opens. A combobox with a list, as the ARIA Authoring Practices Guide has it (Combobox
- * Pattern, list autocomplete with manual selection).
+ * there, arrows choose, Enter opens. A combobox with a list, by the ARIA Authoring Practices Guide (Combobox Pattern,
+ * list autocomplete with manual selection).
  */
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { useAnswer } from './loading.js';
 import { go, link } from './router.js';
 import { AsWritten, isWriting, Problems } from './ui.js';
 
-/** Something that has the words in its id or its name. */
+/** Something with the words in its id or its name. */
 interface Found {
   readonly kind: 'team' | 'budget' | 'target' | 'action' | 'recommendation' | 'document';
   readonly id: string;
@@ -21,10 +21,10 @@ interface Found {
   readonly state: string | null;
 }
 
-/** Milliseconds after the last letter: a word that is being written is not looked for letter by letter. */
+/** Milliseconds after the last letter: the search waits until a word is written. */
 const PAUSE_MS = 120;
 
-/** Where a thing that was found has its page. */
+/** The page of a found item. */
 function addressOf({ kind, id, state }: Found): string {
   switch (kind) {
     case 'team':
@@ -42,10 +42,10 @@ function addressOf({ kind, id, state }: Found): string {
   }
 }
 
-/** From the last to the first and back; from none to either. */
+/** Wraps around at both ends; starts from none. */
 const nextAt = (at: number, isDown: boolean, n: number): number => (isDown ? (at + 1) % n : at <= 0 ? n - 1 : at - 1);
 
-/** What was found for words, once they rest. Null: nothing was asked, or no answer is there yet. */
+/** The results for words after a pause. Null: nothing was asked, or no answer is there yet. */
 function useFound(words: string): { readonly items: readonly Found[] | null; readonly trouble: unknown } {
   const [asked, setAsked] = useState('');
   useEffect(() => {
@@ -76,7 +76,7 @@ interface Finding {
   readonly text: string;
   readonly items: readonly Found[];
   readonly trouble: unknown;
-  /** Of the item that is chosen; -1: none is. */
+  /** Index of the chosen item; -1: none is. */
   readonly at: number;
   readonly isShown: boolean;
   write(text: string): void;
@@ -85,12 +85,12 @@ interface Finding {
   onKeyDown(event: KeyboardEvent): void;
 }
 
-/** What is written, found and chosen. @param onOpened called when the page of something is opened */
+/** The text, the results and the choice. @param onOpened called when the page of an item is opened */
 function useFinding(onOpened: () => void): Finding {
   const [text, setText] = useState('');
   const [isOpen, setOpen] = useState(false);
   const [at, setAt] = useState(-1);
-  /** Enter came before the answer did: the first of it is opened. */
+  /** Enter came before the answer: the first result is opened. */
   const isAwaited = useRef(false);
   const words = text.trim();
   const { items, trouble } = useFound(words);
@@ -106,7 +106,7 @@ function useFinding(onOpened: () => void): Finding {
     go(addressOf(one));
   };
   useEffect(() => {
-    // What was chosen among others is no choice among these.
+    // The choice among earlier results does not apply to these.
     setAt(-1);
     const [first] = items ?? [];
     if (isAwaited.current && first !== undefined) open(first);

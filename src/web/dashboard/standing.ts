@@ -1,4 +1,4 @@
-/** How a budget stands, in a word or two and the tone in which it is said. */
+/** A budget's state, in a word or two and with a tone. */
 import type { BudgetState } from './answers.js';
 import { day } from './format.js';
 import { say } from './language.js';
@@ -14,7 +14,7 @@ export function standing(state: BudgetState | null): readonly [tone: 'good' | 'w
       state.exhaustionAt === null ? say('standing.over') : say('standing.ran-out', { day: day(state.exhaustionAt) }),
     ];
   if (state.exhaustionAt !== null) return ['warn', say('standing.runs-out', { day: day(state.exhaustionAt) })];
-  // What has no price is in no sum: nobody knows whether it will last.
+  // Usage without a price is in no sum: nobody knows whether the budget will last.
   if (Number(state.unpricedGpuHours) > 0) return ['warn', say('standing.unpriced')];
   return state.forecast === null ? ['plain', say('standing.no-forecast')] : ['good', say('standing.lasts')];
 }

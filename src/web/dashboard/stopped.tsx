@@ -1,4 +1,4 @@
-/** What the kill switch holds back, above every page for as long as it does: nobody waits for what cannot begin. */
+/** Shows what the kill switch holds back, above every page, so that nobody waits for what cannot begin. */
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { get, refusal } from './api.js';
@@ -14,7 +14,7 @@ type Stop = Stops['stops'][number];
 const whatOf = ({ scope, name }: Stop): string =>
   scope === 'all' ? say('frame.stop-all') : say(`frame.stop-${scope}`, { name });
 
-/** Asked for with every page, and after every change; the last answer stays until the next is there. */
+/** Loaded with every page, and after every change; the last answer stays until the next is there. */
 function useStops(): readonly Stop[] {
   const { page, id } = place.value;
   const isShown = refusal('read') === null;

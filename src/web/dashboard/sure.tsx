@@ -1,4 +1,4 @@
-/** A button that asks once more before it does what cannot be taken back. */
+/** A button that asks once more before an irreversible change. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { say } from './language.js';
@@ -15,7 +15,7 @@ export function Sure({
   readonly name: string;
   /** Which of several: read out beside the name. */
   readonly of: string;
-  /** What the second button is called. */
+  /** The label of the second button. */
   readonly sure: string;
   readonly refused: string | null;
   readonly isBusy: boolean;

@@ -1,6 +1,6 @@
 /**
- * A table that can be sorted, read by a screen reader, and saved as CSV. Long ones are shown in parts; the CSV always
- * holds all rows.
+ * A table that can be sorted, read by a screen reader, and saved as CSV. Long tables are shown in parts; the CSV always
+ * has all rows.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -17,7 +17,7 @@ export interface Column<Row> {
   cell?(row: Row): ComponentChildren;
   /** Right-aligned, and sorted by value; null sorts last. */
   number?(row: Row): number | null;
-  /** What is drawn is no number: it stays on the left. */
+  /** Not drawn as a number: it stays on the left. */
   readonly isLeft?: boolean;
 }
 
@@ -25,7 +25,7 @@ const PART = 50;
 
 interface Props<Row> {
   readonly caption: string;
-  /** Without ending; no button where absent. */
+  /** Without extension; no button where absent. */
   readonly file?: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -96,7 +96,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   );
 }
 
-/** The name of a column, which sorts by it: up, down, and as the rows came. */
+/** A column's name, which sorts by it: up, down, and in the original order. */
 function Head<Row>({
   column,
   at,
@@ -128,12 +128,12 @@ const csvFrom = <Row,>(columns: readonly Column<Row>[], rows: readonly Row[]): s
 
 interface ListingProps<Row> extends Omit<Props<Row>, 'rows' | 'isCaptionHidden'> {
   readonly items: readonly Row[];
-  /** What is said where not all are listed; null: all are. */
+  /** A note where the list is not complete; null: it is. */
   readonly note: string | null;
   readonly empty: ComponentChildren;
 }
 
-/** A list that was read, as a table; `empty` where nothing is there. */
+/** A list as a table; `empty` where it has no items. */
 export function Listing<Row>({ items, note, empty, ...table }: ListingProps<Row>): JSX.Element {
   if (items.length === 0) return <Empty>{empty}</Empty>;
   return (

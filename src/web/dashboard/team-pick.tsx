@@ -1,4 +1,4 @@
-/** A choice among the teams that the reader may see; one that the address names is in it, whether it is known or not. */
+/** A choice among the teams that the reader may see; the address's team is always in it, even if unknown. */
 import type { JSX } from 'preact';
 import type { Team } from './answers.js';
 import { list } from './api.js';
@@ -13,7 +13,7 @@ export function TeamPick({
 }: {
   readonly value: string;
   readonly onPick: (team: string) => void;
-  /** What choosing no team is called. */
+  /** The label for no team. */
   readonly none?: string;
 }): JSX.Element {
   const { data } = useLoaded('team pick', (halt) => list<Team>('/v1/teams', {}, halt));

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is. The choice is kept in this browser, as is that of the language (reader.ts). */
+/** Light, dark, or the system's theme. The choice is kept in this browser, like that of the language (reader.ts). */
 import { effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -21,7 +21,7 @@ const system = window.matchMedia('(prefers-color-scheme: dark)');
 const systemIsDark = signal(system.matches);
 system.addEventListener('change', (event) => (systemIsDark.value = event.matches));
 
-/** What is drawn in: pictures are drawn anew when it changes. */
+/** The current theme: pictures are drawn again when it changes. */
 export const isDark = (): boolean => (theme.value === 'system' ? systemIsDark.value : theme.value === 'dark');
 
 effect(() => {

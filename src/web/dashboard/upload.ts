@@ -1,4 +1,4 @@
-/** Sends a file with its progress: what fetch cannot tell. The file goes as it is, and the session's header with it. */
+/** Sends a file with its progress, which fetch cannot report. The file is sent unchanged, with the session's header. */
 import { address, SESSION_HEADER, Trouble, troubleOf, type Query } from './api.js';
 import { say } from './language.js';
 

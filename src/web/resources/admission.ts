@@ -1,11 +1,10 @@
 /**
- * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the choice of what it refuses.
+ * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the settings for what it refuses.
  *
- * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names,
- * and a deleted one gives them back. What it refused or warned about is noted behind the answer. A dry run leaves
- * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed whatever
- * key there is, as long as it is small: who shows no key that holds may send little. Paths outside /v1, since their
- * form is Kubernetes'.
+ * A decision changes one thing only: an admitted pod takes its GPUs from the reservation that it names, and a deleted
+ * pod gives them back. Refusals and warnings are recorded after the answer. A dry run leaves nothing. An API server
+ * that cannot send a header sends its key in the path. A pod without GPUs is allowed with any key, as long as it is
+ * small: a caller without a valid key may send little. Paths outside /v1, since their form is Kubernetes'.
  */
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -73,7 +72,7 @@ const requestSchema = z.looseObject({
   object: z.unknown().describe('The pod'),
   oldObject: z.unknown().describe('For a deletion: the pod'),
 });
-/** What is read of a pod that goes: whatever else it is, it may go. */
+/** The fields read of a pod that is being deleted: any pod may go. */
 const leavingPod = z.looseObject({
   metadata: z
     .looseObject({ uid: z.string().max(200).optional(), name: z.string().optional(), labels, annotations: labels })
@@ -140,20 +139,20 @@ type Review = z.infer<typeof reviewSchema>;
 type Answer = z.infer<typeof answerSchema>;
 type Query = z.infer<typeof querySchema>;
 
-/** A pod is at most what etcd stores, and it comes twice with its old self. */
+/** A pod is at most what etcd stores, and a review holds it twice, old and new. */
 const MOST_BODY_BYTES = 8 << 20;
 /**
- * Where the API server does not say how long it waits (Kubernetes, "Dynamic Admission Control: Timeouts": 10 seconds by
+ * The API server's timeout where it states none (Kubernetes, "Dynamic Admission Control: Timeouts": 10 seconds by
  * default).
  */
 const DEFAULT_WAIT_MS = 10_000;
 const MOST_LOOKUP_MS = 3000;
 const SHARE_OF_WAIT = 0.8;
 
-/** A pod without GPUs is let in whoever asks: as long as it is no larger than pods are. */
+/** A pod without GPUs is admitted for any caller, as long as it is no larger than pods are. */
 const MOST_UNKNOWN_BYTES = 256 << 10;
 
-/** How long is waited for the key, of the time that the API server waits for all. */
+/** How long the check of the key may take, of the API server's timeout. */
 const waiting = ({ query }: FastifyRequest): number =>
   lookupMs(z.object({ timeout: z.string() }).safeParse(query).data?.timeout);
 
@@ -178,7 +177,7 @@ export class AdmissionController implements OnModuleDestroy {
     parts.stores.admissions.onFailure = (error) => logger.warn(`what was refused is written later: ${textOf(error)}`);
   }
 
-  /** What is being written still gets there. */
+  /** Waits for pending records. */
   async onModuleDestroy(): Promise<void> {
     await this.parts.stores.admissions.settled();
   }
@@ -248,14 +247,14 @@ export class AdmissionController implements OnModuleDestroy {
     return answerOf(request.uid, await this.verdict(known, query, request, milliseconds));
   }
 
-  /** @param key null where none is shown, or one that does not hold */
+  /** @param key null without a valid one */
   private async verdict(
     key: string | null,
     query: Query,
     request: Review['request'],
     milliseconds: number,
   ): Promise<AdmissionVerdict> {
-    // Other objects pass as they are: only a pod has the form of one.
+    // Other objects pass unchanged: only a pod has the form of one.
     const launch =
       request.kind.kind !== 'Pod' || request.operation !== 'CREATE'
         ? null
@@ -291,8 +290,8 @@ export class AdmissionController implements OnModuleDestroy {
   }
 
   /**
-   * A pod that is let in and names a reservation takes its GPUs of it; one for which it has none left is judged anew,
-   * as if it named none.
+   * An admitted pod that names a reservation takes its GPUs from it. Where the reservation has too few left, the pod is
+   * judged again, as if it named none.
    */
   private async byReservation(
     verdict: AdmissionVerdict,
@@ -325,7 +324,7 @@ export class AdmissionController implements OnModuleDestroy {
     return taking.granted ? verdict : admit({ ...launch, turnedAway: whyTurnedAway(taking, claim) }, place, facts);
   }
 
-  /** Everything else is allowed; a pod that goes gives back what it took of its reservation. */
+  /** Everything else is allowed; a deleted pod gives back what it took of its reservation. */
   private async leaving(
     key: string | null,
     { cluster }: Query,
@@ -352,7 +351,7 @@ function podOf(object: unknown): z.infer<typeof pod> {
   );
 }
 
-/** Milliseconds that the API server waits, of a duration as it writes it: `3s`, `500ms`. */
+/** The API server's timeout in milliseconds, from a duration such as `3s` or `500ms`. */
 function waitOf(timeout: string | undefined): number {
   const [, number, unit] = /^(\d{1,6}(?:\.\d{1,9})?)(ms|s)$/.exec(timeout ?? '') ?? [];
   return number === undefined ? DEFAULT_WAIT_MS : Number(number) * (unit === 's' ? 1000 : 1);
@@ -361,7 +360,7 @@ function waitOf(timeout: string | undefined): number {
 const keyInPath = ({ params }: FastifyRequest): string | null =>
   z.object({ key: z.string() }).safeParse(params).data?.key ?? null;
 
-/** How long is waited for the database, in milliseconds. */
+/** How long a look-up may wait for the database, in milliseconds. */
 const lookupMs = (timeout: string | undefined): number => Math.min(MOST_LOOKUP_MS, waitOf(timeout) * SHARE_OF_WAIT);
 
 function answerOf(uid: string, { allowed, status, warnings, audit }: AdmissionVerdict): Answer {

@@ -1,6 +1,6 @@
 /**
- * /v1/admissions: launches that the admission webhook refused or warned about, one item a team, workload and day. It
- * changes nothing.
+ * /v1/admissions: launches that the admission webhook refused or warned about, one item per team, workload and day.
+ * Read-only.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

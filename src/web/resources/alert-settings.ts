@@ -1,6 +1,6 @@
 /**
- * /v1/alert-routes, /v1/alert-mutes and /v1/slack-users: where alerts go, which are kept from being told, and who
- * stands behind a Slack user.
+ * /v1/alert-routes, /v1/alert-mutes and /v1/slack-users: where alerts go, which are muted, and whose key a Slack user
+ * has.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

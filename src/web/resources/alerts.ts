@@ -1,4 +1,4 @@
-/** /v1/alerts and /v1/anomalies: what people were told, where, and what came of it. Sends nothing: the line does. */
+/** /v1/alerts and /v1/anomalies: alerts, their notifications and their outcome. Sends nothing: the line does. */
 import { Controller } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';

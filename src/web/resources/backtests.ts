@@ -1,8 +1,8 @@
 /**
- * /v1/backtests: a policy run over the recorded history of its teams. Ordered here, run by the line, looked at here:
- * how far it is, its report, its picture.
+ * /v1/backtests: a policy run over the recorded history of its teams. Requested here, run by the line, read here:
+ * progress, report, picture.
  *
- * A key that is restricted to teams orders and sees only backtests on the history of these teams.
+ * A key that is restricted to teams requests and sees only backtests on the history of these teams.
  */
 import { Controller, Header, Res, type BeforeApplicationShutdown } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
@@ -208,7 +208,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')
   @Header('x-accel-buffering', 'no')
-  // Kept alive, it would hold up the end of the process: only connections that idle when that begins are closed.
+  // A kept-alive stream would delay shutdown, which closes only connections that are idle when it begins.
   @Header('connection', 'close')
   async events(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<Readable> {
     const { stores } = this.parts;
@@ -234,7 +234,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
     const { stores, policies = [] } = this.parts;
     if (typeof policy === 'string') {
       const all = await stores.policies.list(stores.db, caller.principal.organisation, policies);
-      // Whoever may not read a document gets no backtest of it either: the backtest shows it whole.
+      // A caller who may not read a document gets no backtest of it either, since a backtest shows all of it.
       const found = all.find((one) => one.name === policy && isFor(caller, one));
       if (found === undefined)
         return {

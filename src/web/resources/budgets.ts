@@ -1,4 +1,4 @@
-/** /v1/budgets: what teams planned, and how it stands. A changed budget is evaluated anew by the line. */
+/** /v1/budgets: the teams' plans and their current state. The line evaluates a changed budget again. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BUDGET_BASES, checkBudget, type Budget } from '../../core/budget/budget.js';
@@ -244,7 +244,7 @@ export class BudgetsController {
     checkTeam(caller, budget.team);
     return write(stores, caller, 'budget.save', async (tx) => {
       const before = await setBudget(stores, tx, organisation, budget, clock.now());
-      // Thrown here, it takes the change back.
+      // An error here rolls the change back.
       if (before !== null) checkTeam(caller, before.team);
       return { body: budget, target: id, detail: { before, after: budget } };
     });

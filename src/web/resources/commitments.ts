@@ -1,4 +1,4 @@
-/** /v1/commitments: how much of what was committed was used, and how much of the usage commitments covered. */
+/** /v1/commitments: how much of each commitment was used, and how much of the usage commitments covered. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import type { CommitmentReport } from '../../core/bill/commitments.js';

@@ -1,8 +1,8 @@
 /**
- * /v1/configuration: what is set for an organisation as one document (teams, rules, peak, limits, budgets, policies,
- * alert routes); what another one would change; and making it hold, all of it or nothing.
+ * /v1/configuration: an organisation's settings as one document (teams, rules, peak, limits, budgets, policies, alert
+ * routes); a plan of what another document would change; and applying it, all of it or nothing.
  *
- * The schemas are those of the single routes. A plan is of one state: it is refused where that is no longer there.
+ * The schemas are those of the single routes. A plan belongs to one state: it is refused once that state has changed.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -203,7 +203,7 @@ export class ConfigurationController {
 const mapped = <T, U>(things: Readonly<Record<string, T>>, each: (thing: T, id: string) => U): Record<string, U> =>
   Object.fromEntries(Object.entries(things).map(([id, thing]) => [id, each(thing, id)]));
 
-/** The problems of what throws them, each where it stands in the document. */
+/** The problems that a check throws, each with its place in the document. */
 function caught(prefix: string, check: () => unknown, from = /^/, to = ''): Problem[] {
   try {
     check();

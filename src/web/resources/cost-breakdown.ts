@@ -1,8 +1,8 @@
 /**
- * /v1/costs/breakdown and /v1/costs/bridge: what the costs of a time are made of, held against the time before, and why
- * they changed. Small answers with a thousand teams: what is not listed is summed.
+ * /v1/costs/breakdown and /v1/costs/bridge: the parts of a period's costs, compared with the period before, and why
+ * they changed. Answers stay small with a thousand teams: what is not listed is summed.
  *
- * Reads only, and says nothing that /v1/costs does not say: the same sums, the same gaps.
+ * Read-only, and shows nothing that /v1/costs does not: the same sums, the same gaps.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * /v1/cost-views: questions about costs that people keep for themselves or share. A view holds the question alone; its
- * answer is always what its reader may see.
+ * /v1/cost-views: questions about costs that people save for themselves or share. A view holds only the question; each
+ * reader gets the answer that they may see.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Controller } from '@nestjs/common';
@@ -15,7 +15,7 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 const MOST_VIEWS = 200;
-/** Words of a question: those of /v1/costs/breakdown, and how the explorer shows its answer. */
+/** Parameters of a question: those of /v1/costs/breakdown, and how the explorer shows its answer. */
 const WORDS = [
   'from',
   'to',

@@ -18,7 +18,7 @@ import { InjectParts, type WebParts } from '../parts.js';
 
 const text = z.string().max(200);
 
-/** What every question about costs says: when, of whom, of what, on which basis. */
+/** The parameters of every question about costs: time, teams, dimensions, basis. */
 export const costQuery = {
   from: text.optional().describe('Inclusive: 2026-10, 2026-10-01 or a time at the start of a day of the zone'),
   to: text.optional().describe('Exclusive'),
@@ -39,7 +39,7 @@ export const costQuery = {
 
 type FilterFlag = Exclude<DimensionName, 'subAccount' | 'gpuModel'> | 'sub-account' | 'gpu-model';
 
-/** `gpu-model=H100`, and its like for each dimension. */
+/** `gpu-model=H100`, and the same for each dimension. */
 function filterFields(): Record<FilterFlag, z.ZodOptional<z.ZodType<string | string[]>>> {
   const values = z.union([text, z.array(text).max(1000)]);
   return Object.fromEntries(
@@ -57,7 +57,9 @@ const texts = (one: unknown): readonly string[] | undefined =>
 
 const word = (one: unknown): string | null => (typeof one === 'string' ? one : null);
 
-/** The question in a query, of the teams that the caller may see. @throws Failure invalid naming every problem */
+/**
+ * The question in a query, limited to the teams that the caller may see. @throws Failure invalid naming every problem
+ */
 export function questionOf({ principal }: Caller, query: CostQuery): SpendQuery {
   const asked = texts(query['team']);
   return parseSpendQuery({
@@ -79,7 +81,7 @@ const querySchema = z.strictObject({
 
 const decimal = z.string().describe('Decimal string');
 
-/** Of an answer that a read replica gave. */
+/** Present where a read replica answered. */
 export const shownSchema = {
   asOf: z.iso
     .datetime()
@@ -126,7 +128,7 @@ export const unpricedSchema = z
   )
   .readonly();
 
-/** What is in no total, apart from GPU-hours without a price. */
+/** What no total includes, apart from GPU-hours without a price. */
 export const lackingSchema = z
   .strictObject({
     unstated: z

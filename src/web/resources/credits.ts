@@ -1,6 +1,5 @@
 /**
- * /v1/credits: promotional grants and free tiers, and what usage has taken of them. A bill's own credits come with the
- * bill.
+ * /v1/credits: promotional grants and free tiers, and how much of them usage has taken. A bill states its own credits.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -68,7 +67,7 @@ export class CreditsController {
     @JsonBody(creditsSchema) { credits }: z.infer<typeof creditsSchema>,
   ): Promise<Views> {
     const { stores } = this.parts;
-    // Refused before anything is opened.
+    // Refuses before a transaction begins.
     readCredits(credits);
     return write(stores, caller, 'credits.save', async (tx) => {
       const before = await stores.credits.save(tx, caller.principal.organisation, credits);

@@ -1,7 +1,7 @@
 /**
- * / and /assets: the dashboard. Open and the same for everybody: what it shows, its script asks the API for.
+ * / and /assets: the dashboard. Open and the same for everybody; its script asks the API for the data.
  *
- * The page may load from here alone, runs no inline script, and stands in nobody's frame.
+ * The page loads from here alone, runs no inline script, and cannot be framed.
  */
 import { Controller, Req, Res, StreamableFile } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -22,7 +22,7 @@ const CONTENT_POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-/** Nothing is behind them that needs a caller: no check into the database. */
+/** They need no caller, so no check waits for the database. */
 const OPEN = { access: 'open', checksKey: true } as const;
 const YEAR_SECONDS = 31_536_000;
 

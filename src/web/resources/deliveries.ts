@@ -1,8 +1,8 @@
 /**
- * /v1/deliveries: a bill in several files, which counts when all of them are there.
+ * /v1/deliveries: a bill in several files, which counts once all of them are there.
  *
  * A delivery is opened, takes any number of files in any order, and is committed (imported at once, or not at all) or
- * discarded. A file whose upload was cut short is not there; sending it again, or all of them, changes nothing else.
+ * discarded. A file whose upload was cut short is not part of it; sending it or all files again changes nothing else.
  */
 import { Controller } from '@nestjs/common';
 import { createReadStream } from 'node:fs';
@@ -105,7 +105,7 @@ export class DeliveriesController {
     return withUpload(caller.request.body as Readable | undefined, filename, ({ path, digest }) => {
       caller.request.bodyDigest = digest;
       return repeatable(stores, caller, async () => {
-        // What is no table or JSON is refused now, not when all files are there.
+        // Content that is no table or JSON is refused now, not when all files are there.
         await (await importer.openFile(path)).close();
         const content = createReadStream(path);
         const file = await stores.deliveries.add(organisation, name, filename, content, clock.now(), replace);

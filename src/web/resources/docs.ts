@@ -1,4 +1,4 @@
-/** /openapi.json and /docs: the API's description, for programs and for people. Made once, when first asked for. */
+/** /openapi.json and /docs: the API's description, for programs and for people. Made once, on first use. */
 import { Controller, Header, Inject } from '@nestjs/common';
 import { z } from 'zod';
 import { DOCS_POLICY, docsPage } from '../docs-page.js';

@@ -1,4 +1,4 @@
-/** /v1/explain: what every policy makes of one target, team or budget, and why. Reads only. */
+/** /v1/explain: the result of every policy for one target, team or budget, and why. Read-only. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { explain, type Explained } from '../../application/policy/explain.js';

@@ -1,5 +1,5 @@
 /**
- * /v1/fleet: what runs at the providers, as it was last seen, and how well that is known. Reads only; it calls no
+ * /v1/fleet: what runs at the providers by the newest readings, and how current these are. Read-only; calls no
  * provider.
  */
 import { Controller } from '@nestjs/common';

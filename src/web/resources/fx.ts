@@ -1,5 +1,5 @@
 /**
- * /v1/fx: dated exchange rates, units of a currency for one USD. A rate holds from its UTC day until the next one of
+ * /v1/fx: dated exchange rates, units of a currency for one USD. A rate is valid from its UTC day until the next one of
  * its currency.
  */
 import { Controller } from '@nestjs/common';

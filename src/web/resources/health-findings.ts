@@ -1,4 +1,4 @@
-/** /v1/health-findings: what the rules found about GPUs, open and cleared, with the numbers. It changes nothing. */
+/** /v1/health-findings: the rules' findings about GPUs, open and cleared, with the numbers. Read-only. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { HEALTH_RULES } from '../../core/fleet/health.js';

@@ -1,5 +1,5 @@
 /**
- * /v1/imports and /v1/rejects: bills as files, what came of them, and the rows that could not be read.
+ * /v1/imports and /v1/rejects: bills as files, the result of each import, and the rows that could not be read.
  *
  * The body is the file. It is streamed to a temporary file and never held in memory.
  */
@@ -15,13 +15,13 @@ import { notACursor, pageOf, pageQuerySchema, pageSchema, rowId, type Page, type
 import { InjectParts, type WebParts } from '../parts.js';
 import { repeatable, write } from '../writes.js';
 
-/** What imports of every kind take. */
+/** Parameters that imports of every kind take. */
 export const importQuery = {
   strict: z.stringbool().default(false).describe('true: one row that cannot be read makes the whole import fail'),
   dryRun: z.stringbool().default(false).describe('true: everything is read and counted, nothing is written'),
 };
 
-/** Blanks alone, or around it, are a slip: it would be another source, with bills of its own. */
+/** Only blanks, or blanks around it, are a mistake: it would be another source, with its own bills. */
 export const sourceName = z
   .string()
   .min(1)
@@ -130,7 +130,7 @@ const undoneSchema = z
 
 const importId = z.string().regex(/^\d{1,18}$/, 'is not the id of an import');
 
-/** Runs `use` on the upload as an open Input, under the digest of its bytes. */
+/** Runs `use` on the upload as an open Input, with the digest of its bytes. */
 export function withInput<T>(
   { stores, importer }: WebParts,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** /v1/keys: API keys. Admins only. A key's text is in the answer that made or rotated it, and nowhere else. */
+/** /v1/keys: API keys. Admins only. A key's text is only in the answer that made or rotated it. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { CUSTOM_ROLE, ROLES, SCOPES } from '../../core/scopes.js';
@@ -103,7 +103,7 @@ export class KeysController {
     @JsonBody(requestSchema) { expiresAt, ...body }: z.infer<typeof requestSchema>,
   ): Promise<Created> {
     const { stores, clock } = this.parts;
-    // Whoever makes a key answers for it, until they say who does.
+    // The key's creator owns it, unless they name another owner.
     const owner = body.owner ?? (caller.principal.isUser === true ? principalOf(caller.principal) : null);
     const request = { ...body, owner, teams: body.teams ?? null, expiresAt: parseInstant(expiresAt ?? '') };
     return write<Created>(stores, caller, 'key.create', async (tx) => {

@@ -1,6 +1,6 @@
 /**
- * /v1/leases: GPUs that somebody holds until a date. The policy `lease` warns before the end and releases what nobody
- * renewed.
+ * /v1/leases: GPUs that somebody holds until a date. The policy `lease` warns before the end and releases GPUs whose
+ * lease nobody renewed.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

@@ -1,8 +1,8 @@
 /**
- * /v1/local: files of this machine, read where they lie instead of being sent. Only in an application that does not
- * listen (in-process.ts): nobody else may name a path.
+ * /v1/local: files of this machine, read in place instead of being sent. Only in an application that does not listen
+ * (in-process.ts): no other caller may name a path.
  *
- * All files of a call are one delivery, as they are in /v1/deliveries: all of it is imported, or nothing.
+ * All files of a call are one delivery, as in /v1/deliveries: all are imported, or none.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -89,7 +89,7 @@ const optionsOf = (caller: Caller, { format, source, strict, dryRun, replace }: 
 });
 
 /**
- * Opens the files, hands them to `use`, and closes them whatever happens.
+ * Opens the files, hands them to `use`, and always closes them.
  * @throws Failure missing or invalid, naming every file that cannot be opened
  */
 async function withFiles<T>(

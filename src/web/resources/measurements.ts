@@ -1,6 +1,6 @@
 /**
  * /v1/throughput-measurements and /v1/throughput-predictions: how fast a training or a service was on which GPUs, and
- * what that says of others: samples a second, time and cost to finish. A measurement is never changed; a wrong one is
+ * predictions for others: samples a second, time and cost to finish. A measurement never changes; a wrong one is
  * removed.
  */
 import { Controller } from '@nestjs/common';

@@ -1,4 +1,4 @@
-/** /v1/audit and /v1/work: who did what, and which work is parked with its reason. Reads only. */
+/** /v1/audit and /v1/work: who did what, and which work is parked with its reason. Read-only. */
 import { Controller, Header } from '@nestjs/common';
 import { z } from 'zod';
 import { parseInstant } from '../../core/time.js';

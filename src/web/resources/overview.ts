@@ -1,9 +1,8 @@
 /**
- * /v1/overview and its kin: what the dashboard shows at first sight, in one answer that stays small with a thousand
- * teams.
+ * /v1/overview and related routes: the dashboard's first page, in one answer that stays small with a thousand teams.
  *
- * Reads only, and says nothing that the other resources do not say. The forecast is the budgets' own, of everything
- * that the caller may see.
+ * Read-only, and shows nothing that the other resources do not. The forecast is the budgets' own, for everything that
+ * the caller may see.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -231,7 +230,7 @@ export class OverviewController {
     if (budget === null) throw missing(`budget ${id} does not exist`);
     checkTeam(caller, budget.team);
     const asOf = await this.asOf(caller);
-    // The period of its state, which stands beside it: a new one is shown as soon as it is evaluated.
+    // The period of the state beside it: a new period is shown as soon as it is evaluated.
     const [evaluated] = await stores.budgets.states(organisation, asOf, id);
     const period =
       evaluated === undefined
@@ -324,11 +323,11 @@ export class OverviewController {
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
 
-/** For the forecast; what is shown keeps every digit. */
+/** For the forecast; displayed amounts keep every digit. */
 const nanosOf = ({ unscaled, scale }: Decimal): bigint =>
   scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9));
 
-/** Everything as one budget without a plan: its state says what is spent and what is to come. */
+/** Everything as one budget without a plan: its state has the spend and the forecast. */
 const everything = (currency: string): Budget => ({
   id: '',
   team: '',
@@ -398,8 +397,8 @@ const isOver = ({ planned, spent }: NonNullable<Standing['state']>): boolean =>
   planned !== null && compareDecimal(amount(spent), amount(planned)) > 0;
 
 /**
- * How near a budget is to its end: the forecast's share of the plan, or the spend's where that is more; last what
- * nobody planned.
+ * Orders budgets by how near they are to their end: the larger of the forecast's and the spend's share of the plan.
+ * Budgets without a plan come last.
  */
 function urgency({ state }: Standing): number {
   if (state === null || state.planned === null) return -1;

@@ -1,4 +1,4 @@
-/** /v1/peak: the schedule of ratios that multiplies what Bursar prices, hour by hour; never what a bill states. */
+/** /v1/peak: the schedule of hourly ratios that multiply Bursar's own prices, never the amounts of a bill. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
@@ -48,7 +48,7 @@ export class PeakController {
     @JsonBody(scheduleSchema) { rules }: z.infer<typeof scheduleSchema>,
   ): Promise<Schedule> {
     const { stores } = this.parts;
-    // Refused before anything is opened.
+    // Refuses before a transaction begins.
     compilePeak(rules);
     return write(stores, caller, 'peak.save', async (tx) => {
       const before = await setPeak(stores, tx, caller.principal.organisation, rules);

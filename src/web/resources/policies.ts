@@ -1,4 +1,4 @@
-/** /v1/policies: the policies that there are, the documents that say for whom they hold, and how far they may go. */
+/** /v1/policies: the available policies, the documents that apply them to teams, and how far they may go. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
@@ -211,11 +211,11 @@ export class PoliciesController {
   }
 }
 
-/** Whether a key may see a document: one that holds for a team of the key. */
+/** Whether a key may see a document: it must apply to a team of the key. */
 export const isFor = ({ principal }: Caller, { teams }: Pick<PolicyDocument, 'teams'>): boolean =>
   teams === '*' || teams.some((team) => sees(principal, team));
 
-/** @throws Failure denied where a document holds for teams that the key is not for. */
+/** @throws Failure denied where a document applies to teams outside the key's. */
 function checkDocument(caller: Caller, { teams }: Pick<PolicyDocument, 'teams'>): void {
   if (teams === '*' && caller.principal.teams !== null)
     throw denied('this document is for all teams; this key is restricted to some');

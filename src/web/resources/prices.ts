@@ -24,7 +24,7 @@ const querySchema = z.strictObject({
 const priceId = z.string().regex(/^[0-9a-f]{32}$/, 'is not the id of a price');
 
 const count = z.int().nonnegative();
-/** What came of a price list. */
+/** The result of importing a price list. */
 export const priceListSchema = z
   .strictObject({
     file: z.string(),

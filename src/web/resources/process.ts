@@ -1,7 +1,4 @@
-/**
- * /healthz, /readyz and /metrics: what an orchestrator and a Prometheus ask a process. Open, and without anybody's
- * costs.
- */
+/** /healthz, /readyz and /metrics: for an orchestrator and Prometheus. Open, and without anybody's costs. */
 import { Controller, Header, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';

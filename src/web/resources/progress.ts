@@ -1,6 +1,5 @@
 /**
- * /v1/work/progress: how much the line still has to do, told in events until nothing waits. Counts work, never shows
- * whose.
+ * /v1/work/progress: how much work the line still has, as events until nothing waits. Counts work, never shows whose.
  */
 import { Controller, Header, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Readable } from 'node:stream';
@@ -12,9 +11,9 @@ import { EventStreams } from '../streams.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const POLL_MILLISECONDS = 500;
-/** Then the stream ends with `slow`, and whoever is still there asks again. */
+/** After this the stream ends with `slow`, and a client still interested asks again. */
 const MOST_POLLS = 1200;
-/** An upload enqueues its work before it answers; a check in between two stages may find nothing for a moment. */
+/** An upload enqueues its work before it answers; between two stages a check may find nothing for a moment. */
 const QUIET_POLLS = 2;
 
 @Controller()
@@ -32,7 +31,7 @@ export class ProgressController implements BeforeApplicationShutdown {
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')
   @Header('x-accel-buffering', 'no')
-  // A kept-alive connection would hold the server's end up for a minute.
+  // A kept-alive connection would delay the server's end by a minute.
   @Header('connection', 'close')
   progress(@Calling() caller: Caller): Readable {
     const { stores, clock } = this.parts;
@@ -68,7 +67,7 @@ async function* loadEvents(
       parked: sum('parked'),
       stages: stages.map(({ stage, waiting }) => ({ stage, waiting })),
     });
-    // A comment keeps what stands in between from closing a stream on which nothing happens.
+    // A comment keeps proxies from closing a stream without events.
     yield load === sent ? ': waiting\n\n' : load;
     sent = load;
     quiet = sum('waiting') === 0 ? quiet + 1 : 0;

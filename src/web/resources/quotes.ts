@@ -1,5 +1,5 @@
 /**
- * /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would
+ * /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets allow it, and where it would
  * be cheapest. Writes nothing.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -231,7 +231,7 @@ const answerSchema = z
 
 type Body = z.infer<typeof requestSchema>;
 
-/** The part of a body that is about the run. */
+/** The part of a body that describes the run. */
 export const requestOf = ({
   provider,
   sku,
@@ -347,7 +347,7 @@ export class QuotesController {
     const { stores, clock } = this.parts;
     const all = await stores.measurements.upTo(stores.db, caller.principal.organisation, clock.now());
     const paces = pacesOf(all, team);
-    // Each kind may have to be learned for a second: others are served in between.
+    // Learning each kind may take a second: others are served in between.
     for (const gpu of stated === undefined ? paces.kinds(run.model) : []) {
       caller.request.server.gate.compute(caller.principal, () => paces.paceOf(run, gpu, gpus));
       await setImmediate();
@@ -369,7 +369,7 @@ const placementOf = (placement: Body['placement']): PlacementQuestion | null =>
 const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as PlacementQuestion;
 
-/** The verdict of a budget above the key's teams counts; its amounts are not for this key. */
+/** The verdict of a budget above the key's teams counts, but this key may not see its amounts. */
 function visible(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
   if (sees(principal, one.team)) return one;
   const reasons = one.reasons.length === 0 ? [] : ['the budget belongs to a team that this key may not see'];

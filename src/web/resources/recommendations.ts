@@ -1,4 +1,4 @@
-/** /v1/recommendations: what the line recommends, and what people decide about it. */
+/** /v1/recommendations: the line's recommendations, and people's decisions about them. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { mayDecideRecommendation } from '../../core/action/may.js';
@@ -112,7 +112,7 @@ const recommendationSchema = z
   })
   .meta({ id: 'Recommendation' });
 
-/** With what its reader may decide. */
+/** With what the reader may decide. */
 type Decidable = StoredRecommendation & {
   readonly breakEven: BreakEven | null;
   readonly may: ReturnType<typeof mayDecideRecommendation>;

@@ -1,6 +1,4 @@
-/**
- * /v1/reconciliation: what bills say beside what was accrued, the findings among it, and the rates that bills taught.
- */
+/** /v1/reconciliation: bills compared with accruals, the findings, and the rates learned from bills. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { REASONS } from '../../core/bill/reconciliation.js';
@@ -175,7 +173,7 @@ const settingsSchema = z
 type Settings = {
   readonly learnRates: boolean;
   readonly threshold: StoredThreshold;
-  /** Absent in a request: it stays as it is. */
+  /** Absent in a request: it stays unchanged. */
   readonly settling?: Settling | undefined;
 };
 

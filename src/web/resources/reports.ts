@@ -1,6 +1,6 @@
 /**
- * /v1/reports: the monthly reports, as they were made last, in the reader's format and language. Asking for one leaves
- * it to the line.
+ * /v1/reports: the newest version of each monthly report, in the reader's format and language. A request for a new one
+ * goes to the line.
  */
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -139,10 +139,10 @@ export class ReportsController {
   }
 }
 
-/** They are for other programs than a browser. */
+/** Formats for programs other than a browser. */
 const SAVED: ReadonlySet<ReportFormat> = new Set(['pdf', 'csv', 'xlsx']);
 
-/** RFC 6266: pages and pictures are shown, the others saved; a name that is not ASCII comes encoded. */
+/** RFC 6266: pages and pictures are shown, other formats saved; a name that is not ASCII is encoded. */
 function dispositionOf(format: ReportFormat, team: string, of: string): string {
   const name = `${team}-${of}.${format}`;
   const plain = name.replace(/[^\w.-]/g, '_');

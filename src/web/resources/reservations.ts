@@ -1,6 +1,4 @@
-/**
- * /v1/reservations: budget held for a launch to come, until it expires, is released, or its launch has cost as much.
- */
+/** /v1/reservations: budget held for a coming launch, until it expires, is released, or its launch has cost as much. */
 import { Controller, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/budget/reservation.js';
@@ -170,14 +168,14 @@ export class ReservationsController {
     return reservation;
   }
 
-  /** Soon; at once where the process ends when it has answered. */
+  /** Enqueues soon; at once where the process ends after its answer. */
   private async enqueue(organisation: string, workItems: readonly WorkItem[]): Promise<void> {
     if (this.parts.administrator === undefined) this.enqueuer.add(organisation, workItems);
     else await enqueue(this.parts.stores.db, organisation, workItems);
   }
 }
 
-/** What was done about a reservation, as a write. */
+/** A change of a reservation, as a write. */
 interface Done extends Written<StoredReservation> {
   readonly reserved: Reserved;
 }

@@ -1,4 +1,4 @@
-/** /v1/roles: sets of scopes that have a name: three that every organisation has, and its own. Admins only. */
+/** /v1/roles: named sets of scopes: three that every organisation has, and its own. Admins only. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { CUSTOM_ROLE, SCOPES } from '../../core/scopes.js';

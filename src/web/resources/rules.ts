@@ -1,6 +1,6 @@
 /**
- * /v1/rules: how usage and bills are given to teams. Saving a set allocates history anew; the preview says first what
- * moves.
+ * /v1/rules: how usage and bills are allocated to teams. Saving a set allocates history again; the preview first shows
+ * what moves.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** /v1/stop and /v1/limits: the kill switch, and what actions may at most do. */
+/** /v1/stop and /v1/limits: the kill switch, and the limits of actions. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import type { Stop } from '../../core/action/guard.js';
@@ -84,12 +84,12 @@ const answerSchema = z
   })
   .meta({ id: 'BindingLimits' });
 
-/** A team's own switch names the team: it is shown to who may see the team. */
+/** A team's own switch names the team: only callers who may see the team see it. */
 const shownTo = ({ principal }: Caller, stops: readonly StoredStop[]): StopsAnswer => ({
   stops: stops.filter((one) => one.scope !== 'team' || sees(principal, one.name)),
 });
 
-/** Nothing that is said about a stop keeps it from being made. */
+/** Bad texts about a stop never prevent the stop. */
 function reasonOf(given: unknown): string {
   const text = given === undefined || given === null ? '' : typeof given === 'string' ? given : JSON.stringify(given);
   return storable(storable(text).slice(0, MOST_REASON_CHARACTERS));

@@ -1,7 +1,6 @@
 /**
- * /v1/samples: evidence about GPUs from whoever has no Prometheus, and how long it is kept. A batch is taken whole or
- * not at all, with every problem named; the same again changes nothing. What it says about health is settled by the
- * line.
+ * /v1/samples: evidence about GPUs from installations without Prometheus, and how long it is kept. A batch is taken
+ * whole or not at all, with every problem named; a repeat changes nothing. The line derives health findings from it.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -19,9 +18,9 @@ import { repeatable, write } from '../writes.js';
 
 const MOST_SAMPLES = 20_000;
 const MOST_BATCH_BYTES = 32 << 20;
-/** Clocks differ; what is further ahead is a mistake. */
+/** Clocks differ; a time further ahead is a mistake. */
 const MOST_AHEAD_MS = 120_000;
-/** Each is a partition of its own where it is packed. */
+/** Each day is a partition of its own where samples are packed. */
 const MOST_DAYS = 31;
 
 const name = z.string().min(1).max(500);
@@ -116,7 +115,7 @@ export class SamplesController {
       const isOld = sample.at < clock.now() - days * DAY_MS;
       return isOld ? [{ path, message: `is older than samples are kept (${days} days)` }] : [];
     });
-    // Whose evidence is read by a connection is not also pushed: one would count the other's cards.
+    // A source that a connection reads may not also be pushed: one would count the other's cards.
     if (known.some((one) => one.name === source))
       problems.push({ path: 'source', message: 'is the name of a source that is read' });
     if (new Set(samples.map((sample) => Math.floor(sample.at / DAY_MS))).size > MOST_DAYS)

@@ -1,6 +1,6 @@
 /**
- * /v1/savings: the ledger. What actions saved, measured against what would have happened otherwise, down to the lines
- * that each figure came from.
+ * /v1/savings: the ledger. The savings of actions, measured against what would have happened otherwise, down to the
+ * lines behind each figure.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

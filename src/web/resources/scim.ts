@@ -1,8 +1,8 @@
 /**
- * /scim/v2: people and groups, told by an identity provider (SCIM 2.0, RFC 7643 and RFC 7644), by a key that has the
- * scope `scim`. A closed or removed account has no session and no key from then on.
+ * /scim/v2: people and groups from an identity provider (SCIM 2.0, RFC 7643 and RFC 7644), with a key that has the
+ * scope `scim`. A closed or removed account loses its sessions and keys.
  *
- * Errors are in SCIM's own form (problem.ts). What is asked for in the requests of Okta and Microsoft Entra ID is taken.
+ * Errors are in SCIM's own form (problem.ts). It covers the requests of Okta and Microsoft Entra ID.
  */
 import { Controller, Header, Logger } from '@nestjs/common';
 import { z } from 'zod';
@@ -301,7 +301,7 @@ const NO_GROUP: DirectoryGroup = { ...NEVER, displayName: '', members: [] };
 
 const org = ({ principal }: Caller): string => principal.organisation;
 
-/** Values out of bounds are taken for the bound (RFC 7644, section 3.4.2.4). */
+/** A value out of bounds is set to the bound (RFC 7644, section 3.4.2.4). */
 const pageIn = ({ startIndex, count }: ListQuery): { offset: number; limit: number } => ({
   offset: Math.min(Math.max(1, startIndex), 1_000_000) - 1,
   limit: Math.min(Math.max(0, count), MOST_RESULTS),

@@ -1,6 +1,6 @@
 /**
- * /v1/waiting and /v1/search: what the dashboard's header asks for on every page. Reads only, and says nothing that the
- * lists do not say.
+ * /v1/waiting and /v1/search: data for the dashboard's header on every page. Read-only, and shows nothing that the
+ * lists do not.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * /session: signing in to the dashboard with a key or at an identity provider, and out again. Outside /v1, since
+ * /session: signing in to the dashboard with a key or at an identity provider, and signing out. Outside /v1, since
  * programs have no use for it.
  *
  * A key is exchanged for a session and forgotten; a session can do what the key, or the provider's claims, allow, and
@@ -48,11 +48,11 @@ const loggedOutSchema = z
   .strictObject({ ended: z.int().describe('Number of sessions that were ended') })
   .meta({ id: 'LoggedOut' });
 
-/** Whoever the provider vouches for and the settings let in. */
+/** A person whom the provider identified and the settings admit. */
 type LetIn = Omit<Vouched, 'user'> & { readonly user: SessionUser };
 
 /**
- * What the browser keeps while somebody is at the provider. SameSite=Lax: the way back begins on the provider's page.
+ * What the browser keeps during the visit to the provider. SameSite=Lax: the way back begins on the provider's page.
  */
 const ATTEMPT_COOKIE = 'sign-in';
 const ATTEMPT_SECONDS = 600;
@@ -144,7 +144,7 @@ export class SessionController {
     const outcome = attempt === null ? 'over' : await this.userBehind(oidc, request, attempt);
     if (typeof outcome === 'string') return void (await reply.redirect(`/#/sign-in/${outcome}`, 303));
     this.give(request, reply, await this.open(request, outcome));
-    // The page asks for the session itself: a cookie of SameSite=Strict does not come with a navigation that began
+    // The page asks for the session itself: a cookie of SameSite=Strict is not sent with a navigation that began
     // elsewhere.
     await reply.redirect('/', 303);
   }
@@ -262,7 +262,7 @@ function provider({ server }: FastifyRequest): OidcClient {
   return server.sessions.oidc;
 }
 
-/** By which people know their own sessions again. */
+/** Facts by which people recognise their own sessions. */
 const factsOf = ({ ip, headers }: FastifyRequest): SignInFacts => ({
   address: ip,
   agent: headers['user-agent'] === undefined ? null : storable(headers['user-agent']),

@@ -1,6 +1,6 @@
 /**
- * /v1/sessions and /v1/me/sessions: who is signed in to the dashboard, from where, and ending it. One's own are listed
- * and ended by whoever is known; everybody's need the scope admin.
+ * /v1/sessions and /v1/me/sessions: who is signed in to the dashboard, from where, and ending a session. Any known
+ * caller lists and ends their own; those of others need the scope admin.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -127,7 +127,7 @@ export class SessionsController {
     return { ...page, items: page.items.map((one) => ({ ...one, isCurrent: one.id === current })) };
   }
 
-  /** Which session asks; null: a key does. */
+  /** The asking session; null: the caller used a key. */
   private current({ request }: Caller): string | null {
     if (request.headers.authorization !== undefined) return null;
     const text = readCookie(request, request.server.sessions.settings, SESSION_COOKIE);
@@ -155,7 +155,7 @@ export class SessionsController {
   }
 }
 
-/** Null: whoever runs the command line on the database itself, who has none. */
+/** Null: the command line on the database itself, which has no sessions. */
 function ownerOf({ principal }: Caller): SessionOwner | null {
   if (principal.isAdministrator === true) return null;
   return { kind: principal.isUser === true ? 'user' : 'key', id: principal.id };

@@ -2,8 +2,8 @@
  * /slack/interactions and /slack/commands: what people in Slack press and ask. Paths outside /v1, since their form is
  * Slack's.
  *
- * Only what Slack has signed, within five minutes, and once, gets in. It is kept and acknowledged at once, well within
- * Slack's three seconds; the line does it and answers. Who may do what is decided there, by the key behind the person.
+ * Only requests that Slack has signed get in, within five minutes, and once. They are stored and acknowledged at once,
+ * well within Slack's three seconds; the line executes and answers them, and checks the person's rights by their key.
  */
 import { Body, Controller, Header, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -23,8 +23,8 @@ const id = z.string().regex(/^[A-Z0-9]{2,40}$/);
 const address = z.url().max(2000);
 
 /**
- * Parts of a block_actions payload (docs.slack.dev, "Interaction payloads: block_actions"); others are acknowledged,
- * and nothing follows.
+ * Parts of a block_actions payload (docs.slack.dev, "Interaction payloads: block_actions"); other payloads are
+ * acknowledged, and nothing follows.
  */
 const pressedSchema = z.looseObject({
   type: z.literal('block_actions'),
@@ -85,7 +85,7 @@ export class SlackController {
   @Header('content-type', 'text/plain; charset=utf-8')
   async commands(@Req() request: FastifyRequest, @Body() body?: Uint8Array): Promise<string> {
     return this.take(request, body, (form) => {
-      // Slack asks now and then whether TLS holds.
+      // Slack checks now and then whether TLS works.
       if (form.get('ssl_check') === '1') return null;
       const parsed = commandSchema.safeParse(Object.fromEntries(form));
       if (!parsed.success)
@@ -98,7 +98,7 @@ export class SlackController {
     });
   }
 
-  /** Keeps what was asked, for the line; an answer with nothing in it says that it was taken. */
+  /** Stores a question for the line; an empty answer acknowledges it. */
   private async take(
     { headers }: FastifyRequest,
     body: Uint8Array | undefined,
@@ -123,7 +123,7 @@ export class SlackController {
       return '';
     } finally {
       timer.abort();
-      // Whichever lost the race may still fail: nobody waits for it.
+      // The loser of the race may still fail: nobody waits for it.
       late.catch(() => undefined);
       taken.catch(() => undefined);
     }

@@ -1,4 +1,4 @@
-/** /v1/teams: the tree of teams that costs and budgets belong to. */
+/** /v1/teams: the tree of teams to which costs and budgets belong. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
@@ -11,7 +11,7 @@ import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } fro
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
-/** The stand-ins of shared costs and the name of what no rule takes are not for people to give away. */
+/** People may not assign the stand-ins of shared costs, nor the name for what no rule matches. */
 export const teamId = z
   .string()
   .min(1)
@@ -91,7 +91,7 @@ export class TeamsController {
         body.parent === undefined
           ? (await stores.organisations.team(tx, principal.organisation, id))?.parent
           : body.parent;
-      // Under another team it would be somebody else's budget that pays; a team of its own that stays is no move.
+      // Under another team, another budget would pay; the key's own team may stay where it is.
       const moves = body.parent !== undefined || parent === undefined;
       if (principal.teams !== null && moves && (parent === undefined || parent === null || !sees(principal, parent)))
         throw denied('this key may put a team only under a team that it may change');

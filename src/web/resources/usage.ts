@@ -1,6 +1,6 @@
 /**
- * /v1/usage: batches of usage records or CloudEvents. The records are validated where they are read, once; a bad one
- * never stops the batch, unless it is strict.
+ * /v1/usage: batches of usage records or CloudEvents. Their reader validates the records once; a bad one never stops
+ * the batch, unless it is strict.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
- * /v1/workload-metrics: what a workload says of itself minute by minute, such as its load or how well a training
- * scales. Whoever runs it sends it; policies read it by name (`ramp`, the label bursar.io/load-metric). What is
- * measured from samples is not taken here.
+ * /v1/workload-metrics: metrics that a workload reports by the minute, such as its load or how well a training scales.
+ * Its owner sends them; policies read them by name (`ramp`, the label bursar.io/load-metric). What is measured from
+ * samples is not taken here.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ import { teamId } from './teams.js';
 
 const MOST_POINTS = 20_000;
 const MOST_BATCH_BYTES = 8 << 20;
-/** Clocks differ; what is further ahead is a mistake. */
+/** Clocks differ; a time further ahead is a mistake. */
 const MOST_AHEAD_MS = 120_000;
 const SAMPLED: ReadonlySet<string> = new Set(['gpu_utilisation_ratio', 'memory_used_ratio', 'requests_per_second']);
 

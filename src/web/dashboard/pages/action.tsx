@@ -1,4 +1,4 @@
-/** One action: the decisions that are open, its timeline, what it changes, and its proof. */
+/** One action: the open decisions, its timeline, what it changes, and its proof. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { isFinal, waitOf, type ActionState } from '../../../core/action/action.js';
@@ -29,7 +29,7 @@ import {
   type Tone,
 } from '../ui.js';
 
-/** How often an action that goes on is read again. */
+/** How often an unfinished action is read again. */
 const FOLLOW_MS = 3000;
 
 const currencyOf = (of: object): string => ('currency' in of && typeof of.currency === 'string' ? of.currency : 'USD');
@@ -42,7 +42,7 @@ const TONES: Readonly<Partial<Record<ActionState, Tone>>> = {
   refused: 'bad',
 };
 
-/** Where it goes on, with what it waits for. */
+/** Where it continues, with what it waits for. */
 export function State({ of }: { readonly of: Pick<Action, 'state' | 'reasons'> }): JSX.Element {
   const wait = waitOf(of);
   return (
@@ -59,7 +59,7 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
   );
   const state = loaded.data?.state ?? null;
   const { again } = loaded;
-  // Until it has ended it is followed: each step appears as it happens.
+  // Followed until it has ended: each step appears as it happens.
   useEffect(() => {
     if (state === null || isFinal(state)) return undefined;
     const timer = setInterval(() => document.hidden || again(), FOLLOW_MS);
@@ -129,7 +129,7 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
   );
 }
 
-/** What it would save and what that rests on, as its recommendation says. */
+/** Its expected saving and the evidence, from its recommendation. */
 function Recommended({ id }: { readonly id: string }): JSX.Element {
   const loaded = useLoaded(`recommendation ${id}`, (halt) =>
     get<StoredRecommendation>(`/v1/recommendations/${encodeURIComponent(id)}`, {}, halt),
@@ -173,7 +173,7 @@ function Step({ event }: { readonly event: ActionStory['events'][number] }): JSX
   );
 }
 
-/** Its recommendation, what takes it back or follows it, and what it saved. */
+/** Its recommendation, its rollback and successor, and what it saved. */
 function Related({ story }: { readonly story: ActionStory }): JSX.Element {
   const { id, state, recommendation, rollbackOf, takenBackBy, next, follows } = story;
   return (
@@ -207,7 +207,7 @@ function Related({ story }: { readonly story: ActionStory }): JSX.Element {
   );
 }
 
-/** Another action that this one has to do with; null: there is none. */
+/** Another action related to it; null: there is none. */
 function Other({
   of,
   action,
@@ -223,7 +223,10 @@ function Other({
   );
 }
 
-/** What may be decided: the button's tone, what is asked before it is sent (a rejection asks for a reason), and the answer. */
+/**
+ * A possible decision: the button's tone, the question before it is sent (a rejection asks for a reason), and the
+ * answer.
+ */
 const VERBS = {
   approve: { tone: 'primary', asks: 'approve.asks', answer: 'approve.do' },
   reject: { tone: null, asks: null, answer: 'reject.do' },
@@ -274,7 +277,7 @@ function Decisions({ story, again }: { readonly story: ActionStory; readonly aga
   );
 }
 
-/** Asks once more before anything is sent; a rejection may say why. */
+/** Asks once more before anything is sent; a rejection may give a reason. */
 function Question({
   verb,
   story,
@@ -332,7 +335,7 @@ function Question({
 
 const SEEN = ['state', 'billing', 'replicas', 'sku', 'term', 'spotRatio'] as const;
 
-/** A field of a reading, for people: of replicas how many there are to be, and how many are ready. */
+/** A field of a reading, for people: for replicas the wanted and the ready number. */
 function seen(target: NonNullable<ActionStory['before']>, name: (typeof SEEN)[number]): string {
   const { replicas } = target;
   if (name !== 'replicas' || replicas === null) return shownCode(target[name]);

@@ -1,4 +1,4 @@
-/** What was proposed, approved and done, newest first, and what the kill switch holds back. */
+/** Proposed, approved and finished actions, newest first, and what the kill switch holds back. */
 import type { JSX } from 'preact';
 import { ACTION_STATES } from '../../../core/action/action.js';
 import type { Action } from '../answers.js';

@@ -1,7 +1,4 @@
-/**
- * What people were told; and one alert: its facts, where it went and when it goes further, what became of it, and
- * taking it on.
- */
+/** Alerts as a list; and one alert: its facts, its notifications and escalation, its outcome, and acknowledging it. */
 import type { JSX } from 'preact';
 import { ALERT_KINDS, ALERT_STATES } from '../../../core/alert/alert.js';
 import {
@@ -125,7 +122,7 @@ export function Alerts(): JSX.Element {
   );
 }
 
-/** By team, by what they are about and by state, kept in the address. */
+/** By team, by subject and by state, kept in the address. */
 function Filters({ asked }: { readonly asked: Asked }): JSX.Element {
   const teams = useLoaded('alert teams', (halt) => list<Team>('/v1/teams', {}, halt));
   const known = (teams.data?.items ?? []).map(({ id }) => id);
@@ -228,7 +225,7 @@ function Story({ story, again }: { readonly story: AlertStory; readonly again: (
   );
 }
 
-/** The answer, how its subject stands now, and the button that takes it on. */
+/** The answer, the current state of its subject, and the button to acknowledge it. */
 function Became({ story, again }: { readonly story: AlertStory; readonly again: () => void }): JSX.Element {
   const { id, kind, state, silence, answer, level, news } = story;
   const task = useTask(async () => {
@@ -379,7 +376,7 @@ interface Further {
   readonly step: EscalationStep;
 }
 
-/** When and to whom it goes further while nobody answers; null: it does not. */
+/** When and to whom it escalates without an answer; null: it does not. */
 async function furtherOf(story: AlertStory, halt: AbortSignal): Promise<Further | null> {
   const [routes, teams] = await Promise.all([
     get<AlertRoutes>('/v1/alert-routes', {}, halt),
@@ -396,7 +393,7 @@ async function furtherOf(story: AlertStory, halt: AbortSignal): Promise<Further 
 }
 
 function Escalation({ story }: { readonly story: AlertStory }): JSX.Element | null {
-  // The routes concern all teams: who is restricted to some does not see them.
+  // The routes concern all teams: readers restricted to some do not see them.
   const mayAsk = story.state === 'open' && refusal('read', true) === null;
   const loaded = useLoaded(`escalation ${story.id} ${story.level} ${mayAsk}`, async (halt) => ({
     further: mayAsk ? await furtherOf(story, halt) : null,

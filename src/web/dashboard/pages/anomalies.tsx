@@ -1,4 +1,4 @@
-/** Unusual spend and prices, each with what was expected, what drives it, and the days to look at. */
+/** Unusual spend and prices, each with the expected value, its drivers, and the affected days. */
 import type { JSX } from 'preact';
 import type { AnomalyNews, PriceNews } from '../../../core/alert/alert.js';
 import { titleOf } from '../alert-news.js';
@@ -20,7 +20,7 @@ interface Anomaly {
 
 const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
 
-/** Where to look: the day's costs of the team, by SKU; of a price, the lists. */
+/** Where to look: for spend the team's costs of the day, by SKU; for a price the lists. */
 const addressOf = ({ anomaly }: Anomaly): string =>
   anomaly.kind === 'price'
     ? link('imports')

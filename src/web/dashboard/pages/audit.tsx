@@ -1,4 +1,6 @@
-/** Who did what and when, by who, what, target and time; whether all of it is there and unchanged; and taking it along. */
+/**
+ * Who did what and when, by actor, verb, target and time; whether the log is complete and unchanged; and its download.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, list, refusal } from '../api.js';
@@ -37,7 +39,7 @@ function wantedOf(): Wanted {
   return { ...all, from: DAY.test(all.from) ? all.from : '', to: DAY.test(all.to) ? all.to : '' };
 }
 
-/** A day that was chosen is whole: the API takes instants, and the end is not in it. */
+/** A chosen day is whole: the API takes instants, and excludes the end. */
 const queryOf = ({ actor, verb, target, from, to }: Wanted): Readonly<Record<string, string | null>> => ({
   actor: actor === '' ? null : actor,
   verb: verb === '' ? null : verb,
@@ -49,7 +51,7 @@ const queryOf = ({ actor, verb, target, from, to }: Wanted): Readonly<Record<str
 const asWord = (word: keyof Wanted, value: string, wanted: Wanted): string =>
   link('audit', null, { ...wanted, [word]: value });
 
-/** Without the name of a key: the same key under another name is meant too. */
+/** Without the name of a key: the same key under another name counts too. */
 const principalOf = (actor: string): string => actor.replace(/ \(.*\)$/s, '');
 
 const columns = (wanted: Wanted): readonly Column<AuditEntry>[] => [
@@ -166,7 +168,7 @@ function Checked({ check: { holds, entries, head, problems } }: { readonly check
   );
 }
 
-/** What is written counts when it is sent. */
+/** The filters apply when the form is sent. */
 function Filters({ wanted }: { readonly wanted: Wanted }): JSX.Element {
   const [draft, setDraft] = useState(wanted);
   const text = (word: 'actor' | 'verb' | 'target', label: string, note: string): JSX.Element => (

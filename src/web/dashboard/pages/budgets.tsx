@@ -1,6 +1,6 @@
 /**
- * All budgets; and one: how it stands, how it burns down, its thresholds, what drives the spend, what is held of it,
- * and where to begin to save.
+ * All budgets; and one: its state, its burn-down, its thresholds, the drivers of the spend, the holds, and where to
+ * begin to save.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
@@ -220,7 +220,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
   );
 }
 
-/** What is in none of the figures. */
+/** What no figure includes. */
 function Lacking({ state }: { readonly state: EvaluatedBudget['state'] }): JSX.Element {
   const { unpricedGpuHours, unconverted, unstated, setAside, unnamed, unpriced } = state;
   return (
@@ -251,12 +251,12 @@ function Lacking({ state }: { readonly state: EvaluatedBudget['state'] }): JSX.E
 interface ThresholdRow {
   readonly kind: string;
   readonly ratio: string;
-  /** What is reached; null: nothing is planned. */
+  /** The amount at the threshold; null: there is no plan. */
   readonly amount: string | null;
   readonly crossedAt: string | null;
 }
 
-/** A threshold that was taken away after it was crossed is still there: people were told. */
+/** A threshold removed after its crossing stays: people were notified of it. */
 function thresholdsOf({ budget, evaluated }: Answer): ThresholdRow[] {
   const planned = evaluated?.state.planned ?? null;
   const crossings = (evaluated?.crossings ?? []).filter(({ periodStart }) => periodStart === evaluated?.periodStart);

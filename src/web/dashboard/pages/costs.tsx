@@ -1,6 +1,6 @@
 /**
- * The cost explorer: what was spent in any time, by any two keys, against the time before, and why it changed. The
- * question is the address; a day, a team, a SKU and at last each resource is one click further in.
+ * The cost explorer: the spend of any period, by any two keys, against the period before, and why it changed. The
+ * question is the address; a day, a team, a SKU and finally each resource is one click further in.
  */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -94,7 +94,7 @@ function Answer({
   );
 }
 
-/** Why there is nothing: what to change, in the order in which it is likely. */
+/** Why there is nothing: what to change, the likeliest first. */
 function Nothing({ question }: { readonly question: CostQuestion }): JSX.Element {
   const filtered = Object.keys(question.filters).length > 0;
   return (
@@ -202,12 +202,12 @@ function seriesIn(answer: CostBreakdown, currency: string, key: string): Series[
     );
   const before = answer.daysBefore.find((one) => one.currency === currency);
   if (before === undefined) return parts;
-  // A time before of another length (February before March) is laid beside it from its first day.
+  // A period before of another length (February before March) is compared from its first day.
   const values = answer.days.map((_, at) => before.values[at] ?? null);
   return [...parts, { name: say('bridge.before'), values, isApart: true }];
 }
 
-/** By day what was unusual, in words. */
+/** Unusual spend by day, in words. */
 function marksIn({ anomalies }: CostBreakdown, currency: string): Map<string, string> {
   const marks = new Map<string, string>();
   for (const { day: iso, team, what, observed, expected, currency: own } of anomalies) {
@@ -285,7 +285,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
   ];
 }
 
-/** Whether something of this time is no team's. */
+/** Whether some cost of this period has no team. */
 const hasUnallocated = ({ groupBy, rows }: CostBreakdown): boolean =>
   rows.some(({ names, cost }) => cost !== null && Number(cost) !== 0 && names[groupBy.indexOf('team')] === UNALLOCATED);
 
@@ -346,7 +346,7 @@ const resourceColumns = (): readonly Column<CostResources['rows'][number]>[] => 
   },
 ];
 
-/** The last step: what each machine or pod of a SKU cost. */
+/** The last step: the cost of each machine or pod of a SKU. */
 function Resources({ question }: { readonly question: CostQuestion }): JSX.Element {
   const { compare: _compare, 'group-by': _keys, ...query } = queryOf(question);
   const loaded = useLoaded(`resources ${JSON.stringify(query)}`, (halt) =>

@@ -1,7 +1,6 @@
 /**
- * Why something is proposed or left alone: of one target, team or budget what every policy saw, what it says, what
- * would make it act, and what has become of its recommendation. What the server says is English, and shown as it is
- * written.
+ * Why something is proposed or left alone: for one target, team or budget what each policy saw, its result, what would
+ * make it act, and the state of its recommendation. The server's texts are English and shown unchanged.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';

@@ -1,6 +1,6 @@
 /**
- * The fleet: each machine and group with its team, GPUs, use, cost an hour and what of it did nothing, what is
- * recommended for it and what was done last. A row opens why something is recommended, or why nothing is.
+ * The fleet: each machine and group with its team, GPUs, use, cost an hour, the idle part of it, its recommendation and
+ * its last action. A row opens why something is recommended, or why nothing is.
  */
 import type { JSX } from 'preact';
 import { countedOnce } from '../../../core/fleet/membership.js';
@@ -15,7 +15,7 @@ import { go, link, place } from '../router.js';
 import { Listing, type Column } from '../table.js';
 import { Amount, Badge, Card, Empty, Field, Figure, Filter, Page, Show } from '../ui.js';
 
-/** Evidence that is older says nothing of now. */
+/** Older evidence says nothing about now. */
 const STALE_SECONDS = 15 * 60;
 
 const ratio = (name: string, of: (one: FleetDetail) => number | null): Column<FleetDetail> => ({
@@ -25,7 +25,7 @@ const ratio = (name: string, of: (one: FleetDetail) => number | null): Column<Fl
   cell: (one) => (of(one) === null ? <span class="unknown">{unknown()}</span> : percent(of(one))),
 });
 
-/** Between two ends; one where they are the same in whole cents. */
+/** From low to high; one amount where both are the same in whole cents. */
 function Unused({ one: { unused, because, currency } }: { readonly one: FleetDetail }): JSX.Element {
   if (unused === null) return <span class="unknown">{code('fleet-why', because ?? 'not-measured')}</span>;
   const [low, high] = [money(unused.low, currency), money(unused.high, currency)];
@@ -57,7 +57,7 @@ const Age = ({ evidence }: Pick<FleetDetail, 'evidence'>): JSX.Element =>
     </span>
   );
 
-/** What is recommended for it and saves, or the way to why nothing is. */
+/** Its recommendation with a saving, or a link to why there is none. */
 function Recommended({ recommendation, target }: Pick<FleetDetail, 'recommendation' | 'target'>): JSX.Element {
   if (recommendation === null)
     return (
@@ -232,7 +232,7 @@ function Filters({ items, wanted }: { readonly items: readonly FleetDetail[]; re
   );
 }
 
-/** What is known of the costs, and of how many targets it is not. */
+/** The known costs, and the number of targets without one. */
 function Totals({ items }: { readonly items: readonly FleetDetail[] }): JSX.Element | null {
   const [first] = items;
   if (first === undefined) return null;

@@ -1,4 +1,4 @@
-/** What the terms mean that the other pages use. */
+/** The meanings of the terms on the other pages. */
 import type { JSX } from 'preact';
 import { HELP_TERMS } from '../help-terms.js';
 import { Meanings } from '../help.js';

@@ -1,6 +1,5 @@
 /**
- * Bills, usage and price lists as files: sending one, what came of those that were sent, and the rows that could not be
- * read.
+ * Bills, usage and price lists as files: sending one, the results of those sent, and the rows that could not be read.
  */
 import type { JSX, RefObject } from 'preact';
 import { useRef, useState } from 'preact/hooks';
@@ -152,7 +151,7 @@ interface Settings {
   readonly isDry: boolean;
 }
 
-/** What it is, the file, and whether it is only tried. */
+/** Its kind, the file, and whether it is a dry run. */
 function SettingFields({
   settings: { kind, format, isDry },
   onSet,

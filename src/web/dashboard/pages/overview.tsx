@@ -1,7 +1,4 @@
-/**
- * The first page: what the month costs and will cost, which budgets burn down, what is proven to be saved, what waits
- * for a decision.
- */
+/** The first page: the month's cost and forecast, the burning budgets, the proven savings, and the open decisions. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } from '../answers.js';
@@ -109,7 +106,7 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
   );
 }
 
-/** Nothing that has a price: where to begin, or what lacks one. */
+/** Nothing has a price: where to begin, or what lacks one. */
 const NoSpend = ({ data: { unpricedGpuHours } }: { readonly data: Answer }): JSX.Element => (
   <Card title={say('spend')}>
     <Unpriced gpuHours={unpricedGpuHours} />

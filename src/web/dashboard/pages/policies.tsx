@@ -1,4 +1,4 @@
-/** The policies and the documents that say for whom they hold; an address with a name opens its document. */
+/** The policies and the documents that apply them; an address with a name opens its document. */
 import type { JSX } from 'preact';
 import type { Page as List, PolicyDocument, PolicyKind } from '../answers.js';
 import { get } from '../api.js';

@@ -1,4 +1,4 @@
-/** One policy document: its form, made of the policy's own schema, its backtest, and the policy's examples. */
+/** One policy document: its form, made from the policy's own schema, its backtest, and the policy's examples. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { POLICY_MODES } from '../../../core/policy/document.js';
@@ -13,7 +13,7 @@ import { useTask } from '../loading.js';
 import { go, link } from '../router.js';
 import { Act, AsWritten, Badge, Card, Field, Problems, Said, Select } from '../ui.js';
 
-/** Where an address has this name, a document is begun. */
+/** An address with this name begins a new document. */
 export const NEW = 'new';
 
 function modeNote(mode: string): string | undefined {
@@ -65,7 +65,7 @@ interface Check {
 }
 
 interface Props {
-  /** Null: it is begun. */
+  /** Null: it is new. */
   readonly found: PolicyDocument | null;
   readonly kind: PolicyKind;
   readonly catalogue: readonly PolicyKind[];
@@ -162,7 +162,7 @@ const useApply = (
 
 type TextField = Exclude<keyof Written, 'params'>;
 
-/** For whom the document holds, how far it may go, and which of several wins. */
+/** To whom the document applies, how far it may go, and its priority. */
 function Whom({
   written,
   isNew,
@@ -213,7 +213,7 @@ interface Typed {
   readonly currentTarget: { readonly value: string };
 }
 
-/** What the policy proposes with which parameters, as it says itself. */
+/** The policy's own examples: what it proposes with which parameters. */
 const Examples = ({ kind: { examples } }: { readonly kind: PolicyKind }): JSX.Element => (
   <ul class="plain">
     {examples.map(({ title, params, proposes }) => (

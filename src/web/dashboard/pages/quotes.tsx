@@ -1,6 +1,6 @@
 /**
- * What a run would cost: the cheapest places for it, one of them quoted against the team's budgets, and that held for
- * the run as a reservation. Nothing is bought here.
+ * What a run would cost: its cheapest places, a quote for one against the team's budgets, and a reservation for the
+ * run. Nothing is bought here.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -20,7 +20,7 @@ import { AsWritten, Card, Empty, Field, Page, Problems, Select } from '../ui.js'
 const KINDS = ['training', 'inference'] as const;
 const MOST_PLACES = 20;
 
-/** What is written in the form. */
+/** The contents of the form. */
 export interface Run {
   readonly gpu: string;
   readonly gpus: string;
@@ -41,7 +41,7 @@ const START: Run = {
   terms: ['on-demand'],
 };
 
-/** Of a text that names no model that is known, every place is asked for that has the memory. */
+/** Where the text names no known model, the request covers every place with enough memory. */
 const placementOf = ({ gpu, gpus, hours, memory, kind, terms }: Run): unknown => {
   const model = modelOf(gpu);
   return {
@@ -52,7 +52,7 @@ const placementOf = ({ gpu, gpus, hours, memory, kind, terms }: Run): unknown =>
     most: MOST_PLACES,
     ...(model === null ? {} : { models: [model] }),
     ...(terms.length === 0 ? {} : { terms }),
-    // A training is on spot altogether or not at all.
+    // A training runs wholly on spot or not at all.
     spotShareMax: terms.includes('spot') ? 1 : 0,
   };
 };

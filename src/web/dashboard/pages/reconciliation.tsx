@@ -1,6 +1,6 @@
 /**
- * What bills say beside what was metered and priced: the findings, the differences by team and SKU, the rates that
- * bills taught, and by which settings all of it goes.
+ * Bills compared with metered and priced usage: the findings, the differences by team and SKU, the rates learned from
+ * bills, and the settings.
  */
 import type { JSX } from 'preact';
 import { decimalOf, sumsOf, type Difference, type Variance, type VarianceTotals } from '../differences.js';
@@ -41,7 +41,7 @@ interface Settings {
   readonly settling: { readonly days: number; readonly providers: Readonly<Record<string, number>> };
 }
 
-/** Rows of days, of which the differences are summed. */
+/** How many rows of days are summed. */
 const PAGE = 1000;
 const MOST_PAGES = 10;
 const STATES = ['open', 'resolved', ''] as const;
@@ -71,7 +71,7 @@ const filterOf = ({ team, month: of }: Wanted): { readonly team: string | null; 
 const reasonsOf = ({ reasons }: { readonly reasons: readonly string[] }): string =>
   joined(reasons.map((reason) => code('variance', reason)));
 
-/** Of the accrual, as the API says it: a decimal of any size. */
+/** A share of the accrual, from the API: a decimal of any size. */
 const shareText = (ratio: string | null): string =>
   ratio === null ? say('unknown') : say('percent', { n: decimal(decimalOf(ratio, 2), 1) });
 
@@ -242,7 +242,7 @@ interface Days {
   readonly totals: VarianceTotals;
 }
 
-/** Page by page, up to so many; `more` where days are left out of the sums. */
+/** Page by page, up to a maximum; `more`: the sums lack some days. */
 async function allDays(wanted: Wanted, halt: AbortSignal): Promise<Days> {
   const items: Variance[] = [];
   let cursor: string | null = null;

@@ -1,4 +1,4 @@
-/** Budget that is held for runs to come: by whom, of which budgets, until when, and letting it go. */
+/** Budget held for coming runs: by whom, from which budgets, until when, and its release. */
 import type { JSX } from 'preact';
 import type { ReservationState } from '../../../core/budget/reservation.js';
 import type { Reservation } from '../answers.js';

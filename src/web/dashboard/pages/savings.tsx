@@ -285,7 +285,7 @@ function InAll({ saving }: { readonly saving: SavingDetail }): JSX.Element {
   );
 }
 
-/** What would have happened without the action, and which others share it. */
+/** What would have happened without the action, and which other actions share the saving. */
 function Otherwise({ saving: { counterfactual, sharedWith } }: { readonly saving: SavingDetail }): JSX.Element {
   const shown = (name: string, value: unknown): string =>
     name === 'kind'

@@ -1,4 +1,4 @@
-/** Who is signed in: one's own sessions, for administrators everybody's, and ending them. */
+/** Who is signed in: one's own sessions, everybody's for administrators, and ending them. */
 import type { JSX } from 'preact';
 import type { StandingSession } from '../answers.js';
 import { list, refusal, send, session } from '../api.js';

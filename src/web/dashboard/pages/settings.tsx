@@ -1,4 +1,4 @@
-/** What can be set: an index by task, and a page for each setting. */
+/** The settings: an index by task, and a page for each. */
 import type { JSX } from 'preact';
 import type { Page as List, Team } from '../answers.js';
 import { get, refusal, send } from '../api.js';
@@ -15,9 +15,9 @@ import { isSection, type SectionName } from '../settings/sections.js';
 import { KillSwitch } from '../settings/stop.js';
 import { Act, Card, Empty, Page, Problems, Said } from '../ui.js';
 
-/** Settings with a page of their own making. */
+/** Settings with their own page. */
 const OWN = { rules: Rules, mutes: Mutes, keys: Keys, stop: KillSwitch } as const;
-/** Terms of a setting that need words. */
+/** Terms of a setting that need an explanation. */
 const EXPLAINED = {
   peak: ['peak'],
   budgets: ['threshold', 'actual', 'accrued', 'effective'],
@@ -30,7 +30,7 @@ const isExplained = (name: string): name is keyof typeof EXPLAINED => Object.has
 type Name = SectionName | keyof typeof OWN;
 const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, name);
 
-/** In the order of the index, by what people come for. */
+/** In the order of the index, by purpose. */
 const GROUPS: Readonly<Record<'money' | 'people' | 'notices' | 'safety', readonly Name[]>> = {
   money: ['budgets', 'rules', 'peak', 'credits', 'reconciliation'],
   people: ['teams', 'keys', 'roles'],
@@ -87,7 +87,7 @@ export function SettingPage({ id }: { readonly id: string }): JSX.Element {
   );
 }
 
-/** Teams and time zones that the fields of forms propose. */
+/** Teams and time zones that the fields of forms suggest. */
 function Known(): JSX.Element {
   const { data } = useLoaded('known teams', (halt) => get<List<Team>>('/v1/teams', { limit: 1000 }, halt));
   const values: Readonly<Record<(typeof KNOWN)[number], readonly string[]>> = {

@@ -8,7 +8,7 @@ import { useTask } from '../loading.js';
 import { go, keepPlace, place } from '../router.js';
 import { Act, Field, Page, Problems } from '../ui.js';
 
-/** Why the identity provider's answer let nobody in. */
+/** Why nobody was let in with the identity provider's answer. */
 function reasonOf(outcome: string): string {
   const key = `sign-in-problem.${outcome}`;
   return isKey(key) ? raw(key) : say('sign-in-problem.failed');

@@ -1,5 +1,5 @@
 /**
- * The teams with what the month costs each, and one team: its cost over time by a dimension, its budgets, its leases.
+ * The teams with their costs of the month, and one team: its cost over time by a dimension, its budgets, its leases.
  */
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
@@ -216,11 +216,11 @@ function leadOf({ id, parent, zone, currency }: TeamAnswer, below: number): stri
 
 const MOST_SERIES = 7;
 
-/** A term is one of a few; any other group is named as the provider or the team named it. */
+/** A term has a word of ours; any other group has the provider's or the team's name. */
 const nameOf = (key: string, name: string): string => (key === 'term' ? within(code('term', name)) : name);
 
 /**
- * The largest groups, and the rest as one. A day on which a group has no row cost nothing; one whose rows have no price
+ * The largest groups, and the rest as one. A day without a row of a group cost nothing; a day whose rows have no price
  * is unknown.
  */
 function seriesOf(rows: Costs['rows'], key: string, days: readonly string[]): Series[] {

@@ -1,4 +1,4 @@
-/** What the API answers of settings, as far as the pages read it. Types only. */
+/** The API's answers about settings, as far as the pages read them. Types only. */
 import type { RuleMatch } from '../../../core/cost/allocation.js';
 import type { Scope } from '../../../core/scopes.js';
 

@@ -1,4 +1,4 @@
-/** Keys: who has which, making one (its secret is shown once), giving one another secret, and revoking one. */
+/** Keys: who has which, making one (its secret is shown once), replacing its secret, and revoking one. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
@@ -136,7 +136,7 @@ function NewKey({ schema, onMade }: { readonly schema: Schema; readonly onMade: 
   );
 }
 
-/** The one time that it is seen. */
+/** Its secret is shown only here. */
 function Secret({ made: { name, text } }: { readonly made: Made }): JSX.Element {
   const copy = useTask(async () => {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-/** What is muted, muting for a while, and lifting a mute. */
+/** The mutes, muting for a while, and lifting a mute. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { list, refusal, send } from '../api.js';

@@ -1,4 +1,4 @@
-/** What a change would do, before it is saved: which values become which, and for a budget how its period would look. */
+/** What a change would do before it is saved: the changed values, and for a budget its running period. */
 import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, CostBreakdown, Page, Team } from '../answers.js';
 import { get } from '../api.js';
@@ -24,7 +24,7 @@ interface Difference {
 
 const shown = (value: unknown): string => inWords(value) || '–';
 
-/** Every value that differs, by its path; lists are one value. */
+/** Every value that differs, by its path; a list is one value. */
 function differences(before: unknown, after: unknown, path: readonly string[] = []): Difference[] {
   if (isValues(before) || isValues(after)) {
     const [old, now] = [isValues(before) ? before : {}, isValues(after) ? after : {}];
@@ -59,7 +59,7 @@ export function Plan({ changes }: { readonly changes: readonly ConfigurationChan
   );
 }
 
-/** How the running period of a budget would stand under another plan; of a new one what such a budget would have had. */
+/** The running period of a budget under another plan; for a new budget the period as it would have been. */
 export function BudgetPreview({
   id,
   isNew,
@@ -92,7 +92,7 @@ function Burn({ id, body }: { readonly id: string; readonly body: Values }): JSX
   );
 }
 
-/** Names that the cost question has for a budget's filters. */
+/** The cost question's names for a budget's filters. */
 const FILTERS: Readonly<Record<string, string>> = { subAccount: 'sub-account' };
 
 function LastMonth({ body }: { readonly body: Values }): JSX.Element {

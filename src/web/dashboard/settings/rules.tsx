@@ -1,6 +1,6 @@
 /**
- * The allocation rules, and a workbench for what none of them takes: what it has in common, one click from a rule; and
- * what the rules would make of each team's costs before they are saved.
+ * The allocation rules, and a workbench for what no rule matches: its common values, one click from a rule; and the
+ * effect of the rules on each team's costs before they are saved.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -24,7 +24,7 @@ interface Loaded {
   readonly candidates: RuleCandidates;
 }
 
-/** The field of the change that holds them. */
+/** The field of the change with the rules. */
 const RULES = 'rules';
 
 /** `tag team=research`, `account 1234`. */
@@ -173,7 +173,7 @@ function Unallocated({
   );
 }
 
-/** Which team a value is given to: the tag's own value to begin with, since that is what most tags name. */
+/** The team for a value: by default the tag's own value, since most tags name the team. */
 function ToTeam({
   match,
   onPick,
@@ -207,7 +207,7 @@ function ToTeam({
   );
 }
 
-/** A rule as its team or its shares. */
+/** A rule's team or shares. */
 const takerText = (rule: AllocationRule): string =>
   'team' in rule
     ? rule.team
@@ -265,7 +265,7 @@ function RuleButtons({
   );
 }
 
-/** The rules in their order, one of them open to be changed. */
+/** The rules in their order, one of them open for editing. */
 function RuleList({
   rules,
   schema,

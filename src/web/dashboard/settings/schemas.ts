@@ -1,6 +1,6 @@
 /**
- * What the API takes, as its OpenAPI document says: the forms of the settings are made of it, so that a field is named
- * and bounded in one place. Loaded once, when the settings are opened.
+ * The API's input schemas from its OpenAPI document: the settings' forms are made from them, so that a field's name and
+ * bounds are in one place. Loaded once, when the settings are opened.
  */
 import type { Schema } from '../answers.js';
 import { get } from '../api.js';
@@ -44,13 +44,13 @@ function resolved({ $ref, ...schema }: Node, schemas: Readonly<Record<string, Sc
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Of an answer, what the API takes back: fields that only answers have are left out. */
+/** Drops the fields of an answer that requests do not have. */
 export const writable = (schema: Schema, answer: Values): Values =>
   Object.fromEntries(Object.entries(answer).filter(([name]) => schema.properties?.[name] !== undefined));
 
 /**
- * What is sent: fields that were emptied are null where the schema takes it, since an absent one stays as it is or has
- * its default.
+ * The body to send: an emptied field is null where the schema takes it, since an absent one stays unchanged or has its
+ * default.
  */
 export function emptied(schema: Schema, before: Values, values: Values): Values {
   const nulls = Object.entries(schema.properties ?? {}).filter(

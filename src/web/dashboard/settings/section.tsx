@@ -1,4 +1,4 @@
-/** One kind of setting: its items with a form for each, or its document. The form is made of the API's own schema. */
+/** One kind of setting: its items with a form for each, or its document. The form is made from the API's own schema. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
@@ -29,7 +29,7 @@ export function SectionPage({ name }: { readonly name: SectionName }): JSX.Eleme
   );
 }
 
-/** In few words, for a table. */
+/** A short text for a table. */
 const brief = (value: unknown): string => {
   const text = inWords(value);
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
@@ -93,7 +93,7 @@ function Item({
 }): JSX.Element {
   const loaded = useLoaded(`setting ${name} ${id ?? ''}`, async (halt) => {
     const schema = await schemaNamed(section.schema);
-    // Roles have no address to be read at: the list is short.
+    // A single role has no route to read it: the list is short.
     const found =
       id === null
         ? {}
@@ -170,7 +170,7 @@ interface Edited {
   readonly section: Section;
   readonly schema: Schema;
   readonly before: Values;
-  /** Of the item, or the team of a document; empty for everybody's. */
+  /** Id of the item, or the document's team; empty for everybody's. */
   readonly id: string;
   readonly isNew: boolean;
 }

@@ -1,10 +1,10 @@
-/** What can be set with a form of the API's own schema: where it is read, where it is written, and what a plan names. */
+/** The settings with a form from the API's own schema: where each is read and written, and its name in a plan. */
 import type { Scope } from '../../../core/scopes.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
 export interface Section {
-  /** The schema of what is written. */
+  /** The schema of the body. */
   readonly schema: string;
   /** A list of items with `key`, or a document. */
   readonly read: string;
@@ -14,9 +14,12 @@ export interface Section {
   readonly mayRemove?: boolean;
   /** A document of its own for each team too. */
   readonly perTeam?: boolean;
-  /** Of a document's answer, what is written. */
+  /** The writable part of a document's answer. */
   readonly of?: (answer: Values) => Values;
-  /** The configuration that a plan is asked for; absent: there is none. @param id of the item, or a document's team; empty for everybody's */
+  /**
+   * The configuration to plan; absent: there is no plan. @param id of the item, or a document's team; empty for
+   * everybody's
+   */
   readonly plan?: (body: Values, id: string) => Values;
 }
 

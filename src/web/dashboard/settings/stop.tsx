@@ -12,7 +12,7 @@ type Stop = Stops['stops'][number];
 type Scope = Stop['scope'];
 const SCOPES: readonly Scope[] = ['all', 'team', 'provider'];
 
-/** What the API is told of whom is meant. */
+/** The stop's scope as the API takes it. */
 const meant = (scope: Scope, name: string): Readonly<Record<string, string>> =>
   scope === 'all' ? {} : { [scope]: name };
 const whatOf = ({ scope, name }: Stop): string =>
