@@ -10,6 +10,7 @@ import type { Policy } from '../core/policy/policy.js';
 import { backtestPolicy } from '../planning/policy/run.js';
 import { vouch } from '../application/policy/vouch.js';
 import { readHistory } from '../application/policy/history.js';
+import type { Client } from './client/client.js';
 import type { LocalBursar } from './context.js';
 import { readStructured } from './structured-file.js';
 
@@ -26,6 +27,20 @@ export interface PolicyBacktestOptions {
   readonly actor: string;
   readonly parseYaml?: (text: string) => unknown;
   readonly progress?: BacktestProgress;
+}
+
+/** The same by a server, over what it has recorded; its key makes the result its own. */
+export async function runPolicyBacktestThere({
+  policy: file,
+  parseYaml,
+  from,
+  to,
+  server,
+  progress = () => undefined,
+}: Pick<PolicyBacktestOptions, 'policy' | 'parseYaml' | 'from' | 'to' | 'progress'> & {
+  readonly server: Client;
+}): Promise<BacktestReport> {
+  return server.backtests.run({ policy: await readStructured(file, parseYaml), from, to }, progress);
 }
 
 /**

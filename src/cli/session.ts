@@ -42,6 +42,21 @@ export class Session {
   }
 
   /**
+   * The same for a verb that only this machine's database has. Where a server is named, the database has to be named
+   * too: an embedded one would be made, empty, beside the one that is meant.
+   * @throws WrongUse if only a server is named
+   */
+  async own(need: Need): Promise<LocalBursar> {
+    const { remote, environment } = this.context;
+    if (remote !== null && !environment['DATABASE_URL'] && !environment['BURSAR_DATA_DIR'])
+      throw new WrongUse(
+        `this verb works on the database itself, and not through ${remote.url}: run it on the server, ` +
+          'or name the database with DATABASE_URL or BURSAR_DATA_DIR',
+      );
+    return this.local(need);
+  }
+
+  /**
    * A client of the API that the environment names, otherwise of the API in this process, on this machine's database.
    */
   client(): Promise<Client> {

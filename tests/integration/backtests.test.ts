@@ -217,6 +217,42 @@ describe('a backtest by the API', async () => {
     });
   });
 
+  it('is run by the server that the command line goes to, which starts no database of its own', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'bursar-backtests-'));
+    const cli = async (document: object): Promise<{ code: number; out: string; err: string }> => {
+      const file = path.join(folder, 'there.json');
+      await writeFile(file, JSON.stringify(document));
+      let [out, err] = ['', ''];
+      const argv = ['backtest', 'policy', '--policy', file, '--from', WINDOW.from, '--to', WINDOW.to, '--json'];
+      const code = await run(argv, {
+        environment: {},
+        clock: world.clock,
+        parseYaml,
+        remote: { url: api.url, apiKey: api.admin },
+        serve: async () => undefined,
+        stdout: { write: (text) => (out += text) },
+        stderr: { write: (text) => (err += text) },
+        connect: async () => {
+          throw new Error('this machine has no database');
+        },
+      });
+      return { code, out, err };
+    };
+    try {
+      const running = cli(lease(['a', 'b'], 'there'));
+      await expect.poll(async () => (await api.call('GET', '/v1/backtests')).text).toContain('"name":"there"');
+      await world.worker().drain();
+      const { code, out, err } = await running;
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const ran = JSON.parse(out) as BacktestReport;
+      expect(ran.cells).toEqual((await get()).result?.cells);
+      const wrong = await cli({ ...lease(['a'], 'there'), mode: 'shout' });
+      expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining('document/mode') as string });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it('answers in the shape that its description gives', async () => {
     for (const [route, body] of [
       ['/v1/backtests/{id}', await get()],

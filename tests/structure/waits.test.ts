@@ -18,6 +18,7 @@ import { parse, sourceFiles, walk, type SourceFile } from '../support/source.js'
 
 /** Where something pauses or goes round until something happens, and what bounds it. */
 const WAITS: Readonly<Record<string, string>> = {
+  'src/cli/client/backtests.ts': 'a backtest of a server: without a change STILL_MILLISECONDS',
   'src/cli/client/line.ts': 'the line: without a change PATIENCE_MILLISECONDS, in all MOST_MILLISECONDS',
   'src/cli/client/http.ts': 'an answer: SILENCE_MILLISECONDS, and IMPORT_SILENCE_MILLISECONDS of a file',
   'src/cli/doctor/finding.ts': 'a check of doctor: its seconds, by --wait',

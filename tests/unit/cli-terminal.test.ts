@@ -357,6 +357,26 @@ describe('signing in', () => {
     expect((await bursar(['login', url], { readSecret: async () => '' })).code).toBe(2);
   });
 
+  it('is asked for by whoami, which opens no database', async () => {
+    const { code, err } = await bursar(['whoami'], { remote: null });
+    expect(code).toBe(1);
+    expect(err).toContain('bursar: nobody is signed in to a server');
+    expect(err).toContain('bursar login URL');
+  });
+
+  it.each([['migrate'], ['restored'], ['archive', 'list']])(
+    'makes no database beside that of the server: %s',
+    async (...argv) => {
+      const { code, err } = await bursar(argv);
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `bursar: this verb works on the database itself, and not through ${url}: run it on the server, or name the database with DATABASE_URL or BURSAR_DATA_DIR\n`,
+      });
+      const named = await bursar(argv, { environment: { XDG_CONFIG_HOME: home, BURSAR_DATA_DIR: home } });
+      expect(named).toMatchObject({ code: 1, err: 'bursar: the database of this machine is not asked\n' });
+    },
+  );
+
   it('ends with logout; whoami says as whom', async () => {
     await bursar(['login', url], { readSecret, remote: null });
     expect((await bursar(['logout'])).out).toBe(`The key of ${url} is forgotten here.\n`);

@@ -27,6 +27,7 @@ import { ActionClient } from './actions.js';
 import { AdmissionClient } from './admissions.js';
 import { AlertClient } from './alerts.js';
 import { at, type Api, type QueryParameters } from './api.js';
+import { BacktestClient } from './backtests.js';
 import { BillClient } from './bills.js';
 import { ConfigurationClient } from './configuration.js';
 import { FleetClient } from './fleet.js';
@@ -76,6 +77,7 @@ export class Client {
   readonly imports: ImportClient;
   readonly signIn: SignInClient;
   readonly configuration: ConfigurationClient;
+  readonly backtests: BacktestClient;
   /** For who asks what no method here does. */
   readonly api: Api;
   private readonly line: Line;
@@ -98,6 +100,7 @@ export class Client {
     this.quotes = new QuoteClient(api, wait);
     this.configuration = new ConfigurationClient(api, wait);
     this.signIn = new SignInClient(api);
+    this.backtests = new BacktestClient(api, parts.clock);
     this.throughputs = new ThroughputClient(api);
     this.actions = new ActionClient(api, line, note);
     this.imports = new ImportClient({ api, bills: this.bills, progress, note, wait, isLocal: parts.local !== null });

@@ -19,7 +19,7 @@ function months(text: string): number {
 /** Loaded where it is used: no other verb needs what knows the tables. */
 const archiving = () => import('../../application/usage/archive.js');
 
-const local = (session: Session) => session.local({ ...WHOLE, parts: false });
+const local = (session: Session) => session.own({ ...WHOLE, parts: false });
 
 const words = ({ files, blocks, records, bytes }: Done, what: string): string =>
   `${what}: ${records} records of ${blocks} blocks, ${files} files, ${bytes} bytes.\n`;

@@ -1,6 +1,6 @@
 /**
- * bursar backtest: policies side by side on recorded data, with the optimum that knows the future. Local only: it reads
- * files, and for `policy` this machine's database.
+ * bursar backtest: policies side by side on recorded data, with the optimum that knows the future. It runs here, on
+ * files; `policy` runs where the history is: on the server that the verbs go to, or on this machine's database.
  *
  * A problem is loaded on demand, because the lab is large and no other verb needs it.
  */
@@ -26,6 +26,9 @@ const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = 
   throughput: async () => (await import('../../lab/throughput/run.js')).runThroughputBacktest,
   policy: async () => (await import('../policy-backtest.js')).runPolicyBacktest,
 };
+
+/** A policy's, by a server. */
+const THERE = async (): Promise<RunBacktest> => (await import('../policy-backtest.js')).runPolicyBacktestThere;
 
 export function addBacktests(program: Command, session: Session): void {
   const backtest = program
@@ -148,7 +151,7 @@ function addOthers(backtest: Command, session: Session): void {
 function addPolicy(backtest: Command, session: Session): void {
   backtest
     .command('policy')
-    .description("Any policy over the recorded history of its teams, on this machine's database.")
+    .description('Any policy over the recorded history of its teams.')
     .requiredOption('--policy <file>', 'a policy document, YAML or JSON')
     .requiredOption('--from <time>', 'first day or hour')
     .requiredOption('--to <time>', 'end, exclusive')
@@ -156,27 +159,26 @@ function addPolicy(backtest: Command, session: Session): void {
       'after',
       `
 Every proposal is carried out at once, in a simple model (docs/reference/policy-backtests.md). The result is stored,
-because enforcing needs it.
+because enforcing needs it. With BURSAR_URL, or after bursar login, that server runs it over its own history;
+otherwise it runs here, on this machine's database.
 
 Example:
   bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01`,
     )
     .action(async (flags: Flags) => {
-      const { clock, parseYaml } = session.context;
-      await answer(session, 'policy', {
-        ...flags,
-        bursar: await session.local(),
-        now: clock.now(),
-        actor: actor(),
-        parseYaml,
-      });
+      const { clock, parseYaml, remote } = session.context;
+      const where =
+        remote === null
+          ? { bursar: await session.local(), now: clock.now(), actor: actor() }
+          : { server: await session.client() };
+      await answer(session, 'policy', { ...flags, ...where, parseYaml });
     });
 }
 
 async function answer(session: Session, problem: BacktestProblem, { plot, ...options }: Flags): Promise<void> {
   const { stderr, clock, plotter } = session.context;
   const picture = typeof plot === 'string' ? await plotFile(plot, plotter) : null;
-  const run = await PROBLEMS[problem]();
+  const run = await (options['server'] === undefined ? PROBLEMS[problem] : THERE)();
   const progress = new Progress(stderr, clock);
   const shown = (share: number): void => progress.show(`${problem}: ${Math.floor(share * 100)} %`);
   // The flags of each problem were checked above by its command.

@@ -38,7 +38,7 @@ Example:
   bursar migrate`,
     )
     .action(async () => {
-      const migrations = await (await session.local({ ...WHOLE, migrate: false })).migrate();
+      const migrations = await (await session.own({ ...WHOLE, migrate: false })).migrate();
       session.print({ migrations }, () =>
         migrations.length === 0 ? 'The schema is up to date.\n' : migrations.map((name) => `ran ${name}\n`).join(''),
       );
@@ -64,7 +64,7 @@ Example:
   bursar stop-all --lift`,
     )
     .action(async () => {
-      const refused = await (await session.local({ ...WHOLE, parts: false })).restored(userName());
+      const refused = await (await session.own({ ...WHOLE, parts: false })).restored(userName());
       session.print(
         { refused },
         () =>

@@ -7,7 +7,7 @@ import { denied } from '../../core/errors.js';
 import { Api } from '../client/api.js';
 import { HttpTransport } from '../client/http.js';
 import { SignInClient, type SignedIn } from '../client/sign-in.js';
-import type { Session } from '../session.js';
+import { userName, type Session } from '../session.js';
 import { Servers } from '../servers.js';
 import { printable } from '../table.js';
 import { WrongUse } from '../usage-error.js';
@@ -53,8 +53,15 @@ Examples:
     .description('Say which server the verbs go to, and as whom.')
     .addHelpText('after', '\nExample:\n  bursar whoami')
     .action(async () => {
+      const { remote, environment } = session.context;
+      // A server without its key is a wrong configuration, which the client says.
+      if (remote === null && !environment['BURSAR_URL'])
+        throw denied(
+          "nobody is signed in to a server: the verbs work on this machine's database, as its administrator " +
+            `(${userName()}). bursar login URL signs in`,
+        );
       const signedIn = await (await session.client()).signIn.whoAmI();
-      const server = session.context.remote?.url ?? null;
+      const server = remote?.url ?? null;
       if (signedIn === null) throw denied(`${server ?? 'the API'} does not know the key`);
       session.print({ server, signedIn }, () => whoText(server, signedIn));
     });
