@@ -6,7 +6,18 @@
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isMap, isNode, isSeq, LineCounter, parseDocument, stringify, type Document, type Node } from 'yaml';
+import {
+  isMap,
+  isNode,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  stringify,
+  visit,
+  type Alias,
+  type Document,
+  type Node,
+} from 'yaml';
 import { LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, type Sections } from '../core/changes.js';
 import { invalid, missing, type Problem } from '../core/errors.js';
 
@@ -58,8 +69,9 @@ async function sourceOf(folder: string, file: string): Promise<Source> {
 
 /** Adds what a file holds; what two files both hold is a problem. */
 function merge(source: Source, configuration: Record<string, unknown>, from: Map<string, Source>): Problem[] {
-  const { file, document } = source;
-  const content: unknown = document.toJS();
+  const { file } = source;
+  const { content, problem } = contentOf(source);
+  if (problem !== null) return [problem];
   if (content === null || content === undefined) return [];
   if (!isObject(content))
     return [{ path: `${file}:1`, message: `is not an object of sections: ${SECTIONS.join(', ')}` }];
@@ -84,6 +96,22 @@ function merge(source: Source, configuration: Record<string, unknown>, from: Map
     } else wrong([section], `is none of ${SECTIONS.join(', ')}`);
   }
   return problems;
+}
+
+/** Aliases are followed here: the parser bounds how far they grow, and says so by an error of its own. */
+function contentOf({ file, document, lines }: Source): { readonly content: unknown; readonly problem: Problem | null } {
+  try {
+    return { content: document.toJS(), problem: null };
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    const aliases: Alias[] = [];
+    visit(document, { Alias: (_, alias) => void aliases.push(alias) });
+    const line = lines.linePos(aliases.at(-1)?.range?.[0] ?? 0).line;
+    const message = error.message.startsWith('Excessive alias count')
+      ? 'uses aliases that repeat aliases: they would grow beyond bounds'
+      : error.message;
+    return { content: null, problem: { path: `${file}:${line}`, message } };
+  }
 }
 
 /** Amounts may be written as numbers; the API takes them as text. */

@@ -138,6 +138,16 @@ peak:
     await writeFile(path.join(at, 'b.yaml'), 'teams:\n  y: {}\n  y: {}\n');
     expect((await bursar(['diff', '-f', at])).err).toMatch(/b\.yaml:3 /);
     expect((await bursar(['diff', '-f', path.join(folder, 'nowhere')])).err).toContain('there is no such folder');
+    const grown = Array.from(
+      { length: 9 },
+      (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]\n`,
+    );
+    await writeFile(path.join(at, 'b.yaml'), `a0: &a0 [x]\n${grown.join('')}`);
+    for (const argv of [['diff'], ['apply', '--yes']]) {
+      const bomb = await bursar([...argv, '-f', at]);
+      expect(bomb).toMatchObject({ code: 1, err: expect.stringContaining('b.yaml:10 uses aliases') as string });
+      expect(bomb.err).not.toContain('bug');
+    }
   });
 
   it('is applied with parents first, after a yes, and not after a no', async () => {
