@@ -46,7 +46,10 @@ class Bursar:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def call(self, method, path, query=None, body=None):
-        """Raises BursarProblem for an answer that is no success."""
+        """The answer: JSON as it reads, anything else as text; JSON lines are text, a document on each line.
+
+        Raises BursarProblem for an answer that is no success, urllib.error.URLError where no server answers.
+        """
         given = {}
         for name, value in (query or {}).items():
             if value is not None:
@@ -63,7 +66,8 @@ class Bursar:
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
                 answer = response.read().decode()
-                is_json = "json" in (response.headers.get("content-type") or "")
+                media = (response.headers.get("content-type") or "").split(";")[0].strip().lower()
+                is_json = media == "application/json" or media.endswith("+json")
                 return json.loads(answer) if is_json else answer
         except urllib.error.HTTPError as error:
             raise _problem_of(error) from None

@@ -513,7 +513,8 @@ export class Bursar {
     });
     const text = await response.text();
     if (!response.ok) throw problemOf(response.status, text);
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    // JSON lines (application/x-ndjson) stay text: a document on each line.
+    const isJson = /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers.get('content-type') ?? '');
     return (isJson ? JSON.parse(text) : text) as Answer<R>;
   }
 }

@@ -39,14 +39,20 @@ describe('a client', async () => {
     await expect(wrong).rejects.toMatchObject({ status: 400, problems: [{ path: 'zone' }] });
     const unknown = new Bursar({ url: `${api.url}/`, apiKey: 'no' }).call('GET /v1/teams', {});
     await expect(unknown).rejects.toMatchObject({ name: 'BursarProblem', status: 401 });
+    const lines = (await bursar.call('GET /v1/audit/export', {})).trim().split('\n');
+    expect(lines.map((line) => typeof JSON.parse(line)).every((type) => type === 'object')).toBe(true);
+    expect(lines.length).toBeGreaterThan(1);
+    expect(lines.join('')).toContain('team.save');
   });
 
   it('in Python does the same', async () => {
     const program = `
+import json
 import sys
 from bursar import Bursar, BursarProblem
 bursar = Bursar(sys.argv[1], sys.argv[2])
 print(bursar.teams_save("snake/case", {"name": "S"})["name"])
+print("team.save" in str([json.loads(line) for line in bursar.operations_export().splitlines()]))
 print([team["id"] for team in bursar.teams_list(limit=10)["items"]])
 try:
     bursar.teams_save("x", {"zone": "Mars"})
@@ -62,6 +68,6 @@ except BursarProblem as problem:
       env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
     });
     const lines = stdout.trim().split('\n');
-    expect([lines[0], lines[1], ...lines.slice(-2)]).toEqual(['S', "['a/b', 'snake/case']", '400 zone', '401']);
+    expect(lines).toEqual(['S', 'True', "['a/b', 'snake/case']", '400 zone', '401']);
   });
 });
