@@ -12,17 +12,39 @@ const input = (name) => (process.env[`INPUT_${name.toUpperCase()}`] ?? '').trim(
 const plain = (value) =>
   String(value).replace(/[\\`*_{}[\]<>()#|!@\r\n]/g, (found) => (found < ' ' ? ' ' : `\\${found}`));
 
+/** A number is sent as one; what is none is named by the server as it was written. */
+const number = (text) => (text === '' || Number.isNaN(Number(text)) ? text : Number(text));
+
+/** For people: two digits after the point, more only where an amount would vanish. The outputs keep every digit. */
+function money(amount, digits = 2) {
+  const isSmall = Number(amount) !== 0 && Math.abs(Number(amount)) < 0.01;
+  const shown = isSmall ? { maximumSignificantDigits: 2 } : { minimumFractionDigits: 2, maximumFractionDigits: digits };
+  return new Intl.NumberFormat('en-US', shown).format(amount);
+}
+
+/** As fetch; a failure names the address, without what is secret in it, and the cause. */
+async function reach(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch (error) {
+    const { origin, pathname } = URL.canParse(address) ? new URL(address) : { origin: address, pathname: '' };
+    const cause = error.cause?.errors?.[0] ?? error.cause ?? error;
+    const why = String(cause.message || cause.code || error.message).replaceAll(address, `${origin}${pathname}`);
+    throw new Error(`${origin}${pathname} cannot be reached: ${why}`, { cause: error });
+  }
+}
+
 async function ask() {
   const wanted = {
     provider: input('provider'),
     sku: input('sku'),
-    gpus: Number(input('gpus')),
-    hours: Number(input('hours')),
+    gpus: number(input('gpus')),
+    hours: number(input('hours')),
     term: input('term') || 'on-demand',
     region: input('region') || null,
     team: input('team') || null,
   };
-  const response = await fetch(`${input('url').replace(/\/+$/, '')}/v1/quotes`, {
+  const response = await reach(`${input('url').replace(/\/+$/, '')}/v1/quotes`, {
     method: 'POST',
     redirect: 'error',
     headers: { authorization: `Bearer ${input('api-key')}`, 'content-type': 'application/json' },
@@ -42,11 +64,13 @@ function textOf({ quote, why }) {
   const run = `${plain(input('gpus'))} GPUs of ${plain(input('provider'))} ${plain(input('sku'))} for ${plain(input('hours'))} h`;
   if (quote === null) return `### What this run would cost\n\n${run}: **no price**. ${plain(why)}\n`;
   const { cost, currency, interval, unitPrice, term, region, budgets, alternatives } = quote;
+  const [low, high] = [money(interval.low), money(interval.high)];
+  const between = low === high ? '' : ` (${low} to ${high})`;
   const place = region === null ? '' : ` in ${plain(region)}`;
   const lines = [
     '### What this run would cost',
     '',
-    `**${cost} ${currency}** (${interval.low} to ${interval.high}) for ${run}${place}, ${term}, at ${unitPrice} per GPU-hour.`,
+    `**${money(cost)} ${currency}**${between} for ${run}${place}, ${term}, at ${money(unitPrice, 4)} ${currency} per GPU-hour.`,
   ];
   if (budgets !== null && budgets !== undefined) {
     lines.push(
@@ -58,13 +82,13 @@ function textOf({ quote, why }) {
     );
     for (const one of budgets.budgets)
       lines.push(
-        `| ${plain(one.budget)} | ${one.verdict} | ${one.left?.after ?? 'unknown'} ${one.currency} | ${one.periodEnd.slice(0, 10)} |`,
+        `| ${plain(one.budget)} | ${one.verdict} | ${one.left == null ? 'unknown' : `${money(one.left.after)} ${one.currency}`} | ${one.periodEnd.slice(0, 10)} |`,
       );
   }
   if (alternatives.length > 0) {
     lines.push('', '| instead | region | cost |', '|---|---|---|');
     for (const one of alternatives)
-      lines.push(`| ${one.term} | ${plain(one.region ?? 'any')} | ${one.cost} ${currency} |`);
+      lines.push(`| ${one.term} | ${plain(one.region ?? 'any')} | ${money(one.cost)} ${currency} |`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -82,7 +106,7 @@ async function comment(text) {
     .replace(/->$/, '-->');
   const api = `${process.env.GITHUB_API_URL}/repos/${process.env.GITHUB_REPOSITORY}/issues`;
   const call = async (method, url, body) => {
-    const response = await fetch(url, {
+    const response = await reach(url, {
       method,
       headers: { authorization: `Bearer ${token}`, accept: 'application/vnd.github+json' },
       ...(body && { body: JSON.stringify(body) }),

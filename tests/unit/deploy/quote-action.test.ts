@@ -112,6 +112,24 @@ describe('the action', () => {
     expect(asked[0]).toContain('POST /v1/quotes Bearer k {"provider":"aws","sku":"H100","gpus":8,"hours":3');
   });
 
+  it('rounds amounts for people, and keeps every digit in the outputs', async () => {
+    const [small, large] = ['0.000123', '1053.966816'];
+    const budgets = {
+      ...QUOTE.budgets,
+      budgets: [{ ...QUOTE.budgets.budgets[0], left: { after: '-1217.377071179' } }],
+    };
+    const alternatives = [{ term: 'spot', region: null, cost: small }];
+    const interval = { low: large, high: large };
+    answer = [200, { ...QUOTE, cost: large, interval, unitPrice: '2.74470525', budgets, alternatives }];
+    expect((await run()).code).toBe(0);
+    const summary = await written('summary');
+    expect(summary).toContain('**1,053.97 USD** for 8 GPUs');
+    expect(summary).toContain('at 2.7447 USD per GPU-hour');
+    expect(summary).toContain('| -1,217.38 USD |');
+    expect(summary).toContain('| spot | any | 0.00012 USD |');
+    expect(await written('out')).toContain('\n1053.966816\n');
+  });
+
   it('keeps one comment, which it writes over', async () => {
     await run({ 'github-token': 't' });
     await run({ 'github-token': 't' });
@@ -143,7 +161,19 @@ describe('the action', () => {
       code: 1,
       out: '::error::Bursar answered 400: the request has 1 problem(s); gpus is too small\n',
     });
-    expect((await run({ url: 'http://127.0.0.1:9' })).code).toBe(1);
+    const away = await run({ url: 'http://name:secret@127.0.0.1:9/below' });
+    expect(away.code).toBe(1);
+    expect(away.out).toMatch(/^::error::http:\/\/127\.0\.0\.1:9\/below\/v1\/quotes cannot be reached: .+\n$/);
+    expect(away.out).not.toMatch(/secret|fetch failed/);
+    const gone = createServer();
+    await new Promise<void>((resolve) => void gone.listen(0, '127.0.0.1', resolve));
+    const { port } = gone.address() as AddressInfo;
+    await new Promise<void>((resolve) => void gone.close(() => resolve()));
+    expect((await run({ url: `http://127.0.0.1:${port}` })).out).toBe(
+      `::error::http://127.0.0.1:${port}/v1/quotes cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+    );
+    await run({ gpus: 'eight' });
+    expect(asked.at(-1)).toContain('"gpus":"eight"');
   });
 
   it('declares every input that it reads, and the verdicts that there are', async () => {
