@@ -201,6 +201,14 @@ describe('an alert that comes again', async () => {
     expect(mute).toMatchObject({ team: 'lab', kind: 'budget', by: expect.stringContaining('U0ANA') as string });
     const entry = (await w.stores.audit.list('default', null, 50)).find(({ verb }) => verb === 'alert.mute');
     expect(entry).toMatchObject({ target: mute?.id, detail: { slack: 'T0WORK/U0ANA', team: 'lab' } });
+    const buttons = post.blocks.at(-1)?.elements?.map((one) => (one as { action_id?: string }).action_id);
+    expect(buttons).toEqual(['bursar.acknowledge', 'bursar.mute']);
+    await w.press('U0ANA', post, 'acknowledge');
+    await w.pass(1000);
+    expect(lastReply()).toContain('you have acknowledged this');
+    await w.tell();
+    expect(JSON.stringify(post.blocks)).toContain('U0ANA');
+    expect(post.blocks.map(({ type }) => type)).not.toContain('actions');
     await raise('b', '0.8');
     expect(w.slack.posts).toHaveLength(1);
     // Another budget is another conversation.

@@ -432,6 +432,13 @@ export function needsAnswer(news: News): boolean {
   );
 }
 
+/**
+ * Whether a person may take it on. A warning about a budget is one of a row that leads to the critical one: whoever
+ * takes it on says so, though nothing waits for it.
+ */
+export const canBeAcknowledged = ({ kind }: News, state: AlertState): boolean =>
+  kind !== 'approval' && (state === 'open' || (state === 'told' && kind === 'budget'));
+
 /** Whether this kind of news recurs, so that muting it has an effect. */
 export const canBeMuted = ({ kind }: News): boolean =>
   kind === 'budget' || kind === 'anomaly' || kind === 'price' || kind === 'health' || kind === 'variance';

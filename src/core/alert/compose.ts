@@ -3,7 +3,7 @@
  *
  * Pure: the same alert gives the same message. A button is shown only while pressing it has an effect.
  */
-import { canBeMuted, type Alert } from './alert.js';
+import { canBeAcknowledged, canBeMuted, type Alert } from './alert.js';
 import type { Message } from './message.js';
 import type { AlertTexts } from './texts.js';
 
@@ -24,7 +24,8 @@ export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | n
 function buttonsOf({ state, news }: Alert, texts: AlertTexts): Message['buttons'] {
   if (state !== 'open' && state !== 'told') return [];
   return [
-    ...(state === 'told' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge]),
+    ...(news.kind === 'approval' && state === 'open' ? texts.decisions(news) : []),
+    ...(canBeAcknowledged(news, state) ? [texts.acknowledge] : []),
     ...(canBeMuted(news) ? [texts.mute] : []),
   ];
 }

@@ -274,7 +274,8 @@ export class AlertStore {
   ): Promise<WorkItem[] | null> {
     const [row] = await tx.query<{ id: string }>(
       `update alert set state = 'answered', answered_as = $4, answered_by = $5, answered_at = $6, revision = revision + 1
-       where organisation = $1 and (id = $2 or identity = $3) and state in ('new', 'open') returning id`,
+       where organisation = $1 and (id = $2 or identity = $3)
+         and (state in ('new', 'open') or (state = 'told' and kind = 'budget' and $4 = 'acknowledged')) returning id`,
       [organisation, 'id' in of ? of.id : null, 'identity' in of ? of.identity : null, what, by, at],
     );
     return row === undefined ? null : this.changed(tx, organisation, row.id);

@@ -15,6 +15,21 @@ describe('a budget alert', () => {
     messageOf(alertOf(budgetNews({ threshold: { kind: 'actual', ratio: '1' } })), ENGLISH, 'https://b.example'),
   );
 
+  it('asks the same of each warning about a budget as of the last', () => {
+    for (const ratio of ['0.5', '0.8', '1']) {
+      const state = ratio === '1' ? 'open' : 'told';
+      const alert = alertOf(budgetNews({ threshold: { kind: 'actual', ratio } }), { state });
+      const actions = blocksOf(messageOf(alert, ENGLISH, 'https://b.example')).at(-1);
+      expect(actions).toMatchObject({
+        elements: [
+          { action_id: 'bursar.open' },
+          { action_id: 'bursar.acknowledge' },
+          { action_id: 'bursar.mute', text: { text: 'Mute 7 days' } },
+        ],
+      });
+    }
+  });
+
   it('says how much, when it runs out, what drives it and what to do', () => {
     const text = JSON.stringify(blocks);
     for (const part of [
