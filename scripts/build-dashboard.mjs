@@ -20,6 +20,63 @@ const TYPES = {
   '.html': 'text/html; charset=utf-8',
 };
 
+const TEXTS = path.join(SOURCE, 'texts');
+
+/** What a module exports when it runs. */
+async function exportsOf(file) {
+  const { outputFiles } = await build({
+    entryPoints: [file],
+    bundle: true,
+    format: 'esm',
+    charset: 'utf8',
+    write: false,
+  });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+}
+
+/** The Chinese texts have the keys of the English: the program holds each key once. */
+const keysOnce = {
+  name: 'keys-once',
+  setup(bundler) {
+    bundler.onLoad({ filter: /[\\/]dashboard[\\/]texts[\\/]chinese\.ts$/ }, async ({ path: file }) => {
+      const [{ CHINESE }, { ENGLISH }] = await Promise.all([
+        exportsOf(file),
+        exportsOf(path.join(TEXTS, 'english.ts')),
+      ]);
+      const keys = Object.keys(ENGLISH);
+      const lacking = [...new Set([...keys, ...Object.keys(CHINESE)])].filter((key) => !ENGLISH[key] || !CHINESE[key]);
+      if (lacking.length > 0) fail(`texts that are not in both languages: ${lacking.join(', ')}`);
+      return {
+        contents: `import { ENGLISH } from './english.js';
+const texts = ${JSON.stringify(keys.map((key) => CHINESE[key]))};
+export const CHINESE = Object.fromEntries(Object.keys(ENGLISH).map((key, at) => [key, texts[at]]));`,
+        loader: 'js',
+      };
+    });
+  },
+};
+
+const CHINESE_BY_ENGLISH =
+  /[\\/](report[\\/]chinese[\\/]\w+|dashboard[\\/]texts[\\/](policies|settings-fields)-chinese)\.ts$/;
+
+/** Of a sentence that the server says in English the program needs no more than to know it again. */
+const sentencesByDigest = {
+  name: 'sentences-by-digest',
+  setup(bundler) {
+    bundler.onLoad({ filter: CHINESE_BY_ENGLISH }, async ({ path: file }) => {
+      const { digest } = await exportsOf(path.join(ROOT, 'src/core/report/digest.ts'));
+      const keyOf = (english) => (/ /.test(english) && !/\{\d\}/.test(english) ? digest(english) : english);
+      const tables = Object.entries(await exportsOf(file)).map(([name, table]) => {
+        const entries = Object.entries(table).map(([english, chinese]) => [keyOf(english), chinese]);
+        if (new Set(entries.map(([key]) => key)).size < entries.length)
+          fail(`two sentences of ${name} have one digest`);
+        return `export const ${name} = ${JSON.stringify(Object.fromEntries(entries))};`;
+      });
+      return { contents: tables.join('\n'), loader: 'js' };
+    });
+  },
+};
+
 /**
  * Builds into a folder what is not there yet; returns the names of the files that it made with their sizes in bytes.
  */
@@ -47,6 +104,7 @@ export async function buildDashboard(folder) {
     assetNames: '[name]-[hash]',
     loader: { '.svg': 'copy' },
     define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [keysOnce, sentencesByDigest],
     logLevel: 'warning',
   });
   const names = Object.keys(metafile.outputs).map((file) => path.basename(file));

@@ -3,6 +3,7 @@
  * original, marked as English.
  */
 import type { JSX } from 'preact';
+import { digest } from '../../core/report/digest.js';
 import { words } from './format.js';
 import { reader, say } from './language.js';
 import { place } from './router.js';
@@ -10,8 +11,11 @@ import { DESCRIPTIONS, PARAMETERS } from './texts/policies-chinese.js';
 import { FIELD_NAMES, FIELD_NOTES } from './texts/settings-fields-chinese.js';
 import { AsWritten } from './ui.js';
 
-const inChinese = (from: Readonly<Record<string, string>>, key: string): string | null =>
-  reader.value.language === 'zh' && Object.hasOwn(from, key) ? (from[key] ?? null) : null;
+function inChinese(from: Readonly<Record<string, string>>, key: string): string | null {
+  if (reader.value.language !== 'zh') return null;
+  // As it is built, a sentence has its digest for a key.
+  return [key, digest(key)].flatMap((one) => (Object.hasOwn(from, one) ? [from[one]] : []))[0] ?? null;
+}
 
 /** The description of a policy, a parameter or a field. */
 export const Described = ({ text }: { readonly text: string }): JSX.Element => (

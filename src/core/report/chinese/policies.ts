@@ -247,6 +247,8 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'its on-demand cost is unknown': '其按需成本未知',
   'no price of a term that may be proposed is below the price on demand': '可提议的计费方式均不低于按需价格',
   'prices on demand and of {0} (bursar prices)': '按需以及 {0} 的价格（bursar prices）',
+  'the savings plan {0} may cover it, to an unknown extent': '节省计划 {0} 可能覆盖它，程度未知',
+  'the savings plans {0} may cover it, to an unknown extent': '节省计划 {0} 可能覆盖它，程度未知',
   '{0} {1} may cover it, to an unknown extent': '{0} {1} 可能覆盖它，程度未知',
   'the savings plan': '节省计划',
   'the savings plans': '节省计划',
@@ -258,6 +260,7 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'commitments of {0} GPUs that hold': '有效的承诺 {0} 个 GPU',
   '{0} GPUs were bought by a connection with an unknown account: they are assumed to serve the account {1}, so that nothing is bought twice':
     '{0} 个 GPU 由账户未知的连接购买：假定供账户 {1} 使用，以免重复购买',
+  'Buy a savings plan for {0} x {1} at {2} ({3})': '购买节省计划：{0} x {1}，位于 {2}（{3}）',
   '{0} {1} x {2} at {3} ({4})': '{0} {1} x {2}，位于 {3}（{4}）',
   Reserve: '预留',
   'Buy a savings plan for': '购买节省计划：',
@@ -331,6 +334,8 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   Lower: '缩容',
   '{0} of {1}': '{1} 的 {0}',
   ' and ': '和',
+  'the HorizontalPodAutoscaler {0} sets its size already, and two would undo each other':
+    'HorizontalPodAutoscaler {0} 已在设定其规模，两者会互相抵消',
   '{0} sets its size already, and two would undo each other': '{0} 已在设定其规模，两者会互相抵消',
   'the thresholds set there, or that autoscaler removed': '在该处设定阈值，或移除该自动伸缩器',
   'its replicas and their bounds are unknown': '其副本数及上下限未知',
