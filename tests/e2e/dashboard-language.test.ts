@@ -1,13 +1,14 @@
 /**
  * The dashboard in Chinese, in a real Chromium: switched to and remembered, on every page, with nothing of the English
- * catalogue left over, no serious fault by axe, nothing too wide, and no error. What people and the server wrote stays
- * as it is, and is marked as English where it is.
+ * catalogue left over, no serious fault by axe, nothing too wide, and no error. What people wrote stays as it is, and so
+ * does what the server says elsewhere than where something is decided; it is marked as English.
  */
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { ENGLISH } from '../../src/web/dashboard/texts/english.js';
 import { CHINESE } from '../../src/web/dashboard/texts/chinese.js';
-import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
+import { axe, browserFor, englishOn, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld } from '../support/dashboard.js';
+import { home } from '../support/processes.js';
 import { describeWith } from '../support/programs.js';
 
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -179,5 +180,66 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     await page.getByText('仍在训练').first().waitFor();
     await quiet(page);
     expect(faults).toEqual([]);
+  });
+});
+
+/** With the policies' own sentences, whose templates a world of tests with a made-up policy never meets. */
+describeWith('chromium', 'what is decided of the example, in Chinese', async (file) => {
+  const place = await home();
+  let [address, key] = ['', ''];
+  const visit = browserFor(file, () => address);
+  const get = async <T>(path: string): Promise<T> =>
+    (await (await fetch(address + path, { headers: { authorization: `Bearer ${key}` } })).json()) as T;
+  const ids = async (path: string): Promise<string[]> =>
+    (await get<{ items: { id: string }[] }>(path)).items.map(({ id }) => id);
+
+  beforeAll(async () => {
+    const serving = place.start(['serve'], { BURSAR_TICK_SECONDS: '1' });
+    address = await serving.said(/Bursar is ready: (\S+)/);
+    key = await serving.said(/(bursar_\w{12}_[\w-]{43})/);
+  }, 180_000);
+
+  const places = async (): Promise<string[]> => {
+    const { catalogue, items } = await get<{ catalogue: { name: string }[]; items: { name: string }[] }>(
+      '/v1/policies?limit=100',
+    );
+    const targets = (await get<{ items: { target: string }[] }>('/v1/recommendations')).items.map(
+      ({ target }) => target,
+    );
+    const asked = ['instance/i-000003', 'instance/i-000005', 'group/staging', 'research', 'research-monthly', 'nobody'];
+    return [
+      'recommendations',
+      ...(await ids('/v1/recommendations')).map((id) => `recommendations/${id}`),
+      'actions',
+      ...(await ids('/v1/actions')).map((id) => `actions/${id}`),
+      ...[...targets, ...asked].map((target) => `explain/${encodeURIComponent(target)}`),
+      'policies',
+      ...items.map(({ name }) => `policies/${name}`),
+      ...catalogue.map(({ name }) => `policies/new?policy=${name}`),
+    ];
+  };
+  /** Names of the example that have a blank. */
+  const withoutNames = (line: string): boolean => !/^Fake Cloud [\w-]+$/.test(line);
+
+  it('has nowhere three English words on end', async () => {
+    const { page, open } = await visit({ key, locale: 'zh-CN' });
+    const left: string[] = [];
+    const all = await places();
+    expect(all.length).toBeGreaterThan(40);
+    for (const one of all) {
+      await open(one);
+      left.push(...(await englishOn(page)).filter(withoutNames).map((words) => `${one}: ${words}`));
+    }
+    expect(left).toEqual([]);
+  });
+
+  it('would be found out: each of these pages has them in English', async () => {
+    const { page, open } = await visit({ key });
+    const without: string[] = [];
+    for (const one of await places()) {
+      await open(one);
+      if ((await englishOn(page)).length === 0) without.push(one);
+    }
+    expect(without).toEqual([]);
   });
 });

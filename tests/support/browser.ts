@@ -6,6 +6,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { englishRuns } from './english.js';
 
 export interface Visit {
   readonly page: Page;
@@ -117,4 +118,20 @@ export async function expectNoOverflow(page: Page, place: string): Promise<void>
     most: document.documentElement.clientWidth,
   }));
   expect({ place, wide: wide <= most }).toEqual({ place, wide: true });
+}
+
+/**
+ * What a page shows, everything unfolded, but code and what people wrote. What is marked as English counts too: the
+ * mark says how it is read out, not that it had to be English.
+ */
+export async function englishOn(page: Page): Promise<string[]> {
+  const text = await page.evaluate(() => {
+    for (const folded of document.querySelectorAll('details')) folded.open = true;
+    const hidden = [...document.querySelectorAll<HTMLElement>('code, pre, [data-by="person"]')];
+    for (const one of hidden) one.style.display = 'none';
+    const seen = document.body.innerText;
+    for (const one of hidden) one.style.removeProperty('display');
+    return seen;
+  });
+  return text.split('\n').flatMap(englishRuns);
 }

@@ -214,7 +214,7 @@ class ChapterWriter {
           ['title', 'team', 'low', 'estimated', 'high', 'effort'],
           2,
           steps.map((one) => [
-            name(one.title),
+            name(this.texts.said(one.title)),
             name(one.team),
             money(one.estimatedMonthlySavingsLow, one.currency),
             money(one.estimatedMonthlySavings, one.currency),

@@ -394,7 +394,7 @@ class Writer {
             text(this.texts.code('act', one.effect)),
             text(this.texts.code('state', one.state)),
             instant(one.at),
-            name(one.reasons.map(({ message }) => message).join('; ')),
+            name(one.reasons.map(({ message }) => this.texts.said(message)).join('; ')),
             ...this.estimate(one),
           ]),
         ),
@@ -409,13 +409,13 @@ class Writer {
       ['title', 'team', 'state', 'estimated', 'low', 'high', 'costs-now', 'effort', 'why'],
       2,
       all.map((one) => [
-        name(one.title),
+        name(this.texts.said(one.title)),
         name(one.team),
         text(this.texts.code('state', one.state)),
         ...this.estimate(one),
         money(one.estimatedMonthlyCost ?? null, one.currency),
         text(this.texts.code('effort', one.effort)),
-        one.obstacle === null ? text('') : name(one.obstacle),
+        one.obstacle === null ? text('') : name(this.texts.said(one.obstacle)),
       ]),
     );
   }

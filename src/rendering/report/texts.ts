@@ -5,6 +5,7 @@
  * No figure is written here.
  */
 import type { Language } from '../../core/report/reader.js';
+import { inChinese } from '../../core/report/reworded.js';
 
 const TEXTS = {
   title: ['Savings report', '节省报告'],
@@ -456,6 +457,11 @@ export class Texts {
     return (this.language === 'zh' ? chinese : english).replace(/\{(\w+)\}/g, (whole, name: string) =>
       String(filled[name] ?? (name === 'days' ? (sameDays ?? whole) : whole)),
     );
+  }
+
+  /** A sentence of Bursar's own (a title, a refusal) in the reader's language; in English where that alone is known. */
+  said(english: string): string {
+    return (this.language === 'zh' ? inChinese(english) : null) ?? english;
   }
 
   /** Open recommendations that are no step to begin with, by why. */

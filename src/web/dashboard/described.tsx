@@ -4,7 +4,7 @@
  */
 import type { JSX } from 'preact';
 import { digest } from '../../core/report/digest.js';
-import { words } from './format.js';
+import { shownCode, words } from './format.js';
 import { reader, say } from './language.js';
 import { place } from './router.js';
 import { DESCRIPTIONS, PARAMETERS } from './texts/policies-chinese.js';
@@ -35,7 +35,7 @@ export const named = (name: string): string => nameInChinese(name) ?? words(name
 export function inWords(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.map(inWords).join('; ');
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object') return shownCode(value);
   return Object.entries(value)
     .flatMap(([name, one]) => (inWords(one) === '' ? [] : [`${named(name)} ${inWords(one)}`]))
     .join(say('list.comma'));

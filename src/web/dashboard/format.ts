@@ -4,7 +4,7 @@
  * Numbers and dates have the reader's format; instants are shown in UTC, like the costs.
  */
 import { formatDecimal } from '../../core/decimal.js';
-import { isKey, numberFormat, raw, reader, say } from './language.js';
+import { inReadersWords, isKey, numberFormat, raw, reader, say } from './language.js';
 
 export const unknown = (): string => say('unknown');
 
@@ -132,9 +132,11 @@ export const within = (text: string): string => text.toLocaleLowerCase(reader.va
 /** A value in one line, for evidence and parameters: lists with commas, objects with their names; never as JSON. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return unknown();
-  if (Array.isArray(value)) return value.length === 0 ? say('none') : value.map(shown).join(say('list.comma'));
+  if (Array.isArray(value)) return value.length === 0 ? say('none') : value.map(shownCode).join(say('list.comma'));
+  // A sentence may be the server's own: of a refusal, say.
+  if (typeof value === 'string') return (value.includes(' ') ? inReadersWords(value) : null) ?? value;
   if (typeof value !== 'object') return String(value);
-  const parts = Object.entries(value).map(([name, one]) => `${words(name)} ${shown(one)}`);
+  const parts = Object.entries(value).map(([name, one]) => `${code('field', name)} ${shownCode(one)}`);
   return parts.length === 0 ? say('none') : parts.join(say('list.comma'));
 }
 

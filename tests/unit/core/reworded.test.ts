@@ -2,11 +2,12 @@
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { EXPLANATIONS } from '../../../src/core/report/chinese/explanations.js';
+import { REFUSALS } from '../../../src/core/report/chinese/guard.js';
 import { POLICY_SENTENCES } from '../../../src/core/report/chinese/policies.js';
 import { inChinese } from '../../../src/core/report/reworded.js';
 import { sourceFiles, walk } from '../../support/source.js';
 
-const KEYS = new Set(Object.keys({ ...POLICY_SENTENCES, ...EXPLANATIONS }));
+const KEYS = new Set(Object.keys({ ...POLICY_SENTENCES, ...EXPLANATIONS, ...REFUSALS }));
 /** What people read elsewhere (descriptions of parameters, problems of a document, examples), or in no answer. */
 const ELSEWHERE = new Set(['describe', 'refine', 'regex', 'addIssue', 'missing']);
 const NOT_READ = new Set(['description', 'examples']);
@@ -15,6 +16,8 @@ const isElsewhere = (node: ts.Node): boolean => {
   const { parent } = node;
   if (parent === undefined || ts.isSourceFile(parent)) return false;
   if (ts.isPropertyAssignment(parent) && parent.name === node) return true;
+  // A set of names.
+  if (ts.isArrayLiteralExpression(parent) && ts.isNewExpression(parent.parent)) return true;
   if (ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.EqualsEqualsEqualsToken) return true;
   const called = ts.isCallExpression(parent) ? parent.expression.getText() : '';
   const name = ts.isPropertyAssignment(parent) ? parent.name.getText() : '';
@@ -49,10 +52,16 @@ function sentencesOf(file: { readonly name: string; readonly text: string }): st
   return found;
 }
 
-describe('the sentences of policies and explanations', () => {
+describe('the sentences of policies, explanations and the guard', () => {
   it('have Chinese words each', () => {
-    const files = [...sourceFiles('src/policies'), ...sourceFiles('src/application/policy')].filter(
-      ({ name }) => /src\/policies\/|explain\.ts|known-by\.ts/.test(name) && !/examples\.ts|calendar\.ts/.test(name),
+    const files = [
+      ...sourceFiles('src/policies'),
+      ...sourceFiles('src/application/policy'),
+      ...sourceFiles('src/core/action'),
+    ].filter(
+      ({ name }) =>
+        /src\/policies\/|explain\.ts|known-by\.ts|action\/(acting|guard)\.ts/.test(name) &&
+        !/examples\.ts|calendar\.ts/.test(name),
     );
     const all = files.flatMap((file) => sentencesOf(file).map((text) => [file.name, text] as const));
     expect(all.length).toBeGreaterThan(200);

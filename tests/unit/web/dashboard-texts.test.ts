@@ -26,6 +26,7 @@ import type { Schema } from '../../../src/web/dashboard/answers.js';
 import { CHINESE } from '../../../src/web/dashboard/texts/chinese.js';
 import { ENGLISH } from '../../../src/web/dashboard/texts/english.js';
 import { sectionOf, SECTION_NAMES } from '../../../src/web/dashboard/settings/sections.js';
+import { POLICY_PURPOSES } from '../../../src/core/report/chinese/purposes.js';
 import { DESCRIPTIONS, PARAMETERS } from '../../../src/web/dashboard/texts/policies-chinese.js';
 import { FIELD_NAMES, FIELD_NOTES } from '../../../src/web/dashboard/texts/settings-fields-chinese.js';
 import { ROOT, sourceFiles, walk } from '../../support/source.js';
@@ -102,7 +103,7 @@ describe('what policies say of themselves', () => {
       walkSchema(z.toJSONSchema(params, { io: 'input', unrepresentable: 'any' }) as Schema);
     }
     expect(Object.keys(PARAMETERS).sort()).toEqual([...names].sort());
-    expect(Object.keys(DESCRIPTIONS).sort()).toEqual([...descriptions].sort());
+    expect(Object.keys({ ...DESCRIPTIONS, ...POLICY_PURPOSES }).sort()).toEqual([...descriptions].sort());
   });
 });
 
