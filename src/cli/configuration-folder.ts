@@ -29,11 +29,13 @@ interface Source {
 
 export interface Folder {
   readonly configuration: Readonly<Record<string, unknown>>;
+  /** What is in no section, and what two files both have: it is not in the configuration. */
+  readonly problems: readonly Problem[];
   /** Where a path of the configuration stands: `budgets.yaml:12`; null if no file has it. */
   placeOf(path: string): string | null;
 }
 
-/** @throws Failure missing if there is no file, invalid naming every problem of every file */
+/** @throws Failure missing if there is no file, invalid naming every place of every file that is not YAML */
 export async function readFolder(folder: string): Promise<Folder> {
   const sources = await Promise.all((await filesOf(folder)).map((file) => sourceOf(folder, file)));
   const problems = sources.flatMap(({ file, document, lines }) =>
@@ -46,9 +48,9 @@ export async function readFolder(folder: string): Promise<Folder> {
   );
   const configuration: Record<string, unknown> = {};
   const from = new Map<string, Source>();
-  if (problems.length === 0) for (const source of sources) problems.push(...merge(source, configuration, from));
   if (problems.length > 0) throw invalid(`${folder} has ${problems.length} problem(s)`, problems);
-  return { configuration, placeOf: (at) => placeIn(from, at) };
+  for (const source of sources) problems.push(...merge(source, configuration, from));
+  return { configuration, problems, placeOf: (at) => placeIn(from, at) };
 }
 
 async function filesOf(folder: string): Promise<string[]> {

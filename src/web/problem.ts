@@ -75,13 +75,13 @@ export class Unquoted extends Failure {
   }
 }
 
-interface SchemaIssue {
+export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
 }
 
 /** A schema's issues as problems; each unknown field is a problem of its own. */
-function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
+export function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   return issues.flatMap((issue) => {
     const path = (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step));
     if ('keys' in issue && Array.isArray(issue.keys)) {
@@ -93,6 +93,11 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
 
 /** The list has at most so many problems; the total is stated. */
 const MOST_PROBLEMS = 1000;
+
+export function invalidRequest(problems: readonly Problem[]): Failure {
+  const beyond = problems.length > MOST_PROBLEMS ? `; the first ${MOST_PROBLEMS} are listed` : '';
+  return invalid(`the request has ${problems.length} problem(s)${beyond}`, problems.slice(0, MOST_PROBLEMS));
+}
 
 class Validation extends StandardSchemaValidationPipe {
   override async transform<T>(value: T, metadata: ArgumentMetadata): Promise<T> {
@@ -122,13 +127,7 @@ class Validation extends StandardSchemaValidationPipe {
 }
 
 /** Validates what a parameter's schema describes; the error names every problem. */
-export const validation = new Validation({
-  exceptionFactory: (issues) => {
-    const problems = problemsOf(issues);
-    const beyond = problems.length > MOST_PROBLEMS ? `; the first ${MOST_PROBLEMS} are listed` : '';
-    return invalid(`the request has ${problems.length} problem(s)${beyond}`, problems.slice(0, MOST_PROBLEMS));
-  },
-});
+export const validation = new Validation({ exceptionFactory: (issues) => invalidRequest(problemsOf(issues)) });
 
 /** What a caller may know of an error: its status, a sentence and its problems. Null: it was not expected. */
 function knownFailure(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {

@@ -60,8 +60,8 @@ describe('the page', async () => {
     const text = await readFile(path.join(ROOT, 'docs/how-to/budgets-as-code.md'), 'utf8');
     await files('wrong', {
       'budgets.yaml':
-        'budgets:\n  b:\n    team: t\n    planned: {}\n    thresholds:\n    - kind: actual\n      ratio: much\n',
-      'policies.yaml': 'policies:\n  p: { policy: idle-stopp, teams: [t], mode: recommend }\n',
+        'budgets:\n  b:\n    team: research\n    planned: {}\n    thresholds:\n    - kind: actual\n      ratio: much\n',
+      'policies.yaml': 'policies:\n  p: { policy: idle-stopp, teams: [research], mode: recommend }\n',
     });
     let [named, commands] = ['', 0];
     // A block of YAML belongs to the file that was named last before it.
@@ -120,6 +120,61 @@ peak:
     ])
       expect(err).toContain(place);
     expect((await api.call('GET', '/v1/teams')).body).toMatchObject({ items: [] });
+  });
+
+  it('names the problems of every kind at once: of files, of shapes and of what they mean', async () => {
+    const at = await files('every', {
+      'a.yaml': `nonsense: 1
+teams:
+  loop1: { parent: loop2 }
+  loop2: { parent: loop1 }
+  lost: { parent: nobody }
+  odd: { zone: Mars }
+  under: { parent: odd }
+budgets:
+  shape: { team: odd, planned: { default: "-5" }, thresholds: [{ kind: spent, ratio: "1" }] }
+  means: { team: ghost, planned: {}, thresholds: [{ kind: actual, ratio: much }] }
+  fine: { team: ruled, planned: {} }
+policies:
+  p1: { policy: idle-stopp, teams: [under], mode: recommend }
+  p2: { policy: idle-stop, teams: [ghost], mode: shout }
+`,
+      'b.yaml': `rules:
+  - { match: { tag: { key: team } }, team: ruled }
+  - { match: { colour: red }, team: ruled }
+  - { match: { tag: { key: team, value: x } }, team: ruled }
+limits:
+  "*": { gpusPerAction: -3 }
+  ghost: {}
+routes:
+  - { to: [{ channel: pigeon }] }
+  - { teams: [under, ghost], to: [{ channel: slack, address: general }] }
+`,
+    });
+    const { code, err } = await bursar(['diff', '-f', at]);
+    expect(code).toBe(1);
+    const places = [
+      'a.yaml:1 nonsense is none of',
+      'a.yaml:3: teams/loop1/parent closes a circle: loop1 below loop2 below loop1',
+      'a.yaml:4: teams/loop2/parent closes a circle',
+      'a.yaml:5: teams/lost/parent names nobody',
+      'a.yaml:6: teams/odd/zone',
+      'a.yaml:9: budgets/shape/thresholds/0/kind',
+      'a.yaml:10: budgets/means/team names ghost',
+      'a.yaml:10: budgets/means/thresholds/0/ratio',
+      'a.yaml:13: policies/p1/policy',
+      'a.yaml:14: policies/p2/mode',
+      'a.yaml:14: policies/p2/teams/0 names ghost',
+      'b.yaml:2: rules/0',
+      'b.yaml:3: rules/1',
+      'b.yaml:6: limits/*/gpusPerAction',
+      'b.yaml:7: limits/ghost names ghost',
+      'b.yaml:9: routes/0/to/0/channel',
+      'b.yaml:10: routes/1/teams/1 names ghost',
+      'b.yaml:10: routes/1/to/0/address',
+    ];
+    for (const place of places) expect(err).toContain(place);
+    expect(err).not.toMatch(/names (under|odd|ruled)/);
   });
 
   it('says where files cannot be read as one', async () => {

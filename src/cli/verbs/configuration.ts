@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { canonical, type Change, type Section } from '../../core/changes.js';
-import { Failure, invalid } from '../../core/errors.js';
+import { Failure, invalid, type Problem } from '../../core/errors.js';
 import { ApiFailure } from '../client/api.js';
 import type { Plan } from '../client/configuration.js';
 import type { Folder } from '../configuration-folder.js';
@@ -105,9 +105,11 @@ async function read(file: string): Promise<Folder> {
 
 async function planned(session: Session, folder: Folder, prune: boolean): Promise<Plan> {
   const { configuration } = await session.client();
-  return configuration.plan(folder.configuration, prune).catch((error: unknown) => {
+  const plan = await configuration.plan(folder.configuration, prune).catch((error: unknown) => {
     throw located(error, folder);
   });
+  if (folder.problems.length > 0) throw wrongFolder(folder.problems);
+  return plan;
 }
 
 /** The plan is shown where the question is asked: beside the answer. */
@@ -118,6 +120,10 @@ async function agreed({ context, json }: Session, plan: Plan): Promise<boolean> 
   return /^y(es)?$/i.test((await context.ask('Apply this? (yes or no) ')).trim());
 }
 
+/** Of the files, and of what they say. */
+const wrongFolder = (problems: readonly Problem[]): Failure =>
+  invalid(`the folder has ${problems.length} problem(s)`, problems);
+
 /** A failure of the API with each problem at the file and line that it comes of. */
 function located(error: unknown, folder: Folder): unknown {
   if (!(error instanceof ApiFailure)) return error;
@@ -126,7 +132,10 @@ function located(error: unknown, folder: Folder): unknown {
     const place = own === '' ? null : folder.placeOf(own);
     return place === null ? { path, message } : { path: `${place}:`, message: `${own} ${message}` };
   });
-  if (error.kind === 'invalid') return invalid(error.message, problems);
+  if (error.kind === 'invalid')
+    return folder.problems.length > 0
+      ? wrongFolder([...folder.problems, ...problems])
+      : invalid(error.message, problems);
   return new Failure(error.kind, error.message, problems);
 }
 

@@ -22,12 +22,13 @@ import { checkPolicyDocument } from '../../core/policy/document.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { compilePeak } from '../../core/price/peak.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
-import { Endpoint, JsonBody } from '../endpoint.js';
+import { Endpoint, UncheckedBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { routesSchema } from './alert-settings.js';
 import { budgetId, budgetSettings } from './budgets.js';
 import { scheduleSchema } from './peak.js';
+import { parentProblems, readRequest, strangerProblems } from './configuration-reading.js';
 import { rulesSchema } from './rules.js';
 import { currency, teamId, zone } from './teams.js';
 
@@ -49,6 +50,7 @@ const configurationSchema = z
     routes: routesSchema.shape.routes.optional(),
   })
   .meta({ id: 'Configuration', description: 'An absent section is left unchanged' });
+type Configuration = z.infer<typeof configurationSchema>;
 const storedSchema = z
   .strictObject({
     revision: z.string().describe('Revision of this state: another state has another one'),
@@ -123,13 +125,12 @@ export class ConfigurationController {
     answer: planSchema,
     mostBodyBytes: 16 << 20,
   })
-  async plan(
-    @Calling() { principal }: Caller,
-    @JsonBody(planRequest) { configuration, prune }: z.infer<typeof planRequest>,
-  ): Promise<Plan> {
+  async plan(@Calling() { principal }: Caller, @UncheckedBody(planRequest) body: unknown): Promise<Plan> {
     const { stores } = this.parts;
     const now = await readConfiguration(stores, stores.db, principal.organisation, this.policies);
-    return { revision: revisionOf(now), changes: plannedChanges(now, this.checked(configuration, now), prune) };
+    const others = await stores.policies.teams(stores.db, principal.organisation);
+    const { configuration, prune } = this.read(planRequest, body, now, others);
+    return { revision: revisionOf(now), changes: plannedChanges(now, this.checked(configuration, now, others), prune) };
   }
 
   @Endpoint('PUT /v1/configuration', {
@@ -141,15 +142,14 @@ export class ConfigurationController {
     answer: planSchema,
     mostBodyBytes: 16 << 20,
   })
-  async save(
-    @Calling() caller: Caller,
-    @JsonBody(setRequest) { configuration, ...request }: z.infer<typeof setRequest>,
-  ): Promise<Plan> {
+  async save(@Calling() caller: Caller, @UncheckedBody(setRequest) body: unknown): Promise<Plan> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'configuration.apply', async (tx) => {
       const before = await readConfiguration(stores, tx, organisation, this.policies);
-      const wanted = this.checked(configuration, before);
+      const others = await stores.policies.teams(tx, organisation);
+      const { configuration, ...request } = this.read(setRequest, body, before, others);
+      const wanted = this.checked(configuration, before, others);
       const changes = await setConfiguration(
         stores,
         tx,
@@ -165,13 +165,38 @@ export class ConfigurationController {
     });
   }
 
+  private read<T>(schema: z.ZodType<T>, body: unknown, now: Sections, others: readonly string[]): T {
+    return readRequest(
+      schema,
+      configurationSchema,
+      body,
+      (rest, whole) => this.meaning(rest as Configuration, now, others, whole).problems,
+    );
+  }
+
   /** With defaults filled in. @throws Failure invalid naming every problem of all sections */
-  private checked(configuration: z.infer<typeof configurationSchema>, now: Sections): Sections {
+  private checked(configuration: Configuration, now: Sections, others: readonly string[]): Sections {
+    const { wanted, problems } = this.meaning(configuration, now, others, configuration);
+    if (problems.length > 0)
+      throw invalid(
+        `the configuration has ${problems.length} problem(s)`,
+        problems.map(({ path, message }) => ({ path: `configuration/${path ?? ''}`.replace(/\/$/, ''), message })),
+      );
+    return wanted;
+  }
+
+  private meaning(
+    configuration: Configuration,
+    now: Sections,
+    others: readonly string[],
+    whole: Readonly<Record<string, unknown>>,
+  ): { readonly wanted: Sections; readonly problems: readonly Problem[] } {
     const problems: Problem[] = [];
     const wanted = { ...configuration } as Record<string, unknown>;
     const { teams, budgets, limits, policies, rules, peak, routes } = configuration;
     if (teams !== undefined) wanted['teams'] = mapped(teams, (team, id) => ({ ...team, name: team.name ?? id }));
-    problems.push(...parentProblems(teams ?? {}, now));
+    problems.push(...parentProblems(teams ?? {}, now, whole));
+    problems.push(...strangerProblems(configuration, now, whole, others));
     if (rules !== undefined) problems.push(...problemsOfRules(rules));
     problems.push(...caught('', () => peak !== undefined && compilePeak(peak), /^rules/, 'peak'));
     problems.push(...caught('', () => routes !== undefined && checkRoutes({ routes } as AlertRoutes)));
@@ -191,12 +216,7 @@ export class ConfigurationController {
         const { name: _, ...document } = read.document ?? { name };
         return { ...document, paused };
       });
-    if (problems.length > 0)
-      throw invalid(
-        `the configuration has ${problems.length} problem(s)`,
-        problems.map(({ path, message }) => ({ path: `configuration/${path ?? ''}`.replace(/\/$/, ''), message })),
-      );
-    return wanted as Sections;
+    return { wanted: wanted as Sections, problems };
   }
 }
 
@@ -213,13 +233,4 @@ function caught(prefix: string, check: () => unknown, from = /^/, to = ''): Prob
     if (error.problems.length === 0) return [{ path: prefix, message: error.message }];
     return error.problems.map(({ path, message }) => ({ path: prefix + (path ?? '').replace(from, to), message }));
   }
-}
-
-function parentProblems(teams: Readonly<Record<string, { readonly parent: string | null }>>, now: Sections): Problem[] {
-  const known = new Set([...Object.keys(teams), ...Object.keys(now.teams ?? {})]);
-  return Object.entries(teams).flatMap(([id, { parent }]) =>
-    parent === null || known.has(parent)
-      ? []
-      : [{ path: `teams/${id}/parent`, message: `names ${parent}, which is not a team` }],
-  );
 }
