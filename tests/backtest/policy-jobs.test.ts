@@ -12,6 +12,7 @@ import { replayPolicy, type ReplaySettings } from '../../src/planning/policy/rep
 import { backtestTeam } from '../../src/planning/policy/report.js';
 import { mulberry32 } from '../../src/lab/random.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
+import { runningThroughout } from '../support/recorded-sizes.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
@@ -36,6 +37,7 @@ function history(hours: number, over: Partial<RecordedHistory>): RecordedHistory
     peak: compilePeak([{ zone: 'UTC', from: '08:00', to: '20:00', factor: '1.5' }]),
     offersAt: () => OFFERS,
     pricesAt: () => ({ onDemand: rate(4000), reserved: [] }),
+    sizes: runningThroughout(over.workloads ?? [], AS_OF, at(hours)),
     ...over,
   };
 }

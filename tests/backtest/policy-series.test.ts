@@ -12,6 +12,7 @@ import { backtestTeam, teamSteps } from '../../src/planning/policy/report.js';
 import { backtestPolicy } from '../../src/planning/policy/run.js';
 import { CostSteps } from '../../src/planning/policy/steps.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
+import { runningThroughout } from '../support/recorded-sizes.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
@@ -38,6 +39,7 @@ function history(hours: number, over: Partial<RecordedHistory> = {}): RecordedHi
       onDemand: rate(3000),
       reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1800), source: 'test' }],
     }),
+    sizes: runningThroughout(over.workloads ?? [], AS_OF, AS_OF + hours * HOUR_MS),
     ...over,
   };
 }

@@ -21,6 +21,7 @@ import { backtestTeam, policyReport } from '../../src/planning/policy/report.js'
 import { mulberry32 } from '../../src/lab/random.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
 import { monthBudget } from '../support/makers.js';
+import { meteredAs, runningThroughout } from '../support/recorded-sizes.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
@@ -47,6 +48,7 @@ function history(over: Partial<RecordedHistory> & { readonly hours: number }): R
       onDemand: rate(3000),
       reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1800), source: 'test' }],
     }),
+    sizes: runningThroughout(rest.workloads ?? [], AS_OF, AS_OF + hours * HOUR_MS),
     ...rest,
   };
 }
@@ -258,6 +260,93 @@ describe('workloads', () => {
       unserved: 100 * 60 + 100 * 30,
       changes: 2,
     });
+  });
+
+  it('cost what was metered where nothing is done, hour by hour, and nothing where nobody metered', () => {
+    const random = mulberry32(17);
+    for (let round = 0; round < 50; round++) {
+      const replicas = Array.from({ length: 24 }, () => (random() < 0.2 ? null : Math.floor(random() * 5)));
+      const now = chat({
+        fleet: { ready: Math.floor(random() * 9), booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null },
+      });
+      const recorded = history({
+        hours: 24,
+        workloads: [now],
+        sizes: new Map([['chat', meteredAs(now, AS_OF, replicas)]]),
+      });
+      const metered = replicas.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+      const { workloads } = replayPolicy(recorded, null, {}, SETTINGS);
+      expect(workloads.cost).toBeCloseTo(4 * metered, 9);
+      expect(workloads.unrecordedHours).toBe(replicas.filter((count) => count === null).length);
+      // Who keeps every hour at one replica pays for the recorded hours alone.
+      const one = replayPolicy(
+        recorded,
+        saying(() => [{ action: 'ScaleIn', target: 'chat', change: { replicas: 1 } }]),
+        {},
+        SETTINGS,
+      );
+      expect(one.workloads.cost).toBeLessThanOrEqual(
+        4 * Math.max(metered, replicas.filter((count) => count !== null).length) + 1e-9,
+      );
+    }
+  });
+
+  it('show a policy the size of then, and none where nobody metered', () => {
+    const seen: (number | null)[] = [];
+    const look = saying(({ workloads }) => {
+      seen.push(workloads[0]?.fleet?.ready ?? null);
+      return [];
+    });
+    const recorded = history({
+      hours: 5,
+      workloads: [chat()],
+      sizes: new Map([['chat', meteredAs(chat(), AS_OF, [3, 0, null, 2, 1])]]),
+    });
+    replayPolicy(recorded, look, {}, SETTINGS);
+    expect(seen).toEqual([null, 3, 0, null, 2]);
+  });
+
+  it('are paid at the term that was metered, and a move to spot saves nothing of what was on it', () => {
+    const one = chat({ term: 'spot', service: null });
+    const sizes = new Map([
+      ...meteredAs({ ...one, term: 'on-demand' }, AS_OF, [2, 2]),
+      ...meteredAs(one, AS_OF + 2 * HOUR_MS, [2, 2]),
+    ]);
+    const recorded = history({
+      hours: 4,
+      workloads: [one],
+      sizes: new Map([['chat', sizes]]),
+      spotMarkets: [
+        {
+          provider: 'AWS',
+          region: 'us-east-1',
+          gpuModel: 'A100-80GB',
+          from: AS_OF,
+          tickSeconds: 3600,
+          available: [true, false, true, true],
+        },
+      ],
+    });
+    const spot = saying(() => [{ action: 'MoveToSpot', target: 'chat' }]);
+    const [nothing, moved] = [null, spot].map((policy) => replayPolicy(recorded, policy, {}, SETTINGS).workloads.cost);
+    const onSpot = (nothing ?? NaN) - 2 * 2 * 4;
+    expect(onSpot).toBeGreaterThan(0);
+    expect(onSpot).toBeLessThan(2 * 2 * 4);
+    // Of the two hours on demand spot was there in the first.
+    expect(moved).toBeCloseTo(onSpot + 2 * 4 + onSpot / 2, 9);
+  });
+
+  it('that are machines and were stopped run again when their own readings show work', () => {
+    const machine = workload('r', { fleet: { ready: 1, booting: 0, minReplicas: 0, maxReplicas: 1, changedAt: null } });
+    const recorded = history({
+      hours: 6,
+      workloads: [machine],
+      resources: [resource([...run(false, 180), ...run(true, 180)])],
+    });
+    const stop = saying(({ asOf }) => (asOf === AS_OF + HOUR_MS ? [{ action: 'Stop', target: 'r' }] : []));
+    const found = replayPolicy(recorded, stop, {}, SETTINGS);
+    expect(found.workloads).toMatchObject({ cost: 4 * (6 - 2), changes: 2 });
+    expect(found.resources).toMatchObject({ stops: 1, preventedMinutes: 0 });
   });
 
   it('go back to what they were when a brake no longer holds', () => {

@@ -53,6 +53,21 @@ describe('a backtest from before the history', async () => {
     policies,
   );
 
+  const backtested = async (): Promise<readonly (readonly [string, number, number])[]> => {
+    const policy = policies.find(({ name }) => name === document.policy);
+    if (policy === undefined) throw new Error('there is no such policy');
+    const { teams } = await backtestPolicy(
+      { policy, params: document.params, document: document.name },
+      ['research'],
+      window,
+      { historyOf: (team) => readHistory(stores, 'default', team, window.from, window.to), step: () => undefined },
+    );
+    return (teams[0]?.cells ?? []).map(({ name, policies: all }) => {
+      const of = (who: string): number => Number(all.find((one) => one.name === who)?.['cost'] ?? NaN);
+      return [name, of('none'), of('bursar')] as const;
+    });
+  };
+
   it('charges no machine for the time before', async () => {
     const connections = new Map([[connection.name, connection]]);
     await new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS).enqueueDue(TODAY);
@@ -76,5 +91,39 @@ describe('a backtest from before the history', async () => {
     );
     const [row] = await db.query<{ first: Date }>(`select from_at as first from policy_backtest`);
     expect(row?.first.getTime()).toBe(TODAY - RECORDED_MS);
+  });
+
+  it('costs what was metered where nothing is done, whatever the size of today', async () => {
+    const before = await backtested();
+    for (const ready of [0, 1, 24]) {
+      await db.query(`update workload set facts = jsonb_set(facts, '{fleet,ready}', $1::jsonb) where id = $2`, [
+        JSON.stringify(ready),
+        'group/notebooks',
+      ]);
+      expect(await backtested()).toEqual(before);
+    }
+    const [demand, workloads] = before;
+    expect(workloads?.[1]).toBeCloseTo(demand?.[1] ?? NaN, 2);
+    // Two of four machines for all hours but the first, before which nothing was recorded.
+    expect(workloads?.[2]).toBeCloseTo((demand?.[1] ?? NaN) * ((4 + 47 * 2) / (48 * 4)), 2);
+  });
+
+  it('says of a workload of which nothing was metered that it is in no figure', async () => {
+    await db.query(`update workload set id = 'group/elsewhere' where id = 'group/notebooks'`);
+    const policy = policies.find(({ name }) => name === document.policy);
+    if (policy === undefined) throw new Error('there is no such policy');
+    const { report } = await backtestPolicy(
+      { policy, params: document.params, document: document.name },
+      ['research'],
+      window,
+      { historyOf: (team) => readHistory(stores, 'default', team, window.from, window.to), step: () => undefined },
+    );
+    expect(report.cells.find(({ name }) => name === 'research/workloads')).toMatchObject({
+      unknown: [{ name: 'group/elsewhere', why: 'none of its use was metered in the window' }],
+      policies: [
+        { name: 'none', cost: null },
+        { name: 'bursar', cost: null, saved: null },
+      ],
+    });
   });
 });

@@ -4,11 +4,13 @@
  */
 import type { RecordedHistory, SeriesPrices } from '../../core/policy/history.js';
 import type { DemandSeries, GpuOffer } from '../../core/policy/policy.js';
+import { Grouping } from '../../core/cost/rollup.js';
 import { DAY_MS, HOUR_MS, hourOf } from '../../core/time.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import { periodAt } from '../../core/budget/budget.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../../store/price/offers.js';
 import type { CurrentPrices } from '../../store/price/prices.js';
+import { meteredSizes } from '../../store/workload/metered-sizes.js';
 import { jobsOfWindow } from '../../store/workload/recorded-jobs.js';
 import type { Queryable } from '../../store/database.js';
 import type { Stores } from '../../store/stores.js';
@@ -51,7 +53,10 @@ export async function readHistory(
   );
   const since = recordedSince({ demand, resources: readings, workloads: running.workloads });
   const from = Math.min(to, Math.max(asked, hourOf(since ?? asked)));
+  const rules = await organisations.rules(db, organisation);
   const leases = await workloads.leases(db, organisation, team, to);
+  const jobs = new Set(running.jobs.map(({ workload }) => workload));
+  const grouping = new Grouping((record) => rules.teamOf(record), await organisations.trackedTags(db, organisation));
   return {
     organisation,
     team,
@@ -65,6 +70,12 @@ export async function readHistory(
     workloads: since === null && running.jobs.length === 0 ? [] : running.workloads,
     budgets: await spentOf(stores, { organisation, team, from, to }, prices.fx),
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
+    // The hour before the window is what its first view shows.
+    sizes: await meteredSizes(
+      db,
+      { organisation, team, from: from - HOUR_MS, to, grouping },
+      running.workloads.filter(({ workload }) => !jobs.has(workload)),
+    ),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
       ...lease,
       hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from),

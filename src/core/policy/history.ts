@@ -8,6 +8,7 @@ import type { JobWork } from '../workload/job-work.js';
 import type { TakenMeasurement } from '../workload/measurement.js';
 import type { Rate } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
+import type { Term } from '../usage.js';
 import type {
   DemandSeries,
   FleetFacts,
@@ -35,6 +36,24 @@ export interface RecordedJob {
   readonly fleet: FleetFacts | null;
 }
 
+/** GPUs that were metered of a workload in an hour, of one place and term. */
+export interface MeteredGpus {
+  readonly provider: string | null;
+  readonly region: string | null;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  /** Null: the meter did not say. */
+  readonly term: Term | null;
+  /** GPU-hours of the hour, more than 0. */
+  readonly gpus: number;
+}
+
+/**
+ * The metered size of a workload by the start of each recorded hour, epoch milliseconds. An hour without an entry was
+ * not recorded; an empty one was, and nothing ran.
+ */
+export type RecordedSizes = ReadonlyMap<number, readonly MeteredGpus[]>;
+
 export interface RecordedHistory {
   readonly organisation: string;
   readonly team: string;
@@ -47,6 +66,8 @@ export interface RecordedHistory {
   readonly workloads: readonly WorkloadView[];
   /** Those of the workloads that end, seen in the window or after it. */
   readonly jobs: readonly RecordedJob[];
+  /** By name, of the workloads that are no jobs: only these hours of them count. */
+  readonly sizes: ReadonlyMap<string, RecordedSizes>;
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
   /** Budgets above the team with their recorded spend, of all their teams, a point per UTC day. */

@@ -245,8 +245,10 @@ function serviceOf(
     maxReplicas: fleet.maxReplicas,
     cooldownMinutes: 5,
   };
-  const perReplicaHour = new ReplayedWorkload(history, one).perReplicaHour(history.from);
-  return perReplicaHour === null
+  const replayed = new ReplayedWorkload(history, one);
+  const perReplicaHour = replayed.perReplicaHour(history.from);
+  // A rule that pays for hours which are not in the policy's figure is not comparable with it.
+  return perReplicaHour === null || !replayed.isWhole
     ? []
     : [{ load: Float64Array.from(values, (value) => (value ?? 0) / capacity), limits, perMinute: perReplicaHour / 60 }];
 }

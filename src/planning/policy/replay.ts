@@ -163,10 +163,13 @@ function* jobEvaluations(
 class Replay {
   private readonly workloads: ReadonlyMap<string, ReplayedWorkload>;
   private readonly baseline: readonly ReplayedWorkload[];
+  private readonly baselineOf: ReadonlyMap<string, ReplayedWorkload>;
   private readonly jobs: ReadonlyMap<string, { readonly own: ReplayedJob; readonly base: ReplayedJob }>;
   /** Workloads that are said to begin after the window. */
   private readonly toCome: ReadonlySet<string>;
   private readonly resources: ReadonlyMap<string, ReplayedResource>;
+  /** Machines that are both a workload and a resource, and that a policy stopped. */
+  private readonly resting = new Set<string>();
   private readonly commitments: Commitment[] = [];
   private readonly decisions: ReplayedDecision[] = [];
   private readonly adjustments: SpendPoint[] = [];
@@ -191,6 +194,7 @@ class Replay {
     const fleets = fleetsOf(history);
     this.workloads = new Map(fleets.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
     this.baseline = fleets.map((one) => new ReplayedWorkload(history, one));
+    this.baselineOf = new Map(this.baseline.map((one) => [one.facts.workload, one]));
     this.resources = new Map(
       history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]),
     );
@@ -271,7 +275,8 @@ class Replay {
     const job = this.jobs.get(one.workload);
     if (job !== undefined) return job.own.view(one, asOf, isRestored);
     if (this.toCome.has(one.workload)) return null;
-    return isRestored ? one : (this.workloads.get(one.workload)?.view(one) ?? one);
+    const own = isRestored ? this.baselineOf.get(one.workload) : this.workloads.get(one.workload);
+    return own?.view(one, asOf) ?? one;
   }
 
   /**
@@ -313,11 +318,20 @@ class Replay {
     standing: { refuses: boolean; spot: Set<number>; stopped: Set<string> },
   ): boolean {
     const workload = this.workloads.get(target);
-    if (workload !== undefined) return workload.change(action, change, at);
+    const resource = this.resources.get(target);
+    const isStop = action === 'Stop' || action === 'Release';
+    if (workload !== undefined) {
+      if (!workload.change(action, change, at)) return false;
+      if (isStop && resource !== undefined) {
+        this.resting.add(target);
+        standing.stopped.add(target);
+        resource.stop(at);
+      }
+      return true;
+    }
     const job = this.jobs.get(target);
     if (job !== undefined) return job.own.change(action, change, at);
-    const resource = this.resources.get(target);
-    if (resource !== undefined && (action === 'Stop' || action === 'Release')) {
+    if (resource !== undefined && isStop) {
       standing.stopped.add(target);
       resource.stop(at);
       return true;
@@ -359,6 +373,7 @@ class Replay {
     for (const base of this.baseline) {
       const own = this.workloads.get(base.facts.workload);
       if (own === undefined) continue;
+      this.resume(own, hour);
       const [of, without] = [hourOf(own, hour), hourOf(base, hour)];
       // If one of the two has no price, the difference is unknown.
       if (!of.isUnpriced && !without.isUnpriced) saved += without.cost - of.cost;
@@ -372,6 +387,16 @@ class Replay {
         creditNanos: 0n,
         unpricedQuantity: 0n,
       });
+  }
+
+  /** A machine that was stopped runs again once its own readings show that it is needed, or show nothing. */
+  private resume(one: ReplayedWorkload, hour: number): void {
+    const name = one.facts.workload;
+    const resource = this.resources.get(name);
+    if (resource === undefined || !this.resting.has(name)) return;
+    if (resource.isStopped(hour) && resource.minutes(hour, hour + HOUR_MS) > 0) return;
+    this.resting.delete(name);
+    one.resume();
   }
 
   /** Runs jobs up to an instant, and says what they saved since they last were. */
@@ -433,6 +458,7 @@ class Replay {
         unserved: sum(totals, (one) => one.unserved),
         changes: sum(totals, (one) => one.changes),
         unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
+        unrecordedHours: sum(totals, (one) => one.unrecordedHours),
       },
       jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])),
       jobSizes: new Map(jobs.map(({ own }) => [own.name, own.sizes])),

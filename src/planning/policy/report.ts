@@ -73,22 +73,11 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     workloads: unknownOf(run, nothing, 'workloads'),
     jobs: unknownOf(run, nothing, 'jobs'),
   };
-  const onDemand = history.demand.flatMap((series, index) => (isOnDemand(series) ? [index] : []));
   const isKnown =
     (name: Part): IsKnown =>
     (index) =>
       unknown[name][index] === null;
-  const pending = {
-    demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))),
-    resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
-    workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
-    jobs: jobAlternatives(
-      jobs.flatMap((one) => ('job' in one ? [one.job] : [])),
-      policy.name,
-      new CostSteps(history),
-      run.jobSizes,
-    ),
-  };
+  const pending = pendingAlternatives(history, request, run, isKnown);
   const count = pending.demand.length + pending.resources.length + pending.workloads.length + pending.jobs.length;
   let worked = 0;
   function* work(all: readonly PendingAlternative[]): Steps<Alternative[]> {
@@ -142,10 +131,29 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
       changes: workloads.changes,
       unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
       unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
+      unrecordedHours: workloads.unrecordedHours,
     }),
     part('jobs', yield* work(pending.jobs), { ...run.jobs }, { ...nothing.jobs }),
   ].filter(({ count: size }) => size > 0);
   return { team: history.team, from: history.from, run, cells };
+}
+
+/** What else could have been done with each part of the history. */
+function pendingAlternatives(
+  history: RecordedHistory,
+  request: PolicyBacktestRequest,
+  run: ReplayRun,
+  isKnown: (name: Part) => IsKnown,
+): Readonly<Record<Part, readonly PendingAlternative[]>> {
+  const { policy, params } = request;
+  const onDemand = history.demand.flatMap((series, index) => (isOnDemand(series) ? [index] : []));
+  const jobs = jobCases(history).flatMap((one) => ('job' in one ? [one.job] : []));
+  return {
+    demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))),
+    resources: idleAlternatives(history, policy, restartMinutesOf(request), isKnown('resources')),
+    workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
+    jobs: jobAlternatives(jobs, policy.name, new CostSteps(history), run.jobSizes),
+  };
 }
 
 type Measures = Readonly<Record<string, number | null>>;
@@ -267,7 +275,8 @@ export function policyReport(
       proposalsByAction: countsOf(decided.map(({ action }) => action)),
       proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
       inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
-      assumed: 'every proposal is carried out at once; workloads and leases are as known now',
+      assumed:
+        'every proposal is carried out at once; facts of workloads and leases are as known now, sizes as metered',
     },
     cells,
     mean: names.map((name) => {

@@ -1,15 +1,18 @@
 /**
- * A recorded workload under changes of its fleet, its machines and its term: its cost and the unserved load. The past
- * number of its replicas is not recorded: every run, and doing nothing, begins with the fleet that is known.
+ * A recorded workload under changes of its fleet, its machines and its term: its cost and the unserved load.
  *
- * The invariant: a replica-minute without a price adds nothing and is counted separately; a workload without any priced
- * minute says why.
+ * Only hours count in which its size was recorded. Without a change it costs what was metered of it, at the price of
+ * each hour; a change replaces the recorded size, term or machine from then on. The size of today says nothing of the
+ * past.
+ *
+ * The invariant: a replica-minute without a price adds nothing and is counted separately; a workload without any
+ * counted minute says why.
  */
-import type { RecordedHistory } from '../../core/policy/history.js';
+import type { MeteredGpus, RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
 import type { Change } from '../../core/policy/recommendation.js';
 import type { WorkloadView } from '../../core/policy/policy.js';
-import { DAY_MS, MINUTE_MS } from '../../core/time.js';
+import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { pacesOf } from '../throughput/pace.js';
 import { availableShare, gpuHour, peakOf } from './bills.js';
@@ -23,6 +26,8 @@ export interface WorkloadBill {
   readonly changes: number;
   /** Replica-minutes without a price: they are not in the cost. */
   readonly unpricedReplicaMinutes: number;
+  /** Hours of the window in which its size was not recorded: they are in no figure. */
+  readonly unrecordedHours: number;
 }
 
 /** The machine of its replicas, and the capacity of one replica per minute there (null: not measured). */
@@ -33,13 +38,15 @@ interface Machine {
 }
 
 export class ReplayedWorkload {
-  private ready: number;
-  private booting: number[] = [];
-  private term: Term | null;
+  /** What a policy made of its size; null: it has the recorded one. */
+  private resized: { ready: number; readonly booting: number[] } | null = null;
+  /** The term to which a policy moved it; null: it has the recorded one. */
+  private moved: Term | null = null;
   private machine: Machine;
   private changedAt: number | null = null;
   /** Replicas, machine and term of the hour before. */
   private before: string;
+  private recordedHours = 0;
   private bill: WorkloadBill = {
     cost: 0,
     replicaMinutes: 0,
@@ -47,6 +54,7 @@ export class ReplayedWorkload {
     unserved: 0,
     changes: 0,
     unpricedReplicaMinutes: 0,
+    unrecordedHours: 0,
   };
   /** Why the first hour that has no price has none. */
   private why: string | null = null;
@@ -55,51 +63,76 @@ export class ReplayedWorkload {
     private readonly history: RecordedHistory,
     readonly facts: WorkloadView,
   ) {
-    this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
-    this.term = facts.term;
     this.machine = machineOf(facts);
     this.before = this.signature;
   }
 
   private get signature(): string {
-    return `${this.ready + this.booting.length} ${this.term} ${this.machine.sku}`;
+    const { resized } = this;
+    return `${resized === null ? 'recorded' : resized.ready + resized.booting.length} ${this.moved} ${this.machine.sku}`;
   }
 
-  /** How it looks to a policy now. */
-  view(one: WorkloadView): WorkloadView {
+  private recordedAt(hour: number): readonly MeteredGpus[] | null {
+    return this.history.sizes.get(this.facts.workload)?.get(hour) ?? null;
+  }
+
+  /** Whether its size was recorded in every hour of the window. */
+  get isWhole(): boolean {
+    for (let hour = this.history.from; hour < this.history.to; hour += HOUR_MS)
+      if (this.recordedAt(hour) === null) return false;
+    return true;
+  }
+
+  /** The recorded replicas of the last hour that is over; null: nobody knows. */
+  private replicasBefore(at: number): number | null {
+    const recorded = this.recordedAt(hourOf(at) - HOUR_MS);
+    const { gpusPerReplica } = this.facts;
+    return recorded === null || gpusPerReplica === null ? null : Math.round(gpusOf(recorded) / gpusPerReplica);
+  }
+
+  /** Its term then: as moved, as recorded (null: of several), or as known where nothing ran. */
+  private termBefore(at: number): Term | null {
+    const recorded = this.recordedAt(hourOf(at) - HOUR_MS) ?? [];
+    const terms = new Set(recorded.map(({ term }) => term ?? this.facts.term));
+    return this.moved ?? (terms.size === 0 ? this.facts.term : terms.size === 1 ? ([...terms][0] ?? null) : null);
+  }
+
+  /** How it looks to a policy; a fleet whose size was not recorded lately is unknown. */
+  view(one: WorkloadView, at: number): WorkloadView {
     const { fleet, service } = one;
+    if (fleet === null) return one;
     const { sku, gpuModel, capacityPerReplica } = this.machine;
-    return fleet === null
-      ? one
-      : {
-          ...one,
-          sku,
-          gpuModel,
-          term: this.term,
-          service: service === null ? null : { ...service, capacityPerReplica },
-          fleet: {
-            ...fleet,
-            ready: this.ready,
-            booting: this.booting.length,
-            changedAt: this.changedAt ?? this.history.from - DAY_MS,
-          },
-        };
+    const { ready, booting } = this.resized ?? { ready: this.replicasBefore(at), booting: [] };
+    return {
+      ...one,
+      sku,
+      gpuModel,
+      term: this.termBefore(at),
+      service: service === null ? null : { ...service, capacityPerReplica },
+      fleet:
+        ready === null
+          ? null
+          : { ...fleet, ready, booting: booting.length, changedAt: this.changedAt ?? this.history.from - DAY_MS },
+    };
   }
 
   /** Takes back what was done to it. */
   restore(): void {
-    const { facts } = this;
-    this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
-    this.booting = [];
-    this.term = facts.term;
-    this.machine = machineOf(facts);
+    this.resized = null;
+    this.moved = null;
+    this.machine = machineOf(this.facts);
+  }
+
+  /** Takes back what was done to its size. */
+  resume(): void {
+    this.resized = null;
   }
 
   /** Does what a proposal says; false if this model knows no such thing. */
   change(action: string, change: Change, at: number): boolean {
     if (this.facts.fleet === null) return false;
     if (action === 'MoveToSpot' || action === 'MoveToOnDemand') {
-      this.term = action === 'MoveToSpot' ? 'spot' : 'on-demand';
+      this.moved = action === 'MoveToSpot' ? 'spot' : 'on-demand';
     } else if ('sku' in change || 'instances' in change) {
       if (!this.replace(change, at)) return false;
     } else {
@@ -129,10 +162,7 @@ export class ReplayedWorkload {
     const speed = offer === undefined ? null : this.speedOn(offer.gpuModel);
     if (offer === undefined || speed === null || typeof replicas !== 'number' || replicas < 0) return false;
     const { capacityPerReplica } = machineOf(this.facts);
-    if (offer.sku !== this.machine.sku) {
-      this.ready = 0;
-      this.booting = [];
-    }
+    if (offer.sku !== this.machine.sku) this.resized = { ready: 0, booting: [] };
     this.machine = {
       sku: offer.sku,
       gpuModel: offer.gpuModel,
@@ -164,36 +194,34 @@ export class ReplayedWorkload {
   }
 
   private resize(wanted: number, at: number): void {
-    const have = this.ready + this.booting.length;
+    const recorded = this.replicasBefore(at);
+    if (this.resized === null && recorded === wanted) return;
+    const now = (this.resized ??= { ready: recorded ?? wanted, booting: [] });
+    const have = now.ready + now.booting.length;
     const readyAt = at + (this.facts.service?.bootMinutes ?? 0) * MINUTE_MS;
-    for (let n = have; n < wanted; n++) this.booting.push(readyAt);
+    for (let n = have; n < wanted; n++) now.booting.push(readyAt);
     // The youngest that still boot go first.
     const cut = Math.max(0, have - wanted);
-    const cutBooting = Math.min(cut, this.booting.length);
-    this.booting.length -= cutBooting;
-    this.ready -= cut - cutBooting;
+    const cutBooting = Math.min(cut, now.booting.length);
+    now.booting.length -= cutBooting;
+    now.ready -= cut - cutBooting;
   }
 
   /** Pays and serves one hour. */
   runHour(hour: number): void {
-    const { service } = this.facts;
+    const { bill } = this;
+    const recorded = this.recordedAt(hour);
+    if (recorded === null) {
+      this.bill = { ...bill, unrecordedHours: bill.unrecordedHours + 1 };
+      return;
+    }
+    this.recordedHours++;
     const isChanged = this.signature !== this.before;
     this.before = this.signature;
-    let [replicaMinutes, load, unserved] = [0, 0, 0];
-    for (let minute = hour; minute < hour + 60 * MINUTE_MS; minute += MINUTE_MS) {
-      const booted = this.booting.filter((at) => at <= minute).length;
-      this.ready += booted;
-      this.booting.splice(0, booted);
-      replicaMinutes += this.ready + this.booting.length;
-      const offered =
-        service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
-      if (offered === null || service === null || this.machine.capacityPerReplica === null) continue;
-      load += offered;
-      unserved += Math.max(0, offered - this.ready * this.machine.capacityPerReplica);
-    }
-    const { bill } = this;
+    const { replicaMinutes, load, unserved } = this.serve(hour, recorded);
     const perReplicaHour = this.perReplicaHour(hour);
     this.bill = {
+      ...bill,
       cost: bill.cost + (replicaMinutes / 60) * (perReplicaHour ?? 0),
       replicaMinutes: bill.replicaMinutes + replicaMinutes,
       load: bill.load + load,
@@ -201,24 +229,51 @@ export class ReplayedWorkload {
       changes: bill.changes + (isChanged ? 1 : 0),
       unpricedReplicaMinutes: bill.unpricedReplicaMinutes + (perReplicaHour === null ? replicaMinutes : 0),
     };
-    if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced();
+    if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced(hour);
+  }
+
+  private serve(
+    hour: number,
+    recorded: readonly MeteredGpus[],
+  ): Pick<WorkloadBill, 'replicaMinutes' | 'load' | 'unserved'> {
+    const { service, gpusPerReplica } = this.facts;
+    const { resized, machine } = this;
+    // Where nobody knows the size of a replica no minute has a price: GPUs tell at least that something ran.
+    const metered = gpusOf(recorded) / (gpusPerReplica ?? 1);
+    let [replicaMinutes, load, unserved] = [0, 0, 0];
+    for (let minute = hour; minute < hour + HOUR_MS; minute += MINUTE_MS) {
+      if (resized !== null) {
+        const booted = resized.booting.filter((at) => at <= minute).length;
+        resized.ready += booted;
+        resized.booting.splice(0, booted);
+      }
+      replicaMinutes += resized === null ? metered : resized.ready + resized.booting.length;
+      const offered =
+        service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
+      if (offered === null || machine.capacityPerReplica === null) continue;
+      load += offered;
+      unserved += Math.max(0, offered - (resized?.ready ?? metered) * machine.capacityPerReplica);
+    }
+    return { replicaMinutes, load, unserved };
   }
 
   /** Why its cost is unknown; null: some of it, or all, is known. */
   get unknown(): string | null {
     if (this.facts.fleet === null) return 'its number of replicas is unknown';
+    if (this.recordedHours === 0) return 'none of its use was metered in the window';
     const { replicaMinutes, unpricedReplicaMinutes } = this.bill;
     return replicaMinutes > 0 && unpricedReplicaMinutes === replicaMinutes ? this.why : null;
   }
 
-  private whyUnpriced(): string {
-    const { region, provider, gpusPerReplica } = this.facts;
-    const { sku } = this.machine;
-    if (this.term === null) return 'the term of its machines (on demand, spot, reserved) is unknown';
+  private whyUnpriced(hour: number): string {
+    const { provider, gpusPerReplica } = this.facts;
+    const lacking = this.partsOf(hour).find((part) => this.priceOf(hour, part) === null);
+    const { sku, region, term } = lacking ?? { ...this.facts, sku: this.machine.sku };
+    if (term === null) return 'the term of its machines (on demand, spot, reserved) is unknown';
     if (gpusPerReplica === null) return 'the number of GPUs of a replica is unknown';
     return sku === null || provider === null
       ? 'the machines on which it runs are unknown'
-      : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
+      : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${term} is known`;
   }
 
   get total(): WorkloadBill {
@@ -226,48 +281,63 @@ export class ReplayedWorkload {
   }
 
   /**
-   * Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null if it has no
-   * price.
+   * What the replicas of an hour are made of: as recorded where something ran, otherwise as known; on the machine that a
+   * policy put under them.
    */
+  private partsOf(hour: number): readonly MeteredGpus[] {
+    const { facts, machine } = this;
+    const own = { provider: facts.provider, region: facts.region, sku: machine.sku, gpuModel: machine.gpuModel };
+    const recorded = (this.recordedAt(hour) ?? []).map((one) => ({ ...one, term: one.term ?? facts.term }));
+    if (machine.sku !== facts.sku) {
+      const terms = recorded.length === 0 ? [{ term: facts.term, gpus: 1 }] : recorded;
+      return terms.map(({ term, gpus }) => ({ ...own, term, gpus }));
+    }
+    return recorded.length === 0 ? [{ ...own, term: facts.term, gpus: 1 }] : recorded;
+  }
+
+  /** Currency units, the mean of what its replicas are made of; null if some of it has no price. */
   perReplicaHour(hour: number): number | null {
-    const { history, facts, machine } = this;
-    const offers = history
+    const { history, facts } = this;
+    if (facts.gpusPerReplica === null) return null;
+    const parts = this.partsOf(hour);
+    let cost = 0;
+    for (const part of parts) {
+      const price = this.priceOf(hour, part);
+      if (price === null) return null;
+      cost += price * part.gpus;
+    }
+    return (cost / gpusOf(parts)) * facts.gpusPerReplica * peakOf(history, hour);
+  }
+
+  /** Per GPU-hour. What a policy moved to spot is on it for the share of the hour in which it was there. */
+  private priceOf(hour: number, { provider, sku, region, gpuModel, term }: MeteredGpus): number | null {
+    const offers = this.history
       .offersAt(hour)
       .filter(
         (offer) =>
-          offer.provider === facts.provider &&
-          offer.sku === machine.sku &&
-          (offer.region === facts.region || offer.region === null),
+          offer.provider === provider && offer.sku === sku && (offer.region === region || offer.region === null),
       );
-    const priceOf = (term: Term): number | null =>
+    const cheapest = (wanted: Term): number | null =>
       offers
-        .filter((offer) => offer.term === term)
+        .filter((offer) => offer.term === wanted)
         .map(({ rate }) => gpuHour(rate))
         .sort((a, b) => a - b)[0] ?? null;
-    const onDemand = priceOf('on-demand');
-    const own =
-      this.term === 'spot'
-        ? this.spotPrice(hour, onDemand, priceOf('spot'))
-        : this.term === null
-          ? null
-          : priceOf(this.term);
-    return own === null || facts.gpusPerReplica === null ? null : own * facts.gpusPerReplica * peakOf(history, hour);
-  }
-
-  private spotPrice(hour: number, onDemand: number | null, spot: number | null): number | null {
-    const { provider, region } = this.facts;
-    const { gpuModel } = this.machine;
+    const onDemand = cheapest('on-demand');
+    if (this.moved === 'on-demand') return onDemand;
+    const spot = cheapest('spot');
+    // What was metered on spot had it.
+    if (term === 'spot') return spot ?? onDemand;
+    if (this.moved === null) return term === null ? null : cheapest(term);
+    if (spot === null) return onDemand;
     const market = this.history.spotMarkets.find(
       (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
     );
-    const share = market === undefined ? null : availableShare(market, hour);
-    // Replicas on spot in the recording are paid as spot; replicas that a policy moved there need proof that spot was
-    // available.
-    const available = share ?? (this.facts.term === 'spot' ? 1 : 0);
-    if (spot === null) return onDemand;
+    const available = (market === undefined ? null : availableShare(market, hour)) ?? 0;
     return available * spot + (1 - available) * (onDemand ?? spot);
   }
 }
+
+const gpusOf = (parts: readonly MeteredGpus[]): number => parts.reduce((sum, { gpus }) => sum + gpus, 0);
 
 const machineOf = ({ sku, gpuModel, service }: WorkloadView): Machine => ({
   sku,

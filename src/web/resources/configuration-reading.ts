@@ -24,7 +24,7 @@ export function readRequest<T>(
   if (read.success) return read.data;
   const issues = read.error.issues as readonly SchemaIssue[];
   const given = isObject(body) && isObject(body['configuration']) ? body['configuration'] : {};
-  const { left, indexes } = without(given, issues);
+  const { left, indexes } = withoutIssues(given, issues);
   const rest = configurationSchema.safeParse(left);
   const found = rest.success ? meaning(rest.data, given) : [];
   const problems = [...problemsOf(issues), ...found.map((one) => ({ ...one, path: placeOf(one.path, indexes) }))];
@@ -34,7 +34,7 @@ export function readRequest<T>(
 type Indexes = ReadonlyMap<string, readonly number[]>;
 
 /** Without the entries that have issues; of each list the places at which the items stood. */
-function without(
+function withoutIssues(
   given: Entries,
   issues: readonly SchemaIssue[],
 ): { readonly left: Entries; readonly indexes: Indexes } {
@@ -99,7 +99,7 @@ interface Naming {
 /**
  * Names of teams that nothing makes: a team is set, or a rule gives usage to it. What the present configuration names
  * already may stay.
- * @param others teams that there are besides
+ * @param others teams that exist already
  */
 export function strangerProblems(named: Naming, now: Sections, whole: Entries, others: readonly string[]): Problem[] {
   const present = referencesIn(now as Naming);
