@@ -53,7 +53,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'risk-says.Low': '几乎不会中断运行中的任务。',
   'risk-says.Medium': '可能中断运行中的任务。',
   'risk-says.High': '运行中的任务迟早会被中断。',
-  'evidence.picture': '依据',
+  'evidence.picture': '依据图',
   'evidence.none': '没有该对象的采样，也没有该处的计量用量。',
   'evidence.title-gpus': '每日按需使用的 GPU 数',
   'evidence.title-utilisation': '每小时最忙 GPU 的利用率',
