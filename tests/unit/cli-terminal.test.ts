@@ -22,10 +22,10 @@ import { drawnOn, estimate, fitted, money, shortAmount, table, widthOf, type Cel
 import { completionsOf } from '../../src/cli/verbs/completion.js';
 import { nested } from '../../src/cli/verbs/fleet.js';
 import { countedOnce } from '../../src/core/fleet/membership.js';
-import { pageOf, PAGES } from '../../src/cli/verbs/open.js';
 import { unavailable } from '../../src/core/errors.js';
+import { PAGES, SETTINGS } from '../../src/core/pages.js';
 import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
-import { ROUTES } from '../../src/web/dashboard/routes.js';
+import { placeOf, routeOf } from '../../src/web/dashboard/routes.js';
 
 const terminal = (columns: number, over: Partial<Screen> = {}): Screen => ({
   columns,
@@ -187,7 +187,7 @@ beforeAll(async () => {
     const signedIn = { kind: 'key', id: 'k', name: 'ada', role: 'viewer', scopes: ['read'], teams: null } as const;
     const session: ApiSession = { signedIn: known ? signedIn : null, oidc: false };
     const ready = { status: 'not-ready', database: true, migrated: false, failing: [], queueAgeSeconds: null };
-    const asked = (request.url ?? '').split('?')[0];
+    const [asked = ''] = (request.url ?? '').split('?');
     const [status, body] =
       asked === '/session'
         ? [200, session]
@@ -201,7 +201,9 @@ beforeAll(async () => {
                 ? [200, { items: fleets }]
                 : asked === '/v1/samples/sources'
                   ? [200, { items: sources }]
-                  : [200, { items: teams, nextCursor: null }];
+                  : asked.endsWith('/nobody')
+                    ? [404, { detail: 'there is no nobody' }]
+                    : [200, { items: teams, nextCursor: null }];
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -447,9 +449,35 @@ describe('open', () => {
     await bursar(['open', 'budgets', 'a/b'], { openBrowser });
     await bursar(['open', '--print'], { openBrowser });
     expect(opened).toEqual([`${url}/#/actions/act-1`, `${url}/#/budgets/a%2Fb`]);
-    for (const page of PAGES) expect(ROUTES).toHaveProperty([page], true);
-    expect(pageOf('rec-1', undefined)).toBe('#/recommendations/rec-1');
     expect((await bursar(['open', 'nothing'], { openBrowser })).code).toBe(2);
+  });
+
+  it('opens every page of the dashboard, and every page of settings', async () => {
+    for (const [page, takesId] of Object.entries(PAGES)) {
+      const { code, out } = await bursar(['open', ...(page === '' ? [] : [page]), '--print']);
+      expect({ code, out }).toEqual({ code: 0, out: `${url}/#/${page}\n` });
+      expect(routeOf(placeOf(new URL(out).hash))).toBe(page);
+      if (!takesId && page !== '') expect((await bursar(['open', page, 'x', '--print'])).code).toBe(2);
+    }
+    for (const section of Object.values(SETTINGS).flat())
+      expect((await bursar(['open', 'settings', section, '--print'])).out).toBe(`${url}/#/settings/${section}\n`);
+    expect(await bursar(['open', 'settings', 'nothing', '--print'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('settings has no page nothing: it has budgets, rules,') as string,
+    });
+  });
+
+  it('refuses the id of something that the server does not know; whether one that is away knows it is said', async () => {
+    expect(await bursar(['open', 'teams', 'nobody', '--print'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'bursar: there is no nobody\n',
+    });
+    const away = await bursar(['open', 'teams', 'red', '--print'], {
+      remote: { url: 'http://127.0.0.1:9', apiKey: 'k' },
+    });
+    expect(away).toMatchObject({ code: 0, out: 'http://127.0.0.1:9/#/teams/red\n' });
+    expect(away.err).toContain('Not known whether teams has red: http://127.0.0.1:9 (BURSAR_URL) cannot be reached');
   });
 
   it('says where no browser is', async () =>
@@ -469,7 +497,31 @@ describe('completion', () => {
       ['budgets', 'h'],
       ['history', 'help'],
     ],
-    [['costs', '--basis', 'b'], []],
+    [['costs', '--basis', 'b'], ['billed']],
+    [['costs', '--group-by', 'da'], ['day']],
+    [['costs', '--group-by', 'team,day,sk'], ['team,day,sku']],
+    [['costs', '--basis=b'], ['--basis=billed']],
+    [['costs', '--basis', '=', 'b'], ['billed']],
+    [
+      ['quote', '--upfront', '='],
+      ['none', 'partial', 'all'],
+    ],
+    [
+      ['keys', 'create', 'x', '--role', ''],
+      ['viewer', 'operator', 'admin'],
+    ],
+    [['keys', 'create', 'x', '--scope', 'usage:w'], ['usage:write']],
+    [
+      ['open', 'rec'],
+      ['recommendations', 'reconciliation'],
+    ],
+    [
+      ['open', 'settings', 'r'],
+      ['rules', 'reconciliation', 'roles', 'routes', 'retention'],
+    ],
+    [['open', 'costs', ''], []],
+    [['budgets', 'set', 'b', '--period', 'q'], ['quarter']],
+    [['teams', 'set', 'x', '--zone', 'Europe/Berl'], ['Europe/Berlin']],
     [
       ['quote', '--term', 'res'],
       ['reserved-1y', 'reserved-3y'],
@@ -487,12 +539,47 @@ describe('completion', () => {
       ['bash', 'zsh', 'fish'],
     ],
     [['import', ''], []],
-  ])('of %j', (words, found) => expect(completionsOf(program, words)).toEqual(found));
+  ])('of %j', async (words, found) => expect(await completionsOf(program, words)).toEqual(found));
+
+  it.each([
+    ['budgets set '],
+    ['teams remove '],
+    ['open teams '],
+    ['savings --team '],
+    ['policies show '],
+    ['approve '],
+    ['actions show '],
+    ['keys rotate '],
+  ])('asks the server for the ids of %j', async (line) => {
+    const lists: string[] = [];
+    const ids = async (list: string): Promise<string[]> => (lists.push(list), ['red', 'blue']);
+    expect(await completionsOf(program, [...line.split(' ').slice(0, -1), 'r'], ids)).toEqual(['red']);
+    expect(lists).toHaveLength(1);
+  });
+
+  it('prints the ids that the server has, and nothing where it is away or knows no key', async () => {
+    const asked = ['__complete', '--', 'teams', 'set', ''];
+    expect(await bursar(asked)).toEqual({ code: 0, out: 'red\n', err: '' });
+    for (const remote of [{ url: 'http://127.0.0.1:9', apiKey: 'k' }, null])
+      expect(await bursar(asked, { remote })).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  it('waits a second for a server that does not answer', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const remote = { url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, apiKey: 'k' };
+    expect(await bursar(['__complete', '--', 'approve', ''], { remote })).toEqual({ code: 0, out: '', err: '' });
+    silent.closeAllConnections();
+    await new Promise<void>((resolve) => void silent.close(() => resolve()));
+  });
 
   /** A `bursar` on the PATH that answers as the program does, for one question. */
-  function shellWith(shell: string, script: string): { status: number | null; stdout: string; stderr: string } {
+  async function shellWith(
+    shell: string,
+    script: string,
+  ): Promise<{ status: number | null; stdout: string; stderr: string }> {
     const folder = mkdtempSync(path.join(home, 'bin-'));
-    const answers = completionsOf(program, ['budgets', 'hi']).join('\\n');
+    const answers = (await completionsOf(program, ['budgets', 'hi'])).join('\\n');
     const asked = '__complete -- budgets hi';
     writeFileSync(path.join(folder, 'bursar'), `#!/bin/sh\n[ "$*" = "${asked}" ] && printf '${answers}\\n'\n`, {
       mode: 0o755,
@@ -507,7 +594,7 @@ describe('completion', () => {
   describeWith('bash', 'in bash', () =>
     it('works', async () => {
       const script = `${await scriptFor('bash')}\nCOMP_WORDS=(bursar budgets hi); COMP_CWORD=2; _bursar; echo "\${COMPREPLY[@]}"; complete -p bursar`;
-      expect(shellWith('bash', script)).toMatchObject({
+      expect(await shellWith('bash', script)).toMatchObject({
         status: 0,
         stdout: expect.stringMatching(/^history\ncomplete .*_bursar bursar/) as string,
       });
@@ -516,13 +603,13 @@ describe('completion', () => {
   describeWith('zsh', 'in zsh', () =>
     it('works', async () => {
       const script = `compdef() { :; }\ncompadd() { shift; print -l -- \${(P)1}; }\n${await scriptFor('zsh')}\nwords=(bursar budgets hi); CURRENT=3; _bursar`;
-      expect(shellWith('zsh', script)).toMatchObject({ status: 0, stdout: 'history\n' });
+      expect(await shellWith('zsh', script)).toMatchObject({ status: 0, stdout: 'history\n' });
     }),
   );
   describeWith('fish', 'in fish', () =>
     it('works', async () => {
       const script = `${await scriptFor('fish')}\ncomplete -C 'bursar budgets hi'`;
-      expect(shellWith('fish', script)).toMatchObject({
+      expect(await shellWith('fish', script)).toMatchObject({
         status: 0,
         stdout: expect.stringContaining('history') as string,
       });

@@ -21,7 +21,11 @@ export class HttpTransport implements Transport {
   private readonly base: URL;
   private readonly authorization: string;
 
-  constructor({ url, apiKey }: { readonly url: string; readonly apiKey: string }) {
+  /** @param within so many milliseconds an answer has to be whole; null: as long as something is heard of it */
+  constructor(
+    { url, apiKey }: { readonly url: string; readonly apiKey: string },
+    private readonly within: number | null = null,
+  ) {
     this.base = new URL(url.endsWith('/') ? url : `${url}/`);
     this.name = this.base.host;
     this.authorization = `Bearer ${apiKey}`;
@@ -45,8 +49,9 @@ export class HttpTransport implements Transport {
       ...(body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
       ...(stream === undefined ? {} : { 'content-type': 'application/octet-stream' }),
     };
+    const signal = this.within === null ? {} : { signal: AbortSignal.timeout(this.within) };
     return new Promise((resolve, reject) => {
-      const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers });
+      const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers, ...signal });
       const silence = stream === undefined ? SILENCE_MILLISECONDS : IMPORT_SILENCE_MILLISECONDS;
       request.setTimeout(silence, () => request.destroy(new Error(`no answer within ${silence / 1000} s`)));
       let answered = false;

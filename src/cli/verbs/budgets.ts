@@ -16,6 +16,7 @@ import { periodName, type PeriodKind } from '../../core/time.js';
 import { CHARGE_CATEGORIES, TERMS, type ChargeCategory, type Term } from '../../core/usage.js';
 import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.js';
 import type { BudgetView, Client } from '../client/client.js';
+import { completedBy } from '../completing.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import {
@@ -93,6 +94,20 @@ export function addBudgets(program: Command, session: Session): void {
     });
 }
 
+const categoryFlag = (): Option =>
+  completedBy(
+    new Option(
+      '--category <category>',
+      `only this charge category; may be repeated: ${CHARGE_CATEGORIES.join(', ')}`,
+    ).argParser(oneOf<ChargeCategory>(CHARGE_CATEGORIES)),
+    { words: CHARGE_CATEGORIES },
+  );
+
+const termFlag = (): Option =>
+  completedBy(new Option('--term <term>', 'only this term; may be repeated').argParser(oneOf<Term>(TERMS)), {
+    words: TERMS,
+  });
+
 function addSet(budgets: Command, session: Session): void {
   budgets
     .command('set')
@@ -101,11 +116,13 @@ function addSet(budgets: Command, session: Session): void {
     .requiredOption('--team <team>', 'its team; the teams below it count too')
     .option('--amount <amount>', 'planned for each period; 0 means that nothing is allowed', amount)
     .option('--planned <day=amount>', 'planned for the period that begins on this day; may be repeated', planned)
-    .option(
-      '--period <period>',
-      'month, quarter, year, or a first day and a length: 2026-10-05/14',
-      periodKind,
-      'month',
+    .addOption(
+      completedBy(
+        new Option('--period <period>', 'month, quarter, year, or a first day and a length: 2026-10-05/14')
+          .argParser(periodKind)
+          .default('month'),
+        { words: ['month', 'quarter', 'year'] },
+      ),
     )
     .option('--currency <code>', "default: the team's")
     .option('--zone <zone>', "time zone of the period's days (default: the team's)")
@@ -119,14 +136,9 @@ function addSet(budgets: Command, session: Session): void {
     .option('--sub-account <id>', 'only this sub-account (linked account, subscription); may be repeated', repeated)
     .option('--region <region>', 'only this region; may be repeated', repeated)
     .option('--service <name>', 'only this service; may be repeated', repeated)
-    .addOption(
-      new Option(
-        '--category <category>',
-        `only this charge category; may be repeated: ${CHARGE_CATEGORIES.join(', ')}`,
-      ).argParser(oneOf<ChargeCategory>(CHARGE_CATEGORIES)),
-    )
+    .addOption(categoryFlag())
     .option('--sku <sku>', 'only this SKU; may be repeated', repeated)
-    .addOption(new Option('--term <term>', 'only this term; may be repeated').argParser(oneOf<Term>(TERMS)))
+    .addOption(termFlag())
     .option('--tag <key=value>', 'only usage with this tag; may be repeated', tags)
     .addOption(new Option('--basis <basis>', 'what it counts (default: actual)').choices(BUDGET_BASES))
     .option('--credits', 'credits lower the spend', false)

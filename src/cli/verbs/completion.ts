@@ -1,10 +1,14 @@
 /**
  * bursar completion: completion for shells. The shells' scripts are a few lines each and call the program itself
  * (`bursar __complete`), so that they are never behind the verbs; if it has no word the shell completes names of files.
+ * Ids are asked from the server that the verbs go to, for at most a second; no database is opened for them.
  *
  * Bash: "Programmable Completion" of its manual. Zsh: zshcompsys(1), `compadd`. Fish: its `complete` and `commandline`.
  */
 import { Argument, type Command } from 'commander';
+import { Api } from '../client/api.js';
+import { HttpTransport } from '../client/http.js';
+import { LISTED, wordsOfArgument, wordsOfFlag, type Listed } from '../completing.js';
 import type { Session } from '../session.js';
 
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -54,27 +58,88 @@ Examples:
   program
     .command('__complete', { hidden: true })
     .argument('[words...]', 'the words typed so far; the last one is completed')
-    .action((words: string[]) => {
-      const found = completionsOf(program, words);
+    .action(async (words: string[]) => {
+      const found = await completionsOf(program, words, (list) => idsOf(session, list));
       session.print({ words: found }, () => found.map((word) => `${word}\n`).join(''));
     });
 }
 
+/** So long a shell waits for the ids that a server has. */
+const PATIENCE_MILLISECONDS = 1_000;
+const MOST_IDS = 500;
+
+/** What there is of a list. Nothing: it is not known soon enough, for whatever reason. */
+async function idsOf({ context: { remote } }: Session, list: Listed): Promise<string[]> {
+  if (remote === null) return [];
+  const key = LISTED[list];
+  try {
+    const api = new Api(new HttpTransport(remote, PATIENCE_MILLISECONDS));
+    const found = await api.call<{ items: readonly Readonly<Record<string, unknown>>[] }>('GET', `/v1/${list}`, {
+      query: { limit: MOST_IDS },
+    });
+    return found.items.flatMap(({ [key]: id }) => (typeof id === 'string' ? [id] : []));
+  } catch {
+    return [];
+  }
+}
+
 /** The possible completions of the last word. Empty: only the person who types knows. */
-export function completionsOf(program: Command, words: readonly string[]): string[] {
+export async function completionsOf(
+  program: Command,
+  typedWords: readonly string[],
+  ids: (list: Listed) => Promise<readonly string[]> = async () => [],
+): Promise<string[]> {
+  const words = joined(typedWords);
   const typed = words.at(-1) ?? '';
+  const { command, given, waiting } = readUpTo(program, words.slice(0, -1));
+  const [flagName, value] =
+    typed.startsWith('--') && typed.includes('=') ? cut(typed, typed.indexOf('=') + 1) : ['', typed];
+  const flag = waiting ?? flagsOf(command, program).find((one) => one.long === flagName.slice(0, -1));
+  if (flag === undefined && typed.startsWith('-')) return beginning(flagNames(command, program), typed);
+  if (flag === undefined && command.commands.length > 0) return beginning(verbNames(command), typed);
+  const {
+    words: known,
+    several = false,
+    list,
+  } = flag === undefined ? wordsOfArgument(command, given) : wordsOfFlag(flag);
+  const all = list === undefined ? known : [...known, ...(await ids(list))];
+  const [before, last] = several ? cut(value, value.lastIndexOf(',') + 1) : ['', value];
+  return beginning(all, last).map((word) => `${flagName}${before}${word}`);
+}
+
+const cut = (text: string, at: number): [string, string] => [text.slice(0, at), text.slice(at)];
+
+const beginning = (all: readonly string[], typed: string): string[] => all.filter((word) => word.startsWith(typed));
+
+/** Bash breaks words at `=`: `--term=spot` arrives as three. */
+function joined(words: readonly string[]): string[] {
+  const all: string[] = [];
+  for (const [at, word] of words.entries()) {
+    if (word !== '=' || !(words[at - 1] ?? '').startsWith('--')) all.push(word);
+    else if (at === words.length - 1) all.push('');
+  }
+  return all;
+}
+
+/** The verb of the words, its arguments, and the flag that waits for its value. */
+function readUpTo(
+  program: Command,
+  words: readonly string[],
+): { command: Command; given: readonly string[]; waiting: Flag | undefined } {
   let command = program;
   let waiting: Flag | undefined;
-  for (const word of words.slice(0, -1)) {
+  let given: string[] = [];
+  for (const word of words) {
     if (waiting !== undefined) {
       waiting = undefined;
       continue;
     }
     waiting = word.includes('=') ? undefined : flagsOf(command, program).find((flag) => takesWord(flag, word));
-    command = command.commands.find((one) => one.name() === word) ?? command;
+    const verb = given.length === 0 ? command.commands.find((one) => one.name() === word) : undefined;
+    if (verb !== undefined) [command, given] = [verb, []];
+    else if (!word.startsWith('-') && !(command === program && word === 'help')) given.push(word);
   }
-  const choices = waiting === undefined ? candidates(command, program, typed) : (waiting.argChoices ?? []);
-  return choices.filter((word) => word.startsWith(typed));
+  return { command, given, waiting };
 }
 
 type Flag = Command['options'][number];
@@ -91,15 +156,13 @@ function defaultOf(command: Command): readonly Flag[] {
 const takesWord = (flag: Flag, word: string): boolean =>
   (flag.required || flag.optional) && (flag.long === word || flag.short === word);
 
-function candidates(command: Command, program: Command, typed: string): string[] {
-  if (typed.startsWith('-')) {
-    const flags = flagsOf(command, program).filter(({ hidden }) => !hidden);
-    return [...new Set(['--help', ...flags.flatMap(({ long }) => long ?? [])])].sort();
-  }
-  const verbs = command
+function flagNames(command: Command, program: Command): string[] {
+  const flags = flagsOf(command, program).filter(({ hidden }) => !hidden);
+  return [...new Set(['--help', ...flags.flatMap(({ long }) => long ?? [])])].sort();
+}
+
+const verbNames = (command: Command): string[] =>
+  command
     .createHelp()
     .visibleCommands(command)
     .map((one) => one.name());
-  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-  return command.commands.length > 0 ? verbs : choices;
-}

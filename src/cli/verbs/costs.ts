@@ -1,11 +1,12 @@
 /** bursar costs: what was spent, grouped. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { CostsAnswer } from '../../store/usage/doubts.js';
 import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
 import type { BreakdownRow } from '../../core/report/breakdown.js';
 import { EFFECTS } from '../../core/report/bridge.js';
+import { completedBy } from '../completing.js';
 import { pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, percent, printable, shortAmount, table, type Cell } from '../table.js';
@@ -32,9 +33,9 @@ export function addCosts(program: Command, session: Session): void {
     .option('--from <time>', 'from this day on: 2026-10-01, 2026-10')
     .option('--to <time>', 'before this day')
     .option('--zone <zone>', 'time zone of the days and months, such as Europe/Berlin', 'UTC')
-    .option('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`, repeated)
-    .option('--by <keys>', 'the same, shorter', repeated)
-    .option('--basis <basis>', BASES.join(', '), 'actual')
+    .addOption(keysFlag('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`))
+    .addOption(keysFlag('--by <keys>', 'the same, shorter'))
+    .addOption(completedBy(new Option('--basis <basis>', BASES.join(', ')).default('actual'), { words: BASES }))
     .option('--currency <code>', 'convert every amount by the rate of its day')
     .option('--team <team>', 'only this team; may be repeated', repeated)
     .option('--filter <dimension=value>', `only this value, of ${OF_DIMENSION.join(', ')}; may be repeated`, repeated)
@@ -69,6 +70,9 @@ Example:
       session.print(spend, () => textOf(spend, query.groupBy));
     });
 }
+
+const keysFlag = (flags: string, description: string): Option =>
+  completedBy(new Option(flags, description).argParser(repeated), { words: GROUP_KEYS, several: true });
 
 function queryOf(
   { from, to, groupBy, by, basis, currency, zone, team, filter = [] }: Omit<CostFlags, 'compare' | 'why'>,

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { CUSTOM_ROLE, isRole, ROLES, SCOPES, SCOPE_TEXTS } from '../../core/scopes.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, parseInstant } from '../../core/time.js';
 import type { KeyWithText } from '../../store/access/keys.js';
+import { completedBy } from '../completing.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
@@ -45,7 +46,8 @@ function readScope(text: string, before: readonly string[] | undefined): string[
   return repeated(text, before);
 }
 
-const SCOPE = ['--scope <scope>', 'what it may do; may be repeated'] as const;
+const scopeFlag = (): Option =>
+  completedBy(new Option('--scope <scope>', 'what it may do; may be repeated').argParser(readScope), { words: SCOPES });
 
 const SCOPES_HELP = `\nScopes:\n${SCOPES.map((scope) => `  ${scope.padEnd(14)} ${SCOPE_TEXTS[scope]}`).join('\n')}\n`;
 
@@ -119,11 +121,14 @@ function addCreate(keys: Command, session: Session): void {
     .description('Create a key and print it once. Without --role and --scope it is a viewer.')
     .argument('<name>', 'what it is for')
     .addOption(
-      new Option('--role <role>', 'viewer reads, operator works, admin does everything; or custom:<name>').argParser(
-        readRole,
+      completedBy(
+        new Option('--role <role>', 'viewer reads, operator works, admin does everything; or custom:<name>').argParser(
+          readRole,
+        ),
+        { words: ROLES },
       ),
     )
-    .addOption(new Option(...SCOPE).argParser(readScope).conflicts('role'))
+    .addOption(scopeFlag().conflicts('role'))
     .option('--team <team>', 'only for this team and those below it; may be repeated', repeated)
     .option('--owner <who>', 'who is responsible for it')
     .option('--expires <when>', 'when it expires: 90d, or 2026-12-01T12:00:00Z', expiry)
@@ -178,7 +183,7 @@ export function addRoles(program: Command, session: Session): void {
     .command('set')
     .description('Set a custom role. It takes effect for its holders within five seconds.')
     .argument('<name>', 'custom:<name>', readRole)
-    .option(...SCOPE, readScope)
+    .addOption(scopeFlag())
     .option('--description <text>', 'what it is for')
     .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar roles set custom:buyer --scope read --scope approve`)
     .action(async (name: string, { scope, description }: { scope?: string[]; description?: string }) => {

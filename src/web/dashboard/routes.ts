@@ -3,33 +3,9 @@
  *
  * Pure: it does not use the window, so that a test can check every address made elsewhere.
  */
+import { isPage, PAGES, type DashboardPage } from '../../core/pages.js';
 
-/** By page: whether an id may follow. */
-export const ROUTES = {
-  '': false,
-  costs: false,
-  fleet: false,
-  teams: true,
-  budgets: true,
-  recommendations: true,
-  actions: true,
-  alerts: true,
-  savings: true,
-  policies: true,
-  explain: true,
-  imports: true,
-  anomalies: false,
-  quotes: false,
-  reservations: false,
-  reports: false,
-  reconciliation: false,
-  audit: false,
-  settings: true,
-  help: false,
-  sessions: false,
-  'sign-in': true,
-} as const satisfies Readonly<Record<string, boolean>>;
-export type RouteName = keyof typeof ROUTES;
+export type RouteName = DashboardPage;
 
 export interface Place {
   /** `teams`; empty for the first page. */
@@ -58,11 +34,9 @@ function decoded(text: string): string {
 
 /** The page for an address; null: there is none. */
 export function routeOf({ page, id }: Place): RouteName | null {
-  if (!isRoute(page)) return null;
-  return id === null || ROUTES[page] ? page : null;
+  if (!isPage(page)) return null;
+  return id === null || PAGES[page] ? page : null;
 }
-
-const isRoute = (page: string): page is RouteName => Object.hasOwn(ROUTES, page);
 
 /** Address of a page. Empty parameters are left out; each text of a list is a parameter of its own. */
 export function link(

@@ -8,7 +8,8 @@ import { describe, expect, it } from 'vitest';
 import type { AlertKind, News } from '../../../src/core/alert/alert.js';
 import { messageOf } from '../../../src/core/alert/compose.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
-import { link, placeOf, routeOf, ROUTES } from '../../../src/web/dashboard/routes.js';
+import { PAGES } from '../../../src/core/pages.js';
+import { link, placeOf, routeOf } from '../../../src/web/dashboard/routes.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';
 import { ROOT } from '../../support/source.js';
 
@@ -180,8 +181,8 @@ describe('addresses', () => {
 
   it('end at the first page where nothing is named, and take an id only where there is a page for one', () => {
     expect(['', '#', '#/'].map((hash) => routeOf(placeOf(hash)))).toEqual(['', '', '']);
-    expect(Object.keys(ROUTES).map((page) => routeOf({ page, id: null, query: new URLSearchParams() }))).toEqual(
-      Object.keys(ROUTES),
+    expect(Object.keys(PAGES).map((page) => routeOf({ page, id: null, query: new URLSearchParams() }))).toEqual(
+      Object.keys(PAGES),
     );
   });
 });

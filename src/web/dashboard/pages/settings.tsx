@@ -1,5 +1,6 @@
 /** The settings: an index by task, and a page for each. */
 import type { JSX } from 'preact';
+import { SETTINGS } from '../../../core/pages.js';
 import type { Page as List, Team } from '../answers.js';
 import { get, refusal, send } from '../api.js';
 import { KNOWN } from '../form.js';
@@ -30,22 +31,16 @@ const isExplained = (name: string): name is keyof typeof EXPLAINED => Object.has
 type Name = SectionName | keyof typeof OWN;
 const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, name);
 
-/** In the order of the index, by purpose. */
-const GROUPS: Readonly<Record<'money' | 'people' | 'notices' | 'safety', readonly Name[]>> = {
-  money: ['budgets', 'rules', 'peak', 'credits', 'reconciliation'],
-  people: ['teams', 'keys', 'roles'],
-  notices: ['routes', 'mutes'],
-  safety: ['stop', 'limits', 'admission', 'retention'],
-};
+const INDEX: Readonly<Record<keyof typeof SETTINGS, readonly Name[]>> = SETTINGS;
 
 export function Settings(): JSX.Element {
   return (
     <Page title={say('page.settings')} lead={say('settings.lead')}>
       <div class="cards">
-        {(Object.keys(GROUPS) as (keyof typeof GROUPS)[]).map((group) => (
+        {(Object.keys(INDEX) as (keyof typeof INDEX)[]).map((group) => (
           <Card key={group} title={say(`settings.group-${group}`)}>
             <ul class="plain">
-              {GROUPS[group].map((name) => (
+              {INDEX[group].map((name) => (
                 <li key={name}>
                   <a href={link('settings', name)}>{say(`settings.${name}`)}</a>
                   <div class="note">{say(`settings.${name}-note`)}</div>
