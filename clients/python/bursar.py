@@ -1,5 +1,6 @@
 """A client of Bursar's API. Made of docs/reference/openapi.json: tests/unit/docs/openapi.test.ts compares it, BURSAR_WRITE_DOCS=1 writes it anew."""
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
@@ -7,7 +8,11 @@ import urllib.request
 import uuid
 
 
-class BursarProblem(Exception):
+class BursarError(Exception):
+    """No answer of Bursar: the message names the address and the cause."""
+
+
+class BursarProblem(BursarError):
     """A request that the API refused: every problem is named."""
 
     def __init__(self, message, status, problems):
@@ -48,7 +53,7 @@ class Bursar:
     def call(self, method, path, query=None, body=None):
         """The answer: JSON as it reads, anything else as text; JSON lines are text, a document on each line.
 
-        Raises BursarProblem for an answer that is no success, urllib.error.URLError where no server answers.
+        Raises BursarProblem for an answer that is no success, BursarError where none comes.
         """
         given = {}
         for name, value in (query or {}).items():
@@ -71,6 +76,11 @@ class Bursar:
                 return json.loads(answer) if is_json else answer
         except urllib.error.HTTPError as error:
             raise _problem_of(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            cause = getattr(error, "reason", None) or error
+            raise BursarError(f"{self._url} cannot be reached: {cause or type(cause).__name__}") from error
+        except ValueError as error:
+            raise BursarError(f"{self._url} answered {method} {path} with something that is not JSON") from error
 
 
     def alert_settings_unmute(self, id):

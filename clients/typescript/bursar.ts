@@ -415,15 +415,15 @@ export interface Operations {
   /** Set what the admission webhook refuses */
   'PUT /v1/admission': { body: AdmissionSettings; answer: AdmissionSettings };
   /** Set where alerts go */
-  'PUT /v1/alert-routes': { body: AlertRoutes; answer: StoredAlertRoutes };
+  'PUT /v1/alert-routes': { body: AlertRoutes | StoredAlertRoutes; answer: StoredAlertRoutes };
   /** Add or change a budget */
-  'PUT /v1/budgets/{id}': { path: { readonly id: string }; body: BudgetSettings; answer: Budget };
+  'PUT /v1/budgets/{id}': { path: { readonly id: string }; body: BudgetSettings | Budget; answer: Budget };
   /** Apply a configuration */
-  'PUT /v1/configuration': { body: ConfigurationChange; answer: ConfigurationPlan };
+  'PUT /v1/configuration': { body: ConfigurationChange | StoredConfiguration; answer: ConfigurationPlan };
   /** Change a saved question */
   'PUT /v1/cost-views/{id}': { path: { readonly id: string }; body: CostViewSettings; answer: CostView };
   /** Replace all credits */
-  'PUT /v1/credits': { body: Credits; answer: CreditsView };
+  'PUT /v1/credits': { body: Credits | CreditsView; answer: CreditsView };
   /** Open a delivery: files of one bill that are imported together */
   'PUT /v1/deliveries/{name}': { path: { readonly name: string }; body: DeliveryTerms; answer: Delivery };
   /** Add or correct exchange rates */
@@ -431,27 +431,32 @@ export interface Operations {
   /** Give a lease, or replace its terms */
   'PUT /v1/leases/{id}': { path: { readonly id: string }; body: LeaseTerms; answer: Lease };
   /** Set the limits of actions */
-  'PUT /v1/limits': { query: { readonly team?: string }; body: LimitsDocument; answer: BindingLimits };
+  'PUT /v1/limits': { query: { readonly team?: string }; body: LimitsDocument | BindingLimits; answer: BindingLimits };
   /** Replace the peak schedule */
   'PUT /v1/peak': { body: PeakSchedule; answer: PeakSchedule };
   /** Apply a policy document */
-  'PUT /v1/policies/{name}': { path: { readonly name: string }; body: PolicySettings; answer: StoredPolicy };
+  'PUT /v1/policies/{name}': { path: { readonly name: string }; body: PolicySettings | StoredPolicy; answer: StoredPolicy };
   /** Set whether learned rates are applied, the threshold of findings, and how long bills settle */
   'PUT /v1/reconciliation/settings': { body: ReconciliationSettings; answer: ReconciliationSettings };
   /** Set a custom role */
   'PUT /v1/roles/{name}': { path: { readonly name: string }; body: RoleRequest; answer: Role };
   /** Replace the allocation rules */
-  'PUT /v1/rules': { body: RuleChange; answer: RuleSet };
+  'PUT /v1/rules': { body: RuleChange | RuleSet; answer: RuleSet };
   /** Set how long samples are kept */
   'PUT /v1/samples/retention': { body: SampleRetention; answer: SampleRetention };
   /** Give a Slack user the rights of a key */
   'PUT /v1/slack-users/{workspace}/{user}': { path: { readonly user: string; readonly workspace: string }; body: ConnectSlackUser; answer: SlackUser };
   /** Add or change a team */
-  'PUT /v1/teams/{id}': { path: { readonly id: string }; body: TeamSettings; answer: Team };
+  'PUT /v1/teams/{id}': { path: { readonly id: string }; body: TeamSettings | Team; answer: Team };
+}
+
+/** No answer of Bursar: the message names the address and the cause. */
+export class BursarError extends Error {
+  override readonly name: string = 'BursarError';
 }
 
 /** A request that the API refused: every problem is named. */
-export class BursarProblem extends Error {
+export class BursarProblem extends BursarError {
   override readonly name = 'BursarProblem';
 
   constructor(
@@ -490,7 +495,7 @@ export class Bursar {
 
   /**
    * `call('PUT /v1/teams/{id}', { path: { id: 'red' }, body: { name: 'Red' } })`
-   * @throws BursarProblem for an answer that is no success
+   * @throws BursarProblem for an answer that is no success, BursarError where none comes
    */
   async call<R extends Route>(route: R, input: Input<R>): Promise<Answer<R>> {
     const { path = {}, query = {}, body } = input as Parts;
@@ -500,9 +505,9 @@ export class Bursar {
     for (const [name, value] of Object.entries(query))
       for (const one of Array.isArray(value) ? (value as unknown[]) : [value])
         if (one !== undefined && one !== null) url.searchParams.append(name, String(one));
-    const response = await fetch(url, {
+    const request = {
       method,
-      redirect: 'error',
+      redirect: 'error' as const,
       headers: {
         authorization: `Bearer ${this.options.apiKey}`,
         accept: 'application/json',
@@ -510,12 +515,31 @@ export class Bursar {
         ...(method === 'GET' ? {} : { 'idempotency-key': crypto.randomUUID() }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
+    };
+    const { response, text } = await answered(url, request);
     if (!response.ok) throw problemOf(response.status, text);
     // JSON lines (application/x-ndjson) stay text: a document on each line.
     const isJson = /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers.get('content-type') ?? '');
-    return (isJson ? JSON.parse(text) : text) as Answer<R>;
+    return (isJson ? parsed(text, `${url.origin} answered ${route}`) : text) as Answer<R>;
+  }
+}
+
+async function answered(url: URL, request: RequestInit): Promise<{ response: Response; text: string }> {
+  try {
+    const response = await fetch(url, request);
+    return { response, text: await response.text() };
+  } catch (error) {
+    // fetch says only that it failed; why stands in the cause.
+    const { code, message } = ((error as Error).cause ?? error) as { code?: string; message?: string };
+    throw new BursarError(`${url.origin} cannot be reached: ${message || code || 'no reason given'}`, { cause: error });
+  }
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new BursarError(`${what} with something that is not JSON`, { cause: error });
   }
 }
 

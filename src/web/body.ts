@@ -22,6 +22,7 @@ import { arriving } from './arriving.js';
 import type { RouteFacts } from './endpoint.js';
 import { isSuspect, mostValues, parseBounded, textProblems } from './json.js';
 import { Refusal } from './problem.js';
+import { settingsOf } from './read-back.js';
 
 const JSON_MEDIA = /^application\/(?:[\w.-]+\+)?json$/;
 export const LINES_MEDIA = 'application/x-ndjson';
@@ -81,9 +82,13 @@ function valueOf(request: FastifyRequest, bytes: Buffer, facts: RouteFacts): unk
     request.bodyDigest = createHash('sha256').update(bytes).digest();
   if (bytes.length === 0) return undefined;
   const isLines = mediaOf(request) === LINES_MEDIA;
+  const settings = (value: unknown): unknown =>
+    facts.readBack === null
+      ? value
+      : settingsOf(facts.readBack, value, { ...(request.query as object), ...(request.params as object) });
   const parsed = (): unknown => {
     const most = mostValues(facts.mostBodyBytes);
-    return isLines ? parseLines(bytes, most) : checkedValue(bytes, most, facts);
+    return isLines ? parseLines(bytes, most) : settings(checkedValue(bytes, most, facts));
   };
   return facts.isParsedLate ? new LateBody(parsed) : parsed();
 }

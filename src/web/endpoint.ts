@@ -22,6 +22,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import type { ZodType } from 'zod';
 import type { Scope } from '../core/scopes.js';
+import type { ReadBack } from './read-back.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -62,6 +63,8 @@ export interface EndpointOptions {
   readonly anyText?: 'all' | readonly string[];
   /** The handler gets a `LateBody`. */
   readonly isParsedLate?: boolean;
+  /** What the answer of GET at the same address has beside the body of this PUT. */
+  readonly readBack?: ReadBack;
 }
 
 /** The key of a request, and how many milliseconds its check may take. */
@@ -78,6 +81,7 @@ export interface RouteFacts {
   readonly mostUnknownBytes: number;
   readonly anyText: 'all' | readonly string[];
   readonly isParsedLate: boolean;
+  readonly readBack: ReadBack | null;
   readonly knock: Knock | null;
   readonly isProbe: boolean;
 }
@@ -116,6 +120,7 @@ export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions
     mostUnknownBytes: options.mostUnknownBytes ?? MOST_UNKNOWN_BYTES,
     anyText: options.anyText ?? [],
     isParsedLate: options.isParsedLate ?? false,
+    readBack: options.readBack ?? null,
     knock: options.knock ?? null,
     isProbe: options.isProbe ?? false,
   };

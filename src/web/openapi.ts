@@ -5,6 +5,7 @@ import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
 import { mediaExample, withExample, type Json, type JsonObject } from './openapi-examples.js';
 import { problemSchema } from './problem.js';
+import { readBackText } from './read-back.js';
 
 export type { Json, JsonObject } from './openapi-examples.js';
 
@@ -100,9 +101,11 @@ export function openApiOf(
   const responses = Object.fromEntries(
     Object.keys(PROBLEMS).map((status) => [`Problem${status}`, problemResponse(Number(status), problem)]),
   );
+  const read = ({ path }: DescribedEndpoint): DescribedEndpoint['answer'] | undefined =>
+    endpoints.find((one) => one.path === path && one.method === 'GET')?.answer;
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of endpoints)
-    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components);
+    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, read(endpoint));
   for (const [name, schema] of Object.entries(fillings))
     components.schemas[name] = components.schemaOf(schema, 'input');
   return {
@@ -163,7 +166,12 @@ const operationIdOf = (handler: string): string =>
     .replace(/Controller\.(\w)/, (_, letter: string) => letter.toUpperCase())
     .replace(/^[A-Z]/, (letter) => letter.toLowerCase());
 
-function operationOf(endpoint: DescribedEndpoint, components: Components): Operation {
+/** @param read what GET of the same address answers */
+function operationOf(
+  endpoint: DescribedEndpoint,
+  components: Components,
+  read: DescribedEndpoint['answer'] | undefined,
+): Operation {
   const { inputs, answer, access } = endpoint;
   const content: JsonObject =
     'media' in answer
@@ -183,7 +191,7 @@ function operationOf(endpoint: DescribedEndpoint, components: Components): Opera
             `Needs the scope ${access} (role ${rolesWith(access)})${endpoint.allTeams ? ', not restricted to teams' : ''}.`,
           ];
   const description = [...(endpoint.description === undefined ? [] : [endpoint.description]), ...needs].join(' ');
-  const body = requestBodyOf(endpoint, components);
+  const body = requestBodyOf(endpoint, components, read);
   const statuses = [
     400,
     429,
@@ -238,7 +246,11 @@ function parametersOf({ inputs, writes }: DescribedEndpoint, components: Compone
   return [...path, ...fields, ...(writes ? [IDEMPOTENCY_KEY] : [])];
 }
 
-function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Components): JsonObject | null {
+function requestBodyOf(
+  { inputs, takes, readBack }: DescribedEndpoint,
+  components: Components,
+  read: DescribedEndpoint['answer'] | undefined,
+): JsonObject | null {
   if (takes === 'upload')
     return {
       required: true,
@@ -252,8 +264,13 @@ function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Compone
       content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' }, example: { payload: '{...}' } } },
     };
   if (inputs.body === undefined) return null;
-  const schema = components.schemaOf(inputs.body, 'input');
+  const settings = components.schemaOf(inputs.body, 'input');
+  const schema =
+    readBack === undefined || read === undefined || 'media' in read
+      ? settings
+      : { anyOf: [settings, components.schemaOf(read as ZodType, 'output')] };
   return {
+    ...(readBack === undefined ? {} : { description: readBackText(readBack) }),
     required: !inputs.body.safeParse(undefined).success,
     content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])),
   };

@@ -3,10 +3,12 @@
  * against the API. The types of the TypeScript one hold the dashboard's own types of answers.
  */
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { Bursar, type Answer } from '../../clients/typescript/bursar.js';
+import { Bursar, BursarError, type Answer } from '../../clients/typescript/bursar.js';
 import type * as dashboard from '../../src/web/dashboard/answers.js';
 import { ROOT } from '../support/source.js';
 import { testApi } from '../support/web.js';
@@ -25,6 +27,12 @@ export type Taken = [
   Is<Answer<'GET /v1/imports'>['items'][number], dashboard.StoredImport>,
   Is<Answer<'GET /v1/rejects'>['items'][number], dashboard.Reject>,
 ];
+
+const python = (program: string, ...argv: readonly string[]): Promise<{ stdout: string }> =>
+  promisify(execFile)('python3', ['-c', `from bursar import Bursar, BursarError, BursarProblem\n${program}`, ...argv], {
+    cwd: path.join(ROOT, 'clients/python'),
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
+  });
 
 describe('a client', async () => {
   const api = await testApi();
@@ -45,11 +53,29 @@ describe('a client', async () => {
     expect(lines.join('')).toContain('team.save');
   });
 
+  it('in TypeScript says which address cannot be reached, and why', async () => {
+    const away = new Bursar({ url: 'http://127.0.0.1:9', apiKey: 'k' }).call('GET /v1/teams', {});
+    await expect(away).rejects.toMatchObject({
+      name: 'BursarError',
+      message: expect.stringMatching(
+        /^http:\/\/127\.0\.0\.1:9 cannot be reached: (connect ECONNREFUSED|bad port)/,
+      ) as string,
+    });
+    await expect(away).rejects.toBeInstanceOf(BursarError);
+    const other = createServer((_, response) => void response.setHeader('content-type', 'application/json').end('<p>'));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const said = `${url} answered GET /v1/teams with something that is not JSON`;
+    await expect(new Bursar({ url, apiKey: 'k' }).call('GET /v1/teams', {})).rejects.toThrow(said);
+    await expect(python(`Bursar("${url}", "k").teams_list()`)).rejects.toThrow(`BursarError: ${said}`);
+    other.closeAllConnections();
+    await new Promise<void>((resolve) => void other.close(() => resolve()));
+  });
+
   it('in Python does the same', async () => {
     const program = `
 import json
 import sys
-from bursar import Bursar, BursarProblem
 bursar = Bursar(sys.argv[1], sys.argv[2])
 print(bursar.teams_save("snake/case", {"name": "S"})["name"])
 print("team.save" in str([json.loads(line) for line in bursar.operations_export().splitlines()]))
@@ -62,12 +88,20 @@ try:
     Bursar(sys.argv[1], "no").teams_list()
 except BursarProblem as problem:
     print(problem.status)
+try:
+    Bursar("http://127.0.0.1:9", "no").teams_list()
+except BursarError as error:
+    print(error)
 `;
-    const { stdout } = await promisify(execFile)('python3', ['-c', program, api.url, api.admin], {
-      cwd: path.join(ROOT, 'clients/python'),
-      env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
-    });
+    const { stdout } = await python(program, api.url, api.admin);
     const lines = stdout.trim().split('\n');
-    expect(lines).toEqual(['S', 'True', "['a/b', 'snake/case']", '400 zone', '401']);
+    expect(lines).toEqual([
+      'S',
+      'True',
+      "['a/b', 'snake/case']",
+      '400 zone',
+      '401',
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:9 cannot be reached: .*refused/) as string,
+    ]);
   });
 });

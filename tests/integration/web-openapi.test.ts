@@ -98,7 +98,14 @@ describe('the OpenAPI document', async () => {
         { name: 'id', in: 'path', required: true },
         { name: 'Idempotency-Key', in: 'header' },
       ],
-      requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/TeamSettings' } } } },
+      requestBody: {
+        description: 'Takes the answer of GET unchanged too. Has to be as in the address: id. Ignored: assignedBy.',
+        content: {
+          'application/json': {
+            schema: { anyOf: [{ $ref: '#/components/schemas/TeamSettings' }, { $ref: '#/components/schemas/Team' }] },
+          },
+        },
+      },
     });
     expect(paths['/v1/costs']?.['get']?.parameters.map(({ name }) => name)).toContain('group-by');
   });

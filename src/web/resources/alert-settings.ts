@@ -121,6 +121,7 @@ export class AlertSettingsController {
     allTeams: true,
     writes: true,
     answer: storedSchema,
+    readBack: { ignored: ['isDefault'] },
   })
   async saveRoutes(
     @Calling() caller: Caller,

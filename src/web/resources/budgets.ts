@@ -232,6 +232,7 @@ export class BudgetsController {
     access: 'configure',
     writes: true,
     answer: budgetSchema,
+    readBack: { addressed: ['id'] },
   })
   async save(
     @Calling() caller: Caller,

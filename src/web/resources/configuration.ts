@@ -140,6 +140,7 @@ export class ConfigurationController {
     allTeams: true,
     writes: true,
     answer: planSchema,
+    readBack: { renamed: { revision: 'replaces' } },
     mostBodyBytes: 16 << 20,
   })
   async save(@Calling() caller: Caller, @UncheckedBody(setRequest) body: unknown): Promise<Plan> {

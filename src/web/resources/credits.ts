@@ -61,6 +61,7 @@ export class CreditsController {
     allTeams: true,
     writes: true,
     answer: viewSchema,
+    readBack: { ignored: ['credits[].taken', 'credits[].left'] },
   })
   async save(
     @Calling() caller: Caller,

@@ -139,6 +139,10 @@ export class PoliciesController {
     access: 'configure',
     writes: true,
     answer: storedSchema,
+    readBack: {
+      addressed: ['name'],
+      ignored: ['isDefault', 'paused', 'version', 'updatedAt', 'updatedBy', 'pausedAt', 'pausedBy'],
+    },
   })
   async apply(
     @Calling() caller: Caller,

@@ -150,6 +150,7 @@ export class RulesController {
     allTeams: true,
     writes: true,
     answer: setSchema,
+    readBack: { ignored: ['version'] },
     mostBodyBytes: 16 << 20,
   })
   async save(@Calling() caller: Caller, @JsonBody(bodySchema) body: RuleChange): Promise<StoredRules> {

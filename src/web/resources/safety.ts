@@ -150,6 +150,7 @@ export class SafetyController {
     access: 'admin',
     writes: true,
     answer: answerSchema,
+    readBack: { addressed: ['team'], ignored: ['limits'], within: 'document' },
   })
   async saveLimits(
     @Calling() caller: Caller,

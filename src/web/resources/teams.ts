@@ -77,6 +77,7 @@ export class TeamsController {
     access: 'configure',
     writes: true,
     answer: teamSchema,
+    readBack: { addressed: ['id'], ignored: ['assignedBy'] },
   })
   async save(
     @Calling() caller: Caller,
