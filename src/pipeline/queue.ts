@@ -90,7 +90,7 @@ interface Handles {
     }[],
   ): Promise<unknown>;
   waiting(): Promise<number>;
-  whenDone(done: () => void): void;
+  whenDone(done: (job: JobData) => void): void;
   close(): Promise<void>;
 }
 
@@ -101,8 +101,8 @@ export class LineQueue {
   ) {}
 
   /** Calls back when a job of this process is done: what came to its partition meanwhile has no job yet. */
-  whenDone(done: () => void): void {
-    this.handles.whenDone(done);
+  whenDone(done: (partition: Partition) => void): void {
+    this.handles.whenDone((job) => done(partitionOf(job)));
   }
 
   static async open(settings: QueueSettings, runner: Runner, failed: (error: Error) => void): Promise<LineQueue> {
@@ -194,7 +194,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-type Working = Closable & { on(event: 'completed', listener: () => void): unknown };
+type Working = Closable & { on(event: 'completed', listener: (job: Job<JobData>) => void): unknown };
 
 function handlesOf(
   queue: Closable & { addBulk: Handles['add']; getJobCountByTypes(...types: JobType[]): Promise<number> },
@@ -204,7 +204,7 @@ function handlesOf(
   return {
     add: (jobs) => queue.addBulk(jobs),
     waiting: () => queue.getJobCountByTypes('waiting', 'prioritized'),
-    whenDone: (done) => void worker?.on('completed', done),
+    whenDone: (done) => void worker?.on('completed', ({ data }) => done(data)),
     async close() {
       const patience = new AbortController();
       const late = pause(CLOSE_MS, null, { signal: patience.signal }).catch(() => null);

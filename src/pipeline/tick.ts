@@ -17,8 +17,13 @@ import { mergeItem } from '../store/usage/merging.js';
 import { enqueue, ENQUEUED_CHANNEL, type DuePartition, type WorkItem } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
+type Partition = Pick<DuePartition, 'organisation' | 'stage' | 'partition'>;
+
 /** A burst of work items is answered once. */
 const PAUSE_MS = 20;
+/** Where much is due, an answer takes long: the pause before the next is so many times as long, and a second at most. */
+const PAUSE_SHARE = 4;
+const LONGEST_PAUSE_MS = 1000;
 /**
  * A partition gets a job at most this often: otherwise a meter that sends without pause would have the same day priced
  * with every batch. Recommendations read weeks of data, so they may wait longer.
@@ -30,6 +35,11 @@ const RECOMMENDING_PAUSE_MS = 60_000;
  * time.
  */
 const ALERTING_PAUSE_MS = 100;
+/**
+ * A partition whose job is not known to be done gets another in case it was lost; most of these find that the job is
+ * still waiting. So that they stay few where thousands of partitions wait, each rests so long for each that is due.
+ */
+const PAUSE_MS_PER_PARTITION = 5;
 
 /** Work that is due by its own schedule. */
 export interface Schedule {
@@ -52,6 +62,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly restsUntil = new Map<string, number>();
   /** When each partition got its last job, in the process' own milliseconds, as long as it rests. */
   private readonly handedAt = new Map<string, number>();
+  /** Of these, the partitions whose job is done, in this process. */
+  private readonly done = new Set<string>();
+  /** How long the last check took. */
+  private tookMs = 0;
   private later: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -74,7 +88,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.queue.whenDone(() => this.poll());
+    this.queue.whenDone((partition) => {
+      if (this.handedAt.has(nameOf(partition))) this.done.add(nameOf(partition));
+      this.poll();
+    });
     this.stopListening = await this.stores.db.listen(ENQUEUED_CHANNEL, () => this.poll());
     this.registry.addInterval(
       'line.tick',
@@ -110,7 +127,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   private async answer(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    const pause = Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, PAUSE_SHARE * this.tookMs));
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    const begun = performance.now();
     const now = this.clock.now();
     await this.part('calendar', now, async () => {
       if (Math.floor(now / HOUR_MS) === this.lastHour) return;
@@ -122,6 +141,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.part('handing out', now, async () =>
       this.queue.handOut(this.rested(await this.stores.work.duePartitions(now))),
     );
+    this.tookMs = performance.now() - begun;
   }
 
   private ask(schedule: Schedule, now: number): Promise<void> {
@@ -147,18 +167,25 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   /** The partitions whose pause is over; the others are checked again when theirs ends. */
   private rested(partitions: readonly DuePartition[]): DuePartition[] {
     const now = performance.now();
-    for (const [partition, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(partition);
+    for (const [partition, at] of this.handedAt)
+      if (at + RECOMMENDING_PAUSE_MS <= now) {
+        this.handedAt.delete(partition);
+        this.done.delete(partition);
+      }
+    const repeatMs = Math.min(RECOMMENDING_PAUSE_MS, PAUSE_MS_PER_PARTITION * partitions.length);
     const rested: DuePartition[] = [];
     let next = Infinity;
     for (const partition of partitions) {
       const name = nameOf(partition);
-      const until = (this.handedAt.get(name) ?? -Infinity) + pauseOf(partition);
+      const pause = Math.max(pauseOf(partition), this.done.has(name) ? 0 : repeatMs);
+      const until = (this.handedAt.get(name) ?? -Infinity) + pause;
       if (until > now) {
         next = Math.min(next, until);
         continue;
       }
       rested.push(partition);
       this.handedAt.set(name, now);
+      this.done.delete(name);
     }
     if (next < Infinity && !this.isOver) {
       if (this.later !== null) clearTimeout(this.later);
@@ -210,5 +237,5 @@ const pauseOf = ({ stage, urgent }: DuePartition): number =>
       ? ALERTING_PAUSE_MS
       : PARTITION_PAUSE_MS;
 
-const nameOf = ({ organisation, stage, partition }: DuePartition): string =>
+const nameOf = ({ organisation, stage, partition }: Partition): string =>
   `${organisation}\u0001${stage}\u0001${partition}`;

@@ -9,16 +9,24 @@ import type { DuePartition } from '../../src/store/work.js';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function worldOf(due: readonly DuePartition[]): { tick: Tick; handed: Record<string, number>; ended: () => void } {
+interface World {
+  readonly tick: Tick;
+  /** How often a partition of the stage was handed out. */
+  readonly handed: Record<string, number>;
+  /** The job of a partition is done, in this process. */
+  readonly ended: (partition: DuePartition) => void;
+}
+
+function worldOf(due: readonly DuePartition[]): World {
   const handed: Record<string, number> = {};
-  let ended = (): void => undefined;
+  let ended: (partition: DuePartition) => void = () => undefined;
   const stores = {
     db: { listen: async () => async () => undefined },
     organisations: { ids: async () => [] },
     work: { duePartitions: async () => due },
   } as unknown as Stores;
   const queue = {
-    whenDone: (done: () => void) => void (ended = done),
+    whenDone: (done: (partition: DuePartition) => void) => void (ended = done),
     handOut: async (partitions: readonly DuePartition[]) => {
       for (const { stage } of partitions) handed[stage] = (handed[stage] ?? 0) + 1;
     },
@@ -27,7 +35,7 @@ function worldOf(due: readonly DuePartition[]): { tick: Tick; handed: Record<str
     throw error;
   };
   const tick = new Tick(stores, queue, { now: () => Date.now() }, 60, new SchedulerRegistry(), failed);
-  return { tick, handed, ended: () => ended() };
+  return { tick, handed, ended: (partition) => ended(partition) };
 }
 
 it('hands out at once what rests, then usage every second, what is told every tenth of one', async () => {
@@ -49,20 +57,43 @@ it('hands out at once what rests, then usage every second, what is told every te
   await Promise.all([tick.onApplicationShutdown(), vi.advanceTimersByTimeAsync(100)]);
 });
 
+it('hands partitions out again more rarely the more of them there are, but those whose job is done', async () => {
+  const due = Array.from(
+    { length: 1000 },
+    (_, n): DuePartition => ({
+      organisation: 'o',
+      stage: n === 0 ? 'cost.rollup' : 'cost.price',
+      partition: `${n}`,
+      due: 1,
+    }),
+  );
+  const { tick, handed, ended } = worldOf(due);
+  await tick.onApplicationBootstrap();
+  const notices = setInterval(() => {
+    for (const one of due.slice(0, 1)) ended(one);
+  }, 25);
+  await vi.advanceTimersByTimeAsync(4900);
+  expect(handed['cost.rollup']).toBeGreaterThanOrEqual(4);
+  expect(handed['cost.price']).toBe(999);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(handed['cost.price']).toBe(2 * 999);
+  clearInterval(notices);
+  await Promise.all([tick.onApplicationShutdown(), vi.advanceTimersByTimeAsync(100)]);
+});
+
 it.each(['before', 'while', 'after'])(
   'times and asks nothing once it is over: a job that ends %s that',
   async (when) => {
-    const { tick, handed, ended } = worldOf([
-      { organisation: 'o', stage: 'recommendation.make', partition: 'a', due: 1 },
-    ]);
+    const one: DuePartition = { organisation: 'o', stage: 'recommendation.make', partition: 'a', due: 1 };
+    const { tick, handed, ended } = worldOf([one]);
     await tick.onApplicationBootstrap();
     await vi.advanceTimersByTimeAsync(50);
     if (when === 'before') {
-      ended();
+      ended(one);
       await vi.advanceTimersByTimeAsync(50);
-    } else if (when === 'while') ended();
+    } else if (when === 'while') ended(one);
     await Promise.all([tick.onApplicationShutdown(), vi.advanceTimersByTimeAsync(100)]);
-    if (when === 'after') ended();
+    if (when === 'after') ended(one);
     await vi.advanceTimersByTimeAsync(100);
     // A timer is what keeps a process that was told to end.
     expect(vi.getTimerCount()).toBe(0);
