@@ -194,7 +194,6 @@ async function answer(session: Session, problem: BacktestProblem, { plot, ...opt
   );
 }
 
-/** This file's neighbours end as it does: .js where it is compiled, .ts where it is not. */
 /** A failure that is about nothing but flags is wrong use, told in the flags' own names. Null: it is about the data. */
 function wrongFlags(error: unknown, options: Flags): WrongUse | null {
   if (!(error instanceof Failure) || error.kind !== 'invalid' || error.problems.length === 0) return null;
@@ -208,11 +207,11 @@ function wrongFlags(error: unknown, options: Flags): WrongUse | null {
 
 /** A table per cell, and the pooled mean. */
 function reportText({ problem, settings, cells, mean }: BacktestReport): string {
-  const set = Object.entries(settings)
-    .map(
-      ([name, value]) =>
-        `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-    )
+  const set = inOrder(Object.keys(settings), FIRST_SETTINGS)
+    .map((name) => {
+      const value = settings[name];
+      return `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`;
+    })
     .join(', ');
   const parts = cells.map(
     (cell) =>
@@ -225,11 +224,21 @@ function reportText({ problem, settings, cells, mean }: BacktestReport): string 
 const unknownText = ({ unknown = [] }: BacktestReport['cells'][number]): string =>
   unknown.map(({ name, why }) => `Unknown, and not included in any figure: ${printable(name)}: ${why}\n`).join('');
 
+/** A report that a server has kept comes back with its names in another order. */
+const FIRST_SETTINGS = ['document', 'policy', 'policyVersion', 'params', 'from', 'to', 'teams'];
+const FIRST_MEASURES = ['meanCost', 'meanShare', 'cost', 'saved'];
+
+const inOrder = (names: readonly string[], first: readonly string[]): string[] => [
+  ...first.filter((name) => names.includes(name)),
+  ...names.filter((name) => !first.includes(name)),
+];
+
 type Measured = Readonly<Record<string, number | string | null>> & { readonly name: string };
 
 /** One row per policy, one column per measure that any of them has. */
 function measures(rows: readonly Measured[]): string {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name !== 'name');
+  const found = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name !== 'name');
+  const names = inOrder(found, FIRST_MEASURES);
   return table(
     ['policy', ...names],
     rows.map((row) => [row.name, ...names.map((name) => measure(name, row[name]))]),
