@@ -10,7 +10,7 @@ export const renderer: ReportRenderer = {
       import('../report/written.js'),
       import('../report/workbook.js'),
     ]);
-    const { title, leads, sections, format } = write(report, reader);
-    return workbookOf(title, leads, sections, format);
+    const { title, leads, sections, format, texts } = write(report, reader);
+    return workbookOf(title, leads, sections, format, texts.text('empty-cell'));
   },
 };

@@ -15,6 +15,8 @@ export type Cell =
   | { readonly kind: 'name'; readonly text: string | null }
   /** The report's own words. */
   | { readonly kind: 'text'; readonly text: string }
+  /** Nothing belongs here. */
+  | { readonly kind: 'none' }
   /** `YYYY-MM-DD`. */
   | { readonly kind: 'day'; readonly day: string }
   /** ISO 8601. */
@@ -52,4 +54,5 @@ export const ratio = (value: number | null): Cell => ({ kind: 'ratio', value });
 export const count = (value: number | null): Cell => ({ kind: 'count', value });
 export const name = (text: string | null): Cell => ({ kind: 'name', text });
 export const text = (words: string): Cell => ({ kind: 'text', text: words });
+export const NONE: Cell = { kind: 'none' };
 export const instant = (at: string | null): Cell => ({ kind: 'instant', at });

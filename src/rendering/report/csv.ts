@@ -28,6 +28,7 @@ export function csvOf(
 function rowsOf(section: string, { id, columns, heads, rows }: Table, format: Formatter): string[][] {
   return rows.flatMap((row) => {
     const shown = row.map((cell) => format.cell(cell));
+    const isNone = (at: number): boolean => row[heads + at]?.kind === 'none';
     const item = shown
       .slice(0, heads)
       .map((head) => head.exact ?? head.text)
@@ -35,19 +36,27 @@ function rowsOf(section: string, { id, columns, heads, rows }: Table, format: Fo
       .join(' / ');
     return shown
       .slice(heads)
-      .map((value, at) => [
-        section,
-        id,
-        harmless(item),
-        columns[heads + at]?.id ?? '',
-        valueOf(value),
-        value.unit ?? (value.text === '' ? '' : 'text'),
-        value.isNumber && value.exact === null ? value.text : '',
-      ]);
+      .flatMap((value, at) =>
+        isNone(at)
+          ? []
+          : [
+              [
+                section,
+                id,
+                harmless(item),
+                columns[heads + at]?.id ?? '',
+                valueOf(value),
+                value.unit ?? (value.text === '' ? '' : 'text'),
+                isUnknown(value) ? value.text : '',
+              ],
+            ],
+      );
   });
 }
 
-const valueOf = ({ exact, text, isNumber }: Shown): string => exact ?? (isNumber ? '' : harmless(text));
+const isUnknown = ({ exact, unit }: Shown): boolean => exact === null && unit !== null;
+
+const valueOf = (value: Shown): string => value.exact ?? (isUnknown(value) ? '' : harmless(value.text));
 
 export const harmless = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 

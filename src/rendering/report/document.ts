@@ -17,7 +17,7 @@ import type {
   SpendLine,
   Stated,
 } from '../../core/report/report.js';
-import { count, hours, instant, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
+import { NONE, count, hours, instant, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
 import type { TextKey, Texts } from './texts.js';
 
 /** What the total lacks, beside it; the tables of the spend say more. */
@@ -26,6 +26,18 @@ const lackingFigures = ({ unconverted, setAside = [], unpriced = [] }: Report['s
   ...setAside.map((one): [string, Cell] => ['set-aside', money(one.amount, one.currency)]),
   ...(unpriced.length === 0 ? [] : [['unpriced-usage', count(unpriced.length)] satisfies [string, Cell]]),
 ];
+
+/** A name, a value, and the ends of its interval where it has one. */
+type Figure = readonly [key: string, value: Cell, ends?: readonly [low: Cell, high: Cell]];
+
+interface Estimates {
+  readonly monthly: readonly ReportAmount[];
+  readonly monthlyLow?: readonly ReportAmount[];
+  readonly monthlyHigh?: readonly ReportAmount[];
+}
+
+const amountIn = (amounts: readonly ReportAmount[], named: string): string | null =>
+  amounts.find(({ currency }) => currency === named)?.amount ?? null;
 
 export function documentOf(report: Report, texts: Texts): Section[] {
   return new Writer(report, texts).sections();
@@ -76,13 +88,18 @@ class Writer {
     };
   }
 
-  /** A table of figures, one a row. */
-  private figures(id: string, rows: readonly (readonly [key: string, cell: Cell])[]): Table {
+  /** A table of figures, one a row; if one of them has an interval, with its ends. */
+  private figures(id: string, rows: readonly Figure[]): Table {
+    const hasEnds = rows.some((row) => row.length > 2);
     return this.table(
       id,
-      ['figure', 'value'],
+      ['figure', 'value', ...(hasEnds ? ['low', 'high'] : [])],
       1,
-      rows.map(([key, cell]) => [text(this.texts.text(`figure.${key}` as TextKey)), cell]),
+      rows.map(([key, cell, ends = [NONE, NONE]]) => [
+        text(this.texts.text(`figure.${key}` as TextKey)),
+        cell,
+        ...(hasEnds ? ends : []),
+      ]),
     );
   }
 
@@ -98,10 +115,20 @@ class Writer {
   }
 
   /** One figure per currency; the report's own currency with nothing in it where there is none. */
-  private perCurrency(key: string, amounts: readonly ReportAmount[], none: string | null): [string, Cell][] {
+  private perCurrency(key: string, amounts: readonly ReportAmount[], none: string | null): Figure[] {
     return amounts.length === 0
       ? [[key, money(none, this.report.currency)]]
       : amounts.map(({ currency, amount }) => [key, money(amount, currency)]);
+  }
+
+  /** The same with the ends of their intervals. */
+  private estimates(key: string, { monthly, monthlyLow = [], monthlyHigh = [] }: Estimates, of: number): Figure[] {
+    if (monthly.length === 0) return this.perCurrency(key, [], of === 0 ? '0.00' : null);
+    return monthly.map(({ currency, amount }) => [
+      key,
+      money(amount, currency),
+      [money(amountIn(monthlyLow, currency), currency), money(amountIn(monthlyHigh, currency), currency)],
+    ]);
   }
 
   private summary(): Section {
@@ -118,13 +145,12 @@ class Writer {
         ...lackingFigures(spend),
         ...this.perCurrency('verified', savings.verified, '0.00'),
         ...this.perCurrency('measured', savings.measured, '0.00'),
-        ...this.perCurrency('left', open?.monthly ?? [], open === undefined || open.count === 0 ? '0.00' : null),
-        ...(open?.monthlyLow ?? []).map(({ currency: of, amount }): [string, Cell] => ['left-low', money(amount, of)]),
-        ...(open?.monthlyHigh ?? []).map(({ currency: of, amount }): [string, Cell] => [
-          'left-high',
-          money(amount, of),
-        ]),
-        ['forecast', money(forecast.known?.mean ?? null, currency)],
+        ...this.estimates('left', open ?? { monthly: [] }, open?.count ?? 0),
+        [
+          'forecast',
+          money(forecast.known?.mean ?? null, currency),
+          [money(forecast.known?.low ?? null, currency), money(forecast.known?.high ?? null, currency)],
+        ],
       ]),
     ]);
   }
@@ -142,7 +168,6 @@ class Writer {
         forecast,
         exhaustionAt,
         unpricedGpuHours,
-        lacking = [],
         currency,
       }) => [
         name(budget),
@@ -157,12 +182,14 @@ class Writer {
         money(forecast?.high ?? null, currency),
         exhaustionAt === null ? text(this.texts.text('none')) : instant(exhaustionAt),
         hours(unpricedGpuHours),
-        name(lacking.map((one) => [one.amount, one.currency].filter((part) => part !== null).join(' ')).join(', ')),
       ],
     );
-    const columns =
-      'budget team period planned spent committed ratio forecast low high exhaustion unpriced lacking'.split(' ');
-    return this.section('budgets', [this.table('budgets', columns, 2, rows)], {
+    const columns = 'budget team period planned spent committed ratio forecast low high exhaustion unpriced'.split(' ');
+    const lacking = this.report.budgets.flatMap(({ budget, team, lacking: all = [] }) =>
+      all.map((one) => [name(budget), name(team), name(one.currency), money(one.amount, one.currency)]),
+    );
+    const notIncluded = this.table('budgets-lacking', ['budget', 'team', 'currency', 'lacking'], 3, lacking);
+    return this.section('budgets', [this.table('budgets', columns, 2, rows), notIncluded], {
       notes: rows.length === 0 ? [this.texts.text('note.no-budget')] : [],
     });
   }
@@ -317,12 +344,10 @@ class Writer {
   private savings(): Section {
     const { savings, teams } = this.report;
     const { estimated, unverifiable, actions } = savings;
-    const totals: [string, Cell][] = [
+    const totals: Figure[] = [
       ...this.perCurrency('verified', savings.verified, '0.00'),
       ...this.perCurrency('measured', savings.measured, '0.00'),
-      ...this.perCurrency('estimated', estimated.monthly, estimated.count === 0 ? '0.00' : null),
-      ...(estimated.monthlyLow ?? []).map((one): [string, Cell] => ['left-low', money(one.amount, one.currency)]),
-      ...(estimated.monthlyHigh ?? []).map((one): [string, Cell] => ['left-high', money(one.amount, one.currency)]),
+      ...this.estimates('estimated', estimated, estimated.count),
       ['unverifiable', count(unverifiable.count)],
     ];
     return this.section(
@@ -422,8 +447,6 @@ class Writer {
 
   private left(): Section {
     const { leftOnTable, currency } = this.report;
-    const amountIn = (amounts: readonly ReportAmount[], named: string): string | null =>
-      amounts.find((one) => one.currency === named)?.amount ?? null;
     const states = leftOnTable.byState.flatMap(({ state, count: all, unknown, monthly, monthlyLow, monthlyHigh }) =>
       (monthly.length === 0 ? [{ currency, amount: all === 0 ? '0.00' : null }] : monthly).map((one) => [
         text(this.texts.code('state', state)),

@@ -5,6 +5,7 @@
  * amounts to the cent; below one unit to four digits. The exact value is in `exact`.
  */
 import type { Reader } from '../../core/report/reader.js';
+import { offsetAt } from '../../core/time.js';
 import type { Cell } from './cells.js';
 import type { Texts } from './texts.js';
 
@@ -92,6 +93,12 @@ export class Formatter {
       : this.texts.text('interval', { low: this.day(first), high: this.day(last) });
   }
 
+  /** The date and time that the zone's clocks show, as if it were UTC. */
+  localTime(at: string): number {
+    const time = Date.parse(at);
+    return time + offsetAt(this.zone, time);
+  }
+
   instant(at: string): string {
     return new Intl.DateTimeFormat(this.reader.locale, {
       dateStyle: 'medium',
@@ -126,12 +133,14 @@ export class Formatter {
         return { ...plain(this.day(cell.day)), exact: cell.day, unit: 'day' };
       case 'instant':
         return cell.at === null
-          ? plain(this.texts.text('unknown'))
+          ? { ...plain(this.texts.text('unknown')), unit: 'time' }
           : { ...plain(this.instant(cell.at)), exact: cell.at, unit: 'time' };
       case 'name':
         return cell.text === null ? plain(this.texts.text('unknown')) : plain(printable(cell.text), true);
       case 'text':
         return plain(cell.text);
+      case 'none':
+        return plain('');
     }
   }
 }

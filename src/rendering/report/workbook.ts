@@ -1,6 +1,8 @@
 /**
  * A report as a workbook (ECMA-376, SpreadsheetML): a sheet for each section that says anything, its tables one below the
- * other. Figures are numbers with a format; texts are texts, never formulas, whoever wrote them.
+ * other. Figures are numbers with a format, days and times are dates (in the report's zone, as its clocks show them);
+ * texts are texts, never formulas, whoever wrote them. What is not known is an empty cell, and a line below the table
+ * says so: a text in a column of numbers would be left out of sums and sorted apart without a word.
  *
  * A spreadsheet counts in doubles: an amount with more digits than those hold stays a text, to the last digit.
  */
@@ -20,7 +22,8 @@ const MOST_NAME = 31;
 const EPOCH_DAYS = 25_569;
 
 /** In this order in the styles; of a figure in a currency its code is shown with it. */
-const FORMATS = ['General', '0.0%', '#,##0', '#,##0.0', 'yyyy-mm-dd'] as const;
+const FORMATS = ['General', '0.0%', '#,##0', '#,##0.0', 'yyyy-mm-dd', 'yyyy-mm-dd hh:mm'] as const;
+const UNITS = ['', 'ratio', 'count', 'GPU-hours', 'day', 'time'];
 const BOLD = FORMATS.length;
 
 /** What XML 1.0 cannot hold is left out. */
@@ -38,6 +41,7 @@ class Sheet {
   constructor(
     readonly name: string,
     private readonly styleOf: (unit: string | null) => number,
+    private readonly format: Formatter,
   ) {}
 
   words(texts: readonly string[], isBold: boolean): void {
@@ -49,8 +53,11 @@ class Sheet {
   }
 
   private cell({ exact, text, unit, isNumber }: Shown): string {
-    if (unit === 'day' && exact !== null)
-      return `<c s="${this.styleOf(unit)}"><v>${Date.parse(exact) / DAY_MS + EPOCH_DAYS}</v></c>`;
+    if (isUnknown({ exact, unit })) return `<c s="${this.styleOf(unit)}"/>`;
+    if (exact !== null && (unit === 'day' || unit === 'time')) {
+      const at = unit === 'day' ? Date.parse(exact) : this.format.localTime(exact);
+      return `<c s="${this.styleOf(unit)}"><v>${at / DAY_MS + EPOCH_DAYS}</v></c>`;
+    }
     if (exact === null || !isNumber) return textCell(text, 0);
     return exact.replace(/^-?0*\.?0*|\./g, '').length > DIGITS
       ? textCell(exact, 0)
@@ -66,6 +73,8 @@ class Sheet {
   }
 }
 
+const isUnknown = ({ exact, unit }: Pick<Shown, 'exact' | 'unit'>): boolean => exact === null && unit !== null;
+
 const textCell = (text: string, style: number): string =>
   `<c s="${style}" t="inlineStr"><is><t xml:space="preserve">${escaped(text)}</t></is></c>`;
 
@@ -75,7 +84,7 @@ class Styles {
 
   styleOf(unit: string | null): number {
     if (unit === null) return 0;
-    const at = ['', 'ratio', 'count', 'GPU-hours', 'day'].indexOf(unit);
+    const at = UNITS.indexOf(unit);
     if (at > 0) return at;
     if (!this.currencies.includes(unit)) this.currencies.push(unit);
     return BOLD + 1 + this.currencies.indexOf(unit);
@@ -106,32 +115,36 @@ function nameOf(title: string, taken: readonly string[]): string {
   return name;
 }
 
-function addTable(sheet: Sheet, { title, columns, rows }: Table, format: Formatter): void {
+/** @param empty says what an empty cell means */
+function addTable(sheet: Sheet, { title, columns, rows }: Table, format: Formatter, empty: string): void {
   sheet.words([title], true);
   sheet.words(
     columns.map((column) => column.title),
     true,
   );
-  for (const row of rows) sheet.values(row.map((cell) => format.cell(cell)));
+  const shown = rows.map((row) => row.map((cell) => format.cell(cell)));
+  for (const row of shown) sheet.values(row);
+  if (shown.some((row) => row.some(isUnknown))) sheet.words([empty], false);
   sheet.words([], false);
 }
 
-/** @param leads the lines under the title, on the first sheet */
+/** @param leads the lines under the title, on the first sheet @param empty says what an empty cell means */
 export function workbookOf(
   title: string,
   leads: readonly string[],
   sections: readonly Section[],
   format: Formatter,
+  empty: string,
 ): Uint8Array {
   const styles = new Styles();
   const sheets: Sheet[] = [];
   for (const section of sections) {
     const taken = sheets.map(({ name }) => name);
-    const sheet = new Sheet(nameOf(section.title, taken), (unit) => styles.styleOf(unit));
+    const sheet = new Sheet(nameOf(section.title, taken), (unit) => styles.styleOf(unit), format);
     sheet.words([sheets.length === 0 ? title : section.title], true);
     for (const line of [...(sheets.length === 0 ? leads : []), ...section.notes]) sheet.words([line], false);
     sheet.words([], false);
-    for (const table of section.tables) addTable(sheet, table, format);
+    for (const table of section.tables) addTable(sheet, table, format, empty);
     sheets.push(sheet);
   }
   return zipOf(packageOf(sheets, styles));

@@ -89,7 +89,15 @@ describe('the figures', () => {
     expect(valueOf('by-gpu', 'A100-40GB', 'amount')).toBe('99.99');
     expect(valueOf('bridge', 'Credits', 'amount')).toBe('-20.25');
     expect(valueOf('budgets', 'red-monthly / red', 'planned')).toBe('1500.000000000');
-    expect(valueOf('budgets', 'red-monthly / red', 'lacking')).toBe('CNY, 77.10 USD');
+    expect(valueOf('budgets-lacking', 'red-monthly / red / USD', 'lacking')).toBe('77.10');
+    expect(csv.find(({ item, measure }) => item === 'red-monthly / red / CNY' && measure === 'lacking')).toMatchObject({
+      value: '',
+      unit: 'CNY',
+      note: 'not known',
+    });
+    expect(csv.filter(({ item }) => item !== item?.trim())).toEqual([]);
+    expect(valueOf('summary', 'Forecast of the next month', 'low')).toBe(REPORT.forecast.known?.low);
+    expect(valueOf('summary', 'Spend', 'low')).toBeUndefined();
     expect(compareDecimal(decimal(REPORT.spend.total ?? ''), decimal('1683.3650078877'))).toBe(0);
   });
 });

@@ -44,13 +44,13 @@ interface ReadCell {
 }
 
 const cellsIn = (sheet: string): ReadCell[] =>
-  [...sheet.matchAll(/<c s="(\d+)"(?: t="inlineStr"><is><t[^>]*>([^<]*)<\/t><\/is>|><v>([^<]*)<\/v>)<\/c>/g)].map(
-    ([, style, text, number]) => ({
-      style: Number(style),
-      number: number ?? null,
-      text: text === undefined ? null : unescaped(text),
-    }),
-  );
+  [
+    ...sheet.matchAll(/<c s="(\d+)"(?:\/>|(?: t="inlineStr"><is><t[^>]*>([^<]*)<\/t><\/is>|><v>([^<]*)<\/v>)<\/c>)/g),
+  ].map(([, style, text, number]) => ({
+    style: Number(style),
+    number: number ?? null,
+    text: text === undefined ? null : unescaped(text),
+  }));
 
 const REPORT = reportOf();
 const bookOf = async (language: Language): Promise<Map<string, string>> =>
@@ -71,8 +71,9 @@ describe('a workbook', () => {
         .flatMap(({ exact, isNumber }) => (exact === null || !isNumber ? [] : [exact]));
       expect(figures.length).toBeGreaterThan(200);
       const all = sheetsOf(book).flatMap(cellsIn);
-      // Days are numbers too, and no figures: their style is the fourth.
-      expect(all.flatMap(({ number, style }) => (number === null || style === 4 ? [] : [number]))).toEqual(figures);
+      // Days and times are numbers too, and no figures: their styles are the fourth and the fifth.
+      const isDate = (style: number): boolean => style === 4 || style === 5;
+      expect(all.flatMap(({ number, style }) => (number === null || isDate(style) ? [] : [number]))).toEqual(figures);
       const names = [...(book.get('xl/workbook.xml') ?? '').matchAll(/<sheet name="([^"]+)"/g)].map(([, name]) =>
         unescaped(name ?? ''),
       );
@@ -93,16 +94,18 @@ describe('a workbook', () => {
   });
 
   it('takes names as texts, and what a double cannot hold to the last digit', () => {
-    const { format } = write(REPORT, readerOf('en'));
+    const { format } = write({ ...REPORT, zone: 'Asia/Shanghai' }, readerOf('en'));
     const rows = [
       [
         { kind: 'name', text: '=HYPERLINK("x")<&' },
         { kind: 'money', amount: '90071992547409931.25', currency: 'USD' },
         { kind: 'money', amount: null, currency: 'USD' },
         { kind: 'day', day: '2026-10-01' },
+        { kind: 'instant', at: '2026-09-30T22:00:00Z' },
+        { kind: 'instant', at: null },
       ],
     ] as const;
-    const columns = ['a', 'b', 'c', 'd'].map((id) => ({ id, title: id }));
+    const columns = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => ({ id, title: id }));
     const section = { title: 'A/B: [all] of it, and much longer than it may be', notes: [], charts: [] };
     const tables = [{ id: 't', title: 'T', columns, heads: 1, rows }];
     const book = filesIn(
@@ -114,13 +117,18 @@ describe('a workbook', () => {
           { ...section, id: '2', tables: [] },
         ],
         format,
+        'An empty cell: not known.',
       ),
     );
-    expect(cellsIn(sheetsOf(book)[0] ?? '').slice(-4)).toEqual([
+    expect(cellsIn(sheetsOf(book)[0] ?? '').slice(-7)).toEqual([
       { style: 0, number: null, text: '=HYPERLINK("x")<&' },
       { style: 0, number: null, text: '90071992547409931.25' },
-      { style: 0, number: null, text: 'not known' },
+      // The first currency comes after the formats and bold.
+      { style: 7, number: null, text: null },
       { style: 4, number: '46296', text: null },
+      { style: 5, number: '46296.25', text: null },
+      { style: 5, number: null, text: null },
+      { style: 0, number: null, text: 'An empty cell: not known.' },
     ]);
     expect([...(book.get('xl/workbook.xml') ?? '').matchAll(/<sheet name="([^"]+)"/g)].map(([, name]) => name)).toEqual(
       ['A B   all  of it, and much long', 'A B   all  of it, and much lo 2'],
