@@ -23,6 +23,7 @@ import {
   type SavingsEstimate,
 } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { shareText } from '../core/figures.js';
 import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
 import { activityOf, HOUSEKEEPING_PERCENT, WORKING_PERCENT } from '../planning/idle/samples.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
@@ -267,8 +268,6 @@ function aboutEvidence(
       );
 }
 
-const percent = (value: number): string => `${Number(value.toPrecision(2))} %`;
-
 /** Whether a reading shows work, or counts as work because nobody states what runs. */
 function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: Params): LeftAlone {
   const busy = (readings.at(-1)?.gpuUtilisationRatio ?? 1) * 100;
@@ -277,10 +276,10 @@ function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: P
     ? left('working', 'its GPUs work', `no work for ${minimumQuietMinutes} minutes or more`)
     : left(
         'working',
-        `its GPUs work at ${percent(busy)}: from ${percent(HOUSEKEEPING_PERCENT)} on is work while its workload is ` +
-          'unknown, because a small service looks like that',
+        `its GPUs work at ${shareText(busy / 100)}: from ${shareText(HOUSEKEEPING_PERCENT / 100)} on is work while its workload ` +
+          'is unknown, because a small service looks like that',
         `a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from ` +
-          `${percent(WORKING_PERCENT)} on; or less than ${percent(HOUSEKEEPING_PERCENT)} for ` +
+          `${shareText(WORKING_PERCENT / 100)} on; or less than ${shareText(HOUSEKEEPING_PERCENT / 100)} for ` +
           `${minimumQuietMinutes} minutes or more`,
       );
 }
@@ -299,8 +298,8 @@ function notIdle(
     case 'may-return':
       return left(
         'may-return',
-        `${quiet}, and busy again within ten minutes with a probability of ${percent(100 * (falseStopProbability ?? 0))}`,
-        `a probability of ${percent(100 * given.maximumFalseStopProbability)} or less (maximumFalseStopProbability)`,
+        `${quiet}, and busy again within ten minutes with a probability of ${shareText(falseStopProbability ?? 0)}`,
+        `a probability of ${shareText(given.maximumFalseStopProbability)} or less (maximumFalseStopProbability)`,
       );
     case 'wait-pays':
       return left('wait-pays', `${quiet}: a stop now would save less than its restart costs`, 'a longer quiet');
@@ -402,7 +401,7 @@ function proposal(
     ],
     risk: {
       interruption: 'Low',
-      note: `Busy again within ten minutes of the stop with a probability of ${percent(100 * (last.falseStopProbability ?? 0))}.`,
+      note: `Busy again within ten minutes of the stop with a probability of ${shareText(last.falseStopProbability ?? 0)}.`,
     },
     restartNeeded: true,
     implementationEffort: 'VeryLow',

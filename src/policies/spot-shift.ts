@@ -229,7 +229,7 @@ function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
   };
 }
 
-const numbers = ({ gpus, prices, record, restartHours }: Case): Record<string, string | number> => ({
+const numbers = ({ gpus, prices, record, restartHours }: Case): Proposal['computation'] => ({
   gpus,
   onDemandPerGpuHour: units(prices.onDemand),
   spotPerGpuHour: units(prices.spot),

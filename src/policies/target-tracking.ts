@@ -189,7 +189,7 @@ const common = (
   validDays: 1,
 });
 
-const numbers = (plan: ReplicaPlan, replicaNanos: number | null): Record<string, string | number> => ({
+const numbers = (plan: ReplicaPlan, replicaNanos: number | null): Proposal['computation'] => ({
   replicasNow: plan.current,
   replicasPlanned: plan.replicas,
   expectedLoadReplicas: plan.expectedLoad,

@@ -6,7 +6,7 @@
  */
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
-import { effectWords, figureWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
+import { effectWords, figureWords, rangeWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
 import type {
   AnomalyNews,
   Answer,
@@ -26,6 +26,8 @@ import type {
 } from './alert.js';
 import { lackingTexts, notInIt } from './lacking.js';
 import type { Button, Content } from './message.js';
+import { HEALTH_FIGURES } from '../fleet/health-figures.js';
+import { COMPUTATION_FIGURES } from '../policy/computation.js';
 import { MUTE_DAYS } from './routes.js';
 import type { GrownPart } from './whose.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
@@ -217,8 +219,8 @@ function savingWords({
   currency,
 }: ApprovalReason): string {
   if (monthlySavings === null) return 'unknown';
-  const money = (text: string): string => shownAmount(text, currency);
-  return `${money(monthlySavings)} a month${low === null || high === null ? '' : ` (${money(low)} to ${money(high)})`}${monthlyCost === null ? '' : `, of ${money(monthlyCost)} that it costs`}`;
+  const saved = rangeWords(monthlySavings, low, high, currency, ' a month');
+  return monthlyCost === null ? saved : `${saved}, of ${rangeWords(monthlyCost, null, null, currency)} that it costs`;
 }
 
 function approval({ team, action, effect, connection, proposedBy, expiresAt, because }: ApprovalNews): Content {
@@ -252,7 +254,7 @@ function approval({ team, action, effect, connection, proposedBy, expiresAt, bec
                   {
                     title: 'Numbers used',
                     items: Object.entries(because.computation).map(([name, value]) =>
-                      figureWords(name, value, because.currency),
+                      figureWords(COMPUTATION_FIGURES, name, value, because.currency),
                     ),
                   },
                 ]),
@@ -324,7 +326,12 @@ function health({ team, title, resource, gpu, migInstance, workload, source, num
     lists:
       Object.keys(numbers).length === 0
         ? []
-        : [{ title: 'Measured', items: Object.entries(numbers).map(([name, value]) => figureWords(name, value, '')) }],
+        : [
+            {
+              title: 'Measured',
+              items: Object.entries(numbers).map(([name, value]) => figureWords(HEALTH_FIGURES, name, value, '')),
+            },
+          ],
   });
 }
 

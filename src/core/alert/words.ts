@@ -8,6 +8,7 @@ import type { EffectJson } from '../action/action.js';
 import type { LackingAmount } from './alert.js';
 import type { Act, Content } from './message.js';
 import { formatDecimal, parseDecimal, tenTo } from '../decimal.js';
+import { NANOS, shareText, type Figure } from '../figures.js';
 import { divideHalfEven } from '../money.js';
 
 export interface StatusFacts {
@@ -65,7 +66,8 @@ export function shownAmount(text: string, currency: string, digits = 2): string 
       ? amount.unscaled * tenTo(digits - amount.scale)
       : divideHalfEven(amount.unscaled, tenTo(amount.scale - digits));
   const [whole = '0', fraction = ''] = formatDecimal({ unscaled, scale: digits }).split('.');
-  return `${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${fraction} ${currency}`;
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${digits === 0 ? grouped : `${grouped}.${fraction}`} ${currency}`;
 }
 
 /** `80 %` of `0.8`. */
@@ -76,7 +78,7 @@ export const shownInstant = (text: string): string => `${text.slice(0, 10)} ${te
 
 export const shownDay = (text: string): string => text.slice(0, 10);
 
-/** `quietMinutes` and `hourly_nanos` as words. */
+/** `quietMinutes` as words, of a name that this version does not know. */
 const spelled = (name: string): string => {
   const text = name
     .replaceAll(/[-_]/g, ' ')
@@ -86,21 +88,70 @@ const spelled = (name: string): string => {
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
+const WHOLE_FROM = 100;
+
 /**
- * An input number with its name, in words: money as money whatever its stored unit, shares as per cent. Several amounts
- * are separated by spaces, such as the mean, low and high of a saving.
+ * An amount and the ends of its interval: `3,340 USD a month (3,063 to 3,617)`; without its cents where it is large
+ * enough. @param per what follows the amount, ` a month`
  */
-export function figureWords(name: string, value: string | number, currency: string): string {
-  const amounts = String(value).split(' ');
-  if (name.endsWith('Nanos') && amounts.every((one) => /^-?\d+$/.test(one))) {
-    const shown = amounts.map((one) => shownAmount(formatDecimal({ unscaled: BigInt(one), scale: 9 }), currency, 4));
-    return `${spelled(name.replace(/Nanos$/, ''))}: ${shown.join(', ')}`;
+export function rangeWords(
+  mean: string,
+  low: string | null,
+  high: string | null,
+  currency: string,
+  per: '' | ' a month' = '',
+): string {
+  const digits = Math.abs(Number(mean)) >= WHOLE_FROM ? 0 : 2;
+  const [shown, ...ends] = [mean, low ?? '', high ?? ''].map((text) => shownAmount(text, currency, digits));
+  const [from = '', to = ''] = ends.map((text) => text.replace(` ${currency}`, ''));
+  return low === null || high === null ? `${shown}${per}` : `${shown}${per} (${from} to ${to})`;
+}
+
+/** `1.44 USD`, `0.864 USD`: two digits, and up to four where they say more. */
+const priceWords = (text: string, currency: string): string =>
+  shownAmount(text, currency, 4).replace(/0{1,2}(?= )/, '');
+
+const INSTANT = /\d{4}-\d{2}-\d{2}T[\d:.]+Z/g;
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+const counted = (value: number): string =>
+  Number(Math.abs(value) < 1 ? value.toPrecision(2) : value.toFixed(2))
+    .toString()
+    .replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ',');
+
+/** A number by its unit. What is no number (`no price`) is said as it is. */
+function figureValue(unit: Figure['unit'] | null, value: string | number, currency: string): string {
+  const text = String(value);
+  if (unit === 'threshold') {
+    const [, of, ratio] = /^(actual|forecast) ([\d.]+)$/.exec(text) ?? [];
+    return ratio === undefined ? text : `${of === 'actual' ? 'spend' : 'forecast'} at ${shownRatio(ratio)}`;
   }
-  if (typeof value !== 'number') return `${spelled(name)}: ${value}`;
-  const isShare = /(Ratio|Share|Probability)/.test(name) && value >= 0 && value <= 1;
-  return isShare
-    ? `${spelled(name.replace(/Ratio|Share/, ''))}: ${Number((value * 100).toPrecision(3))} %`
-    : `${spelled(name)}: ${Number.isInteger(value) ? value : Number(value.toPrecision(4))}`;
+  if (text.search(INSTANT) >= 0) return text.replaceAll(INSTANT, shownInstant).replaceAll('UTC/', 'UTC to ');
+  if (unit === 'code') return text.replaceAll('-', ' ');
+  if (unit === 'text' || !NUMBER.test(text)) return text;
+  if (unit === 'money') return shownAmount(text, currency);
+  if (unit === 'price') return priceWords(text, currency);
+  return unit === 'share' ? shareText(Number(text)) : counted(Number(text));
+}
+
+/**
+ * An input number in words: its name, its value by its unit, and three amounts in nanos as one with its interval.
+ * @param figures the words and units of the names; an unknown name is spelled
+ */
+export function figureWords(
+  figures: Readonly<Record<string, Figure>>,
+  name: string,
+  value: string | number,
+  currency: string,
+): string {
+  const { words, unit } = figures[name.replace(NANOS, '')] ?? { words: spelled(name.replace(NANOS, '')), unit: null };
+  const amounts = String(value).split(' ');
+  if (!NANOS.test(name) || !amounts.every((one) => /^-?\d+$/.test(one)))
+    return `${words}: ${figureValue(unit, value, currency)}`;
+  const [mean = '0', low = null, high = null] = amounts.map((one) =>
+    formatDecimal({ unscaled: BigInt(one), scale: 9 }),
+  );
+  return `${words}: ${amounts.length === 1 ? priceWords(mean, currency) : rangeWords(mean, low, high, currency)}`;
 }
 
 /** An effect as the rest of a sentence: `stop instance/i-1`. */

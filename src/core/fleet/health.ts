@@ -8,6 +8,7 @@
  */
 import type { Evidence } from '../evidence.js';
 import { answeredSince, type Stretch } from './answering.js';
+import type { HealthNumbers } from './health-figures.js';
 import { judgeSilence, SILENCE_DEFAULTS, type Silence, type SilenceParams } from './silence.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
 
@@ -158,7 +159,7 @@ interface Found {
   readonly title: string;
   readonly onlySilent?: boolean;
   readonly ofMachine?: boolean;
-  readonly numbers: Readonly<Record<string, number>>;
+  readonly numbers: HealthNumbers;
   readonly what: string;
   readonly from: number;
   readonly to: number;
@@ -405,7 +406,7 @@ export function assess(device: DeviceHistory, now: number, params: HealthParams 
         title: judged.title,
         ...(judged.onlySilent === true ? { onlySilent: true as const } : {}),
         ...(judged.ofMachine === true ? { ofMachine: true as const } : {}),
-        numbers: judged.numbers,
+        numbers: judged.numbers as HealthFinding['numbers'],
         evidence,
       },
     };

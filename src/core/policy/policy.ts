@@ -6,6 +6,7 @@
  * computed from the view's numbers or is null: unknown is never zero, and never an assumed percentage.
  */
 import type { ZodType } from 'zod';
+import type { Computation } from './computation.js';
 import type { PolicyView } from './view.js';
 import type { Evidence } from '../evidence.js';
 import type { Change, PurchasePlace, Recommendation, RecommendedAction, SavingRecurrence } from './recommendation.js';
@@ -48,7 +49,7 @@ export interface Proposal {
   /** The values that the action sets. */
   readonly change?: Change;
   /** The numbers used, by name with unit. */
-  readonly computation: Readonly<Record<string, string | number>>;
+  readonly computation: Computation;
   readonly evidence: readonly Evidence[];
   readonly risk: Recommendation['risk'];
   readonly restartNeeded: boolean;
@@ -162,6 +163,8 @@ export function recommendationOf(
     monthlySavings === null ? null : money(monthlySavings[end]);
   return {
     ...rest,
+    // Stored recommendations may have names of earlier versions.
+    computation: proposal.computation as Recommendation['computation'],
     id: stableId([view.team, policy.name, proposal.action, proposal.target].join('\u0001')),
     team: view.team,
     policy: policy.name,

@@ -1,20 +1,25 @@
 /**
- * The numbers behind a recommendation, for people: each with its unit, rounded, and never as JSON. The unit at the end
- * of a name (core/policy) decides its number's format; the words of the names are in texts/english/measures.ts and
- * texts/chinese/measures.ts.
+ * The numbers behind a recommendation, for people: each with its unit, rounded, and never as JSON. The unit of a name
+ * (core/policy/computation.ts, with its English words) decides its number's format; texts/chinese/measures.ts has the
+ * Chinese words.
  */
+import type { Figure } from '../../core/figures.js';
+import { COMPUTATION_FIGURES } from '../../core/policy/computation.js';
 import { GPU_PARTS } from '../../core/usage.js';
 import { code, count, decimal, figureOf, instant, price, within } from './format.js';
 import { numberFormat, say } from './language.js';
 
-const MONEY = /^(per\w*Hour|perHour(Now|Then)|\w+PerGpuHour|planned|spent|forecast|savesUntilThePeriodEnds|costIn\w+)$/;
-const SHARE = /(Ratio|Share|Probability)/;
 const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 const NUMBER = /^-?\d+(\.\d+)?$/;
+const LEAST_SHARE = 0.0001;
 
-/** Two significant digits: a share of 0.3 % is not none. */
-const share = (ratio: number): string =>
-  numberFormat('measure share', { style: 'percent', maximumSignificantDigits: 2 }).format(ratio);
+/** As messages have it (core/figures.ts): one digit of a per cent, two below one; what is smaller is said to be. */
+function share(ratio: number): string {
+  const digits = Math.abs(ratio) < 0.01 ? 2 : 1;
+  const text = (of: number): string =>
+    numberFormat(`measure share ${digits}`, { style: 'percent', maximumFractionDigits: digits }).format(of);
+  return ratio > 0 && ratio < LEAST_SHARE ? say('measure.less-than', { share: text(LEAST_SHARE) }) : text(ratio);
+}
 
 export function measureOf(
   name: string,
@@ -23,11 +28,13 @@ export function measureOf(
 ): readonly [name: string, value: string] {
   const [label, text] = figureOf('measure', name, value, currency);
   const raw = String(value);
+  const figures: Readonly<Record<string, Figure>> = COMPUTATION_FIGURES;
+  const unit = figures[name]?.unit;
   if (INSTANT.test(raw)) return [label, instant(raw)];
   if (name.endsWith('Nanos')) return [label, text];
   if (typeof value === 'number' ? !Number.isFinite(value) : !NUMBER.test(raw)) return [label, text];
-  if (MONEY.test(name)) return [label, price(raw, currency)];
-  return [label, SHARE.test(name) ? share(Number(value)) : decimal(String(Number(value)))];
+  if (unit === 'money' || unit === 'price') return [label, price(raw, currency)];
+  return [label, unit === 'share' ? share(Number(value)) : decimal(String(Number(value)))];
 }
 
 /** GPUs of the parts in which they are kept. */

@@ -37,6 +37,8 @@ import {
 } from '../../../src/core/alert/routes.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
 import { grownBy, whoseName } from '../../../src/core/alert/whose.js';
+import { HEALTH_FIGURES } from '../../../src/core/fleet/health-figures.js';
+import { COMPUTATION_FIGURES } from '../../../src/core/policy/computation.js';
 import { effectWords, figureWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import type { Recommendation } from '../../../src/core/policy/recommendation.js';
@@ -453,16 +455,36 @@ describe('numbers', () => {
     [
       'savingBeforeBoundNanos',
       '1000000000 500000000 2000000000',
-      'Saving before bound: 1.0000 USD, 0.5000 USD, 2.0000 USD',
+      'Saving before it was limited to the cost: 1.00 USD (0.50 to 2.00)',
     ],
-    ['breakEvenUseRatio', 0.61234, 'Break even use: 61.2 %'],
-    ['falseStopProbability', 0.013, 'False stop probability: 1.3 %'],
-    ['quietMinutes', 61, 'Quiet minutes: 61'],
+    [
+      'savingBeforeCalibrationNanos',
+      '3339800600000 3062772100000 3616829100000',
+      'Monthly saving as the policy predicted it: 3,340 USD (3,063 to 3,617)',
+    ],
+    ['breakEvenUseRatio', 0.61234, 'Share of the hours from which it pays off: 61.2 %'],
+    ['falseStopProbability', 0.013, 'Chance that it is busy again within ten minutes: 1.3 %'],
+    ['falseStopProbability', 0.000529, 'Chance that it is busy again within ten minutes: 0.05 %'],
+    ['quietMinutes', 61, 'Idle time in minutes: 61'],
+    ['hoursSeen', 6480, 'Hours of metered use: 6,480'],
+    ['restartHours', 0.2, 'Hours that a restart takes: 0.2'],
+    ['interruptionsPerHour', 0.02381, 'Interruptions an hour: 0.024'],
+    ['onDemandPerGpuHour', '1.440000', 'A GPU-hour on demand: 1.44 USD'],
+    ['reservedPerGpuHour', '0.864000', 'A GPU-hour with the commitment: 0.864 USD'],
+    ['perReplicaHour', 'no price', 'Cost of a replica an hour: no price'],
+    ['planned', '60549.12', 'Planned: 60,549.12 USD'],
+    ['step', 'actual 0.8', 'Threshold that was reached: spend at 80 %'],
+    ['endsAt', '2026-11-18T14:05:00.000Z', 'Ends: 2026-11-18 14:05 UTC'],
+    ['refused', 'spend-unknown', 'Why the saving is unknown: spend unknown'],
     ['gpusToReserve', 8, 'GPUs to reserve: 8'],
-    ['latencySeconds', 1.23456, 'Latency seconds: 1.235'],
+    ['latencySeconds', 1.23456, 'Latency seconds: 1.23'],
     ['priceList', 'aws/2026', 'Price list: aws/2026'],
   ])('%s %s is said as "%s"', (name, value, words) => {
-    expect(figureWords(name, value, 'USD')).toBe(words);
+    expect(figureWords(COMPUTATION_FIGURES, name, value, 'USD')).toBe(words);
+  });
+
+  it('a small number keeps two digits', () => {
+    expect(figureWords(HEALTH_FIGURES, 'latencySeconds', 0.00234, '')).toBe('Latency in seconds: 0.0023');
   });
 
   it('thresholds crossed together are one, the gravest, and name each other', () => {
@@ -593,14 +615,11 @@ describe('words', () => {
       messageOf(alertOf(approvalNews({ because: { ...because, ...over } })), ENGLISH, null).facts[0];
     expect(saving({ monthlyCost: '2000.00' })).toEqual({
       name: 'Estimated saving',
-      value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD), of 2,000.00 USD that it costs',
+      value: '1,234 USD a month (900 to 1,500), of 2,000 USD that it costs',
     });
     // An alert that was kept before it was said, and one of what nobody can price.
     for (const over of [{}, { monthlyCost: null }])
-      expect(saving(over)).toEqual({
-        name: 'Estimated saving',
-        value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD)',
-      });
+      expect(saving(over)).toEqual({ name: 'Estimated saving', value: '1,234 USD a month (900 to 1,500)' });
     expect(saving({ monthlySavings: null, monthlyCost: '2000.00' })).toEqual({
       name: 'Estimated saving',
       value: 'unknown',

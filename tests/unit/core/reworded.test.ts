@@ -75,8 +75,8 @@ describe('the sentences of policies, explanations and the guard', () => {
     expect(inChinese('Tell ai: spend has reached 85 % of the budget ai-monthly (1000.00 USD)')).toBe(
       '通知 ai：支出已达预算 ai-monthly（1000.00 USD）的 85%',
     );
-    expect(inChinese('Busy again within ten minutes of the stop with a probability of 0.00.')).toBe(
-      '停止后十分钟内再次繁忙的概率为 0.00。',
+    expect(inChinese('Busy again within ten minutes of the stop with a probability of 0.05 %.')).toBe(
+      '停止后十分钟内再次繁忙的概率为 0.05 %。',
     );
     expect(inChinese('Reserve 4 x L40S at fake (reserved-1y, none upfront)')).toBe(
       '预留 4 x L40S，位于 fake（reserved-1y，预付方式 none）',

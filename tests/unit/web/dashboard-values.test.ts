@@ -51,7 +51,7 @@ describe('values', () => {
       shown('perReplicaHour', 'no price'),
       shown('periodEnds', '2026-12-01T00:00:00Z').replace(/\s/g, ' '),
       measureOf('gpusToReserve', 3, 'USD')[0],
-    ]).toEqual(['$2.0885', '61%', '0.31%', '0.12', '8', 'no price', 'Dec 1, 2026, 12:00 AM UTC', 'GPUs to reserve']);
+    ]).toEqual(['$2.0885', '61.2%', '0.31%', '0.12', '8', 'no price', 'Dec 1, 2026, 12:00 AM UTC', 'GPUs to reserve']);
   });
 
   it('shows held GPUs as GPUs, not in the parts in which they are kept', () => {

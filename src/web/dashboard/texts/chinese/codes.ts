@@ -184,8 +184,6 @@ export const CODES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'value.unknown': '未知',
   'value.exceeds-spend': '超过了对象本身的费用',
   'value.spend-unknown': '对象的费用未知',
-  'measure.refused': '节省额未知的原因',
-  'measure.savingBeforeBound': '按费用封顶前的节省额',
   'stage.usage.collect': '采集用量',
   'stage.price.collect': '采集价格',
   'stage.fleet.collect': '采集资源',

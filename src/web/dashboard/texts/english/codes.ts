@@ -182,8 +182,6 @@ export const CODES = {
   'value.unknown': 'unknown',
   'value.exceeds-spend': 'it was more than the target costs',
   'value.spend-unknown': 'the cost of the target is unknown',
-  'measure.refused': 'Why the saving is unknown',
-  'measure.savingBeforeBound': 'Saving before it was limited to the cost',
   'stage.usage.collect': 'Usage collect',
   'stage.price.collect': 'Price collect',
   'stage.fleet.collect': 'Fleet collect',
