@@ -15,6 +15,8 @@ export interface Screen {
   readonly hasBars: boolean;
   /** Where a table goes as CSV, each in turn, instead of into the text; null: tables are text. */
   readonly csv: string[] | null;
+  /** What stands beside tables that go as CSV is drawn: sentences for people. */
+  readonly isForPeople?: true;
 }
 
 /** A pipe or a file. */

@@ -14,7 +14,7 @@ import { HttpTransport } from './client/http.js';
 import { WHOLE, type CliContext, type LocalBursar, type Need } from './context.js';
 import { Progress } from './progress.js';
 import { NO_LISTING, untilInterrupted, type Listing } from './listing.js';
-import { screenOf } from './screen.js';
+import { screenOf, type Screen } from './screen.js';
 import { drawnOn, fitted, grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
@@ -87,12 +87,15 @@ export class Session {
     const { stdout, stderr, environment, clock } = this.context;
     const { wide, csv, wraps, watch } = this.listing;
     const screen = screenOf(stdout, environment, { wide, csv });
-    const lines = drawnOn(screen, () => fitted(text(), wraps));
+    const draw = (on: Screen): string => drawnOn(on, () => fitted(text(), wraps));
     if (screen.csv !== null) {
+      draw(screen);
       stdout.write(screen.csv.join('\n'));
+      const lines = draw({ ...screen, csv: [], isForPeople: true });
       if (lines.trim() !== '') stderr.write(`${lines.trim()}\n`);
       return;
     }
+    const lines = draw(screen);
     const head = watch === null ? '' : `Every ${watch} s, now ${formatInstant(clock.now())}\n\n`;
     // Control Sequences (ECMA-48): erase the display, go to its first line.
     const clear = watch !== null && stdout.isTTY === true ? '\u001b[2J\u001b[H' : '';

@@ -368,11 +368,13 @@ function characterWidth(character: string): number {
   return eastAsianWidth(character.codePointAt(0) ?? 0);
 }
 
+const isForPrograms = (): boolean => screen.csv !== null && screen.isForPeople !== true;
+
 /** A decimal string to two digits, half to even; a smaller amount keeps the digits that it has. Null stays absent. */
 export function shortAmount(text: string | null, digits = 2): string | null {
   const decimal = text === null ? null : parseDecimal(text);
   // A program gets every digit.
-  if (decimal === null || screen.csv !== null) return text;
+  if (decimal === null || isForPrograms()) return text;
   if (decimal.scale <= digits)
     return formatDecimal({ unscaled: decimal.unscaled * tenTo(digits - decimal.scale), scale: digits });
   const unscaled = divideHalfEven(decimal.unscaled, tenTo(decimal.scale - digits));
@@ -410,7 +412,7 @@ export function together(names: readonly string[]): string {
 
 /** `1,234,567`. */
 export function grouped(count: number): string {
-  return screen.csv === null ? String(count).replace(/\B(?=(\d{3})+$)/g, ',') : String(count);
+  return isForPrograms() ? String(count) : String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** A fraction as a percentage with one digit. */

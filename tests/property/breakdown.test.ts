@@ -117,6 +117,24 @@ describe('the time before', () => {
     );
   });
 
+  it('is of as many days as have begun while the time runs', () => {
+    const on = (day: string): number => (parseDay(day) ?? 0) + 1;
+    expect([
+      spanBefore({ from: '2026-11-01', to: '2026-12-01' }, on('2026-11-23')),
+      spanBefore({ from: '2026-03-01', to: '2026-04-01' }, on('2026-03-31')),
+      // February is over after 28 days.
+      spanBefore({ from: '2026-03-01', to: '2026-04-01' }, on('2026-03-30')),
+      spanBefore({ from: '2026-11-02', to: '2026-11-30' }, on('2026-11-03')),
+      spanBefore({ from: '2026-12-01', to: '2027-01-01' }, on('2026-11-23')),
+    ]).toEqual([
+      { from: '2026-10-01', to: '2026-10-24' },
+      { from: '2026-02-01', to: '2026-03-01' },
+      { from: '2026-02-01', to: '2026-03-01' },
+      { from: '2026-10-31', to: '2026-11-02' },
+      { from: '2026-11-01', to: '2026-12-01' },
+    ]);
+  });
+
   it('is of as many months where the time is of whole months', () => {
     expect([
       spanBefore({ from: '2026-03-01', to: '2026-04-01' }),

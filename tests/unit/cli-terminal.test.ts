@@ -172,6 +172,34 @@ describe('the screen', () => {
   });
 });
 
+const SAVED = { currency: 'USD', amount: '3342.742213455' };
+const SAVINGS = {
+  items: [
+    {
+      action: 'act-1',
+      team: 'red',
+      effectKind: 'stop',
+      target: 'instance/i-1',
+      state: 'measured',
+      saved: SAVED.amount,
+      currency: 'USD',
+      predicted: null,
+      estimatedMonthlySavings: null,
+      estimatedMonthlySavingsLow: null,
+      estimatedMonthlySavingsHigh: null,
+      from: '2026-11-01T00:00:00Z',
+      reason: null,
+    },
+  ],
+  totals: {
+    verified: { saved: [] },
+    measured: { saved: [SAVED] },
+    estimated: { count: 0, monthly: [] },
+    unverifiable: { count: 0, reasons: [] },
+  },
+  nextCursor: null,
+};
+
 /** A server that knows one key. */
 let server: Server;
 let url = '';
@@ -199,11 +227,13 @@ beforeAll(async () => {
               ? [200, 'bursar_work_parked{stage="cost.price"} 3\n']
               : asked === '/v1/fleet/coverage'
                 ? [200, { items: fleets }]
-                : asked === '/v1/samples/sources'
-                  ? [200, { items: sources }]
-                  : asked.endsWith('/nobody')
-                    ? [404, { detail: 'there is no nobody' }]
-                    : [200, { items: teams, nextCursor: null }];
+                : asked === '/v1/savings'
+                  ? [200, SAVINGS]
+                  : asked === '/v1/samples/sources'
+                    ? [200, { items: sources }]
+                    : asked.endsWith('/nobody')
+                      ? [404, { detail: 'there is no nobody' }]
+                      : [200, { items: teams, nextCursor: null }];
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -241,6 +271,18 @@ describe('a list', () => {
       err: '',
     });
     expect(drawnOn({ ...terminal(80), csv: [] }, () => shortAmount('1.23456'))).toBe('1.23456');
+    // Sentences beside it are for people.
+    expect(drawnOn({ ...terminal(80), csv: [], isForPeople: true }, () => money('3342.742213455', 'USD'))).toBe(
+      '3342.74\u00a0USD',
+    );
+  });
+
+  it('has sentences with few digits beside its CSV', async () => {
+    const { code, out, err } = await bursar(['savings', '--csv']);
+    expect({ code, lines: out.split('\n').length }).toEqual({ code: 0, lines: 3 });
+    expect(out).toContain(',3342.742213455,');
+    expect(err).toContain('measured 3342.74 USD');
+    expect(err).not.toContain('3342.742213455');
   });
 
   it('is shown again and again with --watch, until it is told to end', async () => {

@@ -109,7 +109,7 @@ export async function costBreakdown(
   const { basis, zone, groupBy } = question;
   const first = firstKey(groupBy);
   const span = await spanAsked(stores, organisation, question, last, at);
-  const before = compares ? spanBefore(span) : null;
+  const before = compares ? spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1) : null;
   const fx = await stores.prices.fx(stores.db, organisation);
   const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, stores.db);
@@ -158,7 +158,7 @@ export async function costBridge(
 ): Promise<CostBridge> {
   const { basis, zone } = question;
   const span = await spanAsked(stores, organisation, question, last, at);
-  const before = spanBefore(span);
+  const before = spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1);
   const fx = await stores.prices.fx(stores.db, organisation);
   const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table, stores.db);
@@ -177,6 +177,14 @@ export async function costBridge(
   };
 }
 
+/** In days since 1970, as of the data. */
+const todayIn = async (
+  { db, organisations }: Pick<Needed, 'db' | 'organisations'>,
+  organisation: string,
+  zone: string,
+  now: number,
+): Promise<number> => localDays(zone, await organisations.asOf(db, organisation, now));
+
 /** The period of a query; without days, one that ends with the data. @throws Failure invalid if too long */
 export async function spanAsked(
   stores: Pick<Needed, 'db' | 'organisations'>,
@@ -185,8 +193,7 @@ export async function spanAsked(
   last: CostSpanName,
   now: number,
 ): Promise<DaySpan> {
-  const asOf = await stores.organisations.asOf(stores.db, organisation, now);
-  const today = localDays(zone, asOf);
+  const today = await todayIn(stores, organisation, zone, now);
   if (first === null && end === null) return spanNamed(last, today);
   // Never empty: what begins in the future is one day long.
   const to = end ?? formatDay(Math.max(today, parseDay(first ?? '') ?? 0) + 1);

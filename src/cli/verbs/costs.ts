@@ -39,7 +39,11 @@ export function addCosts(program: Command, session: Session): void {
     .option('--currency <code>', 'convert every amount by the rate of its day')
     .option('--team <team>', 'only this team; may be repeated', repeated)
     .option('--filter <dimension=value>', `only this value, of ${OF_DIMENSION.join(', ')}; may be repeated`, repeated)
-    .option('--compare', 'compare by one or two keys with the period before: as many days, or as many whole months')
+    .option(
+      '--compare',
+      'compare by one or two keys with the period before: as many days, or as many whole months; while the period ' +
+        'runs, with as many days as it has',
+    )
     .option('--why', 'explain the change from the period before: volume, price, mix, new, gone, charges, credits')
     .addHelpText(
       'after',
@@ -116,22 +120,26 @@ const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
 
 function breakdownText(answer: CostBreakdown): string {
   const { basis, groupBy, now, before, rows, rest } = answer;
-  const cells = ({ currency, cost, before: old, change, share, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
-    shortAmount(cost),
+  const cells = ({ currency, cost, before: old, change, share: of, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
+    { text: shortAmount(cost), bar: rows.length + rest.length < 2 ? null : of },
     shortAmount(old),
     shortAmount(change),
     currency,
-    percent(share),
+    percent(of),
     shortAmount(gpuHours),
   ];
   const lines = [
     ...rows.map((row) => [...row.names, ...cells(row)]),
     ...rest.map((row) => [`${row.groups} others`, ...groupBy.slice(1).map(() => null), ...cells(row)]),
   ];
+  // The period before ends where this one begins, unless this one still runs.
+  const isShort = before !== null && before.to !== now.from;
   const sums = `Total (${basis}), ${spanText(now)}: ${totalText(now)}\n`;
   const old = before === null ? '' : `Total of the period before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
-  return `${table(titles, lines)}\n${namelessText(
+  const compared =
+    before === null ? '' : `${spanText(now)}, against ${spanText(before)}${isShort ? ': as many days so far' : ''}\n\n`;
+  return `${compared}${table(titles, lines)}\n${namelessText(
     groupBy,
     rows.map(({ names }) => names),
   )}${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
@@ -152,7 +160,8 @@ function bridgeText(answer: CostBridge): string {
         ),
   );
   const none = bridges.length === 0 ? 'Nothing was recorded in either period.\n' : '';
-  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
+  const soFar = before.to === now.from ? '' : ': as many days so far';
+  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {

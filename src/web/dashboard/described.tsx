@@ -31,6 +31,12 @@ const nameInChinese = (name: string): string | null =>
 /** The name of a parameter or a field. */
 export const named = (name: string): string => nameInChinese(name) ?? words(name);
 
+/** A field by the names that its form shows: `Planned / Default`, `Thresholds / 1 / Ratio`. */
+export const namedPath = (steps: readonly string[]): string =>
+  steps
+    .map((step) => (/^\d+$/.test(step) ? String(Number(step) + 1) : /^\d/.test(step) ? step : named(step)))
+    .join(' / ');
+
 /** A setting's value in words, objects by the names of their parts; never as JSON. Empty where there is none. */
 export function inWords(value: unknown): string {
   if (value === null || value === undefined) return '';

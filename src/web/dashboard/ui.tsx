@@ -112,8 +112,17 @@ export function Figure({
   );
 }
 
-/** Everything that the server said was wrong. */
-export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Element | null {
+/**
+ * Everything that the server said was wrong.
+ * @param nameOf a field as the form calls it; absent: as the API does
+ */
+export function Problems({
+  trouble,
+  nameOf,
+}: {
+  readonly trouble: unknown;
+  readonly nameOf?: (path: string) => string;
+}): JSX.Element | null {
   if (trouble === null || trouble === undefined) return null;
   const message = trouble instanceof Error ? trouble.message : String(trouble);
   const { problems, requestId } = trouble instanceof Trouble ? trouble : { problems: [], requestId: null };
@@ -127,11 +136,7 @@ export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Elemen
         <ul>
           {problems.map(({ path, message: what }, at) => (
             <li key={at}>
-              {path === null ? null : (
-                <>
-                  <code>{path}</code>{' '}
-                </>
-              )}
+              {path === null ? null : <>{nameOf === undefined ? <code>{path}</code> : <b>{nameOf(path)}</b>} </>}
               <AsWritten>{what}</AsWritten>
             </li>
           ))}

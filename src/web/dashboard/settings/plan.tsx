@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, CostBreakdown, Page, Team } from '../answers.js';
 import { get } from '../api.js';
 import { BurnDrawn } from '../budgets.js';
-import { inWords, named } from '../described.js';
+import { inWords, namedPath } from '../described.js';
 import { money } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -33,7 +33,7 @@ function differences(before: unknown, after: unknown, path: readonly string[] = 
     );
   }
   if (shown(before) === shown(after)) return [];
-  return [{ path: path.map(named).join(' / '), before: shown(before), after: shown(after) }];
+  return [{ path: namedPath(path), before: shown(before), after: shown(after) }];
 }
 
 export function Plan({ changes }: { readonly changes: readonly ConfigurationChange[] }): JSX.Element {

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
 import { get, list, refusal, send, session } from '../api.js';
-import { inWords, named } from '../described.js';
+import { inWords, named, namedPath } from '../described.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -205,7 +205,7 @@ function Editing(edited: Edited): JSX.Element {
           )}
         </div>
       </form>
-      <Problems trouble={save.trouble} />
+      <Problems trouble={save.trouble} nameOf={(path) => namedPath(path.split('/'))} />
       <Said>{save.said}</Said>
       {planned === null ? null : <Planned {...edited} body={planned} />}
       {section.mayRemove === true && !isNew ? <Removing {...edited} path={pathOf(edited)} /> : null}
