@@ -177,6 +177,12 @@ export function formatInstant(instant: number): string {
   return `${formatDay(days)}T${pad(hours, 2)}:${pad(minutes, 2)}:${pad(seconds, 2)}${fraction}Z`;
 }
 
+/** In sentences for people: `2025-06-23 13:18 UTC`. */
+export const sayInstant = (instant: number): string =>
+  `${formatInstant(Math.floor(instant / MINUTE_MS) * MINUTE_MS)
+    .slice(0, 16)
+    .replace('T', ' ')} UTC`;
+
 /** The offsets of one zone. An offset is looked up once per UTC day, unless it changes within that day. */
 interface Zone {
   readonly format: Intl.DateTimeFormat;

@@ -22,7 +22,7 @@ import {
   type ResourceView,
   type SavingsEstimate,
 } from '../core/policy/policy.js';
-import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS, sayInstant } from '../core/time.js';
 import { shareText } from '../core/figures.js';
 import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
 import { activityOf, HOUSEKEEPING_PERCENT, WORKING_PERCENT } from '../planning/idle/samples.js';
@@ -328,7 +328,7 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
       target: resource.resource,
       saw: [
         `${readings.length} readings of ${gpus ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'}`,
-        ...(newest === undefined ? [] : [`the newest of ${formatInstant(newest.at)}: ${measuresOf(newest)}`]),
+        ...(newest === undefined ? [] : [`the newest of ${sayInstant(newest.at)}: ${measuresOf(newest)}`]),
         hourlyNanos === null
           ? 'its price is unknown'
           : `an hour of it costs ${units(Number(hourlyNanos))} ${view.currency}`,

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
-import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
+import { DAY_MS, formatInstant, HOUR_MS, sayInstant } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
 import { leftAlone, explainTarget, proposalsOf, type Judged } from './estimating/explanations.js';
 import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
@@ -37,12 +37,12 @@ function judge(view: PolicyView, lease: LeaseView, given: Params): Judged {
       'a reading that shows that it holds GPUs',
     );
   if (view.asOf < end - given.warnHours * HOUR_MS)
-    return leftAlone('not-yet', `it ends at ${formatInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
+    return leftAlone('not-yet', `it ends at ${sayInstant(end)}`, `${given.warnHours} hours before that (warnHours)`);
   return view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given);
 }
 
 const sawLease = ({ lease, holder, gpus, startedAt }: LeaseView): string =>
-  `the lease ${lease} of ${holder ?? 'an unknown holder'}: ${gpus ?? 'an unknown number of'} GPUs since ${formatInstant(startedAt)}`;
+  `the lease ${lease} of ${holder ?? 'an unknown holder'}: ${gpus ?? 'an unknown number of'} GPUs since ${sayInstant(startedAt)}`;
 
 const common = (
   view: PolicyView,
@@ -65,7 +65,7 @@ const common = (
 const release = (view: PolicyView, lease: LeaseView, end: number): Proposal => ({
   ...common(view, lease, end),
   action: 'Release',
-  title: `Release ${lease.target}: the lease ${lease.lease} ended at ${formatInstant(end)} and nobody renewed it`,
+  title: `Release ${lease.target}: the lease ${lease.lease} ended at ${sayInstant(end)} and nobody renewed it`,
   monthlySavings: lease.hourlyNanos === null ? null : monthly(Number(lease.hourlyNanos)),
   risk: { interruption: 'High', note: 'What still runs there is lost.' },
   restartNeeded: true,
@@ -78,7 +78,7 @@ const warning = (view: PolicyView, lease: LeaseView, end: number, { graceHours }
   action: 'Notify',
   protective: true,
   subject: `${lease.target} (notice)`,
-  title: `Tell ${lease.holder ?? 'the holder'} that the lease ${lease.lease} of ${lease.target} ends at ${formatInstant(end)}${graceHours > 0 ? ` and the GPUs are released ${graceHours} hours later` : ''}`,
+  title: `Tell ${lease.holder ?? 'the holder'} that the lease ${lease.lease} of ${lease.target} ends at ${sayInstant(end)}${graceHours > 0 ? ` and the GPUs are released ${graceHours} hours later` : ''}`,
   monthlySavings: null,
   risk: { interruption: 'None', note: 'Nothing is changed.' },
   restartNeeded: false,

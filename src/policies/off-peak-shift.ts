@@ -19,7 +19,7 @@ import type {
   WorkloadView,
 } from '../core/policy/policy.js';
 import { compilePeak, type PeakRule } from '../core/price/peak.js';
-import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
+import { DAY_MS, formatInstant, HOUR_MS, hourOf, sayInstant } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
 import {
   isLeft,
@@ -252,7 +252,7 @@ function proposal(
     evidence: [evidenceOf(view, `the peak schedule, and the job ${one.workload}`, view.asOf, view.asOf)],
     risk: {
       interruption: 'Medium',
-      note: `It stops ${plan.pieces.length - 1} time(s), and continues from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${formatInstant(found.job.deadline)}.`}`,
+      note: `It stops ${plan.pieces.length - 1} time(s), and continues from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${sayInstant(found.job.deadline)}.`}`,
     },
     restartNeeded: plan.pieces.length > 1 || !found.isRunning,
     implementationEffort: 'Low',

@@ -17,7 +17,7 @@ import type {
   WorkloadView,
 } from '../core/policy/policy.js';
 import type { RunState } from '../core/fleet/fleet.js';
-import { DAY_MS, formatInstant, HOUR_MS, isZone, MINUTE_MS } from '../core/time.js';
+import { DAY_MS, HOUR_MS, isZone, MINUTE_MS, sayInstant } from '../core/time.js';
 import { Calendar, windowProblems, windowShape } from './estimating/calendar.js';
 import { AS_OF, exampleView, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
@@ -231,7 +231,7 @@ class ScheduleEvaluation {
         saw,
         'in-grace',
         'somebody has started it outside its hours',
-        `${formatInstant(grace)}, ${this.given.graceMinutes} minutes after its start (graceMinutes)`,
+        `${sayInstant(grace)}, ${this.given.graceMinutes} minutes after its start (graceMinutes)`,
       );
     const nanos = hourlyNanos === null || stopSaving?.saves === 'unknown' ? null : Number(hourlyNanos);
     const numbers = runs
@@ -244,7 +244,7 @@ class ScheduleEvaluation {
   private ofResource({ resource, readings, hourlyNanos }: ResourceView): Judged[] {
     const { view } = this;
     const newest = readings.at(-1);
-    const saw = [newest === undefined ? 'no readings' : `readings up to ${formatInstant(newest.at)}`];
+    const saw = [newest === undefined ? 'no readings' : `readings up to ${sayInstant(newest.at)}`];
     if (newest === undefined || view.asOf - newest.at > this.given.staleMinutes * MINUTE_MS)
       return [left(resource, saw, 'stale', 'it is not known to run', 'newer readings of its GPUs')];
     if (this.limits.running !== false) return [this.asItShould(resource, saw, false, null)];
@@ -277,7 +277,7 @@ class ScheduleEvaluation {
 
   private asItShould(target: string, saw: readonly string[], standsStill: boolean, stop: OwnStop | null): Judged {
     const at = (instant: number | null): string =>
-      instant === null ? 'another calendar: this one does not say so within a week' : formatInstant(instant);
+      instant === null ? 'another calendar: this one does not say so within a week' : sayInstant(instant);
     if (!standsStill) return left(target, saw, 'as-planned', 'it is as the calendar allows', at(this.changesAt()));
     if (stop === null)
       return left(
@@ -290,9 +290,9 @@ class ScheduleEvaluation {
     const again = this.runsAt();
     return left(
       target,
-      [...saw, `stopped by ${stop.action} of this document at ${formatInstant(stop.at)}, untouched since`],
+      [...saw, `stopped by ${stop.action} of this document at ${sayInstant(stop.at)}, untouched since`],
       'stopped-by-calendar',
-      again === null ? 'its calendar never lets it run' : `it is started again at ${formatInstant(again)}`,
+      again === null ? 'its calendar never lets it run' : `it is started again at ${sayInstant(again)}`,
       at(again),
     );
   }

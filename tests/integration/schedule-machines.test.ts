@@ -102,9 +102,9 @@ describe('A calendar over machines that nobody measures', () => {
     const { until, restart, done, said, because, cloud, target } = await world(office);
     await until(18, 20, 10);
     expect(cloud.target(target)?.state).toBe('stopped');
-    expect(await said()).toBe('stopped-by-calendar: it is started again at 2026-11-19T08:00:00Z');
+    expect(await said()).toBe('stopped-by-calendar: it is started again at 2026-11-19 08:00 UTC');
     expect(await because()).toBe(
-      'its last action was over at 2026-11-18T20:00:00Z: if it is proposed again, it is asked for with evidence from 2026-11-18T20:30:00Z on',
+      'its last action was over at 2026-11-18 20:00 UTC: if it is proposed again, it is asked for with evidence from 2026-11-18 20:30 UTC on',
     );
     restart();
     await until(19, 8, 10);

@@ -13,7 +13,7 @@ import { candidatesOf, endOf, heldSizes, holdersOf, type Candidate } from '../..
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
 import type { LeftAlone, OwnEnd, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
-import { formatInstant } from '../../core/time.js';
+import { formatInstant, sayInstant } from '../../core/time.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
 import type { StoredRecommendation, TeamEvaluation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
@@ -115,7 +115,7 @@ export async function explain(
 }
 
 function evaluationMessage(team: string, { evaluatedAt, next, problem }: TeamEvaluation): string {
-  const last = `recommendations of ${team} were ${evaluatedAt === null ? 'never made yet' : `last made at ${formatInstant(evaluatedAt)}`}`;
+  const last = `recommendations of ${team} were ${evaluatedAt === null ? 'never made yet' : `last made at ${sayInstant(evaluatedAt)}`}`;
   const again = {
     due: 'and are due again now, at most once a minute',
     failed: `and failed since: ${problem ?? 'the reason is unknown'}`,
@@ -230,8 +230,8 @@ function restsUntil({ endedAt }: Action, decided: Decided | null, isProposed: bo
   const from = decided === null || endedAt === null ? null : opensAgainFrom(decided);
   if (from === null || endedAt === null) return null;
   const again = decided?.overtakenAt ?? null;
-  const since = again === null ? '' : `, and its own document changed it back at ${formatInstant(again)}`;
-  return `its last action was over at ${formatInstant(endedAt)}${since}: ${isProposed ? 'it is asked for again' : 'if it is proposed again, it is asked for'} with evidence from ${formatInstant(from - (from % 1000))} on`;
+  const since = again === null ? '' : `, and its own document changed it back at ${sayInstant(again)}`;
+  return `its last action was over at ${sayInstant(endedAt)}${since}: ${isProposed ? 'it is asked for again' : 'if it is proposed again, it is asked for'} with evidence from ${sayInstant(from)} on`;
 }
 
 function explanationsOf(

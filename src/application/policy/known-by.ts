@@ -9,7 +9,7 @@ import { groupOf, isMember } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
 import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import { countGpus, sayGpus } from '../../core/fleet/measured-gpus.js';
-import { DAY_MS, formatInstant } from '../../core/time.js';
+import { DAY_MS, sayInstant } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
@@ -131,7 +131,7 @@ function ofGone(
     names: [target, `${connection}/${target}`, seen.name],
     known: [
       `${connection} knew it as ${target}, ${seen.sku ?? 'unknown SKU'} in ${seen.region ?? 'an unknown region'}`,
-      `it is gone${goneAt === null ? '' : ` since ${formatInstant(goneAt)}`}: ${by}`,
+      `it is gone${goneAt === null ? '' : ` since ${sayInstant(goneAt)}`}: ${by}`,
     ],
   };
 }
