@@ -25,6 +25,13 @@ export const actorText = (actor: Actor): string =>
 /** The principal of a text that was kept; for one without a name the whole text. */
 export const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;
 
+/** The author as people call one: the name behind the principal, or what the principal is called. */
+export function calledIn(text: string): string {
+  const [, name] = /^(?:key|user):\S+ \((.+)\)$/.exec(text) ?? [];
+  const [, document] = /^policy:(.+)$/.exec(text) ?? [];
+  return name ?? (document === undefined ? (principalFrom(text)?.id ?? text) : `the policy ${document}`);
+}
+
 /** The kind and id of a principal's text, with or without a name behind it; null for another text. */
 export function principalFrom(text: string): Pick<Actor, 'kind' | 'id'> | null {
   const [, kind, id = ''] = /^(key|user|cli):(\S+)$/.exec(principalIn(text)) ?? [];

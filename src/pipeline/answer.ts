@@ -100,6 +100,8 @@ class Answering {
     const slack = `${question.workspace}/${question.user}`;
     if (question.act === 'mute') return { reply: await this.mute(tx, alert, who, slack), workItems: [] };
     if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), workItems: [] };
+    // A second press, of the same person or of another: what was decided stays, and is said.
+    if (alert.answer !== null) return { reply: replyOf({ title: texts.answered(alert.answer) }), workItems: [] };
     const what = await this.decide(tx, question.act, alert, who, slack);
     if (what === null) return { reply: replyOf({ title: texts.gone }), workItems: [] };
     const shown = await alerts.answer(
@@ -174,12 +176,15 @@ class Answering {
     const who = await slackDesk.principal(db, this.organisation, question, this.now);
     if (who === null) return this.stranger(question);
     if (!who.scopes.includes('read')) return replyOf({ title: texts.failed('this needs the scope read') });
-    switch (question.text.trim().toLowerCase()) {
+    const [verb = '', name = null, ...more] = question.text.trim().split(/\s+/);
+    const asked = verb.toLowerCase();
+    if (more.length > 0 || (name !== null && !asked.startsWith('budget'))) return replyOf({ title: texts.help });
+    switch (asked) {
       case 'status':
         return this.status(who);
       case 'budget':
       case 'budgets':
-        return this.budgets(who);
+        return this.budgets(who, name);
       case 'actions':
         return this.actions(who);
       default:
@@ -203,8 +208,11 @@ class Answering {
     );
   }
 
-  private async budgets(who: Principal): Promise<Message> {
-    const states = await this.states(who);
+  /** @param name a budget's or a team's id; null: all */
+  private async budgets(who: Principal, name: string | null): Promise<Message> {
+    const isMeant = (id: string): boolean => name === null || id.toLowerCase() === name.toLowerCase();
+    const states = (await this.states(who)).filter(({ budget, team }) => isMeant(budget) || isMeant(team));
+    if (name !== null && states.length === 0) return replyOf({ title: this.options.texts.noSuchBudget(name) });
     const lines = states
       .map(({ budget, team, state }) => ({
         name: budget,
@@ -215,6 +223,7 @@ class Answering {
         ratio: state.ratio,
         exhaustionAt: state.exhaustionAt,
         lacking: lackingOf(state),
+        setAside: state.setAside ?? [],
         unpricedGpuHours: state.unpricedGpuHours,
         hasUnpriced: (state.unpriced ?? []).length > 0,
       }))

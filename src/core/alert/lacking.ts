@@ -55,3 +55,9 @@ export function notInIt(
   ];
   return parts.length === 0 ? '' : `; not included: ${parts.join(', ')}`;
 }
+
+/** The same for bills that are not final: nothing is missing, the usage counts as metered. */
+export const countedOnce = (setAside: readonly LackingAmount[]): string =>
+  setAside.length === 0
+    ? ''
+    : `; the same usage is counted once, as metered: bills that are not final say ${setAside.map(shown).join(', ')}`;

@@ -24,12 +24,13 @@ import type {
   ThresholdNews,
   VarianceNews,
 } from './alert.js';
-import { lackingTexts, notInIt } from './lacking.js';
+import { countedOnce, lackingTexts, notInIt } from './lacking.js';
 import type { Button, Content } from './message.js';
 import { HEALTH_FIGURES } from '../fleet/health-figures.js';
 import { COMPUTATION_FIGURES } from '../policy/computation.js';
 import { MUTE_DAYS } from './routes.js';
 import type { GrownPart } from './whose.js';
+import { calledIn } from '../actor.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
 
 export interface AlertTexts extends Sentences {
@@ -100,12 +101,7 @@ function budget(news: BudgetNews): Content {
           ]),
       ...(nextStep === null
         ? []
-        : [
-            {
-              title: 'Cheapest next step',
-              items: [`${nextStep.title}: saves about ${monthly(nextStep)} (${nextStep.recommendation})`],
-            },
-          ]),
+        : [{ title: 'Cheapest next step', items: [`${nextStep.title}: saves about ${monthly(nextStep)}`] }]),
     ],
   });
 }
@@ -230,7 +226,7 @@ function approval({ team, action, effect, connection, proposedBy, expiresAt, bec
     facts: [
       { name: 'Estimated saving', value: saving },
       { name: 'At', value: connection },
-      { name: 'Proposed by', value: proposedBy },
+      { name: 'Proposed by', value: calledIn(proposedBy) },
       { name: 'Can be approved until', value: shownInstant(expiresAt) },
       { name: 'Action', value: action },
     ],
@@ -274,6 +270,20 @@ const RESULTS: Readonly<Record<ResultNews['outcome'], string>> = {
   'capacity-found': 'capacity was found',
 };
 
+const BILLING: Readonly<Record<string, string>> = {
+  billed: 'billed',
+  partly: 'partly billed',
+  ended: 'no longer billed',
+  unknown: 'whether it is billed is unknown',
+};
+
+const proofWords = ({ state, billing, replicas }: NonNullable<ResultNews['proof']>): string =>
+  [
+    state,
+    BILLING[billing] ?? billing,
+    ...(replicas === null ? [] : [`${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`]),
+  ].join(', ');
+
 function result({
   team,
   action,
@@ -300,15 +310,8 @@ function result({
     ],
     facts: [
       { name: 'At', value: connection },
-      { name: 'Approved by', value: approvedBy ?? 'nobody' },
-      ...(proof === null
-        ? []
-        : [
-            {
-              name: `Proof, read ${shownInstant(proof.at)}`,
-              value: `${proof.state}, billing ${proof.billing}${proof.replicas === null ? '' : `, ${proof.replicas} replicas`}`,
-            },
-          ]),
+      { name: 'Approved by', value: approvedBy === null ? 'nobody' : calledIn(approvedBy) },
+      ...(proof === null ? [] : [{ name: `Proof, read ${shownInstant(proof.at)}`, value: proofWords(proof) }]),
       ...(rollbackOf === null ? [] : [{ name: 'Takes back', value: rollbackOf }]),
       { name: 'Action', value: action },
     ],
@@ -457,7 +460,7 @@ const approving = (effect: EffectJson): Button['confirm'] => ({
 
 export const ENGLISH: AlertTexts = {
   content: contentOf,
-  answered: ({ what, by, at }) => `${ANSWERED[what]} by ${by}, ${shownInstant(at)}.`,
+  answered: ({ what, by, at }) => `${ANSWERED[what]} by ${calledIn(by)}, ${shownInstant(at)}.`,
   escalated: (level) => `Nobody has answered yet: this alert was escalated to step ${level}.`,
   decisions: ({ effect }) => [
     { act: 'approve', label: 'Approve', confirm: approving(effect) },
@@ -470,7 +473,7 @@ export const ENGLISH: AlertTexts = {
     news.kind === 'digest' ? `Spend of ${news.teamName} in ${news.month}, day by day` : contentOf(news).title,
   notConnected: 'You are not known to Bursar here.',
   howToConnect: (workspace, user) =>
-    `An administrator connects you: PUT /v1/slack-users/${workspace}/${user} with the id of your API key.`,
+    `Ask an administrator of Bursar to connect you with a key of your own. They need your ids in Slack: workspace ${workspace}, user ${user}. The page "Connect Slack" of the documentation says how.`,
   mayNot: (team) => `You may not decide this: it needs the right to approve for ${team ?? 'all teams'}.`,
   mayNotMute: (team) => `You may not mute this: it needs the right to configure for ${team ?? 'all teams'}.`,
   gone: 'This no longer exists.',
@@ -481,7 +484,8 @@ export const ENGLISH: AlertTexts = {
     mute: `Muted for ${MUTE_DAYS} days: alerts in this time are kept in Bursar and not sent.`,
   },
   failed: (message) => `This was not done: ${message}.`,
-  help: 'Write /bursar status, /bursar budget or /bursar actions.',
+  help: 'Write /bursar status, /bursar budget, /bursar budget with the id of a budget or of a team, or /bursar actions.',
+  noSuchBudget: (name) => `You may see no budget with the id ${name}, and none of a team with this id.`,
   status: ({ teams, open, waiting, over, budgets }) =>
     content('Status of Bursar', {
       facts: [
@@ -502,7 +506,7 @@ export const ENGLISH: AlertTexts = {
                 title: 'Spent of planned',
                 items: all.map(
                   ({ name, team, spent, planned, currency, ratio, exhaustionAt, ...rest }) =>
-                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}${notInIt(rest.lacking, rest)}`,
+                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}${notInIt(rest.lacking, rest)}${countedOnce(rest.setAside)}`,
                 ),
               },
             ],

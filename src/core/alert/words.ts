@@ -30,6 +30,8 @@ export interface BudgetLine {
   readonly exhaustionAt: string | null;
   /** The amounts that its totals lack: money, GPU-hours without a price, and other usage without one. */
   readonly lacking: readonly LackingAmount[];
+  /** What bills that are not final say of the usage that is in `spent` as metered. */
+  readonly setAside: readonly LackingAmount[];
   readonly unpricedGpuHours: string;
   readonly hasUnpriced: boolean;
 }
@@ -51,6 +53,7 @@ export interface Sentences {
   readonly decided: Readonly<Record<Act, string>>;
   failed(message: string): string;
   readonly help: string;
+  noSuchBudget(name: string): string;
   status(facts: StatusFacts): Content;
   /** @param more how many are left out */
   budgets(all: readonly BudgetLine[], more: number): Content;
@@ -154,6 +157,34 @@ export function figureWords(
   return `${words}: ${amounts.length === 1 ? priceWords(mean, currency) : rangeWords(mean, low, high, currency)}`;
 }
 
+/** What a purchase's target says of it (policies/reserve-baseline.ts). */
+export interface Commitment {
+  readonly sku: string;
+  readonly region: string;
+  readonly years: number;
+  readonly isPlan: boolean;
+}
+
+/** Null: the target is another's, such as a person's. */
+export function commitmentIn(target: string): Commitment | null {
+  const [, region, sku, plan, years] =
+    /\/([^/]+)\/([^/]+)\/(reserved|savings-plan)-(\d)y\/(?:none|partial|all)$/.exec(target) ?? [];
+  return region === undefined || sku === undefined
+    ? null
+    : { sku, region, years: Number(years), isPlan: plan === 'savings-plan' };
+}
+
+function purchaseWords(effect: Extract<EffectJson, { readonly kind: 'purchase' }>): string {
+  const { target, units, offer, currency, mostNanos } = effect;
+  const most = `at most ${shownAmount(formatDecimal({ unscaled: BigInt(mostNanos), scale: 9 }), currency)}`;
+  const what = commitmentIn(target);
+  if (what === null) return `buy ${units} of ${offer}, ${most}`;
+  const [place, term] = [`${what.sku} in ${what.region}`, `${what.years} ${what.years === 1 ? 'year' : 'years'}`];
+  return what.isPlan
+    ? `commit to ${shownAmount(String(units), currency)} an hour in a savings plan for ${place} for ${term}, ${most}`
+    : `reserve ${units} x ${place} for ${term}, ${most}`;
+}
+
 /** An effect as the rest of a sentence: `stop instance/i-1`. */
 export function effectWords(effect: EffectJson): string {
   switch (effect.kind) {
@@ -168,7 +199,7 @@ export function effectWords(effect: EffectJson): string {
     case 'cordon':
       return `${effect.cordoned ? 'keep new work off' : 'let new work onto'} ${effect.target}`;
     case 'purchase':
-      return `buy ${effect.units} of ${effect.offer}, at most ${shownAmount(formatDecimal({ unscaled: BigInt(effect.mostNanos), scale: 9 }), effect.currency)}`;
+      return purchaseWords(effect);
     default:
       return `${effect.kind} ${effect.target}`;
   }

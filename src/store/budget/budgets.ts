@@ -116,10 +116,7 @@ export const lackingOf = (
   state: BudgetStateJson,
 ): readonly { readonly currency: string; readonly amount: string | null }[] => [
   ...state.unconverted.map((currency) => ({ currency, amount: null })),
-  ...[...(state.unstated ?? []), ...(state.setAside ?? []), ...(state.unnamed ?? [])].map(({ currency, amount }) => ({
-    currency,
-    amount,
-  })),
+  ...[...(state.unstated ?? []), ...(state.unnamed ?? [])].map(({ currency, amount }) => ({ currency, amount })),
 ];
 
 const middleOf = ({ start, end }: Interval): number => start + (end - start) / 2;

@@ -1,6 +1,7 @@
 /** An alert's title, facts and links, made from its facts in the reader's language. */
 import type { ComponentChildren } from 'preact';
 import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
+import { commitmentIn } from '../../core/alert/words.js';
 import type { EffectJson } from '../../core/action/action.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
@@ -24,10 +25,19 @@ function effectText(effect: EffectJson): string {
     case 'cordon':
       return effect.cordoned ? say('effect.cordon', { target }) : say('effect.uncordon', { target });
     case 'purchase':
-      return say('effect.purchase', { n: effect.units, offer: effect.offer });
+      return purchaseText(effect);
     default:
       return say('effect.other', { act: code('act', effect.kind), target });
   }
+}
+
+function purchaseText({ target, units, offer, currency }: Extract<EffectJson, { readonly kind: 'purchase' }>): string {
+  const what = commitmentIn(target);
+  if (what === null) return say('effect.purchase', { n: units, offer });
+  const { sku, region, years } = what;
+  return what.isPlan
+    ? say('effect.savings-plan', { amount: money(String(units), currency), sku, region, years })
+    : say('effect.reserve', { n: units, sku, region, years });
 }
 
 export function titleOf(news: News): string {

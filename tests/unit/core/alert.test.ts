@@ -39,6 +39,7 @@ import { ENGLISH } from '../../../src/core/alert/texts.js';
 import { grownBy, whoseName } from '../../../src/core/alert/whose.js';
 import { HEALTH_FIGURES } from '../../../src/core/fleet/health-figures.js';
 import { COMPUTATION_FIGURES } from '../../../src/core/policy/computation.js';
+import { calledIn } from '../../../src/core/actor.js';
 import { effectWords, figureWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import type { Recommendation } from '../../../src/core/policy/recommendation.js';
@@ -609,6 +610,37 @@ describe('words', () => {
     ).toBe('buy 2 of o1, at most 1,500.00 USD');
   });
 
+  it.each([
+    ['fake/fake-east/fake.l40sx4/reserved-1y/none', 2, 'reserve 2 x fake.l40sx4 in fake-east for 1 year'],
+    ['AWS/123/us-east-1/p5.48xlarge/reserved-3y/all', 1, 'reserve 1 x p5.48xlarge in us-east-1 for 3 years'],
+    [
+      'AWS/us-east-1/p5.48xlarge/savings-plan-1y/none',
+      12.5,
+      'commit to 12.50 USD an hour in a savings plan for p5.48xlarge in us-east-1 for 1 year',
+    ],
+  ])('the purchase for %s is told without its ids', (target, units, words) => {
+    const effect = {
+      kind: 'purchase' as const,
+      target,
+      offer: 'x/1y',
+      units,
+      mostNanos: '60549120000000',
+      currency: 'USD',
+    };
+    expect(effectWords(effect)).toBe(`${words}, at most 60,549.12 USD`);
+  });
+
+  it.each([
+    ['key:9f1eca50c1fb (ada)', 'ada'],
+    ['key:9f1eca50c1fb (ada (night))', 'ada (night)'],
+    ['user:auth0%7C42 (Ann)', 'Ann'],
+    ['cli:ann', 'ann'],
+    ['policy:doc', 'the policy doc'],
+    ['ada', 'ada'],
+  ])('%s is called %s', (author, name) => {
+    expect(calledIn(author)).toBe(name);
+  });
+
   it('say what an action saves, and of what, as far as that is known', () => {
     const because = approvalNews().because!;
     const saving = (over: Partial<typeof because>): unknown =>
@@ -665,13 +697,13 @@ describe('words', () => {
     };
     const items = ENGLISH.budgets(
       [
-        { ...line, lacking: [], unpricedGpuHours: '0.000000', hasUnpriced: false },
-        { ...line, lacking: lacking.unconverted, unpricedGpuHours: '2.5', hasUnpriced: true },
+        { ...line, lacking: [], setAside: lacking.setAside, unpricedGpuHours: '0.000000', hasUnpriced: false },
+        { ...line, lacking: lacking.unconverted, setAside: [], unpricedGpuHours: '2.5', hasUnpriced: true },
       ],
       0,
     ).lists[0]?.items;
     expect(items).toEqual([
-      'gpus (red): 10.00 USD, not planned',
+      'gpus (red): 10.00 USD, not planned; the same usage is counted once, as metered: bills that are not final say 1,440.00 USD',
       'gpus (red): 10.00 USD, not planned; not included: JPY, 2.5 GPU-hours without a price, storage, traffic or other usage without a price',
     ]);
   });

@@ -127,5 +127,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'effect.cordon': '不再向 {target} 调度新任务',
   'effect.uncordon': '恢复向 {target} 调度新任务',
   'effect.purchase': '购买 {n} 份 {offer}',
+  'effect.reserve': '预留 {n} 份 {sku}（{region}，{years} 年）',
+  'effect.savings-plan': '购买节省计划：每小时 {amount}，用于 {sku}（{region}，{years} 年）',
   'effect.other': '{act} {target}',
 };

@@ -127,5 +127,8 @@ export const DECISIONS = {
   'effect.cordon': 'Keep new work off {target}',
   'effect.uncordon': 'Let new work onto {target}',
   'effect.purchase': 'Buy {n} of {offer}',
+  'effect.reserve': 'Reserve {n} x {sku} in {region} for {years} {years:year|years}',
+  'effect.savings-plan':
+    'Commit to {amount} an hour in a savings plan for {sku} in {region} for {years} {years:year|years}',
   'effect.other': '{act} {target}',
 } as const;
