@@ -2,7 +2,7 @@
  * The made-up half of the example: a company that rents machines of a cloud in memory. Its teams, machines, their
  * rhythm, and what it has written down as policies.
  *
- * All of it is MADE UP and says so by the label `origin` and by its account. Everything counts from one instant, the
+ * All of it is MADE UP and says so by the label `origin` and by its account. All times are relative to one instant, the
  * hour at which the example was loaded, so that the same story ends whenever somebody starts it. Nothing here is a
  * result: what is recommended, approved, refused and measured is done by the line.
  */

@@ -22,7 +22,7 @@ import type { Stores } from '../store/stores.js';
 import { RECORDED, RECORDED_ACCOUNT } from './company.js';
 import { placePods, type Node, type PodToPlace } from './placement.js';
 
-/** How far a load has come: it is gone on with where it was cut short. */
+/** How far a load has come; an interrupted load continues from there. */
 const LOAD = 'example-load';
 /** When the load began, epoch milliseconds, a whole hour: everything of the example counts from there. */
 const BEGAN = 'example-began';
@@ -51,7 +51,7 @@ const EXAMPLE_TEAMS: readonly Team[] = [
   team('platform', 'Platform'),
 ];
 
-/** Whose a row is, its tag `team` says. */
+/** The tag `team` names the owner of a row. */
 const EXAMPLE_RULES: readonly AllocationRule[] = ['research', 'serving', 'training', 'platform'].map((id) => ({
   match: { tag: { key: 'team', value: id } },
   team: id,
@@ -198,7 +198,7 @@ export async function loadPods(
   return facts;
 }
 
-/** Usage that no connection will tell of. @param now epoch milliseconds */
+/** Usage that no connection reports. @param now epoch milliseconds */
 export async function loadUsage(
   stores: Stores,
   organisation: string,

@@ -2,7 +2,7 @@
  * What the forecast has to beat: last month carried forward, seasonal naive, Holt-Winters; and two plain ones beside
  * them.
  *
- * Each takes the complete days so far and says the days ahead. None reads ahead; none goes below zero.
+ * Each takes the complete days so far and predicts the days ahead. None reads ahead; none goes below zero.
  */
 import { runHoltWinters } from '../../planning/forecast/holt-winters.js';
 import { WEEK_DAYS } from '../../planning/forecast/week.js';

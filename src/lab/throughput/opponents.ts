@@ -55,7 +55,7 @@ export function leastSquares(
   return (configuration) => level + dot(weights, standard(columns(configuration)));
 }
 
-/** The brief's form: throughput = a x batch + b x log(params) + c x gpus + d, one line for all models. */
+/** One line for all models: throughput = a x batch + b x log(params) + c x gpus + d. */
 export function linearGlobal(measured: readonly Measurement[], background: readonly Measurement[]): Line {
   return leastSquares([...background, ...measured], ({ batch, params, gpuCount }) => [
     batch,
