@@ -279,8 +279,8 @@ export interface FleetPart {
   /** For messages: `cn-beijing: instances`. */
   readonly name: string;
   /**
-   * @param lacks is told what of it could not be read, as a sentence: the rest stands
-   * @param notRead is told what is not known of its targets, which are all there
+   * @param lacks receives what of it could not be read, as a sentence: the rest stands
+   * @param notRead receives what is not known of its targets, which are all there
    */
   read(lacks: Tell, notRead: Tell): Promise<readonly FleetTarget[]>;
 }
@@ -339,7 +339,7 @@ export class Members {
 
   /**
    * All machines of a region. Where the cloud does not tell, each keeps the group that it was last told to lie in.
-   * @param lacks is told that the groups could not be read: the machines stand
+   * @param lacks is called if the groups could not be read; the machines are kept
    */
   async all(
     machines: readonly FleetTarget[],

@@ -10,7 +10,7 @@ import { unlessFailed, type Tell } from './rpc.js';
 /** Why machines are not well, by their ids at the cloud. */
 export type Unwell = ReadonlyMap<string, string>;
 
-/** @param read asks the cloud @param notRead is told why it could not be asked @throws Failure never of `read` */
+/** @param read asks the cloud @param notRead receives why it could not be asked @throws Failure never of `read` */
 export async function withUnwell(
   machines: readonly FleetTarget[],
   idOf: (machine: FleetTarget) => string,

@@ -229,6 +229,6 @@ function skuOf(usageType: string, isHours: boolean): string | null {
 
 const amountOf = (text: string | undefined): Decimal | null => (text === undefined ? null : parseDecimal(text));
 
-/** Hours at the on-demand usage type may be covered by a commitment: only spot is told by its usage type. */
+/** Hours at the on-demand usage type may be covered by a commitment: only spot has a usage type of its own. */
 const termOf = (usageType: string, category: ChargeCategory): Term | null =>
   category === 'Usage' && usageType.includes('SpotUsage') ? 'spot' : null;

@@ -45,7 +45,7 @@ export class Commitments {
     private readonly types: InstanceTypes,
   ) {}
 
-  /** @param lacks is told what could not be read now: it stays as it was */
+  /** @param lacks receives what could not be read now: it stays as it was */
   async read(now: number, lacks: (what: string) => void): Promise<readonly FleetTarget[]> {
     const { regions } = this.clients.settings;
     const reserved = await Promise.all(

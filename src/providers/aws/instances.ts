@@ -44,7 +44,7 @@ export async function readInstances(
 
 /**
  * The GPU instances of a region, those that were terminated within the last hour too.
- * @param notRead is told that their status checks or spot requests could not be read: the instances stand
+ * @param notRead is called if their status checks or spot requests could not be read; the instances are kept
  * @throws Failure
  */
 export async function gpuInstances(

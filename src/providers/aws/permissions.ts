@@ -74,7 +74,7 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
     clients.ec2(region).send(new DescribeReservedInstancesOfferingsCommand(DRY)),
   'autoscaling:DescribeAutoScalingGroups': (clients, region) =>
     clients.autoScaling(region).send(new DescribeAutoScalingGroupsCommand({ MaxRecords: 1 })),
-  // Asked of a group that is not there: whoever may not ask is told that first.
+  // Asked of a group that does not exist: a denied permission is reported before the missing group.
   'autoscaling:DescribeLifecycleHooks': (clients, region) =>
     clients.autoScaling(region).send(new DescribeLifecycleHooksCommand({ AutoScalingGroupName: 'bursar-none' })),
   'autoscaling:DescribePolicies': (clients, region) =>

@@ -23,7 +23,7 @@ const FLEET_TAGS = ['aws:ec2:fleet-id', 'aws:ec2spot:fleet-request-id'];
 
 /**
  * Targets of a region, with what rules out a stop of those that are spot instances.
- * @param notRead is told that the requests could not be read: the targets stand
+ * @param notRead is called if the requests could not be read; the targets are kept
  */
 export async function withSpotRequests(
   clients: Clients,

@@ -23,7 +23,7 @@ export const CLOUD = 'Azure';
 const MOST_BYTES = 64 << 20;
 const MOST_PAGES = 500;
 const READ_ATTEMPTS = 3;
-/** A reading that is told to wait longer fails instead: it is made again at its next turn. */
+/** A reading that the cloud asks to wait longer fails instead; the next scheduled reading tries again. */
 const LONGEST_PAUSE_SECONDS = 15;
 /** So long an accepted request is followed, to hear whether Azure has the machine. */
 const FOLLOW_MS = 20_000;

@@ -56,7 +56,7 @@ interface Health {
   readonly annotation: Row | null;
 }
 
-/** Machines with what Azure says of them. @param notRead is told what could not be read: the machines stand */
+/** Machines with what Azure says of them. @param notRead receives what could not be read; the machines are kept */
 export async function withHealth(
   client: AzureClient,
   subscription: string,

@@ -104,7 +104,7 @@ function termOf({ properties }: Machine): Term | null {
 
 /**
  * The GPU machines of a subscription in some regions.
- * @param lacks is told what could not be read beside the machines themselves
+ * @param lacks receives what could not be read beside the machines themselves
  * @throws Failure
  */
 export async function gpuMachines(

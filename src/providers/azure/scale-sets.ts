@@ -36,7 +36,7 @@ export const SET_PERMISSIONS: readonly string[] = [
   OPERATIONS.autoscale.permission,
 ];
 
-/** The machines of a set, as far as they are told. */
+/** The machines of a set, as far as the cloud states them. */
 interface Inside {
   readonly powers: readonly Power[];
   readonly protectedMembers: number;
@@ -58,7 +58,7 @@ const sizesOf = ({ sku, properties }: ScaleSet, table: SizeTable): Size[] => {
   return names.map((name) => sizeIn(table, name));
 };
 
-/** The sets of a subscription in the regions looked at. @throws Failure */
+/** The sets of a subscription in the configured regions. @throws Failure */
 export async function readScaleSets(client: AzureClient, subscriptionId: string): Promise<ScaleSet[]> {
   const found = await client.list(OPERATIONS.scaleSets, { subscriptionId });
   return found.filter(({ location }) => client.settings.regions.includes(keyOf(location)));
@@ -66,7 +66,7 @@ export async function readScaleSets(client: AzureClient, subscriptionId: string)
 
 /**
  * The sets of a subscription that may bring GPUs, and the instances of the uniform ones.
- * @param lacks is told what could not be read beside the sets themselves
+ * @param lacks receives what could not be read beside the sets themselves
  * @throws Failure
  */
 export async function gpuScaleSets(

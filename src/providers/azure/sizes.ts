@@ -134,7 +134,7 @@ export class Sizes {
     return this.tableOf(subscriptions.at(-1) ?? '', region);
   }
 
-  /** The same, or what names alone tell. @param lacks is told what could not be read */
+  /** The same, or what names alone tell. @param lacks receives what could not be read */
   async orNames(subscriptionId: string, region: string, lacks: (what: string) => void): Promise<SizeTable> {
     const table = await unlessFailed(
       () => this.tableOf(subscriptionId, region),

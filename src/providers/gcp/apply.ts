@@ -112,7 +112,7 @@ export class Effects {
     const path = { project, zone: place, instance: id };
     switch (effect.kind) {
       case 'stop':
-        // Without the word a machine with local disks is not stopped at all; that their data go was told before.
+        // Without the word a machine with local disks is not stopped at all; the loss of their data was stated before.
         return {
           operation: stop,
           args: { path, ...(seen.localDisks === true ? { query: { discardLocalSsd: true } } : {}) },
@@ -191,7 +191,7 @@ export class Effects {
     return requestIdOf(attempt === 0 ? token : `${token} again ${attempt}`);
   }
 
-  /** The operation, once it is over or the wait is; null: nobody told. */
+  /** The operation, once it or the wait is over; null: unknown. */
   private async waited({ project, place }: GcpTarget, operation: string): Promise<Receipt | null> {
     const { kind, path } = placeOf(place);
     try {

@@ -157,7 +157,7 @@ export class GoogleClient {
       if (token === null) throw new Error('no token');
       return token;
     } catch (error) {
-      // A file that was put right, or a server that is back, is looked at again.
+      // A corrected file, or a server that is back, is read again.
       this.clients.delete(use);
       throw new CallError(withoutToken(error));
     }

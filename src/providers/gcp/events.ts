@@ -41,7 +41,7 @@ export class Events {
   /**
    * The instances of a project with what was done to them; those too that were done away with within the hour.
    * @param whole whether every instance of the project is among them
-   * @param notRead is told what of that could not be read: the instances stand
+   * @param notRead receives what of that could not be read; the instances are kept
    */
   async withEvents(
     project: string,

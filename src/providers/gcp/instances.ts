@@ -37,7 +37,7 @@ export async function gpuInstances(
     .filter(({ gpus }) => gpus !== 0);
 }
 
-/** All instances of a project in the regions that are looked at. @throws Failure */
+/** All instances of a project in the configured regions. @throws Failure */
 export const readInstances = (client: GoogleClient, project: string, lacks: Lacks): Promise<Instance[]> =>
   listed(client, { project, name: 'instances', entry: INSTANCE }, lacks);
 

@@ -43,7 +43,7 @@ interface Wanted<Entry extends z.ZodType> {
   readonly filter?: string;
 }
 
-/** Everything of a kind in the regions that are looked at. @throws Failure if there is no first page */
+/** Everything of a kind in the configured regions. @throws Failure if there is no first page */
 export async function listed<Entry extends z.ZodType>(
   client: GoogleClient,
   { project, name, entry, filter }: Wanted<Entry>,

@@ -35,7 +35,7 @@ const long = z
 /** Words that the code distinguishes; any other is unknown, and null. */
 const word = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z.enum(words).nullish().catch(null);
-/** A list whose entries are looked at one by one: one that cannot be read blinds no other. */
+/** A list whose entries are read one by one: an unreadable entry hides no other. */
 const entries = z.array(z.unknown()).nullish();
 const labels = z.record(z.string(), z.string()).nullish();
 

@@ -86,7 +86,7 @@ export class PartPrices {
   /** Null: several SKUs say different things. */
   private readonly prices = new Map<string, UnitPrice | null>();
 
-  /** @param regions that are looked at */
+  /** @param regions the configured ones */
   constructor(private readonly regions: readonly string[]) {}
 
   add(sku: Sku): void {

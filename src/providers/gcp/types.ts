@@ -101,7 +101,7 @@ export class MachineTypes {
   /**
    * Those of the types that Google knows.
    * @param wanted each with a zone that has it
-   * @param lacks is told of one that Google did not answer for
+   * @param lacks receives each type that Google did not answer for
    * @throws Failure denied if none may be asked for
    */
   async gpusOf(

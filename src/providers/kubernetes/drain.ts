@@ -73,7 +73,7 @@ export async function drain(
     const cordoned = await cordon(cluster, node, true, token, readAgain);
     if (!cordoned.done) return cordoned.outcome;
   }
-  // From here on something has been changed: what fails is told by the outcome, never thrown.
+  // From here on something has been changed: a failure is part of the outcome and never thrown.
   const { blocked, outcome } = await evictAll(cluster, moving, false).catch((error: unknown) => ({
     blocked: [],
     outcome: {

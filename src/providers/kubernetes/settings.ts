@@ -138,7 +138,7 @@ function fromServer(given: Given, inCluster: boolean): Configs | null {
     if (problem !== null) return given.wrong('SERVER', problem);
     const caFile = given.text('CA_FILE');
     if (caFile !== null) checkFile(given, 'CA_FILE', caFile);
-    // The client takes http only where TLS is not looked at.
+    // The client accepts http only where TLS is not checked.
     base.loadFromClusterAndUser(
       { name: 'cluster', server, skipTLSVerify: server.startsWith('http:'), ...(caFile === null ? {} : { caFile }) },
       { name: 'none' },

@@ -1,5 +1,5 @@
 /**
- * One unary gRPC call over HTTP/2, and what became of it, told apart as a caller that acts needs it.
+ * One unary gRPC call over HTTP/2, and its outcome, in the distinctions that a caller that acts needs.
  *
  * It never sends a request twice, never waits longer than it was told to, never reads more than a reply may have, and
  * puts no address, header or message into what it says. The invariant: `unsent` is said only where no connection stood;

@@ -3,7 +3,8 @@
  *
  * The invariants: a machine's GPUs are what its platform says of its preset, and unknown if the platform is not told; a
  * stopped machine is not billed and its disks are; a machine whose GPUs are reserved is paid for whether it runs or
- * not. When a machine was last started is not told. Sources: github.com/nebius/api (compute/v1, billing/v1); Nebius
+ * not. The API does not state when a machine was last started.
+ * Sources: github.com/nebius/api (compute/v1, billing/v1); Nebius
  * documentation, "Specific terms of Compute" (billed from the start to a complete stop; disks always), "Preemptible
  * VMs", "Reservations".
  */

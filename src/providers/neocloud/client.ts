@@ -196,7 +196,7 @@ export function understood<Entry extends z.ZodType>(
   return read.flatMap(({ success, data }) => (success ? [data] : []));
 }
 
-/** An entry as far as its name can be told. */
+/** An entry as far as its name is known. */
 const NAMED = z.object({ id: z.string().regex(/^[\w. -]{1,64}$/) });
 const MOST_NAMES = 5;
 
@@ -204,7 +204,7 @@ const MOST_NAMES = 5;
 export const text = z.string().nullish();
 export const count = z.number().nullish();
 export const flag = z.boolean().nullish();
-/** A list whose entries are looked at one by one: one that cannot be read blinds no other. */
+/** A list whose entries are read one by one: an unreadable entry hides no other. */
 export const entries = z.array(z.unknown());
 /** Words that the code distinguishes; any other is unknown, and null. */
 export const word = <const Words extends readonly [string, ...string[]]>(...words: Words) =>

@@ -39,7 +39,7 @@ export interface Neocloud<Client> {
   machines(client: Client, lacks: Lacks): Promise<FleetTarget[]>;
   /** One, read now; null: the cloud says that it is not there. @throws Failure */
   machine(client: Client, id: string): Promise<FleetTarget | null>;
-  /** What holds now; `effectiveFrom` is not looked at. @throws Failure if nothing could be read */
+  /** What holds now; `effectiveFrom` is ignored. @throws Failure if nothing could be read */
   readonly prices?: (client: Client, lacks: Lacks) => Promise<Price[]>;
   readonly changes: Readonly<Partial<Record<EffectKind, Change<Client>>>>;
   /** A question that only who has the permission is answered; null: there is none that changes nothing. */

@@ -168,7 +168,7 @@ function targetOf(pod: Pod, account: string | null): FleetTarget {
     gpuModel: gpu ? modelOf(gpu.id) : null,
     // GpuConfig: absent is the default of one.
     gpus: gpu ? (gpu.count ?? 1) : 0,
-    // Neither a savings plan nor a bid that an older API took is told.
+    // The API states neither savings plans nor bids of an older API.
     term: null,
     state: status ? STATES[status] : 'unknown',
     billing: billingOf(pod),

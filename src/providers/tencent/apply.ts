@@ -3,7 +3,7 @@
  *
  * Every request goes out once. None of these APIs has a token of idempotency: each request states what is wanted, not
  * what changes, so that sending it again changes nothing more. The invariant: a stop asks for no charges when shut
- * down, never for a stop in which the machine is billed on. How an outcome is told: outcomeOf in ../rpc.ts.
+ * down, never for a stop in which the machine is billed on. How an outcome is decided: outcomeOf in ../rpc.ts.
  * Sources: CVM API Reference (2017-03-12), "StopInstances", "StartInstances", "TerminateInstances",
  * "ResetInstancesType"; Auto Scaling API Reference (2018-04-19), "ModifyAutoScalingGroup"; Auto Scaling, "Maintaining
  * the expected number of instances".

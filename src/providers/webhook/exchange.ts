@@ -1,5 +1,5 @@
 /**
- * One HTTP request and what became of it, told apart as a caller that acts needs it: answered, surely never sent, or
+ * One HTTP request and its outcome, in the distinctions that a caller that acts needs: answered, surely never sent, or
  * lost.
  *
  * Never follows a redirect (its headers would follow), never reads more than it was told to, never waits longer than it
