@@ -306,8 +306,19 @@ describe('what was realised', async () => {
     );
     await act(bursar.db, { ...stop('act-1', 24), recommendation: 'rec-1' });
     await at(bursar, 24 * 17);
-    const { predicted, saved } = await bursar.stores.savingLedger.known('default', 'act-1');
+    const { predicted, saved, ...entry } = await bursar.stores.savingLedger.known('default', 'act-1');
     expect([predicted, saved]).toEqual(['53760.00', '26880.00']);
+    // An interval without a width is not known: an estimate is never certain.
+    expect(entry).toMatchObject({
+      estimatedMonthlySavings: '116800.00',
+      estimatedMonthlySavingsLow: null,
+      estimatedMonthlySavingsHigh: null,
+    });
+    await bursar.db.query(`update counterfactual set spec = jsonb_set(spec, '{estimate,low}', '"80000000000000"')`);
+    expect(await bursar.stores.savingLedger.known('default', 'act-1')).toMatchObject({
+      estimatedMonthlySavingsLow: '80000.00',
+      estimatedMonthlySavingsHigh: '116800.00',
+    });
     const calibrations = await bursar.stores.savings.calibrations(bursar.db, 'default');
     // (10 x 1 + 1 x 0.5) / 11
     expect(calibrations).toEqual({ 'idle-stop@3': expect.objectContaining({ ratio: 0.954545, cases: 1 }) as unknown });

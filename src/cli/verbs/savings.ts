@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import type { SavingList, SavingStory } from '../client/savings.js';
 import type { Session } from '../session.js';
-import { estimate, money, shortAmount, table, type Cell, type Title } from '../table.js';
+import { estimate, money, shortAmount, table, type Cell, type DrawnCell, type Title } from '../table.js';
 
 export function addSavings(program: Command, session: Session): void {
   program
@@ -43,10 +43,7 @@ function listText({ savings, totals }: SavingList): string {
     one.state,
     { text: money(one.saved, one.currency), csv: [one.saved, one.currency] },
     { text: one.predicted === null ? null : money(one.predicted, one.currency), csv: one.predicted },
-    estimate(
-      { mean: one.estimatedMonthlySavings, low: one.estimatedMonthlySavingsLow, high: one.estimatedMonthlySavingsHigh },
-      one.currency,
-    ),
+    estimated(one),
     one.from.slice(0, 10),
     one.reason,
   ]);
@@ -56,6 +53,13 @@ function listText({ savings, totals }: SavingList): string {
   return `${table(TITLES, rows)}
 verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.saved)}; estimated, not measured yet: ${amounts(totals.estimated.monthly)} a month; unverifiable: ${totals.unverifiable.count}${reasons === '' ? '' : ` (${reasons})`}
 `;
+}
+
+/** With its interval; an unknown one is said, so that the estimate is not taken for certain. */
+function estimated(one: SavingList['savings'][number]): DrawnCell {
+  const { estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, estimatedMonthlySavingsHigh: high } = one;
+  const cell = estimate({ mean, low, high }, one.currency);
+  return mean === null || low !== null ? cell : { ...cell, text: `${cell.text} (interval not known)` };
 }
 
 const TITLES: readonly Title[] = [

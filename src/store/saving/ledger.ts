@@ -179,7 +179,8 @@ export class SavingLedger {
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
       `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly,
-         sum((spec #>> '{estimate,low}')::numeric)::text as monthly_low, sum((spec #>> '{estimate,high}')::numeric)::text as monthly_high,
+         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') then sum((spec #>> '{estimate,low}')::numeric)::text end as monthly_low,
+         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') then sum((spec #>> '{estimate,high}')::numeric)::text end as monthly_high,
          (count(*) filter (where spec #>> '{estimate,mean}' is null))::int as unknown
        from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
       [organisation, ...valuesOf(filter)],
@@ -261,6 +262,8 @@ function storedOf(row: EntryRow): StoredSaving {
     nanos === null || nanos === undefined ? null : formatMoney({ nanos: BigInt(nanos), currency });
   const known = (nanos: bigint): string => formatMoney({ nanos, currency });
   const [measured, verified] = [BigInt(row.measured), BigInt(row.verified)];
+  // An interval without a width is one that nobody stated: an estimate is never certain.
+  const hasEnds = spec.estimate?.low !== spec.estimate?.high;
   return {
     action: row.action,
     team: row.team,
@@ -282,8 +285,8 @@ function storedOf(row: EntryRow): StoredSaving {
     verified: known(verified),
     predicted: money(row.predicted),
     estimatedMonthlySavings: money(spec.estimate?.mean),
-    estimatedMonthlySavingsLow: money(spec.estimate?.low),
-    estimatedMonthlySavingsHigh: money(spec.estimate?.high),
+    estimatedMonthlySavingsLow: money(hasEnds ? spec.estimate?.low : null),
+    estimatedMonthlySavingsHigh: money(hasEnds ? spec.estimate?.high : null),
     claimedSeconds: Number(row.claimed_ms) / 1000,
     hours: row.hours,
     reasons: row.reasons,
@@ -305,13 +308,18 @@ function totalsOf(rows: readonly TotalRow[]): SavingTotals {
   const count = (state: LedgerState): number => rowsIn(state).reduce((sum, row) => sum + row.count, 0);
   const proven = [...rowsIn('measured'), ...rowsIn('verified')];
   const estimated = rowsIn('estimated');
+  // A sum of ends of which one is unknown would be too narrow.
+  const unknownEnds = new Set(
+    estimated.flatMap((row) => (row.monthly !== null && row.monthly_low === null ? row.currency : [])),
+  );
+  const withEnds = estimated.filter(({ currency }) => !unknownEnds.has(currency));
   return {
     estimated: {
       count: count('estimated'),
       unknown: estimated.reduce((sum, row) => sum + row.unknown, 0),
       monthly: sums(estimated, (row) => row.monthly),
-      monthlyLow: sums(estimated, (row) => row.monthly_low),
-      monthlyHigh: sums(estimated, (row) => row.monthly_high),
+      monthlyLow: sums(withEnds, (row) => row.monthly_low),
+      monthlyHigh: sums(withEnds, (row) => row.monthly_high),
     },
     measured: { count: count('measured'), saved: sums(proven, ({ measured }) => measured) },
     verified: { count: count('verified'), saved: sums(proven, ({ verified }) => verified) },
