@@ -62,6 +62,7 @@ import { DefinerPaths1764000000083 } from './0083-definer-paths.js';
 import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 import { DroppedDays1764000000085 } from './0085-dropped-days.js';
 import { DirectoryNames1764000000086 } from './0086-directory-names.js';
+import { MutesBySeverity1764000000087 } from './0087-mutes-by-severity.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -127,4 +128,5 @@ export const migrations = [
   PolicyAuthors1764000000084,
   DroppedDays1764000000085,
   DirectoryNames1764000000086,
+  MutesBySeverity1764000000087,
 ];

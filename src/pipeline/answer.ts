@@ -156,12 +156,15 @@ class Answering {
       until: formatInstant(this.now + MUTE_DAYS * DAY_MS),
       reason: `Slack, ${alert.id}`,
     };
-    if (!isMuted(await alertSettings.mutes(tx, this.organisation, this.now), alert, this.now)) {
+    const held = (await alertSettings.mutes(tx, this.organisation, this.now)).find((mute) =>
+      isMuted([mute], alert, this.now),
+    );
+    if (held === undefined) {
       const by = actorText({ kind: 'key', id: who.id, name: who.name });
       const { id } = await muteAlerts(this.stores, tx, this.organisation, { ...wish, by }, this.now);
       await audit.audit(tx, this.organisation, by, 'alert.mute', id, { ...wish, slack });
     }
-    return replyOf({ title: texts.decided.mute });
+    return replyOf({ title: texts.muted(held ?? wish) });
   }
 
   private stranger({ workspace, user }: SlackQuestion): Message {

@@ -291,6 +291,7 @@ describe('an alert that needs an answer', async () => {
         team: 'lab',
         kind: 'budget',
         thread: null,
+        upTo: null,
         until: new Date(w.clock.at + DAY_MS).toISOString(),
         reason: 'known',
         by: 'test',

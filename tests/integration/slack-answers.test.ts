@@ -197,7 +197,9 @@ describe('an alert that comes again', async () => {
     for (let n = 0; n < 2; n++) {
       await w.press('U0ANA', post, 'mute');
       await w.pass(1000);
-      expect(lastReply()).toContain('Muted for 7 days');
+      expect(lastReply()).toMatch(
+        /^Muted until [-\d]{10} [:\d]{5} UTC: budget alerts of lab in this conversation up to the severity warning/,
+      );
     }
     const [mute, ...others] = await mutes();
     expect(others).toEqual([]);
@@ -217,6 +219,10 @@ describe('an alert that comes again', async () => {
     // Another budget is another conversation.
     await raise('c');
     expect(w.slack.posts).toHaveLength(2);
+    // That the budget is gone is graver than what was muted.
+    await raise('b', '1');
+    expect(w.slack.posts).toHaveLength(3);
+    expect(JSON.stringify(w.slack.posts.at(-1)?.blocks)).toContain('100 % of the budget b is spent');
     await w.pass(7 * DAY_MS);
     expect(await mutes()).toEqual([]);
   });

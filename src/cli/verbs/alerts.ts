@@ -3,7 +3,14 @@
  * a while.
  */
 import { Option, type Command } from 'commander';
-import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert/alert.js';
+import {
+  ALERT_KINDS,
+  ALERT_STATES,
+  SEVERITIES,
+  type AlertKind,
+  type AlertState,
+  type Severity,
+} from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { formatInstant } from '../../core/time.js';
 import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
@@ -72,6 +79,7 @@ interface MuteFlags {
   readonly team?: string;
   readonly kind?: AlertKind;
   readonly thread?: string;
+  readonly upTo?: Severity;
   readonly until: number;
   readonly reason: string;
 }
@@ -104,17 +112,19 @@ Examples:
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
     .option('--thread <thread>', 'only alerts of this thread, as an alert states it')
+    .addOption(new Option('--up-to <severity>', 'only of this severity and below').choices(SEVERITIES))
     .requiredOption('--until <time>', 'its end', instant)
     .requiredOption('--reason <reason>', 'why, for the others')
     .addHelpText(
       'after',
       '\nExample:\n  bursar mutes set --kind price --until 2026-12-01 --reason "the list is being renewed"',
     )
-    .action(async ({ team, kind, thread, until, reason }: MuteFlags) => {
+    .action(async ({ team, kind, thread, upTo, until, reason }: MuteFlags) => {
       const mute = await (await session.client()).alerts.mute({
         team: team ?? null,
         kind: kind ?? null,
         thread: thread ?? null,
+        upTo: upTo ?? null,
         until: formatInstant(until),
         reason,
       });
@@ -135,13 +145,14 @@ const mutesText = (mutes: readonly Mute[]): string =>
   mutes.length === 0
     ? 'Nothing is muted.\n'
     : table(
-        ['id', 'team', 'kind', 'thread', 'until', 'by', 'why'],
-        mutes.map(({ id, team, kind, thread, until, by, reason }) => [
+        ['id', 'team', 'kind', 'thread', 'until', 'up to', 'by', 'why'],
+        mutes.map(({ id, team, kind, thread, until, upTo, by, reason }) => [
           id,
           team ?? 'all',
           kind ?? 'all',
           thread ?? 'all',
           until,
+          upTo ?? 'all',
           by,
           reason,
         ]),

@@ -167,6 +167,8 @@ export interface Mute {
   readonly kind: AlertKind | null;
   /** This conversation alone, such as a budget's period; null: any. */
   readonly thread: string | null;
+  /** Alerts of this severity and below; null: of any. */
+  readonly upTo: Severity | null;
   /** ISO 8601. */
   readonly until: string;
   readonly reason: string;
@@ -178,22 +180,24 @@ export const MUTE_DAYS = 7;
 
 /**
  * What the mute button covers: the conversation, if more messages may follow in it, otherwise this kind of alert of
- * this team.
+ * this team; and nothing graver than the message with the button.
  */
 export const muteOf = ({
   kind,
   team,
   thread,
-}: Pick<Alert, 'kind' | 'team' | 'thread'>): Pick<Mute, 'team' | 'kind' | 'thread'> => ({
+  severity,
+}: Pick<Alert, 'kind' | 'team' | 'thread' | 'severity'>): Pick<Mute, 'team' | 'kind' | 'thread' | 'upTo'> => ({
   team,
   kind,
   thread: kind === 'budget' || kind === 'variance' ? thread : null,
+  upTo: severity,
 });
 
 /** Whether a mute covers an alert at `now`, epoch milliseconds. */
 export function isMuted(
   mutes: readonly Mute[],
-  { kind, team, thread }: Pick<Alert, 'kind' | 'team' | 'thread'>,
+  { kind, team, thread, severity }: Pick<Alert, 'kind' | 'team' | 'thread' | 'severity'>,
   now: number,
 ): boolean {
   return mutes.some(
@@ -201,6 +205,7 @@ export function isMuted(
       (parseInstant(mute.until) ?? 0) > now &&
       (mute.team === null || mute.team === team) &&
       (mute.kind === null || mute.kind === kind) &&
-      (mute.thread === null || mute.thread === thread),
+      (mute.thread === null || mute.thread === thread) &&
+      (mute.upTo === null || SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(mute.upTo)),
   );
 }

@@ -451,6 +451,16 @@ const ANSWERED: Readonly<Record<Answer['what'], string>> = {
   acknowledged: 'Taken on',
 };
 
+/** What is muted, until when, and what is not. */
+function mutedWords({ team, kind, thread, upTo, until }: Parameters<AlertTexts['muted']>[0]): string {
+  const whose = team === null ? '' : ` of ${team}`;
+  const what = `${kind === null ? 'alerts' : `${kind} alerts`}${whose}${thread === null ? '' : ' in this conversation'}`;
+  const isAll = upTo === null || upTo === 'critical';
+  return `Muted until ${shownInstant(until)}: ${what}${isAll ? ', critical ones too' : ` up to the severity ${upTo}`}.${
+    isAll ? '' : ` ${upTo === 'warning' ? 'Critical alerts' : 'Warnings and critical alerts'} are still sent.`
+  } What is muted is kept in Bursar and not sent.`;
+}
+
 const approving = (effect: EffectJson): Button['confirm'] => ({
   title: 'Approve this action?',
   text: `Bursar will ${effectWords(effect)}, if its guard allows it.`,
@@ -481,8 +491,8 @@ export const ENGLISH: AlertTexts = {
     approve: 'Approved. Bursar acts if its guard allows it.',
     reject: 'Rejected.',
     acknowledge: 'Noted: you have acknowledged this.',
-    mute: `Muted for ${MUTE_DAYS} days: alerts in this time are kept in Bursar and not sent.`,
   },
+  muted: mutedWords,
   failed: (message) => `This was not done: ${message}.`,
   help: 'Write /bursar status, /bursar budget, /bursar budget with the id of a budget or of a team, or /bursar actions.',
   noSuchBudget: (name) => `You may see no budget with the id ${name}, and none of a team with this id.`,

@@ -7,6 +7,7 @@
 import type { EffectJson } from '../action/action.js';
 import type { LackingAmount } from './alert.js';
 import type { Act, Content } from './message.js';
+import type { Mute } from './routes.js';
 import { formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { NANOS, shareText, type Figure } from '../figures.js';
 import { divideHalfEven } from '../money.js';
@@ -50,7 +51,8 @@ export interface Sentences {
   mayNot(team: string | null): string;
   mayNotMute(team: string | null): string;
   readonly gone: string;
-  readonly decided: Readonly<Record<Act, string>>;
+  readonly decided: Readonly<Record<Exclude<Act, 'mute'>, string>>;
+  muted(mute: Pick<Mute, 'team' | 'kind' | 'thread' | 'upTo' | 'until'>): string;
   failed(message: string): string;
   readonly help: string;
   noSuchBudget(name: string): string;

@@ -2,7 +2,7 @@
  * An organisation's settings of alerts: routes and mutes. It notifies nobody.
  */
 import { randomBytes } from 'node:crypto';
-import type { AlertKind } from '../../core/alert/alert.js';
+import type { AlertKind, Severity } from '../../core/alert/alert.js';
 import type { AlertRoutes, Mute } from '../../core/alert/routes.js';
 import { missing } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
@@ -28,7 +28,7 @@ export class AlertSettings {
   /** Those that hold at an instant, or all that were made. */
   async mutes(db: Queryable, organisation: string, at: number | null = null): Promise<Mute[]> {
     const rows = await db.query<Omit<Mute, 'until'> & { until: Date }>(
-      `select id, team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and ($2::timestamptz is null or until > $2) order by id`,
+      `select id, team, kind, thread, up_to as "upTo", until, reason, made_by as by from alert_mute where organisation = $1 and ($2::timestamptz is null or until > $2) order by id`,
       [organisation, at === null ? null : formatInstant(at)],
     );
     return rows.map(({ until, ...row }) => ({ ...row, until: until.toISOString() }));
@@ -37,15 +37,15 @@ export class AlertSettings {
   async mute(
     tx: Queryable,
     organisation: string,
-    { team, kind, thread, until, reason, by }: NewMute,
+    { team, kind, thread, upTo, until, reason, by }: NewMute,
     now: number,
   ): Promise<Mute> {
     const id = `mute-${randomBytes(8).toString('hex')}`;
     await tx.query(
-      `insert into alert_mute (organisation, id, team, kind, thread, until, reason, made_by, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      [organisation, id, team, kind, thread, until, reason, by, formatInstant(now)],
+      `insert into alert_mute (organisation, id, team, kind, thread, up_to, until, reason, made_by, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      [organisation, id, team, kind, thread, upTo, until, reason, by, formatInstant(now)],
     );
-    return { id, team, kind, thread, until, reason, by };
+    return { id, team, kind, thread, upTo, until, reason, by };
   }
 
   /** @throws Failure missing. */
@@ -54,13 +54,14 @@ export class AlertSettings {
       team: string | null;
       kind: AlertKind | null;
       thread: string | null;
+      upTo: Severity | null;
       until: Date;
       reason: string;
       by: string;
-    }>(`select team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and id = $2`, [
-      organisation,
-      id,
-    ]);
+    }>(
+      `select team, kind, thread, up_to as "upTo", until, reason, made_by as by from alert_mute where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     if (row === undefined) throw missing(`mute ${id} does not exist`);
     return { id, ...row, until: row.until.toISOString() };
   }

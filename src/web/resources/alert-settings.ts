@@ -62,6 +62,11 @@ const wishSchema = z
     team: team.nullable().default(null),
     kind: z.enum(ALERT_KINDS).nullable().default(null),
     thread: z.string().min(1).max(1000).nullable().default(null).describe('Thread of an alert'),
+    upTo: z
+      .enum(SEVERITIES)
+      .nullable()
+      .default(null)
+      .describe('Alerts of this severity and below; null: of any severity'),
     until: z.iso.datetime({ offset: true }),
     reason: z.string().min(1).max(1000),
   })
@@ -72,6 +77,7 @@ const muteSchema = z
     team: z.string().nullable(),
     kind: z.enum(ALERT_KINDS).nullable(),
     thread: z.string().nullable(),
+    upTo: z.enum(SEVERITIES).nullable().describe('Alerts of this severity and below; null: of any severity'),
     until: z.iso.datetime(),
     reason: z.string(),
     by: z.string(),

@@ -31,6 +31,8 @@ import {
   defaultRoutes,
   escalationAt,
   isMuted,
+  muteOf,
+  type Mute,
   lineageOf,
   routeFor,
   type AlertRoute,
@@ -293,6 +295,7 @@ describe('routes', () => {
       team: 'research',
       kind: 'budget' as const,
       thread: null,
+      upTo: null,
       until: '2026-11-21T13:00:00Z',
       reason: '',
       by: '',
@@ -304,6 +307,31 @@ describe('routes', () => {
       isMuted([mute], { ...alert, team: 'blue' }, NOW),
       isMuted([{ ...mute, thread: 'other' }], alert, NOW),
     ]).toEqual([true, false, false, false]);
+  });
+
+  it('are muted by the button up to the severity of its message, and not beyond', () => {
+    const warning = alertOf(budgetNews({ threshold: { kind: 'actual', ratio: '0.8' } }));
+    const critical = alertOf(budgetNews({ threshold: { kind: 'actual', ratio: '1' } }));
+    const by = (alert: ReturnType<typeof alertOf>): Mute => ({
+      id: 'm',
+      ...muteOf(alert),
+      until: '2026-11-21T13:00:00Z',
+      reason: '',
+      by: '',
+    });
+    expect([warning.severity, critical.severity]).toEqual(['warning', 'critical']);
+    expect([warning, critical].map((alert) => isMuted([by(warning)], alert, NOW))).toEqual([true, false]);
+    expect([warning, critical].map((alert) => isMuted([by(critical)], alert, NOW))).toEqual([true, true]);
+    expect([warning, critical].map((alert) => isMuted([{ ...by(warning), upTo: null }], alert, NOW))).toEqual([
+      true,
+      true,
+    ]);
+    expect(ENGLISH.muted(by(warning))).toBe(
+      'Muted until 2026-11-21 13:00 UTC: budget alerts of research in this conversation up to the severity warning. Critical alerts are still sent. What is muted is kept in Bursar and not sent.',
+    );
+    expect(ENGLISH.muted({ ...by(critical), team: null, kind: null, thread: null })).toBe(
+      'Muted until 2026-11-21 13:00 UTC: alerts, critical ones too. What is muted is kept in Bursar and not sent.',
+    );
   });
 });
 

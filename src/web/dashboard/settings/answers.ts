@@ -27,6 +27,7 @@ export interface Mute {
   readonly id: string;
   readonly team: string | null;
   readonly kind: string | null;
+  readonly upTo: string | null;
   readonly until: string;
   readonly reason: string;
   readonly by: string;

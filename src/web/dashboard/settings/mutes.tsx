@@ -16,6 +16,7 @@ type Values = Readonly<Record<string, unknown>>;
 const columns = (lift: (one: Mute) => JSX.Element): readonly Column<Mute>[] => [
   { name: say('column.team'), text: ({ team }) => team ?? say('all') },
   { name: say('settings.kind'), text: ({ kind }) => (kind === null ? say('all') : code('alert', kind)) },
+  { name: say('settings.up-to'), text: ({ upTo }) => (upTo === null ? say('all') : code('severity', upTo)) },
   { name: say('settings.until'), text: ({ until }) => until, cell: ({ until }) => <Instant at={until} /> },
   { name: say('settings.reason'), text: ({ reason }) => reason },
   { name: say('column.by'), text: ({ by }) => by },

@@ -105,6 +105,7 @@ export const SETTINGS_CHINESE: Readonly<Record<keyof typeof SETTINGS_ENGLISH, st
   'settings.copied': '已复制。',
   'settings.kind': '告警',
   'settings.until': '截至',
+  'settings.up-to': '最高严重程度',
   'settings.reason': '原因',
   'settings.mute': '静音',
   'settings.unmute': '解除',

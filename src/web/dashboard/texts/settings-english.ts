@@ -105,6 +105,7 @@ export const SETTINGS_ENGLISH = {
   'settings.copied': 'Copied.',
   'settings.kind': 'Alerts',
   'settings.until': 'Until',
+  'settings.up-to': 'Up to severity',
   'settings.reason': 'Reason',
   'settings.mute': 'Mute',
   'settings.unmute': 'Lift',

@@ -81,6 +81,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   shares: '份额',
   replaces: '所替换的版本',
   thread: '告警主题',
+  upTo: '最高严重程度',
   reason: '理由',
   role: '角色',
   owner: '负责人',
@@ -173,6 +174,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'Of these teams; absent: of all': '限于这些团队；未填写表示全部',
   'Version to replace: the request is refused if another one is current': '所替换的版本：若当前版本不同则被拒绝',
   'Thread of an alert': '与告警中的相同',
+  'Alerts of this severity and below; null: of any severity': '此严重程度及以下的告警；未填写表示全部',
   'admin: everything; operator: writes usage, prices, budgets, decisions; viewer: reads; or a custom role':
     'admin：全部权限；operator：写入用量、价格、预算和决定；viewer：只读；或自定义角色',
   'Instead of a role: these scopes and no others': '代替角色：仅限这些权限',
