@@ -1,6 +1,6 @@
 /**
  * A report as PDF, for somebody who signs for the money: page one says it all in three sentences, four figures and the
- * picture of what changed; then what a CFO asks, in that order (chapters.ts); the whole document follows as an
+ * picture of what changed, with the days of the month below it where there is room; then what a CFO asks, in that order (chapters.ts); the whole document follows as an
  * appendix.
  *
  * Portrait and tagged (sheet.ts). It draws; what is said is chosen elsewhere.
@@ -23,7 +23,7 @@ const [TITLE_LINES, LEAD_LINES, TILE_LINES, SENTENCE_LINES] = [2, 4, 6, 5];
 export async function bookletOf(written: Written, madeAt: string): Promise<Uint8Array> {
   const { texts, format, sections, chapters, title } = written;
   const sheet = new Sheet({ title: `${texts.text('title')}: ${title}`, language: format.reader.locale, madeAt });
-  front(sheet, written);
+  const onFront = front(sheet, written);
   sheet.newPage();
   for (const chapter of chapters)
     sheet.within('Sect', () => {
@@ -32,7 +32,7 @@ export async function bookletOf(written: Written, madeAt: string): Promise<Uint8
       sheet.take(14);
       sheet.mark(chapter.title);
       sheet.paragraph(chapter.title, { size: 14, bold: true }, 2, 'H2');
-      put(sheet, chapter, written);
+      put(sheet, { ...chapter, charts: chapter.charts.filter((name) => !onFront.includes(name)) }, written);
     });
   sheet.newPage();
   sheet.within('Sect', () => {
@@ -49,8 +49,13 @@ export async function bookletOf(written: Written, madeAt: string): Promise<Uint8
   return sheet.end((page, pages) => texts.text('page', { page, pages }));
 }
 
-/** Page one. */
-function front(sheet: Sheet, { texts, title, leads, cover, charts, unexplained }: Written): void {
+/** Of the days on page one, with their title: lower ones cannot be read. */
+const LEAST_DAYS_HEIGHT = 150;
+/** The width of a picture's own measures, and what stands below it. */
+const [PICTURE_PIXELS, BELOW] = [760, 12];
+
+/** Page one; the pictures that it has and that no chapter repeats. */
+function front(sheet: Sheet, { texts, title, leads, cover, chapters, charts, unexplained }: Written): ChartName[] {
   sheet.mark(texts.text('title'));
   sheet.paragraph(texts.text('title'), { size: 20, bold: true }, 0, 'H1');
   sheet.paragraph(title, { size: 12, bold: true }, 3, 'P', TITLE_LINES);
@@ -65,6 +70,13 @@ function front(sheet: Sheet, { texts, title, leads, cover, charts, unexplained }
   sheet.paragraph(charts.title('bridge'), { size: 12, bold: true }, 2, 'H2');
   if (unexplained !== null) sheet.paragraph(unexplained, { size: 9 }, 2);
   picture(sheet, 'bridge', charts);
+  const hasDays = chapters.some((one) => one.charts.includes('spend'));
+  if (!hasDays || !sheet.has(LEAST_DAYS_HEIGHT)) return [];
+  sheet.take(6);
+  sheet.paragraph(charts.title('spend'), { size: 12, bold: true }, 2, 'H2');
+  const height = ((sheet.room() - BELOW) * PICTURE_PIXELS) / sheet.width;
+  picture(sheet, 'spend', charts, height);
+  return ['spend'];
 }
 
 /** The tiles side by side, all as high as the highest. */
@@ -106,8 +118,9 @@ function tiles(sheet: Sheet, all: Cover['tiles']): void {
   });
 }
 
-function picture(sheet: Sheet, name: ChartName, charts: Written['charts']): void {
-  const svg = charts.svg(name);
+/** @param height at most so high, in the picture's own pixels */
+function picture(sheet: Sheet, name: ChartName, charts: Written['charts'], height?: number): void {
+  const svg = charts.svg(name, height);
   if (svg !== null) sheet.picture(svg, sheet.width, charts.words(name));
 }
 

@@ -52,10 +52,11 @@ export class Charts {
     private readonly format: Formatter,
   ) {}
 
-  /** SVG text; null where there is nothing to draw. */
-  svg(name: ChartName): string | null {
+  /** SVG text; null where there is nothing to draw. @param height at most so high, in pixels of a width of 760 */
+  svg(name: ChartName, height = Number.POSITIVE_INFINITY): string | null {
     const made = this.made(name);
-    return made === null ? null : this.drawn(name, made);
+    if (made === null) return null;
+    return this.drawn(name, { ...made, height: Math.floor(Math.min(made.height ?? SIZE.height, height)) });
   }
 
   /** The picture for messages: the first that there is, under a title, since nothing stands around it there. */

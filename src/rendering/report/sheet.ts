@@ -97,7 +97,12 @@ export class Sheet {
   }
 
   has(height: number): boolean {
-    return this.top + height <= PAGE_HEIGHT - MARGIN - FOOT;
+    return height <= this.room();
+  }
+
+  /** What is left of the page. */
+  room(): number {
+    return PAGE_HEIGHT - MARGIN - FOOT - this.top;
   }
 
   /** Begins a new page. */

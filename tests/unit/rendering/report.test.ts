@@ -306,6 +306,11 @@ describe('the booklet', () => {
       'GPU-hours without a price, not included: 12',
     ])
       expect(first.replaceAll(/ +/g, ' ')).toContain(said);
+    // Below the picture of what changed are the days, once.
+    const days = pdf.texts.flatMap(({ page, text }) =>
+      text.trim() === 'Spend of the month, day by day, against the budget' ? [page] : [],
+    );
+    expect(days).toEqual([1]);
     const headings = [
       'What was spent, and why',
       'What was saved, and how certain that is',
