@@ -35,7 +35,7 @@ const clock = { now: () => NOW };
 
 /** Their permissions are asked for below. */
 const ASKED = ['alibaba', 'aws', 'azure', 'gcp', 'kubernetes', 'tencent'];
-/** Theirs are asked for in neocloud.test.ts and nebius.test.ts. */
+/** Theirs are asked for in tests of their own: neocloud.test.ts, nebius.test.ts. */
 const ASKED_THERE = ['lambda', 'nebius', 'runpod'];
 /**
  * They have no cloud to ask: a contract of requests, whose receiver refuses when it is asked to act, and a cloud in
@@ -44,7 +44,9 @@ const ASKED_THERE = ['lambda', 'nebius', 'runpod'];
 const WITHOUT = ['fake', 'matpool', 'webhook'];
 
 it('is known of every provider whether it can be asked', async () => {
-  expect((await loadProviders()).map(({ name }) => name).sort()).toEqual([...ASKED, ...ASKED_THERE, ...WITHOUT].sort());
+  const named = [...ASKED, ...ASKED_THERE, ...WITHOUT].sort();
+  const hint = 'each provider stands in one of the lists above, by where its permissions are asked for';
+  expect((await loadProviders()).map(({ name }) => name).sort(), hint).toEqual(named);
 });
 
 describe('AWS', () => {

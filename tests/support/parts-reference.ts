@@ -238,5 +238,8 @@ function providerSection({ name, description, abilities }: Provider): string {
     const permissions = abilities.effects[kind];
     return permissions === undefined ? [] : [['acting', code(kind), permissionsOf(permissions)]];
   });
-  return `## ${name}\n\n${sentence(description)}\n\n${HELD[name] ?? ''}${wellOf(name)}\n\n${markdownTable(['for', 'what', 'permissions'], [...reading, ...acting])}\n`;
+  const held = HELD[name];
+  if (held === undefined)
+    throw new Error(`say in HELD (tests/support/parts-reference.ts) what the tests hold ${name} against`);
+  return `## ${name}\n\n${sentence(description)}\n\n${held}${wellOf(name)}\n\n${markdownTable(['for', 'what', 'permissions'], [...reading, ...acting])}\n`;
 }

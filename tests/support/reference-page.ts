@@ -11,14 +11,16 @@ import { ROOT } from './source.js';
 export const madeOf = (what: string, test: string): string =>
   `This page is made of ${what} (${test} compares it; \`BURSAR_WRITE_DOCS=1\` writes it anew).`;
 
-/** Expects a page of docs/reference to be this text; with BURSAR_WRITE_DOCS=1 it is first written. */
+/** Expects a page of docs/reference to be this text; with BURSAR_WRITE_DOCS=1 it is first written. A failure says so. */
 export async function expectPage(name: string, text: string): Promise<void> {
   const file = path.join(ROOT, 'docs/reference', name);
   if (process.env['BURSAR_WRITE_DOCS'] === '1') {
     await mkdir(path.dirname(file), { recursive: true });
     await writeFile(file, text);
   }
-  expect(await readFile(file, 'utf8')).toBe(text);
+  const test = path.relative(ROOT, expect.getState().testPath ?? '');
+  const stale = `docs/reference/${name} is out of date; BURSAR_WRITE_DOCS=1 npx vitest run ${test} writes it anew`;
+  expect(await readFile(file, 'utf8'), stale).toBe(text);
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

@@ -1,7 +1,7 @@
 /**
  * Makes a provider of what a neocloud says of itself: its machines, its prices, and the requests that it takes.
  *
- * A cloud is one file that calls `neocloud` (CONTRIBUTING, "A cloud of machines behind a key"). What it does not say is
+ * A cloud is one file that calls `neocloud` (docs/how-to/write-a-provider.md). What it does not say is
  * absent. The invariants: an effect is sent once per token; none of these APIs can be asked about a token, so after a
  * lost answer the machine itself is read, and the request is sent again only once a minute has passed and it shows
  * nothing of it (rpc.ts, outcomeOf).
