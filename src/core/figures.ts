@@ -48,9 +48,11 @@ export interface Figure {
 export const NANOS = /Nanos$/;
 
 /**
- * A share in per cent, in one form everywhere: one digit, two below one per cent; what is smaller is said to be.
+ * A share in per cent, in one form everywhere: one digit, two below one per cent; what is smaller is said to be. Null is
+ * unknown.
  */
-export function shareText(ratio: number): string {
+export function shareText(ratio: number | null): string {
+  if (ratio === null) return 'unknown';
   const [percent, sign] = [Math.abs(ratio) * 100, ratio < 0 ? '-' : ''];
   if (percent > 0 && percent < LEAST_PERCENT) return `less than ${LEAST_PERCENT} %`;
   return `${sign}${Number(percent.toFixed(percent < 1 ? 2 : 1))} %`;

@@ -5,9 +5,8 @@
  * tried both as work and as rest (estimating/idle-replay.ts).
  *
  * Held memory is a sign of a loaded model if nobody states what runs: then a quiet period must last for hours. It never
- * prevents a stop for ever, because ended trainings and notebooks hold memory too. The planner decides when to stop
- * (planning/idle). The saving is what the same rule would have saved over the readings in the view, not an assumed
- * share.
+ * prevents a stop for ever, because ended trainings hold memory too. The planner decides (planning/idle). The saving is
+ * what the same rule would have saved over the readings in the view.
  */
 import { z } from 'zod';
 import {
@@ -23,6 +22,7 @@ import {
   type SavingsEstimate,
 } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS, sayInstant } from '../core/time.js';
+import { assert } from '../core/errors.js';
 import { shareText } from '../core/figures.js';
 import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
 import { activityOf, HOUSEKEEPING_PERCENT, WORKING_PERCENT } from '../planning/idle/samples.js';
@@ -284,11 +284,8 @@ function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: P
       );
 }
 
-function notIdle(
-  resource: ResourceView,
-  { reason, quietMinutes, falseStopProbability }: IdleDecision,
-  given: Params,
-): LeftAlone {
+function notIdle(resource: ResourceView, decision: IdleDecision, given: Params): LeftAlone {
+  const { reason, quietMinutes, falseStopProbability } = decision;
   const quiet = `quiet for ${Math.round(quietMinutes)} minutes`;
   switch (reason) {
     case 'working':
@@ -298,7 +295,7 @@ function notIdle(
     case 'may-return':
       return left(
         'may-return',
-        `${quiet}, and busy again within ten minutes with a probability of ${shareText(falseStopProbability ?? 0)}`,
+        `${quiet}, and busy again within ten minutes with a probability of ${shareText(falseStopProbability)}`,
         `a probability of ${shareText(given.maximumFalseStopProbability)} or less (maximumFalseStopProbability)`,
       );
     case 'wait-pays':
@@ -373,6 +370,8 @@ function proposal(
   const { readings } = resource;
   const saving = resource.machine?.stopSaving;
   const unsaved = saving === undefined || saving.saves === 'its hours' ? null : saving.because;
+  const { falseStopProbability } = last;
+  assert(falseStopProbability !== null, 'a stop has a known risk');
   const watchedMinutes = (view.asOf - (resource.observedFrom ?? view.asOf - READINGS_DAYS * DAY_MS)) / MINUTE_MS;
   return {
     action: 'Stop',
@@ -383,7 +382,7 @@ function proposal(
     monthlyCost: monthlyCostOf(Number(hourlyNanos)),
     computation: {
       quietMinutes: Math.round(last.quietMinutes),
-      falseStopProbability: last.falseStopProbability ?? 0,
+      falseStopProbability,
       stopsInTheReadings: result.savedMinutes.length,
       savedMinutesInTheReadings: Math.round(totalOf(result)),
       minutesOfReadings: Math.round(watchedMinutes),
@@ -401,7 +400,7 @@ function proposal(
     ],
     risk: {
       interruption: 'Low',
-      note: `Busy again within ten minutes of the stop with a probability of ${shareText(last.falseStopProbability ?? 0)}.`,
+      note: `Busy again within ten minutes of the stop with a probability of ${shareText(falseStopProbability)}.`,
     },
     restartNeeded: true,
     implementationEffort: 'VeryLow',

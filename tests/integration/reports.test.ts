@@ -14,7 +14,7 @@ import { addDecimal, compareDecimal, formatDecimal, ZERO } from '../../src/core/
 import type { GpuSample } from '../../src/core/ports.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import type { Report } from '../../src/core/report/report.js';
-import { spendOf } from '../../src/core/report/spend.js';
+import { soFarOf, spendOf } from '../../src/core/report/spend.js';
 import { DAY_MS } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { ReportSchedule, SETTLING_MS } from '../../src/pipeline/report.js';
@@ -415,6 +415,13 @@ describe('monthly reports', async () => {
       same(spendOf(facts).before, '7680');
       same(spendOf(facts).before, (await costs('', '2026-09-01', '2026-09-15')).total);
       expect((await of()).comparedDays).toBeNull();
+    });
+
+    it('say what the next month has come to since, as the costs do', async () => {
+      const facts = await stores.reports.facts(db, 'default', 'red', '2026-09', OCTOBER + 13.5 * DAY_MS);
+      expect(facts.after).toMatchObject({ first: '2026-10-01', last: '2026-10-13' });
+      same(soFarOf(facts.after ?? null)?.total, (await costs('', '2026-10-01', '2026-10-14')).total);
+      expect((await stores.reports.facts(db, 'default', 'red', '2026-10', OCTOBER + 13.5 * DAY_MS)).after).toBeNull();
     });
 
     it('tell what was refused and left, and the next steps', async () => {

@@ -139,6 +139,8 @@ export interface ReportFacts {
   readonly before: MonthFacts;
   /** These days; null: all of the month before. */
   readonly comparedDays: ComparedDays | null;
+  /** The whole days of the month after it that were over when the report was made; null: none. */
+  readonly after?: (MonthFacts & ComparedDays) | null;
   /** Days with an amount from the history before the month until its end, or until `asOf`. */
   readonly days: readonly DayAmount[];
   readonly budgets: readonly ReportBudget[];

@@ -8,7 +8,7 @@ import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.
 import { divideHalfEven, nanosOf as exactNanos } from '../money.js';
 import { byLowEnd, surelySaves } from '../policy/recommendation.js';
 import type { ChanceFacts, MonthCell, RefusalFacts, ReportFacts, SampleFacts, SavingFacts } from './facts.js';
-import { amountText, bridgeBetween, gpuHoursText, nanosText, ratioOf, spendOf } from './spend.js';
+import { amountText, bridgeBetween, gpuHoursText, nanosText, ratioOf, soFarOf, spendOf } from './spend.js';
 import {
   CHANCE_STATES,
   stated,
@@ -67,6 +67,7 @@ export function makeReport(facts: ReportFacts, planned: Planned): Report {
     utilisation: utilisationOf(facts),
     billVariance: facts.variance,
     forecast: planned.forecast,
+    nextMonthSoFar: soFarOf(facts.after ?? null),
     nextSteps: chances
       .filter((one) => one.state === 'open' && surelySaves(one))
       .slice(0, NEXT_STEPS)

@@ -316,6 +316,12 @@ export interface ReportForecast {
   readonly historyDays: number;
 }
 
+export interface ReportSoFar extends ComparedDays {
+  readonly days: number;
+  /** Null: unknown. */
+  readonly total: string | null;
+}
+
 /** `YYYY-MM-DD`, both in it. */
 export interface ComparedDays {
   readonly first: string;
@@ -354,6 +360,11 @@ export interface Report {
   readonly utilisation: Stated<ReportUtilisation>;
   readonly billVariance: Stated<readonly VarianceLine[]>;
   readonly forecast: Stated<ReportForecast>;
+  /**
+   * What the days of the month after it that were over at `madeAt` have come to, beside the forecast, which uses nothing
+   * of them; null: none was over. Older reports lack it.
+   */
+  readonly nextMonthSoFar?: ReportSoFar | null;
   /** The open recommendations that surely save the most, at most three; none whose interval reaches below zero. */
   readonly nextSteps: readonly ReportChance[];
   /** Older reports lack it. */

@@ -14,6 +14,7 @@ import {
   type ComparedDays,
   type ReportAmount,
   type ReportBridge,
+  type ReportSoFar,
   type ReportSpend,
   type SpendLine,
   type Stated,
@@ -245,6 +246,28 @@ export function comparedWith(
     before: { start: before.start, end: startOfLocalDay(zone, end) },
     comparedDays: { first: formatDay(first), last: formatDay(end - 1) },
   };
+}
+
+/** The whole local days after a period that are over, within the month after it; null: none is. */
+export function daysAfter(
+  period: Interval,
+  zone: string,
+  asOf: number,
+): { readonly interval: Interval; readonly days: ComparedDays } | null {
+  const [first, next] = [localDays(zone, period.end), nextMonth({ period, zone })];
+  const end = Math.min(localDays(zone, asOf), first + next.days);
+  if (end <= first) return null;
+  return {
+    interval: { start: period.end, end: startOfLocalDay(zone, end) },
+    days: { first: formatDay(first), last: formatDay(end - 1) },
+  };
+}
+
+export function soFarOf(after: (MonthFacts & ComparedDays) | null): ReportSoFar | null {
+  if (after === null) return null;
+  const { first, last, cells } = after;
+  const days = (parseDay(last) ?? 0) - (parseDay(first) ?? 0) + 1;
+  return { first, last, days, total: textOrNull(sumOf(cells).amount) };
 }
 
 /** First and last local day of the month after a period, and how many days it has. */

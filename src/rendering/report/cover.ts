@@ -150,7 +150,11 @@ class CoverWriter {
     if (forecast.known !== null) {
       const { mean, low, high } = forecast.known;
       const [middle, ...ends] = [mean, low, high].map((amount) => this.format.money(amount, currency));
-      return this.say('say.comes', { mean: middle ?? '', low: ends[0] ?? '', high: ends[1] ?? '' });
+      const said = { mean: middle ?? '', low: ends[0] ?? '', high: ends[1] ?? '' };
+      const soFar = this.report.nextMonthSoFar ?? null;
+      return soFar === null
+        ? this.say('say.comes', said)
+        : this.say('say.comes-since', { ...said, days: soFar.days, total: this.money(soFar.total) });
     }
     const own = isOver ? null : this.ownBudget();
     if (own?.forecast === null || own === null) return this.say('say.comes-unknown');
@@ -207,7 +211,13 @@ class CoverWriter {
     if (ends === null)
       return { label, value: this.say('unknown'), note: this.texts.code('reason', forecast.reason ?? '') };
     const [mean, low, high] = [ends.mean, ends.low, ends.high].map((amount) => this.format.money(amount, of));
-    return { label, value: mean ?? '', note: this.say('tile.interval', { low: low ?? '', high: high ?? '' }) };
+    const interval = this.say('tile.interval', { low: low ?? '', high: high ?? '' });
+    const soFar = this.report.nextMonthSoFar ?? null;
+    const since =
+      soFar === null || forecast.known === null
+        ? ''
+        : ` ${this.say('tile.since', { days: soFar.days, total: this.money(soFar.total) })}`;
+    return { label, value: mean ?? '', note: `${interval}${since}` };
   }
 
   private decideTile(): Tile {

@@ -565,6 +565,7 @@ class Writer {
           [text(this.texts.text('figure.mean')), money(mean, currency)],
           [text(this.texts.text('figure.low')), money(low, currency)],
           [text(this.texts.text('figure.high')), money(high, currency)],
+          ...this.soFarRow(),
           [text(this.texts.text('figure.history')), count(historyDays)],
           [text(this.texts.text('figure.method')), text(this.texts.code('method', method))],
         ]),
@@ -572,6 +573,13 @@ class Writer {
       'forecast',
       { notes: [this.texts.text('note.forecast')] },
     );
+  }
+
+  private soFarRow(): Cell[][] {
+    const { nextMonthSoFar: soFar = null, currency } = this.report;
+    return soFar === null
+      ? []
+      : [[text(this.texts.text('figure.so-far', { days: soFar.days })), money(soFar.total, currency)]];
   }
 
   private steps(): Section {

@@ -84,6 +84,10 @@ const TEXTS = {
     'Next month is forecast at {mean} (80 %: {low} to {high})',
     '下月预测为 {mean}（80%：{low} 至 {high}）',
   ],
+  'say.comes-since': [
+    'At its end, the next month was forecast at {mean} (80 %: {low} to {high}); the first {days} days of it have cost {total}',
+    '本月末时下月预测为 {mean}（80%：{low} 至 {high}）；下月前 {days} 天已支出 {total}',
+  ],
   'say.comes-budget': [
     'The budget {budget} is forecast to end its period at {mean} (80 %: {low} to {high})',
     '预算 {budget} 预计期末为 {mean}（80%：{low} 至 {high}）',
@@ -110,6 +114,10 @@ const TEXTS = {
   'tile.forecast': ['Next month', '下月'],
   'tile.budget-end': ['Budget {budget} at its end', '预算 {budget} 期末'],
   'tile.interval': ['80 %: {low} to {high}', '80%：{low} 至 {high}'],
+  'tile.since': [
+    'Forecast at the end of the month; its first {days} days have cost {total}.',
+    '为月末时的预测；其前 {days} 天已支出 {total}。',
+  ],
   'tile.decide': ['To decide, a month', '待决定（每月）'],
   'tile.decide-least': ['To decide: at least, a month', '待决定（每月至少）'],
   'tile.sure': [
@@ -287,6 +295,7 @@ const TEXTS = {
   'figure.mean': ['Forecast', '预测值'],
   'figure.low': ['Low end (80 % interval)', '下限（80% 区间）'],
   'figure.high': ['High end (80 % interval)', '上限（80% 区间）'],
+  'figure.so-far': ['Spent in its first {days} days', '其前 {days} 天已支出'],
   'figure.history': ['Days of history', '历史天数'],
   'figure.launches': ['Launches refused at admission', '准入时拒绝的启动'],
   'figure.unverifiable': ['Actions that cannot be verified', '无法验证的操作'],

@@ -9,7 +9,7 @@ import { invalid, missing } from '../../core/errors.js';
 import { nanosOf } from '../../core/money.js';
 import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
-import { comparedWith } from '../../core/report/spend.js';
+import { comparedWith, daysAfter } from '../../core/report/spend.js';
 import { dayLabel, DAY_MS, isZone, monthLabel, monthOfLabel, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
 import { lackingOf, type BudgetStore } from '../budget/budgets.js';
@@ -213,6 +213,7 @@ export class ReportStore {
     };
     const old = await spendFacts(tx, request, before, current.fx);
     const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: period.start }, current.fx);
+    const next = daysAfter(period, known.zone, asOf);
     const seen = { start: period.start, end: Math.min(period.end, Math.max(period.start, asOf)) };
     return {
       team,
@@ -227,6 +228,7 @@ export class ReportStore {
       spend,
       before: old,
       comparedDays,
+      after: next === null ? null : { ...(await spendFacts(tx, request, next.interval, current.fx)), ...next.days },
       days: [...history.days, ...spend.days],
       budgets: await this.budgetsOf(tx, organisation, request.teams, month, asOf),
       savings: await this.savingsOf(tx, organisation, request.teams, period),

@@ -5,8 +5,17 @@
 import { describe, expect, it } from 'vitest';
 import { bridgeOf, EFFECTS, type BridgeInput, type Effects } from '../../../src/core/report/bridge.js';
 import { formatFor, readerFor } from '../../../src/core/report/reader.js';
-import { amountText, bridgeBetween, comparedWith, dailySeries, nextMonth } from '../../../src/core/report/spend.js';
-import { monthOfLabel } from '../../../src/core/time.js';
+import {
+  amountText,
+  bridgeBetween,
+  comparedWith,
+  dailySeries,
+  daysAfter,
+  nextMonth,
+  soFarOf,
+  spendOf,
+} from '../../../src/core/report/spend.js';
+import { HOUR_MS, monthOfLabel } from '../../../src/core/time.js';
 import { hindsight, optimumOf } from '../../../src/planning/commitment/hindsight.js';
 import { nextMonthOf } from '../../../src/planning/forecast/next-month.js';
 import { cell, decimal, factsOf, gpuHours, reportOf, saving } from '../../support/report.js';
@@ -100,18 +109,18 @@ describe('the bridge', () => {
 });
 
 describe('the bridge of two months', () => {
-  const spendOf = (cells: Parameters<typeof cell>[]) => ({
+  const monthOf = (cells: Parameters<typeof cell>[]) => ({
     cells: cells.map((one) => cell(...one)),
     unconverted: new Map(),
   });
 
   it("keeps a bill's own digits, and what has no price apart", () => {
     const stated = bridgeBetween(
-      spendOf([
+      monthOf([
         ['8.00155109870', 10],
         [null, 4, { sku: 'x' }],
       ]),
-      spendOf([
+      monthOf([
         ['8', 10],
         [null, 6, { sku: 'x' }],
       ]),
@@ -126,15 +135,15 @@ describe('the bridge of two months', () => {
 
   it('takes the priced part of a cell as its quantity', () => {
     // 10 h of which 5 had a price before, 10 h of which all has one: the priced volume doubled.
-    const stated = bridgeBetween(spendOf([['80', 10]]), spendOf([['40', 10, { unpriced: gpuHours(5) }]]));
+    const stated = bridgeBetween(monthOf([['80', 10]]), monthOf([['40', 10, { unpriced: gpuHours(5) }]]));
     expect(stated.known?.effects).toMatchObject({ volume: '40.00', price: '0.00' });
   });
 
   it('sums the teams of a cell, and what is not shown one by one', () => {
     const many = Array.from({ length: 25 }, (_, at): Parameters<typeof cell> => [`${at + 1}`, 1, { sku: `sku-${at}` }]);
     const { known } = bridgeBetween(
-      spendOf([...many, ['5', 1, { sku: 'sku-0', team: 'blue' }]]),
-      spendOf([['1', 1, { sku: 'gone' }]]),
+      monthOf([...many, ['5', 1, { sku: 'sku-0', team: 'blue' }]]),
+      monthOf([['1', 1, { sku: 'gone' }]]),
     );
     expect(known?.cells).toHaveLength(20);
     expect(known?.rest).toMatchObject({ cells: 6 });
@@ -146,8 +155,8 @@ describe('the bridge of two months', () => {
   });
 
   it('is not known where a month has no record', () => {
-    expect(bridgeBetween(spendOf([['1', 1]]), spendOf([]))).toEqual({ known: null, reason: 'nothing-recorded-before' });
-    expect(bridgeBetween(spendOf([]), spendOf([['1', 1]]))).toEqual({ known: null, reason: 'nothing-recorded' });
+    expect(bridgeBetween(monthOf([['1', 1]]), monthOf([]))).toEqual({ known: null, reason: 'nothing-recorded-before' });
+    expect(bridgeBetween(monthOf([]), monthOf([['1', 1]]))).toEqual({ known: null, reason: 'nothing-recorded' });
   });
 });
 
@@ -429,5 +438,35 @@ describe('amounts', () => {
     expect(
       ['5', '5.1', '5.10', '0.000000001', '-3.450000000', '8.00155109870'].map((text) => amountText(decimal(text))),
     ).toEqual(['5.00', '5.10', '5.10', '0.000000001', '-3.45', '8.0015510987']);
+  });
+});
+
+describe('what the month after a report has come to', () => {
+  const october = monthOfLabel('2026-10', 'America/New_York') ?? { start: 0, end: 0 };
+  const after = (asOf: string) => daysAfter(october, 'America/New_York', Date.parse(asOf));
+
+  it('is of its whole local days that are over, at most of all of them', () => {
+    expect(after('2026-10-20T00:00:00Z')).toBeNull();
+    expect(after('2026-11-02T04:59:59Z')).toBeNull();
+    // The clocks go back on 1 November: that day has 25 hours.
+    expect(after('2026-11-02T05:00:00Z')).toEqual({
+      interval: { start: october.end, end: october.end + 25 * HOUR_MS },
+      days: { first: '2026-11-01', last: '2026-11-01' },
+    });
+    expect(after('2027-02-01T00:00:00Z')?.days).toEqual({ first: '2026-11-01', last: '2026-11-30' });
+  });
+
+  it('is unknown where a part of it is, and absent where no day is over', () => {
+    const { before } = factsOf();
+    expect(soFarOf(null)).toBeNull();
+    expect(soFarOf({ ...before, first: '2026-11-01', last: '2026-11-03' })).toEqual({
+      first: '2026-11-01',
+      last: '2026-11-03',
+      days: 3,
+      total: '1377.70',
+    });
+    expect(soFarOf({ ...before, cells: [], first: '2026-11-01', last: '2026-11-01' })?.total).toBe(
+      spendOf({ ...factsOf(), spend: { ...before, cells: [] } }).total,
+    );
   });
 });

@@ -14,7 +14,7 @@ import { write } from '../../../src/rendering/report/written.js';
 import { mainPicture, renderers } from '../../../src/rendering/reports.js';
 import { readCsv, readPage, rounded } from '../../support/report-formats.js';
 import { overlapping, Pdf, type PdfElement } from '../../support/pdf.js';
-import { decimal, reportOf } from '../../support/report.js';
+import { decimal, factsOf, reportOf } from '../../support/report.js';
 
 const bytesOf = async (report: Report, format: ReportFormat, language: Language = 'en'): Promise<Uint8Array> => {
   const renderer = renderers.get(format);
@@ -292,6 +292,19 @@ describe('the booklet', () => {
     const xml = metadata?.toString('utf8') ?? '';
     expect(xml).toContain('&lt;script&gt;alert("1")&lt;/script&gt; &amp; 红队');
     expect(xml).toContain('<pdfuaid:part>1</pdfuaid:part>');
+  });
+
+  it.each([
+    ['en', 'the first 3 days of it have cost $1,377.70', 'Spent in its first 3 days', 'have cost $1,377.70.'],
+    ['zh', '下月前 3 天已支出', '其前 3 天已支出', '为月末时的预测；其前 3 天已支出'],
+  ] as const)('says beside a forecast what has come of it since (%s)', async (language, sentence, row, tile) => {
+    const { before } = factsOf();
+    const report = reportOf({ after: { ...before, first: '2026-11-01', last: '2026-11-03' } });
+    const plain = (texts: readonly string[]): string => texts.join(' ').replaceAll(/\s+/g, '');
+    const pdf = new Pdf(await bytesOf(report, 'pdf', language));
+    const first = plain(pdf.texts.flatMap(({ page, text }) => (page === 1 ? [text] : [])));
+    for (const said of [sentence, tile]) expect(first).toContain(plain([said]));
+    expect(await textOf(report, 'html', language)).toContain(row);
   });
 
   it('says it all on page one, then answers what a CFO asks, in that order, and has its tables at the end', async () => {
