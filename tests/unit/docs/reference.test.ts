@@ -1,4 +1,6 @@
 /** The generated pages of docs/reference are what the code says of itself. BURSAR_WRITE_DOCS=1 writes them anew. */
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { SETTINGS } from '../../../src/config.js';
 import type { PriceFormat, UsageFormat } from '../../../src/core/ports.js';
@@ -8,6 +10,7 @@ import { TRACING_SETTINGS } from '../../../src/tracing.js';
 import { commandReference } from '../../support/command-reference.js';
 import { formatsReference, providersReference, settingsReference } from '../../support/parts-reference.js';
 import { expectPage } from '../../support/reference-page.js';
+import { ROOT } from '../../support/source.js';
 
 /** A row whose last but one or last cell explains nothing. */
 const UNEXPLAINED = /^\| `[^|]*` \| *\|/m;
@@ -34,15 +37,22 @@ it('what holds without a setting, and what is secret', () => {
   expect(SETTINGS.filter(({ name, secret }) => /(SECRET|API_KEY|TOKEN|PASSWORD)$/.test(name) && !secret)).toEqual([]);
 });
 
+const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+  lacksFunctions(part, 'recognises', 'read'),
+);
+
 it('the formats', async () => {
-  const text = formatsReference(
-    await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
-      lacksFunctions(part, 'recognises', 'read'),
-    ),
-    recordSchema,
-  );
+  const text = formatsReference(formats, recordSchema);
   await expectPage('formats.md', text);
   expect(text).not.toMatch(UNEXPLAINED);
+});
+
+it('the formats that the page of imports offers', async () => {
+  const page = await readFile(path.join(ROOT, 'src/web/dashboard/pages/imports.tsx'), 'utf8');
+  const [, listed = ''] = /const FORMATS = \[([^\]]*)\]/.exec(page) ?? [];
+  const offered = [...listed.matchAll(/'([\w-]+)'/g)].map(([, name]) => name);
+  const usage = formats.filter(({ kind }) => kind === 'usage').map(({ name }) => name);
+  expect(offered, 'FORMATS in src/web/dashboard/pages/imports.tsx').toEqual(['auto', ...usage.sort()]);
 });
 
 it('the clouds', async () => {

@@ -91,7 +91,22 @@ const kinds = (): readonly (readonly [string, string])[] => [
   ['/v1/imports', say('imports.bill')],
   ['/v1/prices', say('imports.prices')],
 ];
-const FORMATS = ['auto', 'focus', 'aws-cur', 'azure-ea', 'oci', 'cloudevents', 'bursar'] as const;
+/** Every usage format: tests/unit/docs/reference.test.ts compares them with src/formats. */
+const FORMATS = [
+  'auto',
+  'alibaba-bill',
+  'aws-cur',
+  'azure-amortised',
+  'azure-ea',
+  'bursar',
+  'cloudevents',
+  'focus',
+  'focus-contracts',
+  'gcp-billing',
+  'oci',
+  'openb-pods',
+  'tencent-bill',
+] as const;
 
 interface Sent {
   readonly files: readonly (Imported & {
