@@ -251,9 +251,11 @@ function Lacking({ state }: { readonly state: EvaluatedBudget['state'] }): JSX.E
 interface ThresholdRow {
   readonly kind: string;
   readonly ratio: string;
-  /** The amount at the threshold; null: there is no plan. */
+  /** The amount at the threshold; null: there is no plan, or the threshold was removed and its amount is not known. */
   readonly amount: string | null;
   readonly crossedAt: string | null;
+  /** It was crossed, and is no longer in the budget. */
+  readonly isRemoved: boolean;
 }
 
 /** A threshold removed after its crossing stays: people were notified of it. */
@@ -264,20 +266,21 @@ function thresholdsOf({ budget, evaluated }: Answer): ThresholdRow[] {
     one: { readonly kind: string; readonly ratio: string },
     other: { readonly kind: string; readonly ratio: string },
   ): boolean => one.kind === other.kind && compareDecimal(amount(one.ratio), amount(other.ratio)) === 0;
-  const all = [
-    ...budget.thresholds,
-    ...crossings.filter((crossing) => !budget.thresholds.some((one) => isSame(one, crossing))),
-  ];
-  return all
-    .map(
+  const removed = crossings.filter((crossing) => !budget.thresholds.some((one) => isSame(one, crossing)));
+  return [
+    ...budget.thresholds.map(
       ({ kind, ratio }): ThresholdRow => ({
         kind,
         ratio,
         amount: planned === null ? null : formatDecimal(product(amount(planned), amount(ratio))),
         crossedAt: crossings.find((one) => isSame(one, { kind, ratio }))?.crossedAt ?? null,
+        isRemoved: false,
       }),
-    )
-    .sort((a, b) => a.kind.localeCompare(b.kind) || Number(a.ratio) - Number(b.ratio));
+    ),
+    ...removed.map(
+      ({ kind, ratio, crossedAt }): ThresholdRow => ({ kind, ratio, amount: null, crossedAt, isRemoved: true }),
+    ),
+  ].sort((a, b) => a.kind.localeCompare(b.kind) || Number(a.ratio) - Number(b.ratio));
 }
 
 const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => [
@@ -295,12 +298,13 @@ const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => 
   {
     name: say('column.crossed'),
     text: ({ crossedAt }) => crossedAt ?? '',
-    cell: ({ crossedAt }) =>
+    cell: ({ crossedAt, isRemoved }) =>
       crossedAt === null ? (
         <span class="quiet">{say('threshold.not-crossed')}</span>
       ) : (
         <>
           <Badge tone="warn">{say('threshold.crossed')}</Badge> <Instant at={crossedAt} />
+          {isRemoved ? <span class="note">{say('threshold.removed')}</span> : null}
         </>
       ),
   },
