@@ -148,13 +148,28 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByText('Nothing is stopped').waitFor();
     await page.getByLabel('What', { exact: true }).selectOption('team');
     await page.getByLabel('the team').fill('vision');
+    // Without a reason nothing is asked, and nothing is stopped before the answer.
+    const stop = page.getByRole('button', { name: 'Stop', exact: true });
+    expect(await stop.getAttribute('aria-disabled')).toBe('true');
+    await page.getByText('It needs a reason.').waitFor();
     await page.getByLabel('Reason').fill('a drill');
-    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await stop.click();
+    const sure = page.getByRole('group', { name: 'Stop: the team vision?' });
+    expect(await sure.innerText()).toContain('Running machines keep running');
+    expect(await axe(page)).toEqual([]);
+    await sure.getByRole('button', { name: 'Leave' }).click();
+    expect(await w.call('GET', '/v1/stop')).toEqual({ stops: [] });
+    await stop.click();
+    await sure.getByRole('button', { name: 'Yes, stop' }).click();
     await page.getByRole('row', { name: /the team vision\s+a drill/ }).waitFor();
     expect(await w.call('GET', '/v1/stop')).toMatchObject({
       stops: [{ scope: 'team', name: 'vision', reason: 'a drill' }],
     });
     await page.locator('tbody').getByRole('button', { name: 'Lift' }).click();
+    const lift = page.getByRole('group', { name: 'Lift the stop: the team vision?' });
+    expect(await lift.innerText()).toContain('Machines may be stopped or scaled again.');
+    expect(await w.call<{ stops: unknown[] }>('GET', '/v1/stop')).toMatchObject({ stops: [{ name: 'vision' }] });
+    await lift.getByRole('button', { name: 'Yes, lift' }).click();
     await page.getByText('Nothing is stopped').waitFor();
     await open('settings/mutes');
     await page.getByLabel('Team').fill('lab');

@@ -191,6 +191,7 @@ describeWith('chromium', 'from an empty folder', async (file) => {
     await page.getByText('Nothing is stopped').waitFor();
     await page.getByLabel('Reason').fill('a fire drill');
     await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.getByRole('button', { name: 'Yes, stop' }).click();
     await page.getByRole('row', { name: /everything\s+a fire drill/ }).waitFor();
     expect(await page.getByRole('button', { name: 'Lift' }).getAttribute('aria-disabled')).toBe('true');
     // Every page says so, and who did it.
@@ -216,6 +217,7 @@ describeWith('chromium', 'from an empty folder', async (file) => {
     const boss = await visit({ key: admin });
     await boss.page.getByRole('link', { name: 'To the kill switch' }).click();
     await boss.page.getByRole('button', { name: 'Lift' }).click();
+    await boss.page.getByRole('button', { name: 'Yes, lift' }).click();
     await boss.page.getByText('Nothing is stopped').waitFor();
     await boss.page.getByText('All actions are stopped').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Refresh' }).click();

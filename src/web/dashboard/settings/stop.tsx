@@ -1,4 +1,7 @@
-/** The kill switch: what is stopped, by whom and why; stopping everything, a team or a provider; and lifting it. */
+/**
+ * The kill switch: what is stopped, by whom and why; stopping everything, a team or a provider; and lifting it. Both ask
+ * once before anything is sent. The form needs a reason, which everybody then reads; the API takes a stop without one.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, refusal, send } from '../api.js';
@@ -15,7 +18,7 @@ const SCOPES: readonly Scope[] = ['all', 'team', 'provider'];
 /** The stop's scope as the API takes it. */
 const meant = (scope: Scope, name: string): Readonly<Record<string, string>> =>
   scope === 'all' ? {} : { [scope]: name };
-const whatOf = ({ scope, name }: Stop): string =>
+const whatOf = ({ scope, name }: Pick<Stop, 'scope' | 'name'>): string =>
   scope === 'all' ? say('settings.stop-all') : `${say(`settings.stop-${scope}`)} ${name}`;
 
 const columns = (lift: (one: Stop) => JSX.Element): readonly Column<Stop>[] => [
@@ -30,11 +33,13 @@ export function KillSwitch(): JSX.Element {
   const loaded = useLoaded('settings stop', (halt) => get<Stops>('/v1/stop', {}, halt));
   const lift = useTask(async (one: Stop) => {
     await send('POST', '/v1/stop/lift', meant(one.scope, one.name));
+    setLifting(null);
     loaded.again();
     return say('settings.lifted');
   });
+  const [lifting, setLifting] = useState<Stop | null>(null);
   const liftOf = (one: Stop): JSX.Element => (
-    <Act refused={refusal('admin')} isBusy={lift.isBusy} onAct={() => lift.run(one)}>
+    <Act refused={refusal('admin')} isBusy={lift.isBusy} onAct={() => setLifting(one)}>
       {say('settings.lift')}
     </Act>
   );
@@ -55,6 +60,16 @@ export function KillSwitch(): JSX.Element {
           )
         }
       </Show>
+      {lifting === null ? null : (
+        <Sure
+          question={say('settings.lift-sure', { what: whatOf(lifting) })}
+          effect={say('settings.lift-does')}
+          yes={say('settings.lift-yes')}
+          isBusy={lift.isBusy}
+          onYes={() => lift.run(lifting)}
+          onLeave={() => setLifting(null)}
+        />
+      )}
       <Problems trouble={lift.trouble} />
       <Said>{lift.said}</Said>
       <Stopping onStopped={loaded.again} />
@@ -62,24 +77,113 @@ export function KillSwitch(): JSX.Element {
   );
 }
 
+/** What would happen, and the two ways on. */
+const Sure = ({
+  question,
+  effect,
+  yes,
+  isBusy,
+  onYes,
+  onLeave,
+}: {
+  readonly question: string;
+  readonly effect: string;
+  readonly yes: string;
+  readonly isBusy: boolean;
+  readonly onYes: () => void;
+  readonly onLeave: () => void;
+}): JSX.Element => (
+  <div class="ask" role="group" aria-label={question}>
+    <p>
+      <strong>{question}</strong> {effect}
+    </p>
+    <div class="buttons">
+      <Act tone="danger" isBusy={isBusy} onAct={onYes}>
+        {yes}
+      </Act>
+      <button type="button" onClick={onLeave}>
+        {say('leave')}
+      </button>
+    </div>
+  </div>
+);
+
+interface Wanted {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly reason: string;
+}
+
+const NOTHING: Wanted = { scope: 'all', name: '', reason: '' };
+
+/** What the form lacks; null: nothing. */
+const lackOf = ({ scope, name, reason }: Wanted): string | null =>
+  scope !== 'all' && name.trim() === ''
+    ? say('settings.needs-name')
+    : reason.trim() === ''
+      ? say('settings.needs-reason')
+      : null;
+
 function Stopping({ onStopped }: { readonly onStopped: () => void }): JSX.Element {
-  const [scope, setScope] = useState<Scope>('all');
-  const [name, setName] = useState('');
-  const [reason, setReason] = useState('');
+  const [wanted, setWanted] = useState(NOTHING);
+  const [asks, setAsks] = useState(false);
   const { isBusy, trouble, said, run } = useTask(async () => {
-    await send('POST', '/v1/stop', { ...meant(scope, name), ...(reason === '' ? {} : { reason }) });
+    await send('POST', '/v1/stop', { ...meant(wanted.scope, wanted.name.trim()), reason: wanted.reason.trim() });
+    setAsks(false);
+    setWanted(NOTHING);
     onStopped();
     return say('settings.stopped');
   });
-  const lacks = scope !== 'all' && name === '' ? say('settings.needs-name') : null;
+  const what = whatOf(wanted);
   return (
     <Card title={say('settings.stop-now')}>
       <p>{say('settings.stop-note')}</p>
+      <StopFields
+        wanted={wanted}
+        onChange={(change) => {
+          setAsks(false);
+          setWanted({ ...wanted, ...change });
+        }}
+      />
+      {asks ? (
+        <Sure
+          question={say('settings.stop-sure', { what })}
+          effect={say('settings.stop-does')}
+          yes={say('settings.stop-yes')}
+          isBusy={isBusy}
+          onYes={run}
+          onLeave={() => setAsks(false)}
+        />
+      ) : (
+        <Act
+          tone="danger"
+          refused={refusal('approve', wanted.scope !== 'team') ?? lackOf(wanted)}
+          isBusy={isBusy}
+          onAct={() => setAsks(true)}
+        >
+          {say('settings.stop-do')}
+        </Act>
+      )}
+      <Problems trouble={trouble} />
+      <Said>{said}</Said>
+    </Card>
+  );
+}
+
+function StopFields({
+  wanted: { scope, name, reason },
+  onChange,
+}: {
+  readonly wanted: Wanted;
+  readonly onChange: (change: Partial<Wanted>) => void;
+}): JSX.Element {
+  return (
+    <>
       <Select
         label={say('settings.what')}
         value={scope}
         options={SCOPES.map((one) => [one, say(`settings.stop-${one}`)])}
-        onPick={(picked) => setScope(picked as Scope)}
+        onPick={(picked) => onChange({ scope: picked as Scope })}
       />
       {scope === 'all' ? null : (
         <Field label={say(`settings.stop-${scope}`)}>
@@ -89,21 +193,22 @@ function Stopping({ onStopped }: { readonly onStopped: () => void }): JSX.Elemen
               type="text"
               list={scope === 'team' ? 'known-team' : undefined}
               value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
+              onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
             />
           )}
         </Field>
       )}
       <Field label={say('settings.reason')}>
         {(ids) => (
-          <input {...ids} type="text" value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
+          <input
+            {...ids}
+            type="text"
+            required
+            value={reason}
+            onInput={({ currentTarget }) => onChange({ reason: currentTarget.value })}
+          />
         )}
       </Field>
-      <Act tone="danger" refused={refusal('approve', scope !== 'team') ?? lacks} isBusy={isBusy} onAct={run}>
-        {say('settings.stop-do')}
-      </Act>
-      <Problems trouble={trouble} />
-      <Said>{said}</Said>
-    </Card>
+    </>
   );
 }

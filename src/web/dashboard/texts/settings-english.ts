@@ -53,6 +53,7 @@ export const SETTINGS_ENGLISH = {
   'settings.needs-id': 'It needs an id.',
   'settings.needs-team': 'It needs a team.',
   'settings.needs-name': 'It needs a name.',
+  'settings.needs-reason': 'It needs a reason.',
   'settings.save': 'Save',
   'settings.saved': 'Saved.',
   'settings.preview': 'Preview',
@@ -116,6 +117,14 @@ export const SETTINGS_ENGLISH = {
   'settings.stop-all': 'everything',
   'settings.stop-team': 'the team',
   'settings.stop-provider': 'the provider',
+  'settings.stop-sure': 'Stop: {what}?',
+  'settings.stop-does':
+    'No action begins from now on, not even an approved one. Running machines keep running and keep costing money. Only an administrator can lift the stop.',
+  'settings.stop-yes': 'Yes, stop',
+  'settings.lift-sure': 'Lift the stop: {what}?',
+  'settings.lift-does':
+    'Actions begin again, those of policies in enforce mode at once. Machines may be stopped or scaled again.',
+  'settings.lift-yes': 'Yes, lift',
   'settings.stopped': 'Stopped. No action begins until the stop is lifted.',
   'settings.lift': 'Lift',
   'settings.lifted': 'Lifted: actions continue.',
