@@ -8,7 +8,6 @@
  * prevents a stop for ever, because ended trainings hold memory too. The planner decides (planning/idle). The saving is
  * what the same rule would have saved over the readings in the view.
  */
-import { z } from 'zod';
 import {
   READINGS_DAYS,
   type LeftAlone,
@@ -24,9 +23,10 @@ import {
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS, sayInstant } from '../core/time.js';
 import { assert } from '../core/errors.js';
 import { shareText } from '../core/figures.js';
-import { IDLE_DEFAULTS, type IdleDecision } from '../planning/idle/planner.js';
+import type { IdleDecision } from '../planning/idle/planner.js';
 import { activityOf, HOUSEKEEPING_PERCENT, WORKING_PERCENT } from '../planning/idle/samples.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
+import { IDLE_PARAMS, type IdleParams as Params } from './estimating/idle-params.js';
 import {
   evidenceAt,
   isContradictory,
@@ -37,58 +37,6 @@ import {
   type Replay,
 } from './estimating/idle-replay.js';
 import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
-
-const params = z.strictObject({
-  restartMinutes: z.number().min(0).max(1440).default(10).describe('Minutes until a stopped resource works again'),
-  maximumFalseStopProbability: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(IDLE_DEFAULTS.maximumFalseStopProbability)
-    .describe('Largest probability of a false stop at which a stop is proposed'),
-  minimumQuietMinutes: z
-    .number()
-    .min(1)
-    .max(1440)
-    .default(IDLE_DEFAULTS.minimumQuietMinutes)
-    .describe('Fewest minutes of quiet before a stop'),
-  staleMinutes: z
-    .number()
-    .min(1)
-    .max(1440)
-    .default(IDLE_DEFAULTS.staleMinutes)
-    .describe('Evidence that is older does not count'),
-  lagMinutes: z
-    .number()
-    .min(0)
-    .max(60)
-    .default(1)
-    .describe('Minutes that a reading may need to arrive after its minute: until then it is not missing'),
-  graceMinutes: z
-    .number()
-    .min(60)
-    .max(10_080)
-    .default(60)
-    .describe('Minutes after its start (if unknown, after it was first seen) in which it need not have worked'),
-  losesLocalDisks: z
-    .boolean()
-    .default(true)
-    .describe('Whether a machine may be stopped if the stop loses the data on its local disks'),
-  mostReturns: z
-    .number()
-    .int()
-    .min(0)
-    .max(10_000)
-    .default(3)
-    .describe('Times that a machine with an unknown workload may have worked again after such a quiet'),
-  heldMemoryMinutes: z
-    .number()
-    .min(0)
-    .max(20_160)
-    .default(480)
-    .describe('Fewest minutes of quiet if more than a tenth of the memory is in use and the workload is unknown'),
-});
-type Params = z.infer<typeof params>;
 
 /**
  * Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save
@@ -486,7 +434,7 @@ export const policy: Policy<Params> = {
   version: 8,
   description:
     'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
-  params,
+  params: IDLE_PARAMS,
   evaluate,
   explain,
   examples: [

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idleReport } from '../../src/lab/idle/backtest.js';
 import { readSamples, runIdleBacktest } from '../../src/lab/idle/run.js';
 import { writeReplayedSamples } from '../../src/lab/idle/write-replay.js';
 
@@ -30,6 +31,37 @@ describe('backtest idle', () => {
     expect(bursar.falseStopShare as number).toBeLessThanOrEqual(0.1);
     expect(policies.find(({ name }) => name === 'clairvoyant')!.meanShare).toBe(1);
   });
+
+  it.each([
+    ['with memory', true, 0.05],
+    ['without memory', false, 0.008],
+  ])(
+    'names Bursar at seven risks, and what it saves at the false stops of each rule (%s)',
+    async (_, hasMemory, least) => {
+      const all = join(folder, 'frontier.csv');
+      await writeReplayedSamples({ ...recording, out: all, resources: 12, seed: 7 });
+      const { samples } = await readSamples(all);
+      const shown = hasMemory
+        ? samples
+        : samples.map(({ evidence, useful }) => ({ evidence: { ...evidence, memoryUsedRatio: null }, useful }));
+      const { policies } = idleReport(shown, 10).cells[0]!;
+      const named = (name: string) => policies.find((one) => one.name === name)!;
+      const frontier = [0, 5, 10, 30, 60, 120, 240].map((minutes) => named(`bursar@${minutes}`));
+      expect({ ...named('bursar@60'), name: 'bursar' }).toEqual(named('bursar'));
+      // Who says that a false stop costs more gets fewer stops, and never more saving.
+      for (const [at, { stops, meanShare }] of frontier.slice(1).entries()) {
+        expect(stops as number).toBeLessThanOrEqual(frontier[at]!.stops as number);
+        expect(meanShare!).toBeLessThanOrEqual(frontier[at]!.meanShare!);
+      }
+      for (const name of ['below-30-for-30', 'zero-for-60', 'ski-rental', 'ski-rental-with-evidence']) {
+        const { bursarAtItsFalseStops: bursar, meanShare } = named(name);
+        expect(bursar as number, name).toBeGreaterThan(
+          meanShare! + (name === 'ski-rental-with-evidence' ? least : 0.05),
+        );
+      }
+      expect(named('clairvoyant')).not.toHaveProperty('bursarAtItsFalseStops');
+    },
+  );
 
   it('reads blanks and NVIDIA blanks as missing, and quoted names', async () => {
     const file = join(folder, 'blanks.csv');

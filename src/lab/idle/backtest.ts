@@ -23,6 +23,40 @@ import {
   type IdleRun,
 } from '../../planning/idle/simulate.js';
 
+/**
+ * Bursar at other risks: what a false stop costs its users, in GPU-minutes, from nothing to four times the default. Who
+ * lowers that cost takes the risk, so no bound on the probability of a false stop stands beside it.
+ */
+const RISKS = [0, 5, 10, 30, 60, 120, 240];
+
+function atRisk(falseStopMinutes: number, restartMinutes: number): IdlePlanner {
+  const { maximumFalseStopProbability: bound } = IDLE_DEFAULTS;
+  const maximumFalseStopProbability = falseStopMinutes < IDLE_DEFAULTS.falseStopMinutes ? 1 : bound;
+  return new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes, falseStopMinutes, maximumFalseStopProbability });
+}
+
+/**
+ * The share of the optimum's saving that Bursar's frontier has at a share of false stops: the most of the settings with
+ * at most that, or between two of them what lies on the line from one to the other (interpolated).
+ * Null: every setting has more false stops.
+ */
+function shareAt(frontier: readonly PolicyResult[], falseStopShare: number): number | null {
+  const points = frontier
+    .flatMap(({ meanShare, falseStopShare: at, stops }) =>
+      meanShare === null || Number(stops) === 0 ? [] : [{ at: Number(at), share: meanShare }],
+    )
+    .sort((a, b) => a.at - b.at);
+  let best: number | null = null;
+  for (const [n, left] of points.entries()) {
+    if (left.at > falseStopShare) break;
+    for (const right of points.slice(n)) {
+      const part = right.at === left.at ? 1 : Math.min(1, (falseStopShare - left.at) / (right.at - left.at));
+      best = Math.max(best ?? -Infinity, left.share, left.share + part * (right.share - left.share));
+    }
+  }
+  return best;
+}
+
 /** @throws invalid when a restart is not a finite number of minutes of 0 or more, or there are no samples. */
 export function idleReport(
   samples: readonly IdleSample[],
@@ -40,6 +74,7 @@ export function idleReport(
     { name: 'zero-for-60', policy: zeroFor60() },
     { name: 'ski-rental-with-evidence', policy: skiRentalWithEvidence(restartMinutes) },
     { name: 'bursar', policy: new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes }) },
+    ...RISKS.map((minutes) => ({ name: `bursar@${minutes}`, policy: atRisk(minutes, restartMinutes) })),
   ];
   const optimum = clairvoyantSaving(ordered, restartMinutes);
   const runs = named.map(({ name, policy }, at) => {
@@ -47,11 +82,17 @@ export function idleReport(
     return { name, run: simulateIdle(ordered, restartMinutes, policy) };
   });
   const first = runs[0]!.run;
-  const policies = [
+  const results = [
     ...runs.map(({ name, run }) => resultOf(name, run, optimum)),
     betterSkiRental(ordered, restartMinutes, optimum),
     resultOf('clairvoyant', { ...first, savedMinutes: optimum, stops: 0, falseStops: 0 }, optimum),
   ];
+  const frontier = results.filter(({ name }) => name.startsWith('bursar@'));
+  const policies = results.map((one) =>
+    one.name.startsWith('bursar') || one.name === 'clairvoyant'
+      ? one
+      : { ...one, bursarAtItsFalseStops: shareAt(frontier, Number(one.falseStopShare)) },
+  );
   return {
     problem: 'idle',
     settings: {
