@@ -358,8 +358,8 @@ function chooseAll<F extends Format>(
       path: input.name,
       message:
         format === undefined
-          ? `is not in a known format (${names}); name one with --format${hintOf(input)}`
-          : `could be ${fitting.map((f) => f.name).join(' or ')}; choose one with --format`,
+          ? `is not in a known format (${names}); name one (--format, or the parameter format)${hintOf(input)}`
+          : `could be ${fitting.map((f) => f.name).join(' or ')}; choose one (--format, or the parameter format)`,
     });
     return [];
   });

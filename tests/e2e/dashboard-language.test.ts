@@ -4,6 +4,7 @@
  * does what the server says elsewhere than where something is decided; it is marked as English.
  */
 import { beforeAll, expect, it } from 'vitest';
+import { PAGES } from '../../src/core/pages.js';
 import { ENGLISH } from '../../src/web/dashboard/texts/english.js';
 import { CHINESE } from '../../src/web/dashboard/texts/chinese.js';
 import { axe, browserFor, englishOn, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
@@ -93,6 +94,11 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
       'reports',
       'reconciliation',
       'audit',
+      'fleet',
+      'explain',
+      'settings',
+      'help',
+      'sessions',
       'no-such-page',
     ];
   };
@@ -131,6 +137,12 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     expect(await page.evaluate(() => ({ ...localStorage }))).toEqual({ 'bursar-theme': 'system' });
     expect(leftOver(await textsOf({ page } as Visit))).toEqual([]);
     expect(faults).toEqual([]);
+  });
+
+  it('is looked at on every page there is', async () => {
+    const seen = new Set((await places()).map((one) => one.split(/[/?]/)[0]));
+    // A person who is signed in has no page to sign in.
+    expect(Object.keys(PAGES).filter((page) => !seen.has(page) && page !== 'sign-in')).toEqual([]);
   });
 
   it('has on no page a text of the English catalogue', async () => {
