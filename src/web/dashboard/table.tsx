@@ -22,6 +22,8 @@ export interface Column<Row> {
 }
 
 const PART = 50;
+/** With more columns than these a table does not fit on a phone: there each row is a list of its values. */
+const MOST_NARROW = 3;
 
 interface Props<Row> {
   readonly caption: string;
@@ -55,7 +57,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [most, setMost] = useState(PART);
   const inOrder = sorted(rows, columns, order);
   return (
-    <div class="table">
+    <div class={columns.length > MOST_NARROW ? 'table lists' : 'table'}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
@@ -70,7 +72,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
             {inOrder.slice(0, most).map((row) => (
               <tr key={keyOf(row)}>
                 {columns.map((column) => (
-                  <td key={column.name} class={alignment(column)}>
+                  <td key={column.name} class={alignment(column)} data-name={column.name}>
                     {column.cell === undefined ? column.text(row) : column.cell(row)}
                   </td>
                 ))}
