@@ -319,7 +319,7 @@ function proposal(
   const saving = resource.machine?.stopSaving;
   const unsaved = saving === undefined || saving.saves === 'its hours' ? null : saving.because;
   const { falseStopProbability } = last;
-  assert(falseStopProbability !== null, 'a stop has a known risk');
+  assert(falseStopProbability !== null, 'stop-without-probability');
   const watchedMinutes = (view.asOf - (resource.observedFrom ?? view.asOf - READINGS_DAYS * DAY_MS)) / MINUTE_MS;
   return {
     action: 'Stop',
