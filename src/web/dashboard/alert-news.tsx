@@ -11,7 +11,7 @@ import { AsWritten, unpricedLine } from './ui.js';
 export type FactLine = readonly [name: string, value: ComponentChildren];
 
 /** What an effect requests, in one line. */
-function effectText(effect: EffectJson): string {
+export function effectText(effect: EffectJson): string {
   const { target } = effect;
   switch (effect.kind) {
     case 'scale':

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { isFinal, waitOf, type ActionState } from '../../../core/action/action.js';
+import { effectText } from '../alert-news.js';
 import type { Action, ActionStory, StoredRecommendation } from '../answers.js';
 import { get, send } from '../api.js';
 import { reasonOf } from '../deciding.js';
@@ -65,8 +66,7 @@ export function ActionPage({ id }: { readonly id: string }): JSX.Element {
     const timer = setInterval(() => document.hidden || again(), FOLLOW_MS);
     return () => clearInterval(timer);
   }, [state, again]);
-  const title =
-    loaded.data === null ? say('actions.one', { id }) : `${code('act', loaded.data.effect.kind)} ${loaded.data.target}`;
+  const title = loaded.data === null ? say('actions.one', { id }) : effectText(loaded.data.effect);
   return (
     <Page
       title={title}

@@ -1,6 +1,7 @@
 /** Proposed, approved and finished actions, newest first, and what the kill switch holds back. */
 import type { JSX } from 'preact';
 import { ACTION_STATES } from '../../../core/action/action.js';
+import { effectText } from '../alert-news.js';
 import type { Action } from '../answers.js';
 import { get, list } from '../api.js';
 import { Deciding } from '../deciding.js';
@@ -17,12 +18,8 @@ import { State } from './action.js';
 const columns = (): readonly Column<Action>[] => [
   {
     name: say('column.action'),
-    text: ({ effect, target }) => `${code('act', effect.kind)} ${target}`,
-    cell: ({ id, effect, target }) => (
-      <a href={link('actions', id)}>
-        {code('act', effect.kind)} {target}
-      </a>
-    ),
+    text: ({ effect }) => effectText(effect),
+    cell: ({ id, effect }) => <a href={link('actions', id)}>{effectText(effect)}</a>,
   },
   { name: say('column.state'), text: ({ state }) => state, cell: (one) => <State of={one} /> },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
@@ -66,7 +63,7 @@ export function Actions(): JSX.Element {
       <Stops />
       <Deciding
         loaded={loaded}
-        nameOf={({ effect, target, team: whose }) => `${code('act', effect.kind)} ${target} (${whose})`}
+        nameOf={({ effect, team: whose }) => `${effectText(effect)} (${whose})`}
         path="/v1/actions"
         summary={null}
         columns={columns()}

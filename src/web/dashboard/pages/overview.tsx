@@ -1,12 +1,13 @@
 /** The first page: the month's cost and forecast, the burning budgets, the proven savings, and the open decisions. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { effectText } from '../alert-news.js';
 import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } from '../answers.js';
 import { get } from '../api.js';
 import { Bills } from '../bills.js';
 import { Budgets } from '../budgets.js';
 import { EstimatedFigure, Expected } from '../expected.js';
-import { code, day, instant, money, month } from '../format.js';
+import { day, instant, money, month } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Picture } from '../picture.js';
@@ -178,12 +179,9 @@ function Waiting({ items }: { readonly items: readonly Action[] }): JSX.Element 
   return (
     <>
       <ul class="plain">
-        {items.slice(0, WAITING).map(({ id, effect, target, team, saves }) => (
+        {items.slice(0, WAITING).map(({ id, effect, team, saves }) => (
           <li key={id}>
-            <a href={link('actions', id)}>
-              {code('act', effect.kind)} {target}
-            </a>{' '}
-            <span class="note">{team}</span>
+            <a href={link('actions', id)}>{effectText(effect)}</a> <span class="note">{team}</span>
             <div>
               <Expected saves={saves} />
             </div>
