@@ -158,3 +158,12 @@ describe('the rules themselves', () => {
     expect(saysNothingTwice({ name: 'src/core/time.ts', text: 'export const HOUR_MS = 3_600_000;\n' })).toEqual([]);
   });
 });
+
+it('no test that runs for each mutant reads the sources: Stryker has changed them', () => {
+  const mutated = /^tests\/(property\/|unit\/((core|policies|planning)\/|(commitment|idle|scaling-[^/]*)\.test))/;
+  const all = sourceFiles('tests').filter(({ name }) => mutated.test(name));
+  expect(all.length).toBeGreaterThan(100);
+  expect(
+    all.filter(({ text }) => /\b(walk|parse)\b[^;]*support\/source\.js/.test(text)).map(({ name }) => name),
+  ).toEqual([]);
+});

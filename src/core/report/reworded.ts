@@ -2,7 +2,7 @@
  * A sentence of the server (a title, a risk, an explanation) in Chinese. The English is the contract; here it is matched
  * as a whole with the templates that it was made of, and what stands in their holes in the same way.
  *
- * tests/unit/core/reworded.test.ts tells which sentence of the sources has no template.
+ * tests/structure/chinese-sentences.test.ts tells which sentence of the sources has no template.
  */
 import { EXAMPLE_TITLES } from './chinese/examples.js';
 import { EXPLANATIONS } from './chinese/explanations.js';
