@@ -599,6 +599,23 @@ describe('a rollback', async () => {
     expect((await w.all()).slice(-2).map(({ state }) => state)).toEqual(['rolled-back', 'confirmed']);
   });
 
+  it('of a stop waits while the machine still stops, and starts it once it has stopped', async () => {
+    w.cloud.add(instance('i-3'));
+    w.script.wants = [{ action: 'Stop', target: 'i-3' }];
+    await w.look(2 * HOUR_MS);
+    const original = (await w.all()).at(-1)!;
+    expect(original.state).toBe('applied');
+    w.cloud.change('instance/i-3', { state: 'stopping' });
+    await w.rollBack(original.id);
+    await w.pass(0);
+    const waiting = (await w.all()).at(-1)!;
+    expect([waiting.state, codesOf(waiting)]).toEqual(['approved', ['between-states']]);
+    w.cloud.change('instance/i-3', { state: 'stopped' });
+    w.cloud.endsBilling = true;
+    await w.pass(MINUTE_MS);
+    expect((await w.all()).slice(-2).map(({ state }) => state)).toEqual(['rolled-back', 'confirmed']);
+  });
+
   it('is refused for what nothing takes back', async () => {
     w.cloud.add(instance('i-2'));
     w.script.wants = [{ action: 'Release', target: 'i-2' }];

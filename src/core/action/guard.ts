@@ -183,6 +183,12 @@ function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
     return [wait('target-unknown', `${action.connection} does not know the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
     return [refusal('already-so', `${action.target} is already in the wanted state`)];
+  // Clouds refuse both for good, though it passes within minutes (AWS IncorrectInstanceState, Alibaba
+  // IncorrectInstanceStatus).
+  if (seen.kind === 'instance' && seen.state === 'stopping' && action.effect.kind === 'start')
+    return [wait('between-states', `${action.target} is still stopping; it is started once it has stopped`)];
+  if (seen.kind === 'instance' && seen.state === 'starting' && action.effect.kind === 'stop')
+    return [wait('between-states', `${action.target} is still starting; it is stopped once it runs`)];
   return obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
 }
 

@@ -57,6 +57,13 @@ describe('the guard', () => {
     ['its evidence has no age', {}, { evidenceAt: null }, ['no-evidence']],
     ['the target is gone', { seen: null }, {}, ['target-gone', 'reach-unknown']],
     ['nobody can tell its state', { seen: instance('i', { state: 'unknown' }) }, {}, ['target-unknown']],
+    ['it is still starting', { seen: instance('i', { state: 'starting' }) }, {}, ['between-states']],
+    [
+      'it is still stopping',
+      { seen: instance('i', { state: 'stopping' }) },
+      { effect: { kind: 'start', target: 'instance/i' } },
+      ['between-states'],
+    ],
     ["it is another team's by now", { owner: 'blue' }, {}, ['other-team']],
     ['several teams share it by now', { owner: 'unallocated' }, {}, ['other-team']],
     ['it is stopped already', { seen: instance('i', { state: 'stopped', billing: 'ended' }) }, {}, ['already-so']],

@@ -42,6 +42,8 @@ export const REFUSALS: Readonly<Record<string, string>> = {
   'it would change {0} GPUs; {1} are allowed at once': '将更改 {0} 个 GPU；一次允许 {1} 个',
   'it would change {0} replicas; {1} are allowed at once': '将更改 {0} 个副本；一次允许 {1} 个',
   'the action that it rolls back is unknown': '所回滚的操作未知',
+  '{0} is still stopping; it is started once it has stopped': '{0} 仍在停止中；停止后将被启动',
+  '{0} is still starting; it is stopped once it runs': '{0} 仍在启动中；运行后将被停止',
   '{0} is not as the action left it: somebody has changed it since': '{0} 与操作后的状态不同：此后有人更改过',
   'no purchases without approval are allowed to {0}': '不允许 {0} 未经批准的购买',
   'the limit of purchases is in {0}, the offer in {1}': '购买上限以 {0} 计，而报价以 {1} 计',

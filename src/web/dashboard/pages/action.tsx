@@ -54,18 +54,21 @@ export function State({ of }: { readonly of: Pick<Action, 'state' | 'reasons'> }
   );
 }
 
-export function ActionPage({ id }: { readonly id: string }): JSX.Element {
-  const loaded = useLoaded(`action ${id}`, (halt) =>
-    get<ActionStory>(`/v1/actions/${encodeURIComponent(id)}`, {}, halt),
-  );
-  const state = loaded.data?.state ?? null;
-  const { again } = loaded;
-  // Followed until it has ended: each step appears as it happens.
+/** Reads an action again until it has ended: each step appears as it happens. @param state null: not read yet */
+function useFollowed(state: ActionState | null, again: () => void): void {
   useEffect(() => {
     if (state === null || isFinal(state)) return undefined;
     const timer = setInterval(() => document.hidden || again(), FOLLOW_MS);
     return () => clearInterval(timer);
   }, [state, again]);
+}
+
+export function ActionPage({ id }: { readonly id: string }): JSX.Element {
+  const loaded = useLoaded(`action ${id}`, (halt) =>
+    get<ActionStory>(`/v1/actions/${encodeURIComponent(id)}`, {}, halt),
+  );
+  const state = loaded.data?.state ?? null;
+  useFollowed(state, loaded.again);
   const title = loaded.data === null ? say('actions.one', { id }) : effectText(loaded.data.effect);
   return (
     <Page
@@ -96,11 +99,8 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
     <>
       <Card title={say('decide')} terms={['guard', 'canary']}>
         <Decisions story={story} again={again} />
-        {story.reasons.map((reason) => (
-          <p key={reason.code} class="warning">
-            {code('event', reason.code)}: <AsWritten>{reason.message}</AsWritten>
-          </p>
-        ))}
+        <Reasons of={story} />
+        <LastRollback story={story} again={again} />
       </Card>
       {story.recommendation === null ? null : <Recommended id={story.recommendation} />}
       <Card title={say('timeline')}>
@@ -126,6 +126,56 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
         </Card>
       </div>
     </>
+  );
+}
+
+function Reasons({ of }: { readonly of: Pick<Action, 'reasons'> }): JSX.Element {
+  return (
+    <>
+      {of.reasons.map((reason) => (
+        <p key={reason.code} class="warning">
+          {code('event', reason.code)}: <AsWritten>{reason.message}</AsWritten>
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** The newest rollback of an action: where it stands, what it waits for, why it was refused. Nothing: there is none. */
+function LastRollback({
+  story,
+  again,
+}: {
+  readonly story: ActionStory;
+  readonly again: () => void;
+}): JSX.Element | null {
+  const begun = story.events.findLast((event) => event.code === 'rollback-begun')?.detail['by'];
+  return typeof begun === 'string' ? <Rollback key={begun} id={begun} onEnd={again} /> : null;
+}
+
+function Rollback({ id, onEnd }: { readonly id: string; readonly onEnd: () => void }): JSX.Element {
+  const loaded = useLoaded(`action ${id}`, (halt) =>
+    get<ActionStory>(`/v1/actions/${encodeURIComponent(id)}`, {}, halt),
+  );
+  const state = loaded.data?.state ?? null;
+  useFollowed(state, loaded.again);
+  const hasEnded = state !== null && isFinal(state);
+  // The action that it rolls back has another state then.
+  useEffect(() => {
+    if (hasEnded) onEnd();
+  }, [hasEnded]);
+  return (
+    <Show loaded={loaded}>
+      {(rollback) => (
+        <div role="status">
+          <p>
+            <Rich of="actions.rollback" given={{ action: <a href={link('actions', id)}>{id}</a> }} />{' '}
+            <State of={rollback} />
+          </p>
+          <Reasons of={rollback} />
+        </div>
+      )}
+    </Show>
   );
 }
 

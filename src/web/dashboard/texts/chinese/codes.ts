@@ -124,6 +124,7 @@ export const CODES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'event.no-capacity': '等待容量',
   'event.capacity-found': '已有容量',
   'event.lacking': '新机器缺少',
+  'event.between-states': '等待机器就绪',
   'event.evidence-stale': '依据已过期',
   'event.no-backtest': '未经回测',
   'event.cannot-act': '无法执行',

@@ -86,6 +86,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'actions.saved': '节省结果',
   'actions.takes-back': '回滚 {action}',
   'actions.taken-back': '已被 {action} 回滚',
+  'actions.rollback': '回滚 {action}：',
   'actions.next': '随后（不早于 {at}）：{act} {target}',
   'actions.follows': '接续 {action}',
   'actions.empty':

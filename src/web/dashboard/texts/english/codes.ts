@@ -122,6 +122,7 @@ export const CODES = {
   'event.no-capacity': 'Waits for capacity',
   'event.capacity-found': 'Capacity found',
   'event.lacking': 'Missing on the new one',
+  'event.between-states': 'Waits for the machine',
   'event.evidence-stale': 'Evidence stale',
   'event.no-backtest': 'No backtest',
   'event.cannot-act': 'Cannot act',

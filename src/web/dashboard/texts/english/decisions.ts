@@ -86,6 +86,7 @@ export const DECISIONS = {
   'actions.saved': 'What it saved',
   'actions.takes-back': 'Rolls back {action}',
   'actions.taken-back': 'Rolled back by {action}',
+  'actions.rollback': 'The rollback {action}:',
   'actions.next': 'Then, not before {at}: {act} {target}',
   'actions.follows': 'Follows {action}',
   'actions.empty':
