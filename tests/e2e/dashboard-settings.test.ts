@@ -84,13 +84,20 @@ describeWith('chromium', 'the settings', async (file) => {
     expect(await change.getByRole('row').nth(1).innerText()).toMatch(/Planned \/ Default\s+600\s+900/);
     await quiet(page);
     await page.getByText('$680.00 spent of $900.00 planned', { exact: false }).waitFor();
+    await page.getByText('76% of it is spent.').waitFor();
+    await page.getByText('None of its thresholds is reached now.').waitFor();
+    // What was typed since is in no preview.
+    await page.getByLabel('Default', { exact: true }).fill('600.5');
+    expect(await change.count()).toBe(0);
+    await page.getByLabel('Default', { exact: true }).fill('900');
     expect(await w.call('GET', '/v1/budgets/vision-month')).toMatchObject({ planned: { default: '600' } });
     await open('settings/budgets?one=new-month');
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByRole('group', { name: 'Remove new-month?' }).getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('link', { name: 'Add' }).waitFor();
     await expect(w.call('GET', '/v1/budgets/new-month')).rejects.toThrow('404');
-    expect(faults).toEqual([]);
+    // The browser notes that no budget had the new id.
+    expect(faults.filter((fault) => !fault.includes('404'))).toEqual([]);
   });
 
   it('change what is emptied, and keep what is not named', async () => {
@@ -114,6 +121,76 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved.').waitFor();
     expect(await w.call('GET', '/v1/teams/vision')).toMatchObject({ parent: 'lab', zone: 'UTC' });
+  });
+
+  it('keep what was typed and not saved, and ask before the tab is closed', async () => {
+    const { page, open } = await admin();
+    const asks = (): Promise<boolean> =>
+      page.evaluate(() => !window.dispatchEvent(new Event('beforeunload', { cancelable: true })));
+    await open('settings/budgets?one=vision-month');
+    expect(await asks()).toBe(false);
+    await page.getByLabel('Default', { exact: true }).fill('777');
+    expect(await asks()).toBe(true);
+    await open('settings/teams');
+    await page.goBack();
+    await page.getByText('These are your changes of before, not saved yet.').waitFor();
+    expect(await page.getByLabel('Default', { exact: true }).inputValue()).toBe('777');
+    await page.getByRole('button', { name: 'Drop my changes' }).click();
+    expect(await page.getByLabel('Default', { exact: true }).inputValue()).toBe('600');
+    expect(await asks()).toBe(false);
+    // A new one with its id, and the rules, and a policy.
+    await open('settings/teams?new=1');
+    await page.getByLabel('Id', { exact: true }).fill('speech');
+    await open('settings/rules');
+    await page.getByRole('button', { name: 'Add a rule' }).click();
+    const rows = await page.getByRole('region', { name: 'Allocation rules' }).getByRole('row').count();
+    await open('policies/new?policy=idle-stop');
+    await page.getByLabel('Name', { exact: true }).fill('nights');
+    await open('settings/teams?new=1');
+    expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe('speech');
+    await page.getByRole('button', { name: 'Drop my changes' }).click();
+    await open('settings/rules');
+    await page.getByText('These are your changes of before, not saved yet.').waitFor();
+    expect(await page.getByRole('region', { name: 'Allocation rules' }).getByRole('row').count()).toBe(rows);
+    await page.getByRole('button', { name: 'Drop my changes' }).click();
+    await open('policies/new?policy=idle-stop');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('nights');
+    await page.getByRole('button', { name: 'Drop my changes' }).click();
+    expect(await asks()).toBe(false);
+  });
+
+  it('undo nothing that somebody else has saved since the form was opened', async () => {
+    const { page, open } = await admin();
+    const planned = async (): Promise<unknown> => await w.call('GET', '/v1/budgets/vision-month');
+    await open('settings/budgets?one=vision-month');
+    await page.getByLabel('Default', { exact: true }).fill('800');
+    const before = await w.call<Record<string, unknown>>('GET', '/v1/budgets/vision-month');
+    await w.call('PUT', '/v1/budgets/vision-month', {
+      team: 'vision',
+      planned: { default: '600' },
+      thresholds: [{ kind: 'actual', ratio: '0.7' }],
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Nothing was saved: somebody has changed this', { exact: false }).waitFor();
+    await page.getByRole('row', { name: /^Thresholds/ }).waitFor();
+    expect(await planned()).toMatchObject({ planned: { default: '600' } });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await planned()).toMatchObject({
+      planned: { default: '800' },
+      thresholds: [{ kind: 'actual', ratio: '0.7' }],
+    });
+    await w.call('PUT', '/v1/budgets/vision-month', {
+      team: 'vision',
+      planned: before['planned'],
+      thresholds: before['thresholds'],
+    });
+    // A new one does not take the place of one that is there.
+    await open('settings/teams?new=1');
+    await page.getByLabel('Id', { exact: true }).fill('vision');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('vision exists already.', { exact: false }).waitFor();
+    expect(await w.call('GET', '/v1/teams/vision')).toMatchObject({ name: 'Vision' });
   });
 
   it('make a key whose secret is shown once, and revoke it', async () => {

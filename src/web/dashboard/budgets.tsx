@@ -132,6 +132,22 @@ function aheadOf(end: string, known: string, from: number, length: number): (str
   );
 }
 
+/**
+ * The day on which the plan is reached, on the straight line to the forecast where it lies ahead. Null: the plan lasts,
+ * or no forecast says more.
+ */
+export function runsOut(burn: BurnDown, state: BudgetState | null): string | null {
+  const planned = Number(burn.planned);
+  const past = burn.days.find(({ total }) => Number(total) >= planned);
+  if (past !== undefined) return past.day;
+  const forecast = state?.forecast ?? null;
+  const last = burn.days.at(-1);
+  if (forecast === null || last === undefined || Number(forecast.mean) <= planned) return null;
+  const days = daysOf(burn);
+  const ahead = aheadOf(forecast.mean, last.total, days.indexOf(last.day), days.length);
+  return days.find((_, at) => Number(ahead[at] ?? 0) >= planned) ?? null;
+}
+
 function seriesOf(burn: BurnDown, state: BudgetState | null, days: readonly string[]): Series[] {
   const totals = new Map(burn.days.map(({ day: one, total }) => [one, total]));
   const last = burn.days.at(-1)?.day ?? null;

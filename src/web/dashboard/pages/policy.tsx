@@ -1,11 +1,13 @@
 /** One policy document: its form, made from the policy's own schema, its backtest, and the policy's examples. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { POLICY_MODES } from '../../../core/policy/document.js';
 import type { PolicyDocument, PolicyKind } from '../answers.js';
-import { refusal, send, session, type Detail } from '../api.js';
+import { get, refusal, send, session, Trouble, type Detail } from '../api.js';
 import { BacktestButton } from '../backtest.js';
 import { Described, inWords } from '../described.js';
+import { DraftNotes } from '../draft-notes.js';
+import { useDraft, type Draft } from '../drafts.js';
 import { code, within } from '../format.js';
 import { isKey, joined, raw, say } from '../language.js';
 import { Fields, tidy } from '../form.js';
@@ -73,30 +75,20 @@ interface Props {
 }
 
 export function Document({ found, kind, catalogue, again }: Props): JSX.Element {
-  const [written, setWritten] = useState(() => writtenOf(found, kind));
-  const set = (change: Partial<Written>): void => setWritten({ ...written, ...change });
+  const server = useMemo(() => writtenOf(found, kind), [found, kind]);
+  const draft = useDraft(`policy ${kind.name} ${found === null ? NEW : `of ${found.name}`}`, server);
+  const written = draft.values;
+  const set = (change: Partial<Written>): void => draft.set({ ...written, ...change });
   const document = documentOf(written, kind.name);
-  const apply = useApply(document, written.override, found, again);
+  const apply = useApply(document, draft, { found, kind, again });
   const check = useCheck(document);
   const isForAll = document['teams'] === '*';
   const isRestricted = session.value?.signedIn?.teams !== null;
   const refused = refusal('configure') ?? (isRestricted && isForAll ? say('policies.restricted') : null);
   return (
     <>
-      <p>
-        <Described text={kind.description} />{' '}
-        <span class="note">{say('policies.kind', { name: kind.name, version: kind.version })}</span>
-      </p>
-      {found === null ? (
-        <Select
-          label={say('column.policy')}
-          value={kind.name}
-          options={catalogue.map(({ name }) => [name, name])}
-          onPick={(name) => go(link('policies', NEW, { policy: name }))}
-        />
-      ) : (
-        <Pausing found={found} again={again} />
-      )}
+      <Kind found={found} kind={kind} catalogue={catalogue} again={again} />
+      <DraftNotes draft={draft} />
       <form
         class="columns"
         onSubmit={(event) => {
@@ -132,6 +124,26 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
   );
 }
 
+/** What the policy does; a new document's can be chosen, another one paused. */
+const Kind = ({ found, kind, catalogue, again }: Props): JSX.Element => (
+  <>
+    <p>
+      <Described text={kind.description} />{' '}
+      <span class="note">{say('policies.kind', { name: kind.name, version: kind.version })}</span>
+    </p>
+    {found === null ? (
+      <Select
+        label={say('column.policy')}
+        value={kind.name}
+        options={catalogue.map(({ name }) => [name, name])}
+        onPick={(name) => go(link('policies', NEW, { policy: name }))}
+      />
+    ) : (
+      <Pausing found={found} again={again} />
+    )}
+  </>
+);
+
 type Settings = ReturnType<typeof documentOf>;
 
 const useCheck = (document: Settings): ReturnType<typeof useTask<[]>> =>
@@ -146,15 +158,20 @@ const useCheck = (document: Settings): ReturnType<typeof useTask<[]>> =>
 
 const useApply = (
   { name, ...settings }: Settings,
-  override: string,
-  found: PolicyDocument | null,
-  again: () => void,
+  draft: Draft<Written>,
+  { found, kind, again }: Pick<Props, 'found' | 'kind' | 'again'>,
 ): ReturnType<typeof useTask<[]>> =>
   useTask(async () => {
-    const saved = await send<PolicyDocument>('PUT', `/v1/policies/${encodeURIComponent(String(name))}`, {
-      ...settings,
-      ...(override === '' ? {} : { override }),
+    const { override } = draft.values;
+    const path = `/v1/policies/${encodeURIComponent(String(name))}`;
+    const now = await get<PolicyDocument>(path).catch((trouble: unknown) => {
+      if (trouble instanceof Trouble && trouble.status === 404) return null;
+      throw trouble;
     });
+    if (found === null && now !== null) throw new Trouble(say('settings.exists', { id: String(name) }), 409);
+    if (found !== null && now !== null && draft.isOutdated(writtenOf(now, kind))) return;
+    const saved = await send<PolicyDocument>('PUT', path, { ...settings, ...(override === '' ? {} : { override }) });
+    draft.settle(writtenOf(saved, kind));
     if (found === null) go(link('policies', saved.name));
     again();
     return say('policies.holds', { version: saved.version });

@@ -1,95 +1,128 @@
 /** What a change would do before it is saved: the changed values, and for a budget its running period. */
 import type { JSX } from 'preact';
-import type { BudgetState, BurnDown, CostBreakdown, Page, Team } from '../answers.js';
+import type { BudgetState, BurnDown, CostBreakdown, Page, Standing, Team } from '../answers.js';
 import { get } from '../api.js';
-import { BurnDrawn } from '../budgets.js';
-import { inWords, namedPath } from '../described.js';
-import { money } from '../format.js';
-import { say } from '../language.js';
+import { BurnDrawn, runsOut } from '../budgets.js';
+import { named } from '../described.js';
+import { Differences } from '../differing.js';
+import { day, money, percent } from '../format.js';
+import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
-import { Table } from '../table.js';
+import { isSame, isValues } from '../merging.js';
 import { Card, Show } from '../ui.js';
-import { teamsUnder } from '../../../core/budget/budget.js';
+import { formatDay, localDays } from '../../../core/time.js';
+import { teamsUnder, type Threshold } from '../../../core/budget/budget.js';
 import type { ConfigurationChange } from './answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
-const isValues = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-interface Difference {
-  readonly path: string;
-  readonly before: string;
-  readonly after: string;
-}
-
-const shown = (value: unknown): string => inWords(value) || '–';
-
-/** Every value that differs, by its path; a list is one value. */
-function differences(before: unknown, after: unknown, path: readonly string[] = []): Difference[] {
-  if (isValues(before) || isValues(after)) {
-    const [old, now] = [isValues(before) ? before : {}, isValues(after) ? after : {}];
-    return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name) =>
-      differences(old[name], now[name], [...path, name]),
-    );
-  }
-  if (shown(before) === shown(after)) return [];
-  return [{ path: namedPath(path), before: shown(before), after: shown(after) }];
-}
-
-export function Plan({ changes }: { readonly changes: readonly ConfigurationChange[] }): JSX.Element {
-  const rows = changes.flatMap(({ before, after }) => differences(before, after));
-  return (
-    <Card title={say('settings.preview-of')}>
-      {rows.length === 0 ? (
-        <p>{say('settings.no-change')}</p>
-      ) : (
-        <Table
-          caption={say('settings.preview-of')}
-          columns={[
-            { name: say('settings.field'), text: ({ path }) => path },
-            { name: say('settings.before'), text: ({ before }) => before },
-            { name: say('settings.after'), text: ({ after }) => after },
-          ]}
-          rows={rows}
-          keyOf={({ path }) => path}
-          isCaptionHidden
-        />
-      )}
-    </Card>
-  );
-}
+export const Plan = ({ changes }: { readonly changes: readonly ConfigurationChange[] }): JSX.Element => (
+  <Card title={say('settings.preview-of')}>
+    <Differences caption={say('settings.preview-of')} changes={changes} />
+  </Card>
+);
 
 /** The running period of a budget under another plan; for a new budget the period as it would have been. */
 export function BudgetPreview({
   id,
   isNew,
+  before,
   body,
 }: {
   readonly id: string;
   readonly isNew: boolean;
+  readonly before: Values;
   readonly body: Values;
 }): JSX.Element {
-  return isNew ? <LastMonth body={body} /> : <Burn id={id} body={body} />;
+  return isNew ? <LastMonth body={body} /> : <Burn id={id} before={before} body={body} />;
 }
 
-function Burn({ id, body }: { readonly id: string; readonly body: Values }): JSX.Element {
+function Burn({
+  id,
+  before,
+  body,
+}: {
+  readonly id: string;
+  readonly before: Values;
+  readonly body: Values;
+}): JSX.Element {
   const path = `/v1/budgets/${encodeURIComponent(id)}`;
-  const loaded = useLoaded(`preview ${id}`, async (halt) => ({
-    burn: await get<BurnDown>(`${path}/burn-down`, {}, halt),
-    state: await get<BudgetState>(`${path}/state`, {}, halt).catch(() => null),
-  }));
+  const loaded = useLoaded(`preview ${id}`, async (halt) => {
+    const burn = await get<BurnDown>(`${path}/burn-down`, {}, halt);
+    // A budget that was never evaluated has no state; one of another period says nothing of this one.
+    const found = await get<Standing>(`${path}/state`, {}, halt).catch(() => null);
+    return { burn, state: isSamePeriod(burn, found) ? (found?.state ?? null) : null };
+  });
+  const counts = COUNTED.filter((field) => !isSame(before[field], body[field]));
   return (
     <Card title={say('settings.burn')}>
+      {counts.length === 0 ? null : (
+        <p class="warning">{say('settings.burn-counted', { fields: joined(counts.map(named)) })}</p>
+      )}
       <Show loaded={loaded}>
         {({ burn, state }) => {
           const planned = isValues(body['planned']) ? body['planned'] : {};
-          const own = isValues(planned['periods']) ? planned['periods'][burn.periodStart.slice(0, 10)] : undefined;
+          const own = isValues(planned['periods']) ? planned['periods'][firstDay(burn)] : undefined;
           const amount = own ?? planned['default'] ?? null;
-          return <BurnDrawn burn={{ ...burn, planned: amount === null ? null : String(amount) }} state={state} />;
+          const under = { ...burn, planned: amount === null ? null : String(amount) };
+          return (
+            <>
+              {under.planned === null ? null : (
+                <ul>
+                  {consequencesOf(under, state, Number(under.planned), body['thresholds']).map((text) => (
+                    <li key={text}>{text}</li>
+                  ))}
+                </ul>
+              )}
+              <BurnDrawn burn={under} state={state} />
+            </>
+          );
         }}
       </Show>
     </Card>
   );
+}
+
+const isSamePeriod = (burn: BurnDown, found: Standing | null): boolean =>
+  Date.parse(found?.periodStart ?? '') === Date.parse(burn.periodStart);
+
+/** A period's own amount stands under its first day in the budget's zone. */
+const firstDay = ({ zone, periodStart }: BurnDown): string => formatDay(localDays(zone, Date.parse(periodStart)));
+
+/** The fields that decide what a budget counts: the spend shown is the one under the saved ones. */
+const COUNTED = ['team', 'filters', 'basis', 'includeCredits', 'currency', 'period', 'zone'] as const;
+
+/** What another amount would mean: the share that is spent, the forecast's, the day it runs out, and its thresholds. */
+function consequencesOf(burn: BurnDown, state: BudgetState | null, planned: number, thresholds: unknown): string[] {
+  const forecast = state?.forecast ?? null;
+  const [spent, mean] = [Number(burn.days.at(-1)?.total ?? 0), forecast === null ? null : Number(forecast.mean)];
+  const share = (amount: number | string): string => percent(planned === 0 ? null : Number(amount) / planned);
+  const end = runsOut(burn, state);
+  const reached = (Array.isArray(thresholds) ? (thresholds as readonly Threshold[]) : []).filter(({ kind, ratio }) => {
+    const amount = kind === 'actual' ? spent : mean;
+    return amount !== null && amount >= Number(ratio) * planned;
+  });
+  return [
+    say('settings.under-spent', { share: share(spent) }),
+    forecast === null
+      ? say('settings.under-unknown')
+      : say('settings.under-forecast', {
+          mean: share(forecast.mean),
+          low: share(forecast.low),
+          high: share(forecast.high),
+        }),
+    ...(end !== null
+      ? [say('settings.under-ends', { day: day(end) })]
+      : forecast === null
+        ? []
+        : [say('settings.under-lasts')]),
+    reached.length === 0
+      ? say('settings.under-quiet')
+      : say('settings.under-reached', {
+          what: joined(
+            reached.map(({ kind, ratio }) => say(`settings.threshold-${kind}`, { share: percent(Number(ratio)) })),
+          ),
+        }),
+  ];
 }
 
 /** The cost question's names for a budget's filters. */

@@ -3,10 +3,12 @@
  * effect of the rules on each team's costs before they are saved.
  */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { AllocationRule, RuleMatch } from '../../../core/cost/allocation.js';
 import type { Schema, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
+import { DraftNotes } from '../draft-notes.js';
+import { useDraft } from '../drafts.js';
 import { Inner, tidy } from '../form.js';
 import { decimal, money } from '../format.js';
 import { say } from '../language.js';
@@ -17,9 +19,11 @@ import { schemaNamed } from './schemas.js';
 import type { RuleCandidates, RulePreview } from './answers.js';
 
 type Candidate = RuleCandidates['rows'][number];
-interface Loaded {
+interface Versioned {
   readonly rules: readonly AllocationRule[];
   readonly version: number;
+}
+interface Loaded extends Versioned {
   readonly schema: Schema;
   readonly candidates: RuleCandidates;
 }
@@ -37,11 +41,16 @@ const matchText = (match: RuleMatch): string =>
     )
     .join(', ');
 
+async function rulesNow(halt?: AbortSignal): Promise<Versioned> {
+  const { rules, version } = await get<Versioned>('/v1/rules', {}, halt);
+  return { rules, version };
+}
+
 export function Rules(): JSX.Element {
   const refused = refusal('read', true);
   const loaded = useLoaded('settings rules', async (halt): Promise<Loaded> => {
     const [{ rules, version }, schema, candidates] = await Promise.all([
-      get<{ rules: readonly AllocationRule[]; version: number }>('/v1/rules', {}, halt),
+      rulesNow(halt),
       schemaNamed('RuleChange'),
       get<RuleCandidates>('/v1/rules/candidates', {}, halt),
     ]);
@@ -68,33 +77,31 @@ function Workbench({
   candidates,
   onSaved,
 }: Loaded & { readonly onSaved: () => void }): JSX.Element {
-  const [wanted, setWanted] = useState<readonly AllocationRule[]>(rules);
+  const server = useMemo((): Versioned => ({ rules, version }), [rules, version]);
+  const draft = useDraft('rules', server);
+  const wanted = draft.values.rules;
   const [preview, setPreview] = useState<RulePreview | null>(null);
-  const body = (): unknown => ({ rules: tidy(wanted), replaces: version });
-  const ask = useTask(async () => setPreview(await send<RulePreview>('POST', '/v1/rules/preview', body())));
-  const save = useTask(async () => {
-    await send('PUT', '/v1/rules', body());
-    onSaved();
-  });
-  const add = (match: RuleMatch, team: string): void => {
-    setWanted((old) => [...old, { match, team }]);
+  const setWanted = (next: readonly AllocationRule[]): void => {
+    draft.set({ ...draft.values, rules: next });
     setPreview(null);
   };
+  const body = (): unknown => ({ rules: tidy(wanted), replaces: draft.base.version });
+  const ask = useTask(async () => setPreview(await send<RulePreview>('POST', '/v1/rules/preview', body())));
+  const save = useTask(async () => {
+    if (draft.isOutdated(await rulesNow())) return;
+    await send('PUT', '/v1/rules', body());
+    draft.settle(await rulesNow());
+    onSaved();
+  });
   return (
     <>
       <Card title={say('settings.unallocated')}>
-        <Unallocated candidates={candidates} onPick={add} />
+        <Unallocated candidates={candidates} onPick={(match, team) => setWanted([...wanted, { match, team }])} />
       </Card>
       <Card title={say('settings.rules')}>
         <p>{say('settings.rules-first')}</p>
-        <RuleList
-          rules={wanted}
-          schema={schema.properties?.[RULES]?.items ?? {}}
-          onSet={(next) => {
-            setWanted(next);
-            setPreview(null);
-          }}
-        />
+        <DraftNotes draft={draft} shown={({ rules: theirs }) => ({ rules: theirs })} />
+        <RuleList rules={wanted} schema={schema.properties?.[RULES]?.items ?? {}} onSet={setWanted} />
         <div class="buttons">
           <Act isBusy={ask.isBusy} refused={refusal('configure', true)} onAct={ask.run}>
             {say('settings.preview')}

@@ -1,9 +1,11 @@
 /** One kind of setting: its items with a form for each, or its document. The form is made from the API's own schema. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
-import { get, list, refusal, send, session } from '../api.js';
+import { get, list, refusal, send, session, Trouble } from '../api.js';
 import { inWords, named, namedPath } from '../described.js';
+import { DraftNotes } from '../draft-notes.js';
+import { useDraft, type Draft } from '../drafts.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -93,16 +95,8 @@ function Item({
 }): JSX.Element {
   const loaded = useLoaded(`setting ${name} ${id ?? ''}`, async (halt) => {
     const schema = await schemaNamed(section.schema);
-    // A single role has no route to read it: the list is short.
-    const found =
-      id === null
-        ? {}
-        : section.key === 'name'
-          ? ((await list<Values>(section.read, {}, halt)).items.find((one) => one['name'] === id) ?? {})
-          : await get<Values>(`${section.read}/${encodeURIComponent(id)}`, {}, halt);
-    return { schema, before: writable(schema, found) };
+    return { schema, before: (id === null ? null : await saved(section, schema, id, halt)) ?? {} };
   });
-  const [given, setGiven] = useState(id ?? '');
   return (
     <>
       <p>
@@ -111,24 +105,28 @@ function Item({
       <Show loaded={loaded}>
         {({ schema, before }) => (
           <Card title={id ?? say('settings.new')}>
-            {id === null ? (
-              <Field label={say('settings.id')}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    type="text"
-                    value={given}
-                    onInput={({ currentTarget }) => setGiven(currentTarget.value)}
-                  />
-                )}
-              </Field>
-            ) : null}
-            <Editing name={name} section={section} schema={schema} before={before} id={given} isNew={id === null} />
+            <Editing name={name} section={section} schema={schema} before={before} id={id} />
           </Card>
         )}
       </Show>
     </>
   );
+}
+
+/** What the server has by now, as far as it can be written. Null: there is no such item. */
+async function saved(section: Section, schema: Schema, id: string, halt?: AbortSignal): Promise<Values | null> {
+  const { key, read } = section;
+  const asked = async (): Promise<Values | null> => {
+    if (key === null) return get<Values>(read, id === '' ? {} : { team: id }, halt);
+    // A single role has no route to read it: the list is short.
+    if (key === 'name') return (await list<Values>(read, {}, halt)).items.find((one) => one['name'] === id) ?? null;
+    return get<Values>(`${read}/${encodeURIComponent(id)}`, {}, halt).catch((trouble: unknown) => {
+      if (trouble instanceof Trouble && trouble.status === 404) return null;
+      throw trouble;
+    });
+  };
+  const answer = await asked();
+  return answer === null ? null : writable(schema, section.of?.(answer) ?? answer);
 }
 
 function DocumentOf({
@@ -142,9 +140,9 @@ function DocumentOf({
 }): JSX.Element {
   const loaded = useLoaded(`settings ${name} ${team}`, async (halt) => {
     const schema = await schemaNamed(section.schema);
-    const answer = await get<Values>(section.read, team === '' ? {} : { team }, halt);
+    const before = (await saved(section, schema, team, halt)) ?? {};
     const teams = section.perTeam === true ? (await list<{ id: string }>('/v1/teams', {}, halt)).items : [];
-    return { schema, before: writable(schema, section.of?.(answer) ?? answer), teams };
+    return { schema, before, teams };
   });
   return (
     <Show loaded={loaded}>
@@ -158,7 +156,7 @@ function DocumentOf({
               onPick={(picked) => go(link('settings', name, { team: picked }))}
             />
           ) : null}
-          <Editing key={team} name={name} section={section} schema={schema} before={before} id={team} isNew={false} />
+          <Editing key={team} name={name} section={section} schema={schema} before={before} id={team} />
         </>
       )}
     </Show>
@@ -170,36 +168,73 @@ interface Edited {
   readonly section: Section;
   readonly schema: Schema;
   readonly before: Values;
-  /** Id of the item, or the document's team; empty for everybody's. */
-  readonly id: string;
-  readonly isNew: boolean;
+  /** Id of the item, or the document's team; empty for everybody's. Null: it is new, and gets one. */
+  readonly id: string | null;
 }
 
-const pathOf = ({ section: { key, read }, id }: Edited): string =>
+const pathOf = ({ key, read }: Section, id: string): string =>
   key === null ? `${read}${id === '' ? '' : `?team=${encodeURIComponent(id)}`}` : `${read}/${encodeURIComponent(id)}`;
 
-function Editing(edited: Edited): JSX.Element {
-  const { name, section, schema, before, id, isNew } = edited;
-  const [values, setValues] = useState<Values>(before);
-  const [planned, setPlanned] = useState<Values | null>(null);
-  const body = (): Values => emptied(schema, before, tidy(values) as Values);
-  const save = useTask(async () => {
-    await send('PUT', pathOf(edited), body());
-    setPlanned(null);
-    if (isNew) go(link('settings', name, { one: id }));
+interface Typed {
+  readonly id: string;
+  readonly values: Values;
+}
+
+/** Saves a draft, unless others have changed the same in between. */
+function useSave(
+  { name, section, schema, id }: Edited,
+  draft: Draft<Typed>,
+  body: Values,
+): ReturnType<typeof useTask<[]>> {
+  return useTask(async () => {
+    const to = draft.values.id;
+    const now = async (): Promise<Values | null> => saved(section, schema, to);
+    const found = await now();
+    if (id === null && found !== null) throw new Trouble(say('settings.exists', { id: to }), 409);
+    if (id !== null && draft.isOutdated({ id, values: found ?? {} })) return;
+    await send('PUT', pathOf(section, to), body);
+    draft.settle(id === null ? { id: '', values: {} } : { id, values: (await now()) ?? {} });
+    if (id === null) go(link('settings', name, { one: to }));
     return say('settings.saved');
   });
-  const lacks = section.key !== null && id === '' ? say('settings.needs-id') : null;
+}
+
+function Editing(edited: Edited): JSX.Element {
+  const { name, section, schema, before, id } = edited;
+  const server = useMemo((): Typed => ({ id: id ?? '', values: before }), [id, before]);
+  const draft = useDraft(`${name} ${id === null ? 'new' : `of ${id}`}`, server);
+  const [planned, setPlanned] = useState<Values | null>(null);
+  const typed = draft.values;
+  const body = emptied(schema, draft.base.values, tidy(typed.values) as Values);
+  const save = useSave(edited, draft, body);
+  const set = (change: Partial<Typed>): void => {
+    draft.set({ ...typed, ...change });
+    setPlanned(null);
+  };
+  const lacks = section.key !== null && typed.id === '' ? say('settings.needs-id') : null;
   return (
     <>
+      {id === null ? (
+        <Field label={say('settings.id')}>
+          {(ids) => (
+            <input
+              {...ids}
+              type="text"
+              value={typed.id}
+              onInput={({ currentTarget }) => set({ id: currentTarget.value })}
+            />
+          )}
+        </Field>
+      ) : null}
+      <DraftNotes draft={draft} shown={({ values }) => values} />
       <form onSubmit={(event) => event.preventDefault()}>
-        <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
+        <Fields schema={schema} value={typed.values} onSet={(next) => set({ values: (next ?? {}) as Values })} />
         <div class="buttons">
           <Act tone="primary" refused={refusal(section.scope) ?? lacks} isBusy={save.isBusy} onAct={save.run}>
             {say('settings.save')}
           </Act>
           {section.plan === undefined || session.value?.signedIn?.teams !== null ? null : (
-            <Act refused={lacks} onAct={() => setPlanned(body())}>
+            <Act refused={lacks} onAct={() => setPlanned(body)}>
               {say('settings.preview')}
             </Act>
           )}
@@ -207,15 +242,22 @@ function Editing(edited: Edited): JSX.Element {
       </form>
       <Problems trouble={save.trouble} nameOf={(path) => namedPath(path.split('/'))} />
       <Said>{save.said}</Said>
-      {planned === null ? null : <Planned {...edited} body={planned} />}
-      {section.mayRemove === true && !isNew ? <Removing {...edited} path={pathOf(edited)} /> : null}
+      {planned === null ? null : <Planned {...edited} to={typed.id} body={planned} />}
+      {section.mayRemove === true && id !== null ? <Removing {...edited} id={id} draft={draft} /> : null}
     </>
   );
 }
 
 /** What saving it would change. */
-function Planned({ name, section, id, isNew, body }: Edited & { readonly body: Values }): JSX.Element {
-  const configuration = section.plan?.(body, id) ?? {};
+function Planned({
+  name,
+  section,
+  before,
+  id,
+  to,
+  body,
+}: Edited & { readonly to: string; readonly body: Values }): JSX.Element {
+  const configuration = section.plan?.(body, to) ?? {};
   const loaded = useLoaded(`plan ${JSON.stringify(configuration)}`, () =>
     send<{ changes: readonly ConfigurationChange[] }>('POST', '/v1/configuration/plan', {
       configuration,
@@ -227,7 +269,7 @@ function Planned({ name, section, id, isNew, body }: Edited & { readonly body: V
       {({ changes }) => (
         <>
           <Plan changes={changes} />
-          {name === 'budgets' ? <BudgetPreview id={id} isNew={isNew} body={body} /> : null}
+          {name === 'budgets' ? <BudgetPreview id={to} isNew={id === null} before={before} body={body} /> : null}
         </>
       )}
     </Show>
@@ -237,17 +279,18 @@ function Planned({ name, section, id, isNew, body }: Edited & { readonly body: V
 function Removing({
   name,
   section,
-  path,
   id,
+  draft,
 }: {
   readonly name: SectionName;
   readonly section: Section;
-  readonly path: string;
   readonly id: string;
+  readonly draft: Draft<Typed>;
 }): JSX.Element {
   const [asks, setAsks] = useState(false);
   const { isBusy, trouble, run } = useTask(async () => {
-    await send('DELETE', path);
+    await send('DELETE', pathOf(section, id));
+    draft.drop();
     go(link('settings', name));
   });
   return (
