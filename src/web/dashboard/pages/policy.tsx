@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { POLICY_MODES } from '../../../core/policy/document.js';
 import type { PolicyDocument, PolicyKind } from '../answers.js';
-import { get, refusal, send, session, Trouble, type Detail } from '../api.js';
+import { list, refusal, send, session, Trouble, type Detail } from '../api.js';
 import { BacktestButton } from '../backtest.js';
 import { Described, inWords } from '../described.js';
 import { DraftNotes } from '../draft-notes.js';
@@ -164,10 +164,8 @@ const useApply = (
   useTask(async () => {
     const { override } = draft.values;
     const path = `/v1/policies/${encodeURIComponent(String(name))}`;
-    const now = await get<PolicyDocument>(path).catch((trouble: unknown) => {
-      if (trouble instanceof Trouble && trouble.status === 404) return null;
-      throw trouble;
-    });
+    const { items } = await list<PolicyDocument>('/v1/policies');
+    const now = items.find((one) => one.name === name && !one.isDefault) ?? null;
     if (found === null && now !== null) throw new Trouble(say('settings.exists', { id: String(name) }), 409);
     if (found !== null && now !== null && draft.isOutdated(writtenOf(now, kind))) return;
     const saved = await send<PolicyDocument>('PUT', path, { ...settings, ...(override === '' ? {} : { override }) });
