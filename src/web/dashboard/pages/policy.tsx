@@ -47,14 +47,14 @@ function documentOf(
   { name, teams, mode, priority, params }: Written,
   policy: string,
 ): Readonly<Record<string, unknown>> {
-  const list = teams
+  const only = teams
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
   return {
     name,
     policy,
-    teams: list.length === 0 ? '*' : list,
+    teams: only.length === 0 ? '*' : only,
     mode,
     ...(priority === '' ? {} : { priority: Number(priority) }),
     params: tidy(params) ?? {},
