@@ -19,13 +19,13 @@ describe('bursar mcp', async () => {
   const api = await testApi();
 
   /** What is answered to these lines, by the id of the message. */
-  async function asked(lines: readonly unknown[], apiKey = api.admin): Promise<Map<unknown, Reply>> {
+  async function asked(lines: readonly unknown[], apiKey = api.admin, piece = 7): Promise<Map<unknown, Reply>> {
     const out: string[] = [];
     // As a pipe gives it: in pieces that end anywhere.
     const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
     async function* stdin(): AsyncGenerator<Uint8Array> {
       const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7);
+      for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
     }
     const code = await run(['mcp'], {
       environment: {},
@@ -70,6 +70,29 @@ describe('bursar mcp', async () => {
     expect(tools.length).toBe(ASKINGS.length);
     for (const tool of tools)
       expect(tool).toMatchObject({ annotations: { readOnlyHint: true }, inputSchema: { type: 'object' } });
+  });
+
+  it('answers a message that is too long, half a character and a list where one value is taken, and goes on', async () => {
+    const half = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"action","arguments":{"id":"\\ud800"}}}`;
+    const replies = await asked(
+      [
+        message(1, 'ping', { long: 'x'.repeat(9 << 20) }),
+        half,
+        call(3, 'costs', { team: ['a', 'b'] }),
+        call(4, 'explain', { target: 'x'.repeat(100_000) }),
+        call(5, 'costs', { team: 'nobody' }),
+        message(6, 'ping'),
+      ],
+      api.admin,
+      65_536,
+    );
+    expect(replies.get(null)?.error).toEqual({ code: -32_600, message: 'a message has at most 8388608 characters' });
+    const text = (id: number): string => replies.get(id)?.result?.content?.[0]?.text ?? '';
+    expect(text(2)).toContain('id holds half a character');
+    expect(text(3)).toContain('team must be one text or number');
+    expect(text(4)).toContain('the question is too long for an address');
+    expect(text(5)).toContain('there is no team nobody');
+    expect(replies.get(6)?.result).toEqual({});
   });
 
   it('has no tool that writes, and none of a route or a field that is not there', () => {

@@ -214,4 +214,10 @@ describe('progress', () => {
     progress.end();
     expect(written()).toBe('');
   });
+
+  it('refuses a key that no header can carry, and does not show it', () => {
+    for (const apiKey of ['bursar_“abc”', 'bursar_a\nb', 'bursar_a b', 'bursar_密'])
+      expect(() => over({ url: 'http://127.0.0.1:9', apiKey })).toThrow(/^BURSAR_API_KEY holds a character/);
+    expect(() => over({ url: 'http://127.0.0.1:9', apiKey: '' })).not.toThrow();
+  });
 });

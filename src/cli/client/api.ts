@@ -134,6 +134,12 @@ function withQuery(path: string, query: QueryParameters): string {
   return given.size === 0 ? path : `${path}?${given.toString()}`;
 }
 
+/** Refusals of the server before any route: they are no problem+json. */
+const TOO_LONG: Readonly<Record<number, string>> = {
+  414: 'the question is too long for an address: ask for less at once',
+  431: 'the question is too long for an address: ask for less at once',
+};
+
 /** An answer's problem+json as a Failure; without one, what the status says. */
 function failureOf(
   status: number,
@@ -142,9 +148,9 @@ function failureOf(
 ): ApiFailure {
   const document = parsed(body);
   const kind = KINDS[status] ?? (status >= 500 ? 'unavailable' : 'invalid');
-  if (document === null) return new ApiFailure(kind, `${asked}: status ${status}`, [], null);
+  if (document === null) return new ApiFailure(kind, TOO_LONG[status] ?? `${asked}: status ${status}`, [], null);
   const problems = Array.isArray(document['problems']) ? document['problems'].flatMap(problemOf) : [];
-  const detail = document['detail'] ?? document['title'];
+  const detail = document['detail'] ?? document['title'] ?? TOO_LONG[status];
   const id =
     hasLog && status >= 500 && typeof document['requestId'] === 'string' ? ` (request ${document['requestId']})` : '';
   const message = `${typeof detail === 'string' ? detail : `status ${status}`}${status === 401 ? ' (BURSAR_API_KEY)' : ''}${id}`;

@@ -7,7 +7,7 @@ import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders 
 import { request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { unavailable, type Failure } from '../../core/errors.js';
+import { invalid, unavailable, type Failure } from '../../core/errors.js';
 import type { Answered, Asked, Transport } from './transport.js';
 import { HOUR_MS } from '../../core/time.js';
 
@@ -28,6 +28,9 @@ export class HttpTransport implements Transport {
   ) {
     this.base = new URL(url.endsWith('/') ? url : `${url}/`);
     this.name = this.base.host;
+    // Never shown: it may be a secret with one wrong character.
+    if (!/^[\x21-\x7e]*$/.test(apiKey))
+      throw invalid('BURSAR_API_KEY holds a character that no key has: a space, a line break, or one outside ASCII');
     this.authorization = `Bearer ${apiKey}`;
   }
 

@@ -57,7 +57,7 @@ export async function serveTools(
 ): Promise<void> {
   const answers = new Set<Promise<void>>();
   for await (const line of linesOf(input)) {
-    if (line.trim() === '') continue;
+    if (line?.trim() === '') continue;
     const answer = answerTo(line, parts)
       .then((reply) => void (reply !== null && say(JSON.stringify({ jsonrpc: '2.0', ...reply }))))
       .finally(() => answers.delete(answer));
@@ -66,8 +66,8 @@ export async function serveTools(
   await Promise.all(answers);
 }
 
-/** Null: nothing is to be answered. */
-async function answerTo(line: string, parts: ServerParts): Promise<Readonly<Record<string, unknown>> | null> {
+/** Null: nothing is to be answered. @param line null: one that was too long */
+async function answerTo(line: string | null, parts: ServerParts): Promise<Readonly<Record<string, unknown>> | null> {
   let id: Id | null = null;
   try {
     const message = messageIn(line);
@@ -82,7 +82,8 @@ async function answerTo(line: string, parts: ServerParts): Promise<Readonly<Reco
 }
 
 /** Null: an answer to something that was never asked. */
-function messageIn(line: string): Message | null {
+function messageIn(line: string | null): Message | null {
+  if (line === null) throw new Refused(ERRORS.request, `a message has at most ${MOST_CHARACTERS} characters`);
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -142,18 +143,25 @@ async function called({ name, arguments: given = {} }: Message['params'], parts:
   }
 }
 
-async function* linesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+/** Null: a line that was too long. Its end is dropped as it comes, and the next one is read as any other. */
+async function* linesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | null> {
   const decoder = new TextDecoder();
-  let rest = '';
+  let rest: string | null = '';
   for await (const chunk of input) {
-    rest += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const lines = rest.split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-    if (rest.length > MOST_CHARACTERS) throw new Error(`a message is longer than ${MOST_CHARACTERS} characters`);
+    const [first = '', ...others] = (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })).split(
+      '\n',
+    );
+    rest = longer(rest, first);
+    for (const other of others) {
+      yield rest;
+      rest = longer('', other);
+    }
   }
   yield rest;
 }
+
+const longer = (line: string | null, by: string): string | null =>
+  line === null || line.length + by.length > MOST_CHARACTERS ? null : line + by;
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -170,7 +170,7 @@ function toolOf({ name, description, method, path, needs = [], fields }: Asking,
       const address = path.replace(/\{(\w+)\}/g, (_, part: string) => {
         const value = rest[part];
         delete rest[part];
-        return encodeURIComponent(String(value));
+        return encodeURIComponent(words(part, value));
       });
       // What is wrong with the arguments the API says, every problem by its name.
       return api.call(method, address, method === 'GET' ? { query: plain(rest) } : { json: rest });
@@ -182,5 +182,15 @@ const plain = (given: Readonly<Record<string, unknown>>): Record<string, string>
   Object.fromEntries(
     Object.entries(given)
       .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]),
+      .map(([name, value]) => [name, words(name, value)]),
   );
+
+/** One value: what the API takes several of, a list of several would be asked for as one unknown name. */
+function words(name: string, value: unknown): string {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+    throw invalid(`${name} must be one text or number`);
+  const said = String(value);
+  // Half of a pair of characters is in no address.
+  if (!said.isWellFormed()) throw invalid(`${name} holds half a character`);
+  return said;
+}
