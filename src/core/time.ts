@@ -312,6 +312,12 @@ export const dayLabel = (instant: number, zone: string): string => formatDay(loc
 /** `2026-10`: the local month at the instant. */
 export const monthLabel = (instant: number, zone: string): string => dayLabel(instant, zone).slice(0, 7);
 
+/** `2026-11` of `2026-10`; the label itself if it names no month. */
+export function monthAfter(label: string): string {
+  const first = parseDay(`${label}-01`);
+  return first === null ? label : formatDay(first + 31).slice(0, 7);
+}
+
 /** The month that `2026-10` names, in a zone; null if it names none. */
 export function monthOfLabel(label: string, zone: string): Interval | null {
   const first = parseDay(`${label}-01`);

@@ -438,6 +438,18 @@ describe('the advice', () => {
     const [advice] = recommendReservations(Int32Array.from(hours(120, 4)), [], [week]);
     expect(advice!.units).toBe(4);
     expect(advice!.savingInterval.low).toBeCloseTo(4 * (120 - 100.8), 6);
+    expect(advice!.savingInterval.high).toBeCloseTo(4 * (168 - 100.8), 6);
+  });
+
+  it('counts what the past does not vouch for as used at the high end: more than it expects of use that comes and goes', () => {
+    const cheap = { ...week, priceRatio: 0.3 };
+    const past = Int32Array.from(Array.from({ length: 120 }, (_, hour) => (hour % 10 < 7 ? 4 : 0)));
+    const [advice] = recommendReservations(past, [], [cheap], { guarded: false });
+    const { units, expectedSaving, savingInterval } = advice!;
+    expect(units).toBe(4);
+    expect(savingInterval.low).toBeLessThan(expectedSaving);
+    expect(savingInterval.high).toBeGreaterThan(expectedSaving);
+    expect(savingInterval.high).toBeLessThanOrEqual(4 * 168 * 0.7);
   });
 
   it('recommends nothing for no demand, no past, or demand that has ended', () => {

@@ -271,6 +271,8 @@ export interface DigestNews extends LackingNews {
   readonly verified: readonly { readonly currency: string; readonly amount: string }[];
   readonly measured: readonly { readonly currency: string; readonly amount: string }[];
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
+  /** What the month that is forecast had come to when the report was made, beside the forecast. Older ones lack it. */
+  readonly nextSoFar?: { readonly days: number; readonly total: string | null } | null;
   readonly nextSteps: readonly {
     readonly title: string;
     readonly monthlySavings: string | null;

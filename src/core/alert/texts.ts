@@ -5,6 +5,7 @@
  * shown as unknown.
  */
 import type { EffectJson } from '../action/action.js';
+import { monthAfter } from '../time.js';
 import type { Sentences } from './words.js';
 import { effectWords, figureWords, rangeWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
 import type {
@@ -138,7 +139,9 @@ function monthly({
   return `${money(monthlySavings)} a month${
     monthlySavingsLow === null || monthlySavingsHigh === null
       ? ''
-      : ` (80 % between ${money(monthlySavingsLow)} and ${money(monthlySavingsHigh)})`
+      : monthlySavingsLow === monthlySavingsHigh
+        ? ' (as certain as its price)'
+        : ` (80 % between ${money(monthlySavingsLow)} and ${money(monthlySavingsHigh)})`
   }`;
 }
 
@@ -375,6 +378,7 @@ function digest({
   verified,
   measured,
   forecast,
+  nextSoFar = null,
   nextSteps,
   ...lacking
 }: DigestNews): Content {
@@ -393,12 +397,13 @@ function digest({
       { name: 'Saved, verified by the bill', value: sums(verified) },
       { name: 'Saved, measured', value: sums(measured) },
       {
-        name: 'Forecast of the next month',
+        name: `Forecast of ${monthAfter(month)}, made at the end of ${month}`,
         value:
           forecast === null
             ? 'unknown'
             : `${shownAmount(forecast.mean, currency)} (${shownAmount(forecast.low, currency)} to ${shownAmount(forecast.high, currency)})`,
       },
+      ...(nextSoFar === null ? [] : [{ name: `${monthAfter(month)} so far`, value: soFarText(nextSoFar, currency) }]),
     ],
     lists: [
       { title: 'Budgets', items: budgets.map(budgetLine) },
@@ -406,6 +411,9 @@ function digest({
     ].filter(({ items }) => items.length > 0),
   });
 }
+
+const soFarText = ({ days, total }: NonNullable<DigestNews['nextSoFar']>, currency: string): string =>
+  `${total === null ? 'unknown' : shownAmount(total, currency)} on its first ${days === 1 ? 'day' : `${days} days`}`;
 
 function budgetLine(one: DigestNews['budgets'][number]): string {
   const { spent, planned, ratio, currency } = one;

@@ -175,7 +175,7 @@ class Candidate {
 
   /**
    * A quantile of the use of a level over past spans. A past shorter than the term vouches for no more hours than it
-   * holds.
+   * holds: the others count as unused at the low end, and as used at the high end.
    */
   private spanUse(
     level: number,
@@ -183,8 +183,9 @@ class Candidate {
     quantile: number,
   ): number {
     const uses = spans.map(({ from, to }) => this.useOver(level, from, to)).sort((one, other) => one - other);
-    if (quantile >= 0.5) return Math.max(this.expectedUse(level), uses[Math.ceil(quantile * (uses.length - 1))]!);
     const vouched = Math.min(1, this.demand.length / this.term.termHours);
+    if (quantile >= 0.5)
+      return Math.max(this.expectedUse(level), vouched * uses[Math.ceil(quantile * (uses.length - 1))]! + 1 - vouched);
     return Math.min(this.expectedUse(level), vouched * uses[Math.floor(quantile * (uses.length - 1))]!);
   }
 

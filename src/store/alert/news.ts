@@ -417,6 +417,10 @@ export const digestOf = (body: Report): DigestNews => ({
     body.forecast.known === null
       ? null
       : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
+  nextSoFar:
+    body.nextMonthSoFar === undefined || body.nextMonthSoFar === null
+      ? null
+      : { days: body.nextMonthSoFar.days, total: body.nextMonthSoFar.total },
   nextSteps: body.nextSteps.map((one) => ({
     title: one.title,
     monthlySavings: one.estimatedMonthlySavings,

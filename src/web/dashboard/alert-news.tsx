@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact';
 import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
 import { commitmentIn } from '../../core/alert/words.js';
 import type { EffectJson } from '../../core/action/action.js';
+import { monthAfter } from '../../core/time.js';
+import { interval } from './expected.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
 import { link } from './routes.js';
@@ -215,7 +217,9 @@ function digestFacts({
   currency,
   verified,
   measured,
+  month: of,
   forecast,
+  nextSoFar = null,
   nextSteps,
   ...lacking
 }: NewsOf<'digest'>): readonly FactLine[] {
@@ -227,7 +231,15 @@ function digestFacts({
     ...lackingFacts(lacking),
     [say('saved.verified'), sums(verified)],
     [say('saved.measured'), sums(measured)],
-    [say('alert.next-month'), between(forecast, currency)],
+    [say('alert.next-month', { month: month(monthAfter(of)), at: month(of) }), between(forecast, currency)],
+    ...(nextSoFar === null
+      ? []
+      : [
+          [
+            say('alert.next-so-far', { month: month(monthAfter(of)) }),
+            say('alert.next-so-far-text', { total: money(nextSoFar.total, currency), n: nextSoFar.days }),
+          ] as const,
+        ]),
     ...nextSteps.map(
       (step, at): FactLine => [
         say('alert.step', { n: at + 1 }),
@@ -248,9 +260,9 @@ function stepSaves({
   if (monthlySavings === null) return say('unknown');
   return joined([
     say('alert.monthly', { amount: money(monthlySavings, currency) }),
-    monthlySavingsLow === null
+    monthlySavingsLow === null || monthlySavingsHigh === null
       ? null
-      : say('interval', { low: money(monthlySavingsLow, currency), high: money(monthlySavingsHigh, currency) }),
+      : interval(monthlySavingsLow, monthlySavingsHigh, currency),
   ]);
 }
 

@@ -5,6 +5,7 @@
 import type { JSX } from 'preact';
 import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
 import type { StoredRecommendation } from './answers.js';
+import { interval } from './expected.js';
 import { code, count, money, percent } from './format.js';
 import { isKey, joined, raw, say } from './language.js';
 import { SavingBar } from './saving-bar.js';
@@ -45,11 +46,7 @@ function BeforeAfter({ one }: Props): JSX.Element | null {
       <Figure
         name={say('saves.then')}
         value={<Amount amount={less(mean)} currency={currency} />}
-        note={
-          low === null || high === null
-            ? undefined
-            : say('interval', { low: money(less(high), currency, true), high: money(less(low), currency, true) })
-        }
+        note={low === null || high === null ? undefined : interval(less(high), less(low), currency)}
       />
     </>
   );
@@ -107,12 +104,9 @@ export function Figures({ one }: Props): JSX.Element {
         name={say('saved.estimated')}
         value={one.protective && mean === null ? say('saves.protects') : <Amount amount={mean} currency={currency} />}
         note={
-          low === null
+          low === null || one.estimatedMonthlySavingsHigh === null
             ? undefined
-            : joined([
-                shareOf(one),
-                say('interval', { low: money(low, currency), high: money(one.estimatedMonthlySavingsHigh, currency) }),
-              ])
+            : joined([shareOf(one), interval(low, one.estimatedMonthlySavingsHigh, currency)])
         }
       />
       <BreakEven one={one} />

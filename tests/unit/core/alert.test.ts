@@ -735,4 +735,30 @@ describe('words', () => {
       'gpus (red): 10.00 USD, not planned; not included: JPY, 2.5 GPU-hours without a price, storage, traffic or other usage without a price',
     ]);
   });
+
+  it('names the month that a digest forecasts, when that was made, and what the month has come to since', () => {
+    const digest: News = {
+      kind: 'digest',
+      team: 'red',
+      teamName: 'Red',
+      month: '2026-12',
+      currency: 'USD',
+      total: '10',
+      before: null,
+      unpricedGpuHours: '0',
+      budgets: [],
+      verified: [],
+      measured: [],
+      forecast: { mean: '20', low: '15', high: '30' },
+      nextSoFar: { days: 9, total: '7.5' },
+      nextSteps: [
+        { title: 'Stop it', monthlySavings: '5', monthlySavingsLow: '5', monthlySavingsHigh: '5', currency: 'USD' },
+      ],
+    };
+    const text = plainText(messageOf(alertOf(digest), ENGLISH, null));
+    expect(text).toContain('Forecast of 2027-01, made at the end of 2026-12: 20.00 USD (15.00 USD to 30.00 USD)');
+    expect(text).toContain('2027-01 so far: 7.50 USD on its first 9 days');
+    // An interval without width is no chance of anything.
+    expect(text).toContain('Stop it: about 5.00 USD a month (as certain as its price)');
+  });
 });

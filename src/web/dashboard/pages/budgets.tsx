@@ -33,6 +33,7 @@ import { Periods } from '../budget-periods.js';
 import { Budgets, BurnDrawn } from '../budgets.js';
 import { standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
+import { interval } from '../expected.js';
 import { code, day, instant, money, percent, within } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -412,10 +413,7 @@ function stepText({ monthlySavings, monthlySavingsLow = null, monthlySavingsHigh
   const text = say('budget.step', { amount: money(monthlySavings, currency) });
   return monthlySavingsLow === null || monthlySavingsHigh === null
     ? text
-    : joined([
-        text,
-        say('interval', { low: money(monthlySavingsLow, currency), high: money(monthlySavingsHigh, currency) }),
-      ]);
+    : joined([text, interval(monthlySavingsLow, monthlySavingsHigh, currency)]);
 }
 
 function Steps({ currency, teams }: { readonly currency: string; readonly teams: readonly string[] }): JSX.Element {
