@@ -115,7 +115,12 @@ describe('keys', async () => {
       { team: 'red-a', cost: '5' },
     ]);
     expect(await rows('/v1/costs?group-by=team', key)).toMatchObject([{ team: 'red-a', cost: '5' }]);
-    expect(await rows('/v1/costs?team=blue', key)).toEqual([]);
+    // As everywhere else: an empty sum would read as no spend.
+    for (const path of ['', '/breakdown', '/bridge'])
+      expect(await api.call('GET', `/v1/costs${path}?team=blue`, { key })).toMatchObject({
+        status: 403,
+        body: { detail: 'this key may not use the team blue' },
+      });
     expect((await api.call('GET', '/metrics', { key })).text).toContain(
       'bursar_spend_month{team="red-a",currency="USD"} 5\n',
     );

@@ -101,7 +101,8 @@ export class OrganisationStore {
     return active;
   }
 
-  private async hasCosts(db: Queryable, organisation: string, team: string): Promise<boolean> {
+  /** Whether any cost was ever allocated to a team, set or not. */
+  async hasCosts(db: Queryable, organisation: string, team: string): Promise<boolean> {
     const rows = await db.query(`select 1 from cost_day where organisation = $1 and team = $2 limit 1`, [
       organisation,
       team,

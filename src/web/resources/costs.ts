@@ -2,6 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BILL_STATES } from '../../core/bill/counting.js';
+import type { Queryable } from '../../store/database.js';
 import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
 import {
   BASES,
@@ -12,7 +13,9 @@ import {
   type DimensionName,
   type SpendQuery,
 } from '../../core/cost/spend-query.js';
-import { Calling, sees, type Caller } from '../caller.js';
+import { aboutTeams } from '../../core/budget/asked-teams.js';
+import { UNALLOCATED } from '../../core/cost/allocation.js';
+import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
@@ -58,10 +61,12 @@ const texts = (one: unknown): readonly string[] | undefined =>
 const word = (one: unknown): string | null => (typeof one === 'string' ? one : null);
 
 /**
- * The question in a query, limited to the teams that the caller may see. @throws Failure invalid naming every problem
+ * The question in a query, limited to the teams that the caller may see. @throws Failure invalid naming every problem,
+ * denied where it names another team
  */
-export function questionOf({ principal }: Caller, query: CostQuery): SpendQuery {
+export function questionOf(caller: Caller, query: CostQuery): SpendQuery {
   const asked = texts(query['team']);
+  asked?.forEach((team) => checkTeam(caller, team));
   return parseSpendQuery({
     from: word(query['from']),
     to: word(query['to']),
@@ -69,7 +74,7 @@ export function questionOf({ principal }: Caller, query: CostQuery): SpendQuery 
     basis: word(query['basis']),
     currency: word(query['currency']),
     zone: word(query['zone']),
-    teams: asked === undefined ? principal.teams : asked.filter((one) => sees(principal, one)),
+    teams: asked ?? caller.principal.teams,
     filters: Object.fromEntries(OF_DIMENSION.map((name) => [flagOf(name), texts(query[flagOf(name)])])),
   });
 }
@@ -220,8 +225,21 @@ export class CostsController {
       spendQuery,
       this.parts.clock.now(),
     );
-    if (asOf === null) return answer;
+    const warnings = [...(await this.aboutAsked(caller, query, db)), ...answer.warnings];
+    if (asOf === null) return { ...answer, warnings };
     const said = `a read replica answered, and it lags behind: what was committed after ${asOf.toISOString()} is not included`;
-    return { ...answer, warnings: [said, ...answer.warnings], ...shown(asOf) };
+    return { ...answer, warnings: [said, ...warnings], ...shown(asOf) };
+  }
+
+  private async aboutAsked({ principal }: Caller, query: CostQuery, db: Queryable): Promise<string[]> {
+    const { organisations } = this.parts.stores;
+    const asked = texts(query['team']) ?? [];
+    if (asked.length === 0) return [];
+    const teams = await organisations.teams(db, principal.organisation);
+    return aboutTeams(
+      asked,
+      teams.filter(({ id }) => sees(principal, id)),
+      async (team) => team === UNALLOCATED || organisations.hasCosts(db, principal.organisation, team),
+    );
   }
 }
