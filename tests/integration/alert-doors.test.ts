@@ -76,10 +76,11 @@ describe('the API', async () => {
   });
 
   it('has routes that hold for the organisation, and names every problem of wrong ones', async () => {
-    expect((await api.call('GET', '/v1/alert-routes')).body).toMatchObject({
-      isDefault: true,
-      routes: [{ to: [{ channel: 'log' }] }],
-    });
+    const byDefault = { isDefault: true, routes: [] };
+    expect((await api.call('GET', '/v1/alert-routes')).body).toEqual(byDefault);
+    // What is sent back unchanged stays the default: it takes no channel away.
+    expect((await api.call('PUT', '/v1/alert-routes', { body: byDefault })).body).toEqual(byDefault);
+    expect(await api.stores.alertSettings.routes(api.stores.db, 'default')).toBeNull();
     const body = {
       routes: [
         {
@@ -105,6 +106,10 @@ describe('the API', async () => {
         },
       ],
     });
+    // Back to the default.
+    expect((await api.call('PUT', '/v1/alert-routes', { body: { routes: [] } })).body).toEqual(byDefault);
+    expect((await api.call('GET', '/v1/alert-routes')).body).toEqual(byDefault);
+    expect(await api.stores.alertSettings.routes(api.stores.db, 'default')).toBeNull();
     const wrong = await api.call<{ problems: { path: string }[] }>('PUT', '/v1/alert-routes', {
       body: {
         routes: [

@@ -21,7 +21,7 @@ const SHOWN: Readonly<
     first: { policy: 'idle-stop', teams: ['red'], mode: 'observe' },
     changes: ['version', 'updatedAt'],
   },
-  '/v1/alert-routes': { at: '/v1/alert-routes', changes: ['isDefault'] },
+  '/v1/alert-routes': { at: '/v1/alert-routes' },
   '/v1/rules': {
     at: '/v1/rules',
     first: { rules: [{ match: { tag: { key: 'team', value: 'r' } }, team: 'red' }] },

@@ -16,11 +16,13 @@ export type NewMute = Omit<Mute, 'id'>;
 export class AlertSettings {
   constructor(private readonly organisations: OrganisationStore) {}
 
-  /** Null: no document was written, and the default holds. */
-  routes(db: Queryable, organisation: string): Promise<AlertRoutes | null> {
-    return this.organisations.setting<AlertRoutes>(db, organisation, ROUTES);
+  /** Null: there is none, and the default holds. */
+  async routes(db: Queryable, organisation: string): Promise<AlertRoutes | null> {
+    const found = await this.organisations.setting<AlertRoutes>(db, organisation, ROUTES);
+    return found === null || found.routes.length === 0 ? null : found;
   }
 
+  /** None is the default, never silence: a list that lacks everything would send every alert nowhere. */
   async saveRoutes(tx: Queryable, organisation: string, routes: AlertRoutes): Promise<void> {
     await this.organisations.saveSetting(tx, organisation, ROUTES, routes);
   }

@@ -5,7 +5,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { ALERT_KINDS, SEVERITIES } from '../../core/alert/alert.js';
-import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert/routes.js';
+import { CHANNELS, checkRoutes, type AlertRoutes, type Mute } from '../../core/alert/routes.js';
 import { denied } from '../../core/errors.js';
 import { muteAlerts } from '../../application/alert/set-alert.js';
 import type { SlackUser } from '../../store/alert/slack-desk.js';
@@ -48,12 +48,19 @@ const routeSchema = z.strictObject({
     .default([]),
 });
 export const routesSchema = z
-  .strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that matches an alert applies to it') })
+  .strictObject({
+    routes: z
+      .array(routeSchema)
+      .max(1000)
+      .describe(
+        'The first that matches an alert applies to it. None: alerts go to every connected channel, or to the log',
+      ),
+  })
   .meta({ id: 'AlertRoutes' });
 const storedSchema = z
   .strictObject({
     routes: routesSchema.shape.routes,
-    isDefault: z.boolean().describe('There is no document: alerts go to every connected channel, or to the log'),
+    isDefault: z.boolean().describe('There is no route: alerts go to every connected channel, or to the log'),
   })
   .meta({ id: 'StoredAlertRoutes' });
 
@@ -118,7 +125,7 @@ export class AlertSettingsController {
   async routes(@Calling() { principal }: Caller): Promise<AlertRoutes & { isDefault: boolean }> {
     const { stores } = this.parts;
     const routes = await stores.alertSettings.routes(stores.db, principal.organisation);
-    return { ...(routes ?? defaultRoutes([])), isDefault: routes === null };
+    return { routes: routes?.routes ?? [], isDefault: routes === null };
   }
 
   @Endpoint('PUT /v1/alert-routes', {
@@ -139,7 +146,11 @@ export class AlertSettingsController {
     return write(stores, caller, 'alert-routes.set', async (tx) => {
       const before = await stores.alertSettings.routes(tx, organisation);
       await stores.alertSettings.saveRoutes(tx, organisation, body);
-      return { body: { ...body, isDefault: false }, target: 'alert-routes', detail: { before, after: body } };
+      return {
+        body: { ...body, isDefault: body.routes.length === 0 },
+        target: 'alert-routes',
+        detail: { before, after: body },
+      };
     });
   }
 

@@ -277,6 +277,7 @@ async function recipients(
   const rows = items
     .filter(({ id }) => only === '' || id === only)
     .map(({ id }) => {
+      if (isDefault) return { team: id, to: [say('reports.every-channel')] };
       const route = routeFor({ routes }, { kind: 'digest', severity: 'info', team: id }, lineageOf(id, parents));
       return {
         team: id,

@@ -53,6 +53,7 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
     '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。可在<a>设置 > 告警路由</a>中设置。',
   'reports.recipients': '收件人',
   'reports.nobody': '无人',
+  'reports.every-channel': '所有已连接的渠道',
   'reports.hidden': '收件人对你不可见：{why}。',
   'reservations.lead': '为将来的任务预留的预算，直到任务花费同等金额或不再需要',
   'reservations.quote': '为任务报价',

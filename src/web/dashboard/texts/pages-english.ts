@@ -55,6 +55,7 @@ export const PAGES_ENGLISH = {
     'No routes are set: every connected channel gets it, or the log if there is none. Set them under <a>Settings > Alert routes</a>.',
   'reports.recipients': 'Recipients',
   'reports.nobody': 'nobody',
+  'reports.every-channel': 'every connected channel',
   'reports.hidden': 'The recipients are not shown to you: this {why}.',
   'reservations.lead':
     'Budget that is reserved for future runs, until they have cost as much or it is no longer needed',

@@ -114,7 +114,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   "By the period's first day, 2026-10-01": '按期间的首日，如 2026-10-01',
   'Whether credits lower the spend': '抵扣是否减少支出',
   '0.8 is 80 %': '0.8 即 80%',
-  'The first that matches an alert applies to it': '以第一条符合的路由为准',
+  'The first that matches an alert applies to it. None: alerts go to every connected channel, or to the log':
+    '以第一条符合的路由为准。没有路由时，告警发送到所有已连接的渠道，或写入日志',
   'These teams and those below them; null: all teams, and alerts that concern no single team':
     '这些团队及其下级；空表示所有团队及不属于单个团队的告警',
   'Null: all': '空表示全部',
