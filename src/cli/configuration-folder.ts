@@ -9,6 +9,7 @@ import path from 'node:path';
 import {
   isMap,
   isNode,
+  isScalar,
   isSeq,
   LineCounter,
   parseDocument,
@@ -42,7 +43,10 @@ export async function readFolder(folder: string): Promise<Folder> {
     document.errors.map(
       (error): Problem => ({
         path: `${file}:${lines.linePos(error.pos[0]).line}`,
-        message: error.message.split('\n', 1)[0]?.replace(/ at line \d+.*$/, '') ?? 'is not YAML',
+        message:
+          error.code === 'MULTIPLE_DOCS'
+            ? 'begins a second document: a file holds one'
+            : (error.message.split('\n', 1)[0]?.replace(/ at line \d+.*$/, '') ?? 'is not YAML'),
       }),
     ),
   );
@@ -55,18 +59,26 @@ export async function readFolder(folder: string): Promise<Folder> {
 
 async function filesOf(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    throw missing(`${folder} cannot be read: ${error.code === 'ENOENT' ? 'there is no such folder' : error.message}`);
+    throw missing(`${folder} cannot be read: ${UNREAD[error.code ?? ''] ?? error.message}`);
   });
   const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
   if (files.length === 0) throw missing(`${folder} holds no file with the ending .yaml or .yml`);
   return files;
 }
 
+const UNREAD: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'it is a file: name the folder that holds it',
+};
+
 async function sourceOf(folder: string, file: string): Promise<Source> {
   const lines = new LineCounter();
   const text = (await readFile(path.join(folder, file), 'utf8')).replace(/^\uFEFF/, '');
-  // An amount such as 12000.50 stays as it was written where it is quoted; aliases are bounded by the parser.
-  return { file, document: parseDocument(text, { lineCounter: lines, prettyErrors: true }), lines };
+  // Aliases are bounded by the parser.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: true });
+  const budgets = isMap(document.contents) ? document.contents.get('budgets', true) : undefined;
+  if (isNode(budgets)) visit(budgets, { Pair: (_, { key, value }) => asWritten(key, value) });
+  return { file, document, lines };
 }
 
 /** Adds what a file holds; what two files both hold is a problem. */
@@ -92,7 +104,7 @@ function merge(source: Source, configuration: Record<string, unknown>, from: Map
           const key = `${section}/${id}`;
           if (from.has(key)) wrong([section, id], `is also in ${from.get(key)?.file}`);
           from.set(key, source);
-          configuration[section] = { ...(configuration[section] as object | undefined), [id]: amounts(thing) };
+          configuration[section] = { ...(configuration[section] as object | undefined), [id]: thing };
         }
       if (isObject(value) && configuration[section] === undefined) configuration[section] = {};
     } else wrong([section], `is none of ${SECTIONS.join(', ')}`);
@@ -116,23 +128,20 @@ function contentOf({ file, document, lines }: Source): { readonly content: unkno
   }
 }
 
-/** Amounts may be written as numbers; the API takes them as text. */
-function amounts(thing: unknown): unknown {
-  if (!isObject(thing) || !isObject(thing['planned'])) return thing;
-  const { planned } = thing;
-  const text = (value: unknown): unknown => (typeof value === 'number' ? String(value) : value);
-  const of = planned['periods'];
-  return {
-    ...thing,
-    planned: {
-      ...planned,
-      ...('default' in planned ? { default: text(planned['default']) } : {}),
-      ...(isObject(of)
-        ? { periods: Object.fromEntries(Object.entries(of).map(([day, value]) => [day, text(value)])) }
-        : {}),
-    },
-  };
+/** Amounts and ratios of budgets may be written as numbers: the API takes them as text, with every digit that stands there. */
+function asWritten(key: unknown, value: unknown): void {
+  if (!isScalar(key)) return;
+  const amounts =
+    key.value === 'ratio' || key.value === 'default'
+      ? [value]
+      : key.value === 'periods' && isMap(value)
+        ? value.items.map((one) => one.value)
+        : [];
+  for (const one of amounts)
+    if (isScalar(one) && typeof one.value === 'number' && DECIMAL.test(one.source ?? '')) one.value = one.source;
 }
+
+const DECIMAL = /^\d+(\.\d+)?$/;
 
 function placeIn(from: ReadonlyMap<string, Source>, at: string): string | null {
   const steps = at.split('/');

@@ -254,6 +254,12 @@ function linesBelow(below: readonly Column[], row: number): string[] {
 }
 
 /** One row, over as many lines as its longest cell needs. */
+/** A text after its head, in the width of the terminal: what follows stands below the text's begin. */
+export const paragraph = (head: string, text: string): string =>
+  wrapped(printable(text), (screen.columns ?? Infinity) - widthOf(head))
+    .map((line, at) => `${at === 0 ? head : ' '.repeat(widthOf(head))}${line}`.trimEnd() + '\n')
+    .join('');
+
 function rowLines(columns: readonly Column[], widths: readonly number[], cells: readonly Shown[]): string[] {
   const broken = cells.map(({ text, bar }, at) => wrapped(text, Math.max(1, widths[at]! - widthOf(bar))));
   const height = Math.max(1, ...broken.map((lines) => lines.length));

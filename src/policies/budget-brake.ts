@@ -21,6 +21,7 @@ import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
+import { shownAmount } from '../core/alert/words.js';
 import { leftAlone, explainTarget, PROTECTED, sawOf } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
 import {
@@ -147,7 +148,7 @@ const isCovered = (budget: Budget, { provider, sku, term }: WorkloadView): boole
 /** For each budget whether it brakes; and under a braking budget, the action for each workload. */
 function explain(view: PolicyView, given: Params): TargetExplanation[] {
   const money = (nanos: bigint | null, currency: string): string =>
-    nanos === null ? 'unknown' : `${formatMoney({ nanos, currency })} ${currency}`;
+    nanos === null ? 'unknown' : shownAmount(formatMoney({ nanos, currency }), currency);
   const budgets = view.budgets.map((one) => {
     const { budget, state } = one;
     const saw = [

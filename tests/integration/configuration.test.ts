@@ -206,6 +206,35 @@ routes:
     }
   });
 
+  it('takes amounts and ratios as they are written, says what a second document and a file are, and no route as the default', async () => {
+    const at = await files('written', {
+      'all.yaml': `teams: { w: {} }
+budgets:
+  w-month:
+    team: w
+    planned: { default: 12345678901234567890.123456789, periods: { 2026-10-01: 0.10 } }
+    thresholds: [{ kind: actual, ratio: 0.80 }]
+`,
+    });
+    expect(await bursar(['apply', '--yes', '-f', at])).toMatchObject({ code: 0 });
+    expect((await api.call('GET', '/v1/budgets/w-month')).body).toMatchObject({
+      planned: { default: '12345678901234567890.123456789', periods: { '2026-10-01': '0.10' } },
+      thresholds: [{ kind: 'actual', ratio: '0.80' }],
+    });
+    expect((await bursar(['diff', '-f', path.join(at, 'all.yaml')])).err).toContain('name the folder that holds it');
+    await writeFile(path.join(at, 'all.yaml'), 'teams: {}\n---\nteams: {}\n');
+    expect((await bursar(['diff', '-f', at])).err).toContain('all.yaml:2 begins a second document: a file holds one');
+    // An export without routes, applied where somebody has set some since, brings the default back.
+    await writeFile(path.join(at, 'all.yaml'), 'routes: []\n');
+    const body = { routes: [{ to: [{ channel: 'log', address: null }] }] };
+    expect((await api.call('PUT', '/v1/alert-routes', { body })).status).toBe(200);
+    expect((await bursar(['apply', '--yes', '-f', at])).code).toBe(0);
+    expect((await api.call('GET', '/v1/alert-routes')).body).toEqual({ isDefault: true, routes: [] });
+    expect(await api.stores.alertSettings.routes(api.stores.db, 'default')).toBeNull();
+    await api.call('DELETE', '/v1/budgets/w-month');
+    await api.call('DELETE', '/v1/teams/w');
+  });
+
   it('is applied with parents first, after a yes, and not after a no', async () => {
     const at = await files('order', { 'all.yaml': TEAMS });
     const no = await bursar(['apply', '-f', at], 'no');

@@ -188,6 +188,9 @@ describe('changes that meet', async () => {
     expect((await api.call('GET', '/v1/teams/lab')).body).toMatchObject({ zone: 'UTC', currency: 'EUR' });
     await api.stores.db.query(`update team set assigned_by = 'a rule' where id = 'lab'`);
     expect((await put({})).body).toMatchObject({ assignedBy: 'a rule' });
+    // What GET answered, sent back unchanged, changes nothing.
+    const { id: _, assignedBy: __, ...same } = (await put({})).body as Record<string, unknown>;
+    expect((await put(same)).body).toMatchObject({ assignedBy: 'a rule' });
     expect((await put({ name: 'Lab' })).body).toMatchObject({ assignedBy: null });
   });
 

@@ -1,6 +1,8 @@
 /** The client of the API, against a small server: what is sent, and what its answers become. */
+import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -219,5 +221,12 @@ describe('progress', () => {
     for (const apiKey of ['bursar_“abc”', 'bursar_a\nb', 'bursar_a b', 'bursar_密'])
       expect(() => over({ url: 'http://127.0.0.1:9', apiKey })).toThrow(/^BURSAR_API_KEY holds a character/);
     expect(() => over({ url: 'http://127.0.0.1:9', apiKey: '' })).not.toThrow();
+  });
+
+  it('says of a folder that is sent as a file what is wrong, not that the server is away', async () => {
+    const { remote } = await answering(() => [200, {}]);
+    await expect(remote.call('POST', '/v1/imports', { stream: createReadStream(tmpdir()) })).rejects.toThrow(
+      'the file cannot be read: EISDIR',
+    );
   });
 });

@@ -43,7 +43,8 @@ export async function changeTeam(
   // Two changes of different fields at once both hold.
   const before = await stores.organisations.team(tx, organisation, id, true);
   const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  if (before !== null && Object.keys(named).length === 0) return before;
+  const changes = Object.entries(named).some(([field, value]) => before?.[field as keyof Team] !== value);
+  if (before !== null && !changes) return before;
   const unset = { name: id, parent: null, zone: 'UTC', currency: 'USD' };
   // A value that a person has set stays assigned by a person from then on.
   const team: Team = { ...unset, ...before, ...named, id, assignedBy: null };

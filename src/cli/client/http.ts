@@ -7,7 +7,7 @@ import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders 
 import { request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { invalid, unavailable, type Failure } from '../../core/errors.js';
+import { invalid, missing, unavailable, type Failure } from '../../core/errors.js';
 import type { Answered, Asked, Transport } from './transport.js';
 import { HOUR_MS } from '../../core/time.js';
 
@@ -68,7 +68,10 @@ export class HttpTransport implements Transport {
       };
       request.on('error', failed);
       if (stream === undefined) request.end(body ?? undefined);
-      else pipeline(stream, request).catch(failed);
+      else {
+        stream.once('error', (cause) => reject(missing(`the file cannot be read: ${cause.message}`)));
+        pipeline(stream, request).catch(failed);
+      }
     });
   }
 

@@ -32,7 +32,7 @@ export function addCosts(program: Command, session: Session): void {
     .description('Show what was spent.')
     .option('--from <time>', 'from this day on: 2026-10-01, 2026-10')
     .option('--to <time>', 'before this day')
-    .option('--zone <zone>', 'time zone of the days and months, such as Europe/Berlin', 'UTC')
+    .option('--zone <zone>', 'time zone of the days and months, such as Europe/Berlin; by whole hours of UTC', 'UTC')
     .addOption(keysFlag('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`))
     .addOption(keysFlag('--by <keys>', 'the same, shorter'))
     .addOption(completedBy(new Option('--basis <basis>', BASES.join(', ')).default('actual'), { words: BASES }))

@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import type { Explained, ExplainedPolicy, ExplainedRecommendation } from '../../application/policy/explain.js';
 import type { Session } from '../session.js';
-import { printable } from '../table.js';
+import { paragraph, printable } from '../table.js';
 
 export function addExplain(program: Command, session: Session): void {
   program
@@ -39,7 +39,7 @@ const KINDS: Readonly<Record<Explained['kind'], string>> = {
 const textOf = ({ target, kind, team, known, looks, recommended }: Explained): string =>
   [
     `${printable(target)}, ${KINDS[kind]}${kind === 'team' ? '' : ` ${printable(team)}`}\n`,
-    ...[...known, recommended.message].map((line) => `  ${printable(line)}\n`),
+    ...[...known, recommended.message].map((line) => paragraph('  ', line)),
     ...looks.map(explanationText),
   ].join('');
 
@@ -62,7 +62,7 @@ const explanationText = ({
   ];
   return [
     `\n${printable(document ?? policy)}${mode === null ? '' : ` (${policy}, mode ${mode})`}: ${printable(target)}\n`,
-    ...lines.flatMap(([name, text]) => (text === '' ? [] : [`  ${name}: ${printable(text)}\n`])),
+    ...lines.flatMap(([name, text]) => (text === '' ? [] : [paragraph(`  ${name}: `, text)])),
   ].join('');
 };
 
