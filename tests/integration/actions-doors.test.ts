@@ -110,6 +110,30 @@ describe('actions over REST', async () => {
     ).toBe(403);
   });
 
+  it('says that the kill switch refuses an approval, before anybody asks; rejecting stays', async () => {
+    const id = await propose('red', 'instance/d');
+    const of = async () => (await list('?team=red&state=proposed')).items.find((one) => one.id === id);
+    expect(await of()).toMatchObject({ may: { approve: null, reject: null } });
+    await api.call('POST', '/v1/stop', { body: { reason: 'odd' } });
+    expect(await of()).toMatchObject({
+      may: {
+        approve: {
+          code: 'stopped',
+          message: expect.stringMatching(/ is on for everything, since .*, set by first admin$/) as string,
+        },
+        reject: null,
+      },
+    });
+    expect(await api.call('POST', `/v1/actions/${id}/approve`)).toMatchObject({
+      status: 409,
+      body: {
+        problems: [{ message: expect.stringMatching(/^for everything, since .*, set by first admin$/) as string }],
+      },
+    });
+    expect((await api.call('POST', `/v1/actions/${id}/reject`)).status).toBe(200);
+    await api.call('POST', '/v1/stop/lift');
+  });
+
   it('stops at once: a team by its operator, everything by who is for all teams; lifting needs an admin', async () => {
     const red = await api.keyFor({ role: 'operator', teams: ['red'] });
     expect(await api.call('POST', '/v1/stop', { key: red, body: { team: 'red' } })).toMatchObject({
@@ -139,7 +163,7 @@ describe('actions over REST', async () => {
     const { id } = (await list('?team=blue')).items[0]!;
     expect(await api.call('POST', `/v1/actions/${id}/approve`)).toMatchObject({
       status: 409,
-      body: { problems: [{ message: 'for everything' }] },
+      body: { problems: [{ message: 'for everything, since 2026-10-07 00:00 UTC, set by first admin' }] },
     });
     expect((await api.call('POST', '/v1/stop/lift', { key: red, body: { team: 'red' } })).status).toBe(403);
     await api.call('POST', '/v1/stop/lift');

@@ -2,6 +2,7 @@
  * What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes
  * that are lifted.
  */
+import { stopsOverApprovals } from '../../src/application/action/carry-out.js';
 import { approveRecommendation } from '../../src/application/action/set-action.js';
 import { describe, expect, it } from 'vitest';
 import { knownBy } from '../../src/application/policy/known-by.js';
@@ -452,7 +453,7 @@ describe('the kill switch', async () => {
     await w.stop('provider', 'cloud');
     await expect(w.approve(proposed.id)).rejects.toMatchObject({
       kind: 'conflict',
-      problems: [{ message: 'for the provider cloud' }],
+      problems: [{ message: expect.stringMatching(/^for the provider cloud, since .* UTC, set by test$/) as string }],
     });
     await w.document('enforce');
     await w.look(MINUTE_MS);
@@ -460,6 +461,27 @@ describe('the kill switch', async () => {
     await w.lift('provider', 'cloud');
     await w.look(MINUTE_MS);
     expect((await w.all()).at(-1)).toMatchObject({ id: proposed.id, state: 'confirmed' });
+  });
+
+  it('is told beforehand of a recommendation whose approval would begin something, and of no other', async () => {
+    w.cloud.add(instance('i-2'));
+    w.script.wants = ['i-2', 'nobody-knows'].map((target) => ({ action: 'Stop', target }));
+    await w.document('recommend');
+    await w.look(HOUR_MS);
+    const open = await w.stores.recommendations.list('default', { status: 'open' }, null, 100);
+    const idOf = (target: string): string => open.find((one) => one.target === target)!.id;
+    const stopped = async (): Promise<string[]> =>
+      [...(await stopsOverApprovals(w.stores, w.db, 'default', open, w.clock.at))].flatMap(([id, stops]) =>
+        stops.length > 0 ? [id] : [],
+      );
+    expect(await stopped()).toEqual([]);
+    await w.stop('provider', 'cloud');
+    expect(await stopped()).toEqual([idOf('i-2')]);
+    const approve = (target: string) =>
+      w.db.transaction((tx) => approveRecommendation(w.stores, tx, 'default', idOf(target), 'boss', w.clock.at));
+    await expect(approve('i-2')).rejects.toThrow('the kill switch is on');
+    expect(await approve('nobody-knows')).toMatchObject({ action: null, recommendation: { status: 'approved' } });
+    await w.lift('provider', 'cloud');
   });
 
   it('of a team holds for the teams below it, and for no other', async () => {
@@ -483,12 +505,12 @@ describe('the kill switch', async () => {
     });
     await w.stop('team', 'research');
     expect(await w.stores.safety.stopsOver(w.db, 'default', 'lab', 'cloud')).toEqual([
-      { scope: 'team', name: 'research' },
+      { scope: 'team', name: 'research', setAt: new Date(w.clock.at).toISOString(), setBy: 'test' },
     ]);
     expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'cloud')).toEqual([]);
     await w.stop('provider', 'aws');
     expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'aws:west')).toEqual([
-      { scope: 'provider', name: 'aws' },
+      { scope: 'provider', name: 'aws', setAt: new Date(w.clock.at).toISOString(), setBy: 'test' },
     ]);
   });
 

@@ -13,13 +13,15 @@ import {
   purchaseOf,
   type Subject,
 } from '../../core/action/acting.js';
-import { policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
+import { OPEN_STATES, policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
+import type { SetStop } from '../../core/action/guard.js';
 import { isTakenByCloud, type Effect } from '../../core/fleet/fleet.js';
 import { risksOf } from '../../core/fleet/settings.js';
 import type { PolicyMode, Recommendation } from '../../core/policy/recommendation.js';
 import { MINUTE_MS, parseInstant } from '../../core/time.js';
 import type { Moved } from '../../store/action/actions.js';
-import type { Transaction } from '../../store/database.js';
+import type { Queryable, Transaction } from '../../store/database.js';
+import type { StoredRecommendation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
 
 export type Plan = { readonly connection: string; readonly effect: Effect; readonly next?: Next } | Obstructed;
@@ -41,7 +43,7 @@ const obstacle = (code: string, message: string): Obstructed => ({ obstacle: { c
  */
 export async function planOf(
   { targets, safety }: Pick<Stores, 'targets' | 'safety'>,
-  tx: Transaction,
+  tx: Queryable,
   organisation: string,
   recommendation: Recommendation,
   now: number,
@@ -101,6 +103,37 @@ export async function alertObstacles(
     );
   }
   await stores.recommendations.saveObstacles(tx, organisation, found);
+}
+
+/**
+ * The kill switches over the actions that the approval of open recommendations would begin, by recommendation. What
+ * nothing carries out begins none.
+ */
+export async function stopsOverApprovals(
+  stores: Pick<Stores, 'actions' | 'targets' | 'safety'>,
+  db: Queryable,
+  organisation: string,
+  recommendations: readonly StoredRecommendation[],
+  now: number,
+): Promise<Map<string, readonly SetStop[]>> {
+  const open = recommendations.filter(({ status }) => status === 'open');
+  if (open.length === 0 || (await stores.safety.stops(db, organisation)).length === 0) return new Map();
+  const made = await stores.actions.newestOf(
+    db,
+    organisation,
+    open.map(({ id }) => id),
+  );
+  const actions: { id: string; team: string; connection: string }[] = [];
+  for (const one of open) {
+    const action = made.get(one.id);
+    const begun =
+      action !== undefined && OPEN_STATES.includes(action.state)
+        ? action
+        : await planOf(stores, db, organisation, one, now);
+    if ('connection' in begun) actions.push({ id: one.id, team: one.team, connection: begun.connection });
+  }
+  const stops = await stores.safety.stopsOverEach(db, organisation, actions);
+  return new Map(actions.map(({ id }, at) => [id, stops[at] ?? []]));
 }
 
 export const obstaclesIn = (plan: Plan): readonly Reason[] =>

@@ -6,6 +6,7 @@
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, undone, type Action } from '../../core/action/action.js';
+import { stopText } from '../../core/action/guard.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
@@ -105,10 +106,7 @@ async function checkFree(
   if (stops.length > 0)
     throw conflict(
       'the kill switch is on',
-      stops.map(({ scope, name }) => ({
-        path: null,
-        message: `for ${scope === 'all' ? 'everything' : `the ${scope} ${name}`}`,
-      })),
+      stops.map((stop) => ({ path: null, message: stopText(stop) })),
     );
   const live = await safety.liveOn(tx, organisation, connection, target, [id, rollbackOf]);
   if (live !== null) throw conflict(`the action ${live} is under way on ${target}`);

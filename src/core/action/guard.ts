@@ -12,12 +12,13 @@
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
+import { calledIn } from '../actor.js';
 import { UNALLOCATED } from '../cost/allocation.js';
 import { isTakenByCloud, type Effect, type EffectKind, type FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
 import { gpusKept, type TeamFleet } from './team-floor.js';
-import { HOUR_MS, MINUTE_MS } from '../time.js';
+import { HOUR_MS, MINUTE_MS, parseInstant, sayInstant } from '../time.js';
 
 /** Switched off: everything, a team with the teams below it, or a provider. */
 export interface Stop {
@@ -25,6 +26,18 @@ export interface Stop {
   /** Empty for `all`. */
   readonly name: string;
 }
+
+export interface SetStop extends Stop {
+  /** ISO 8601. */
+  readonly setAt: string;
+  readonly setBy: string;
+}
+
+const coverText = ({ scope, name }: Stop): string => (scope === 'all' ? 'for everything' : `for the ${scope} ${name}`);
+
+/** What a kill switch covers, since when, and who set it. */
+export const stopText = (stop: SetStop): string =>
+  `${coverText(stop)}, since ${sayInstant(parseInstant(stop.setAt) ?? 0)}, set by ${calledIn(stop.setBy)}`;
 
 /** The actions of the last hour, without rollbacks and without those that the provider refused. */
 export interface RecentActions {
@@ -130,9 +143,7 @@ function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardR
 
 function aboutStops({ action, stops }: GuardFacts): GuardReason[] {
   if (action.rollbackOf !== null && action.underStop) return [];
-  return stops.map(({ scope, name }) =>
-    refusal('stopped', `the kill switch is on ${scope === 'all' ? 'for everything' : `for the ${scope} ${name}`}`),
-  );
+  return stops.map((stop) => refusal('stopped', `the kill switch is on ${coverText(stop)}`));
 }
 
 function aboutConnection({ action, connection }: GuardFacts): GuardReason[] {

@@ -3,14 +3,26 @@
  * states them, so that no other place repeats the rules. A decision checks again in its transaction, where the kill
  * switch, the limits and the target decide last (application/action/set-action.ts).
  *
+ * The kill switch refuses approvals and rollbacks. Rejecting is always possible: it begins nothing.
+ *
  * A reason has a code, for texts in the reader's language, and a sentence.
  */
 import { inverseOf } from '../fleet/fleet.js';
 import { parseInstant } from '../time.js';
 import { SCOPE_TEXTS, rolesWith, type Scope } from '../scopes.js';
 import { isFinal, type Action } from './action.js';
+import { stopText, type SetStop } from './guard.js';
 
-export type MayCode = 'scope' | 'state' | 'expired' | 'asked' | 'nothing' | 'rollback' | 'taken-back' | 'no-inverse';
+export type MayCode =
+  | 'scope'
+  | 'state'
+  | 'expired'
+  | 'asked'
+  | 'nothing'
+  | 'rollback'
+  | 'taken-back'
+  | 'no-inverse'
+  | 'stopped';
 
 /** Null: they may. */
 export type May = { readonly code: MayCode; readonly message: string } | null;
@@ -36,13 +48,25 @@ type Decided = Pick<
   'state' | 'expiresAt' | 'askedAt' | 'rollbackOf' | 'takenBackBy' | 'effect' | 'before' | 'connection'
 >;
 
-export function mayDecide(action: Decided, scopes: readonly Scope[], now: number): MayDecide {
+/** @param stops the kill switches over the action */
+export function mayDecide(
+  action: Decided,
+  scopes: readonly Scope[],
+  now: number,
+  stops: readonly SetStop[],
+): MayDecide {
   const scope = ofScope(scopes);
   return {
-    approve: scope ?? approval(action, now),
+    approve: scope ?? approval(action, now) ?? ofStops(stops),
     reject: scope ?? rejection(action),
-    rollback: scope ?? takingBack(action),
+    rollback:
+      scope ?? takingBack(action) ?? ofStops(stops, '; bursar rollback --under-stop works, with the role admin'),
   };
+}
+
+/** The first switch is the widest. */
+function ofStops([stop]: readonly SetStop[], despite = ''): May {
+  return stop === undefined ? null : no('stopped', `the kill switch is on ${stopText(stop)}${despite}`);
 }
 
 function approval({ state, expiresAt }: Decided, now: number): May {
@@ -64,11 +88,15 @@ function takingBack({ state, rollbackOf, takenBackBy, effect, before }: Decided)
   return before === null || inverseOf(effect, before) === null ? no('no-inverse', 'it cannot be rolled back') : null;
 }
 
-/** For a recommendation: by its status, its end, and its lasting obstacles. */
+/**
+ * For a recommendation: by its status and its end.
+ * @param stops the kill switches over the action that its approval would begin
+ */
 export function mayDecideRecommendation(
   { status, expiresAt }: { readonly status: string; readonly expiresAt: string },
   scopes: readonly Scope[],
   now: number,
+  stops: readonly SetStop[],
 ): Omit<MayDecide, 'rollback'> {
   const reason =
     ofScope(scopes) ??
@@ -77,5 +105,5 @@ export function mayDecideRecommendation(
       : (parseInstant(expiresAt) ?? 0) <= now
         ? no('expired', 'it has expired')
         : null);
-  return { approve: reason, reject: reason };
+  return { approve: reason ?? ofStops(stops), reject: reason };
 }

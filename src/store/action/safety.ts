@@ -11,6 +11,7 @@ import {
   standingReasons,
   type Gate,
   type GuardFacts,
+  type SetStop,
   type StandingFacts,
   type Stop,
 } from '../../core/action/guard.js';
@@ -22,11 +23,8 @@ import { teamFleet } from './team-fleet.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PolicyStore, StoredPolicy } from '../policy/policies.js';
 
-export interface StoredStop extends Stop {
+export interface StoredStop extends SetStop {
   readonly reason: string;
-  /** ISO 8601. */
-  readonly setAt: string;
-  readonly setBy: string;
 }
 
 /** The facts of the guard that the database has. */
@@ -46,6 +44,14 @@ export type KnownFacts = Pick<
 /** The kill switches that cover a connection, and a team with the teams above it: $1 is the organisation. */
 const covering = (connection: string, teams: string): string =>
   `k.organisation = $1 and (k.scope = 'all' or (k.scope = 'provider' and k.name in (${connection}, split_part(${connection}, ':', 1))) or (k.scope = 'team' and k.name = any(${teams})))`;
+
+/** A team and every team above it. */
+function above(team: string, parents: ReadonlyMap<string, string | null>): string[] {
+  const teams = [team];
+  for (let next = parents.get(team) ?? null; next !== null && !teams.includes(next); next = parents.get(next) ?? null)
+    teams.push(next);
+  return teams;
+}
 
 const limitsKey = (team: string | null): string => (team === null ? 'limits' : `limits/${team}`);
 
@@ -88,11 +94,29 @@ export class SafetyStore {
   }
 
   /** The kill switches that cover a team's action through a connection. */
-  async stopsOver(db: Queryable, organisation: string, team: string, connection: string): Promise<Stop[]> {
-    return db.query<Stop>(
-      `select k.scope, k.name from kill_switch k where ${covering('$2::text', '$3::text[]')} order by 1, 2`,
-      [organisation, connection, await this.teamsAbove(db, organisation, team)],
+  async stopsOver(db: Queryable, organisation: string, team: string, connection: string): Promise<SetStop[]> {
+    return (await this.stopsOverEach(db, organisation, [{ team, connection }]))[0] ?? [];
+  }
+
+  /** The same of several actions, in their order. */
+  async stopsOverEach(
+    db: Queryable,
+    organisation: string,
+    actions: readonly Pick<Action, 'team' | 'connection'>[],
+  ): Promise<SetStop[][]> {
+    const parents = await this.parents(db, organisation);
+    const rows = await db.query<Omit<SetStop, 'setAt'> & { at: number; setAt: Date }>(
+      `select a.at, k.scope, k.name, k.set_at as "setAt", k.set_by as "setBy"
+       from jsonb_to_recordset($2::jsonb) as a(at int, connection text, teams text[]) join kill_switch k on ${covering('a.connection', 'a.teams')}
+       order by k.scope, k.name`,
+      [
+        organisation,
+        JSON.stringify(actions.map(({ team, connection }, at) => ({ at, connection, teams: above(team, parents) }))),
+      ],
     );
+    const found = actions.map((): SetStop[] => []);
+    for (const { at, setAt, ...stop } of rows) found[at]?.push({ ...stop, setAt: setAt.toISOString() });
+    return found;
   }
 
   /**
@@ -103,18 +127,13 @@ export class SafetyStore {
     const rows = await tx.query(
       `update action set asked_at = $5 where organisation = $1 and id = $4 and state = 'intended' and asked_at is null
          and (under_stop or not exists (select 1 from kill_switch k where ${covering('$2::text', '$3::text[]')})) returning id`,
-      [organisation, connection, await this.teamsAbove(tx, organisation, team), id, new Date(now)],
+      [organisation, connection, above(team, await this.parents(tx, organisation)), id, new Date(now)],
     );
     return rows.length > 0;
   }
 
-  /** A team and every team above it. */
-  private async teamsAbove(db: Queryable, organisation: string, team: string): Promise<string[]> {
-    const parents = new Map((await this.organisations.teams(db, organisation)).map(({ id, parent }) => [id, parent]));
-    const above = [team];
-    for (let next = parents.get(team) ?? null; next !== null && !above.includes(next); next = parents.get(next) ?? null)
-      above.push(next);
-    return above;
+  private async parents(db: Queryable, organisation: string): Promise<Map<string, string | null>> {
+    return new Map((await this.organisations.teams(db, organisation)).map(({ id, parent }) => [id, parent]));
   }
 
   /** A document as set; that of the organisation if `team` is null. Empty: none has been set. */

@@ -7,7 +7,7 @@ import { useState } from 'preact/hooks';
 import type { Refusal } from './answers.js';
 import { send } from './api.js';
 import { code } from './format.js';
-import { isKey, say } from './language.js';
+import { inReadersWords, isKey, say } from './language.js';
 import { useTask, type Loaded } from './loading.js';
 import { Listing, type Column } from './table.js';
 import { AsWritten, Problems, Said, Show } from './ui.js';
@@ -20,9 +20,13 @@ interface Decidable {
   readonly refused: string | null;
 }
 
-/** Why something may not be decided, in the reader's language; null: it may. */
+/** Why something may not be decided, in the reader's language; null: it may. The sentence about the kill switch names it. */
 export const reasonOf = (refusal: Refusal): string | null =>
-  refusal === null ? null : isKey(`may.${refusal.code}`) ? code('may', refusal.code) : refusal.message;
+  refusal === null
+    ? null
+    : isKey(`may.${refusal.code}`)
+      ? code('may', refusal.code)
+      : (inReadersWords(refusal.message) ?? refusal.message);
 
 /** A box for each row that can be approved; otherwise the reason. */
 function choosing<Row>(

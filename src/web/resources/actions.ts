@@ -83,14 +83,14 @@ const fields = {
 };
 const mayField = z
   .strictObject({
-    code: z.enum(['scope', 'state', 'expired', 'asked', 'nothing', 'rollback', 'taken-back', 'no-inverse']),
+    code: z.enum(['scope', 'state', 'expired', 'asked', 'nothing', 'rollback', 'taken-back', 'no-inverse', 'stopped']),
     message: z.string(),
   })
   .nullable()
   .describe('Null: the caller may; otherwise the reason why not');
 const may = z
   .strictObject({ approve: mayField, reject: mayField, rollback: mayField })
-  .describe('What the caller may decide about it now. The kill switch and the limits are checked at the decision');
+  .describe('What the caller may decide about it now; the limits are checked at the decision');
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 const saves = z
   .strictObject({
@@ -252,9 +252,11 @@ export class ActionsController {
     const ids = actions.flatMap(({ recommendation }) => (recommendation === null ? [] : [recommendation]));
     const expected = await this.parts.stores.recommendations.savesOf(principal.organisation, ids, db);
     const now = this.parts.clock.now();
-    return actions.map((action) => ({
+    const { stores } = this.parts;
+    const stops = await stores.safety.stopsOverEach(db ?? stores.db, principal.organisation, actions);
+    return actions.map((action, index) => ({
       ...actionJson(action),
-      may: mayDecide(action, principal.scopes, now),
+      may: mayDecide(action, principal.scopes, now, stops[index] ?? []),
       saves: expected.get(action.recommendation ?? '') ?? null,
     }));
   }

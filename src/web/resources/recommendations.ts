@@ -4,8 +4,10 @@ import { z } from 'zod';
 import { mayDecideRecommendation } from '../../core/action/may.js';
 import { missing } from '../../core/errors.js';
 import { breakEvenOf, type BreakEven } from '../../core/policy/break-even.js';
+import type { Queryable } from '../../store/database.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
 import { recommendationEvidence, type EvidenceSeries } from '../../application/policy/recommendation-evidence.js';
+import { stopsOverApprovals } from '../../application/action/carry-out.js';
 import { approveRecommendation, rejectRecommendation } from '../../application/action/set-action.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
@@ -23,7 +25,7 @@ const decimal = z.string().describe('Decimal string');
 const recommendationId = z.string().min(1).max(400);
 
 const mayField = z
-  .strictObject({ code: z.enum(['scope', 'state', 'expired']), message: z.string() })
+  .strictObject({ code: z.enum(['scope', 'state', 'expired', 'stopped']), message: z.string() })
   .nullable()
   .describe('Null: the caller may; otherwise the reason why not');
 
@@ -163,7 +165,7 @@ export class RecommendationsController {
           limit,
         ),
     );
-    return { ...page, items: page.items.map((one) => this.shown(caller, one)) };
+    return { ...page, items: await this.shownAll(caller, page.items) };
   }
 
   @Endpoint('GET /v1/recommendations/:id', {
@@ -210,12 +212,25 @@ export class RecommendationsController {
     return this.decide(caller, id, 'rejected');
   }
 
-  private shown({ principal }: Caller, one: StoredRecommendation): Decidable {
-    return {
+  private async shownAll(
+    { principal: { organisation, scopes } }: Caller,
+    all: readonly StoredRecommendation[],
+    db?: Queryable,
+  ): Promise<Decidable[]> {
+    const { stores, clock } = this.parts;
+    const now = clock.now();
+    const stops = await stopsOverApprovals(stores, db ?? stores.db, organisation, all, now);
+    return all.map((one) => ({
       ...one,
       breakEven: breakEvenOf(one),
-      may: mayDecideRecommendation(one, principal.scopes, this.parts.clock.now()),
-    };
+      may: mayDecideRecommendation(one, scopes, now, stops.get(one.id) ?? []),
+    }));
+  }
+
+  private async shown(caller: Caller, one: StoredRecommendation, db?: Queryable): Promise<Decidable> {
+    const [shown] = await this.shownAll(caller, [one], db);
+    if (shown === undefined) throw new Error(`recommendation ${one.id} was not shown`);
+    return shown;
   }
 
   private async found(caller: Caller, id: string): Promise<StoredRecommendation> {
@@ -233,7 +248,7 @@ export class RecommendationsController {
       const decide = decision === 'approved' ? approveRecommendation : rejectRecommendation;
       const { recommendation, action } = await decide(stores, tx, organisation, id, actorOf(caller), clock.now());
       return {
-        body: this.shown(caller, recommendation),
+        body: await this.shown(caller, recommendation, tx),
         target: id,
         detail: { team: found.team, action: found.action, actionId: action?.id ?? null },
       };

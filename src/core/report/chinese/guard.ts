@@ -8,6 +8,8 @@ export const REFUSALS: Readonly<Record<string, string>> = {
   'there is no backtest of {0} with these parameters on the history of {1}': '没有以此参数在 {1} 的历史上对 {0} 的回测',
   'the policy': '该策略',
   'the kill switch is on {0}': '紧急停止已开启：{0}',
+  '{0}, since {1}, set by {2}': '{0}，自 {1} 起，由 {2} 设置',
+  'bursar rollback --under-stop works, with the role admin': '具有 admin 角色者可使用 bursar rollback --under-stop',
   'for everything': '全部',
   'for the {0} {1}': '{0} {1}',
   'there is no connection {0}': '没有连接 {0}',
