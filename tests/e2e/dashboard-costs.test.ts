@@ -8,7 +8,9 @@ import { expect, it } from 'vitest';
 import { run } from '../../src/cli/program.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld, NOW } from '../support/dashboard.js';
-import { instance } from '../support/memory-cloud.js';
+import type { FleetTarget } from '../../src/core/fleet/fleet.js';
+import { recommendation } from '../support/makers.js';
+import { group, instance } from '../support/memory-cloud.js';
 import { describeWith } from '../support/programs.js';
 
 interface Breakdown {
@@ -311,6 +313,69 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     // A key of another team sees none of it.
     const other = await asKey(await w.keyFor({ teams: ['elsewhere'] }), 'GET', '/v1/fleet/details');
     expect(await other.json()).toMatchObject({ items: [] });
+    expect(faults).toEqual([]);
+  });
+
+  it('shows a group by its machines; the sum is that of the rows, and the surest waste is first', async () => {
+    const machine = (id: string, over: Partial<FleetTarget> = {}): FleetTarget =>
+      instance(id, {
+        name: 'twin',
+        labels: { team: 'vision', 'bursar:target': 'asg/pool' },
+        launchedAt: null,
+        ...over,
+      });
+    const reading = {
+      at: NOW - 60_000,
+      complete: true,
+      problems: [],
+      targets: [
+        group('pool', 2, { sku: null, gpuModel: null, gpus: null, labels: { team: 'vision' } }),
+        machine('p-1'),
+        machine('p-2'),
+        instance('alone', { labels: { team: 'vision' }, launchedAt: NOW - 3_600_000 }),
+      ],
+    };
+    await w.db.transaction(async (tx) => {
+      await w.stores.fleet.save(tx, 'default', 'west', reading, () => 'vision');
+      const shrink = recommendation({
+        id: 'rec-pool',
+        team: 'vision',
+        policy: 'elsewhere',
+        document: 'elsewhere',
+        action: 'ScaleIn',
+        target: 'asg/pool',
+        expiresAt: '2026-12-01T00:00:00Z',
+      });
+      await w.stores.recommendations.replaceOpen(tx, 'default', 'vision', ['elsewhere'], [shrink], NOW);
+    });
+    const samples = (resource: string, gpuUtilisationRatio: number) =>
+      Array.from({ length: 60 }, (_, at) => ({
+        resource,
+        gpu: 'GPU-1',
+        gpuModel: 'H100',
+        at: (NOW - (60 - at) * 60_000) / 1000,
+        gpuUtilisationRatio,
+      }));
+    await w.call('POST', '/v1/samples', { samples: [...samples('p-1', 0), ...samples('alone', 0.1)] });
+    const { page, open, faults } = await admin();
+    await open('fleet?team=vision&words=');
+    await page.getByRole('link', { name: 'pool', exact: true }).waitFor();
+    const rows = (await page.getByRole('row').allInnerTexts()).slice(1).map((one) => one.replaceAll(/\s+/g, ' '));
+    expect(rows.map((one) => /^\w+ instance\/p-\d|^[\w-]+/.exec(one)?.[0])).toEqual([
+      'pool',
+      'twin instance/p-1',
+      'alone',
+      'i-3',
+      'twin instance/p-2',
+    ]);
+    expect(rows[0]).toMatch(/running 16 0% unknown 60 s ago \$160\.00 \$80\.00 to \$160\.00 Scale in/);
+    expect(rows[1]).toMatch(/^twin instance\/p-1 at west .* \$80\.00 \$80\.00 for its group pool: Scale in/);
+    expect(rows[2]).toMatch(/\$0\.00 to \$72\.00 Why nothing\?/);
+    const [targets = '', , unused = ''] = await page.locator('.figure').allInnerTexts();
+    expect(targets).toMatch(/5\s+2 of them are counted with what they are in/);
+    expect(unused).toMatch(/\$80\.00 to \$232\.00\s+unknown for 1 of 3/);
+    await page.getByRole('link', { name: 'for its group pool: Scale in' }).first().click();
+    await page.getByRole('heading', { name: 'Stop it' }).waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -5,12 +5,13 @@
  * Reads only. An unknown value is null, with its reason if one is known, and never zero.
  */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
-import { unusedCost } from '../../core/fleet/unused.js';
+import { listedGroups } from '../../core/fleet/membership.js';
+import { unusedCost, unusedOfGroup, type Faring } from '../../core/fleet/unused.js';
 import { formatDecimal } from '../../core/decimal.js';
 import { HOUR_MS, MINUTE_MS, formatInstant } from '../../core/time.js';
 import { fleetTargetJson, type FleetTargetJson } from '../../store/fleet/fleet-json.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
-import { minutesOfTeams, type ResourceMinutes } from '../../store/fleet/resource-minutes.js';
+import { minutesOfTeams, type ResourceMinute, type ResourceMinutes } from '../../store/fleet/resource-minutes.js';
 import { hourlyNanos } from '../../store/price/offers.js';
 import type { CurrentPrices } from '../../store/price/prices.js';
 import type { Stores } from '../../store/stores.js';
@@ -85,6 +86,9 @@ export async function fleetDetails(
   const lasts = new Map(
     actions.toReversed().map(({ action }) => [keyOf(action.connection, action.target), action] as const),
   );
+  const faring = faringOf(targets, (one) =>
+    faresAlone(one, measured.get(keyOf(one.connection, one.seen.target)), prices, currency, asOf),
+  );
   return {
     asOf: formatInstant(asOf),
     windowHours: WINDOW_HOURS,
@@ -96,7 +100,7 @@ export async function fleetDetails(
       const last = lasts.get(keyOf(connection, seen.target));
       return {
         target: fleetTargetJson(one, now),
-        ...faring(one, measured.get(keyOf(connection, seen.target)), prices, currency, asOf),
+        ...shownFaring(faring(one), asOf),
         currency,
         recommendation:
           recommended === undefined
@@ -122,26 +126,70 @@ export async function fleetDetails(
 
 const keyOf = (connection: string | null, target: string): string => `${connection ?? ''}\u0001${target}`;
 
-type Faring = Pick<
-  FleetDetail,
-  'gpus' | 'utilisationRatio' | 'memoryUsedRatio' | 'evidence' | 'hourlyCost' | 'unused' | 'because'
->;
+/** How a target fares by itself: its money, its GPUs and its readings. */
+interface Fares extends Faring {
+  readonly stands: boolean;
+  readonly gpus: number | null;
+  readonly minutes: readonly ResourceMinute[];
+}
 
-function faring(
+function faresAlone(
   { seen, firstSeenAt }: SeenTarget,
   measured: ResourceMinutes | undefined,
   prices: CurrentPrices,
   currency: string,
   asOf: number,
-): Faring {
+): Fares {
   const gpus = gpusOf(seen);
   const stands = seen.state === 'stopped' || seen.billing === 'ended';
   const { provider, sku, region, gpuModel, term } = seen;
   const hourly = stands ? null : hourlyNanos(prices, { provider, sku, region, gpuModel, term }, gpus, currency, asOf);
   const minutes = measured?.minutes ?? [];
   const there = Math.max(asOf - WINDOW_HOURS * HOUR_MS, seen.launchedAt ?? firstSeenAt);
-  const unused = unusedCost(hourly, minutes, Math.round((asOf - there) / MINUTE_MS));
-  const newest = minutes.at(-1)?.at ?? null;
+  return { stands, gpus, hourly, minutes, unused: unusedCost(hourly, minutes, Math.round((asOf - there) / MINUTE_MS)) };
+}
+
+/** A group that nothing is known of by itself fares as its machines in the list do. */
+function faringOf(targets: readonly SeenTarget[], alone: (one: SeenTarget) => Fares): (one: SeenTarget) => Fares {
+  const listed = targets.map((one) => ({ ...one.seen, connection: one.connection, one, fares: alone(one) }));
+  const groupIn = listedGroups(listed);
+  const machines = new Map<SeenTarget, Fares[]>();
+  for (const machine of listed) {
+    const group = groupIn(machine)?.one;
+    if (group === undefined || machine.fares.stands) continue;
+    const others = machines.get(group);
+    if (others === undefined) machines.set(group, [machine.fares]);
+    else others.push(machine.fares);
+  }
+  const all = new Map(
+    listed.map(({ one, fares }) => [one, fares.stands ? fares : withMachines(fares, machines.get(one) ?? [])]),
+  );
+  return (one) => all.get(one) ?? alone(one);
+}
+
+function withMachines(group: Fares, machines: readonly Fares[]): Fares {
+  const priced = machines.flatMap(({ hourly }) => (hourly === null ? [] : [hourly]));
+  const counted = machines.flatMap(({ gpus }) => (gpus === null ? [] : [gpus]));
+  const isWhole = <T>(known: readonly T[]): boolean => known.length > 0 && known.length === machines.length;
+  const hourly = group.hourly ?? (isWhole(priced) ? priced.reduce((sum, one) => sum + one, 0n) : null);
+  return {
+    stands: group.stands,
+    gpus: group.gpus ?? (isWhole(counted) ? counted.reduce((sum, one) => sum + one, 0) : null),
+    hourly,
+    minutes: group.minutes.length > 0 ? group.minutes : machines.flatMap(({ minutes }) => minutes),
+    unused: group.unused ?? unusedOfGroup(hourly, machines),
+  };
+}
+
+function shownFaring(
+  { stands, gpus, hourly, unused, minutes }: Fares,
+  asOf: number,
+): Pick<
+  FleetDetail,
+  'gpus' | 'utilisationRatio' | 'memoryUsedRatio' | 'evidence' | 'hourlyCost' | 'unused' | 'because'
+> {
+  const times = [...new Set(minutes.map(({ at }) => at))];
+  const newest = times.length === 0 ? null : times.reduce((last, at) => Math.max(last, at));
   return {
     gpus,
     utilisationRatio: meanOf(minutes.map(({ gpu }) => gpu)),
@@ -149,7 +197,7 @@ function faring(
     evidence:
       newest === null
         ? null
-        : { minutes: minutes.length, newestAt: formatInstant(newest), ageSeconds: Math.max(0, asOf - newest) / 1000 },
+        : { minutes: times.length, newestAt: formatInstant(newest), ageSeconds: Math.max(0, asOf - newest) / 1000 },
     hourlyCost: hourly === null ? null : amountOf(hourly),
     unused: unused === null ? null : { low: amountOf(unused.low), high: amountOf(unused.high) },
     because: stands

@@ -10,6 +10,28 @@
 /** Below this a GPU computes nothing: DCGM tells utilisation in whole percent. */
 const NOTHING_RATIO = 0.01;
 
+/** What something costs an hour, and what of that is idle; null: unknown. */
+export interface Faring {
+  readonly hourly: bigint | null;
+  readonly unused: UnusedCost | null;
+}
+
+/**
+ * The idle cost of a group by its machines. A machine without a reading counts as used at the low end, and as idle at
+ * the high end. Null: no machine has one.
+ * @param hourlyNanos what the group costs an hour
+ */
+export function unusedOfGroup(hourlyNanos: bigint | null, machines: readonly Faring[]): UnusedCost | null {
+  const read = machines.filter(({ unused }) => unused !== null);
+  if (hourlyNanos === null || read.length === 0) return null;
+  const sum = (of: (one: Faring) => bigint): bigint => read.reduce((all, one) => all + of(one), 0n);
+  const unread = hourlyNanos - sum(({ hourly }) => hourly ?? 0n);
+  return {
+    low: sum(({ unused }) => unused?.low ?? 0n),
+    high: sum(({ unused }) => unused?.high ?? 0n) + (unread > 0n ? unread : 0n),
+  };
+}
+
 /** A minute as its readings show it. */
 export interface UsedMinute {
   /** Utilisation of the busiest GPU, 0 to 1; null: blank. */

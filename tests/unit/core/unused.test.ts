@@ -1,6 +1,6 @@
 /** What GPUs cost that did nothing: between what surely was idle and all that no reading shows as used. */
 import { describe, expect, it } from 'vitest';
-import { unusedCost, type UsedMinute } from '../../../src/core/fleet/unused.js';
+import { unusedCost, unusedOfGroup, type UsedMinute } from '../../../src/core/fleet/unused.js';
 
 const minutes = (count: number, gpu: number | null, rps: number | null = null): UsedMinute[] =>
   Array.from({ length: count }, () => ({ gpu, rps }));
@@ -33,5 +33,16 @@ describe('what is unused', () => {
       const found = unusedCost(HOURLY, minutes(90, gpu), 60);
       expect(found !== null && found.low <= found.high && found.high <= HOURLY && found.low >= 0n).toBe(true);
     }
+  });
+
+  it('of a group is that of its machines: one without a reading counts as used at the low end only', () => {
+    const read = { hourly: HOURLY, unused: { low: 10_000n, high: 20_000n } };
+    const unread = { hourly: HOURLY, unused: null };
+    expect([
+      unusedOfGroup(2n * HOURLY, [read, read]),
+      unusedOfGroup(2n * HOURLY, [read, unread]),
+      unusedOfGroup(HOURLY, [unread]),
+      unusedOfGroup(null, [read]),
+    ]).toEqual([{ low: 20_000n, high: 40_000n }, { low: 10_000n, high: 80_000n }, null, null]);
   });
 });

@@ -3,7 +3,7 @@
  * its last action. A row opens why something is recommended, or why nothing is.
  */
 import type { JSX } from 'preact';
-import { countedOnce } from '../../../core/fleet/membership.js';
+import { countedOnce, listedGroups } from '../../../core/fleet/membership.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { FleetDetail, FleetDetails } from '../fleet-answers.js';
 import { get } from '../api.js';
@@ -32,11 +32,36 @@ function Unused({ one: { unused, because, currency } }: { readonly one: FleetDet
   return <>{low === high ? low : say('fleet.range', { low, high })}</>;
 }
 
-/** Name, kind, SKU and region; a badge where the newest reading did not show it. */
-const Target = ({ target }: Pick<FleetDetail, 'target'>): JSX.Element => (
+/** What a row needs to know of the whole fleet. */
+interface Among {
+  /** Whether another target has the same name. */
+  isTwin(one: FleetDetail): boolean;
+  /** The group of a machine; null: none is listed. */
+  groupOf(one: FleetDetail): FleetDetail | null;
+}
+
+function among(items: readonly FleetDetail[]): Among {
+  const names = items.map(({ target }) => target.name);
+  const listed = items.map((one) => ({ ...one.target, one }));
+  const groupIn = listedGroups(listed);
+  const groups = new Map(listed.map((each) => [each.one, groupIn(each)?.one ?? null]));
+  return {
+    isTwin: ({ target: { name } }) => names.indexOf(name) !== names.lastIndexOf(name),
+    groupOf: (one) => groups.get(one) ?? null,
+  };
+}
+
+/** Name, kind, SKU and region, and its id where the name is not its own; a badge where the newest reading lacked it. */
+const Target = ({ target, isTwin }: Pick<FleetDetail, 'target'> & { readonly isTwin: boolean }): JSX.Element => (
   <>
     <a href={link('explain', target.target)}>{target.name}</a>
     <div class="note">
+      {isTwin ? (
+        <>
+          <code>{target.target}</code> {say('fleet.at', { connection: target.connection })}
+          <br />
+        </>
+      ) : null}
       {joined([code('target', target.kind), target.sku ?? target.gpuModel, target.region])}
       {target.missed > 0 ? (
         <>
@@ -57,8 +82,21 @@ const Age = ({ evidence }: Pick<FleetDetail, 'evidence'>): JSX.Element =>
     </span>
   );
 
-/** Its recommendation with a saving, or a link to why there is none. */
-function Recommended({ recommendation, target }: Pick<FleetDetail, 'recommendation' | 'target'>): JSX.Element {
+/** Its recommendation with a saving, that of its group, or a link to why there is none. */
+function Recommended({
+  one: { recommendation, target },
+  group,
+}: {
+  readonly one: FleetDetail;
+  readonly group: FleetDetail | null;
+}): JSX.Element {
+  const ofGroup = group?.recommendation ?? null;
+  if (recommendation === null && ofGroup !== null)
+    return (
+      <a href={link('recommendations', ofGroup.id)}>
+        {say('fleet.of-group', { action: code('do', ofGroup.action), group: group?.target.name ?? '' })}
+      </a>
+    );
   if (recommendation === null)
     return (
       <a class="quiet" href={link('explain', target.target)}>
@@ -89,8 +127,12 @@ const LastAction = ({ lastAction }: Pick<FleetDetail, 'lastAction'>): JSX.Elemen
     </>
   );
 
-const columns = (): readonly Column<FleetDetail>[] => [
-  { name: say('fleet.target'), text: ({ target }) => target.target, cell: (one) => <Target {...one} /> },
+const columns = ({ isTwin, groupOf }: Among): readonly Column<FleetDetail>[] => [
+  {
+    name: say('fleet.target'),
+    text: ({ target }) => target.target,
+    cell: (one) => <Target target={one.target} isTwin={isTwin(one)} />,
+  },
   {
     name: say('column.team'),
     text: ({ target }) => target.team,
@@ -120,13 +162,13 @@ const columns = (): readonly Column<FleetDetail>[] => [
   {
     name: say('fleet.unused'),
     text: ({ unused }) => (unused === null ? '' : `${unused.low} - ${unused.high}`),
-    number: ({ unused }) => (unused === null ? null : Number(unused.high)),
+    number: ({ unused }) => (unused === null ? null : Number(unused.low)),
     cell: (one) => <Unused one={one} />,
   },
   {
     name: say('explain.recommendation'),
     text: ({ recommendation }) => recommendation?.title ?? '',
-    cell: (one) => <Recommended {...one} />,
+    cell: (one) => <Recommended one={one} group={groupOf(one)} />,
   },
   {
     name: say('fleet.last-action'),
@@ -154,6 +196,12 @@ const passes = ({ target }: FleetDetail, { team, kind, words }: Wanted): boolean
     .toLowerCase()
     .includes(words.toLowerCase());
 
+/** By the low end, which is certain, as savings are; of equals by the high end. Unknown last. */
+const byCertainWaste = ({ unused: a }: FleetDetail, { unused: b }: FleetDetail): number =>
+  a === null || b === null
+    ? Number(a === null) - Number(b === null)
+    : Number(b.low) - Number(a.low) || Number(b.high) - Number(a.high);
+
 const sumOf = (texts: readonly (string | null)[]): string =>
   formatDecimal(texts.reduce((sum, text) => (text === null ? sum : addDecimal(sum, parseDecimal(text) ?? ZERO)), ZERO));
 
@@ -179,9 +227,7 @@ function Listed({ data: { items, more } }: { readonly data: FleetDetails }): JSX
         <Rich of="fleet.empty" given={{ a: (inner) => <a href="/docs">{inner}</a> }} />
       </Empty>
     );
-  const found = items
-    .filter((one) => passes(one, wanted))
-    .sort((a, b) => Number(b.unused?.high ?? -1) - Number(a.unused?.high ?? -1));
+  const found = items.filter((one) => passes(one, wanted)).sort(byCertainWaste);
   return (
     <>
       <Filters items={items} wanted={wanted} />
@@ -193,7 +239,7 @@ function Listed({ data: { items, more } }: { readonly data: FleetDetails }): JSX
         empty={<Rich of="fleet.none" given={{ a: (inner) => <a href={link('fleet')}>{inner}</a> }} />}
         caption={say('fleet.targets')}
         file="fleet"
-        columns={columns()}
+        columns={columns(among(items))}
         keyOf={({ target }) => `${target.connection} ${target.target}`}
       />
     </>
@@ -247,7 +293,11 @@ function Totals({ items }: { readonly items: readonly FleetDetail[] }): JSX.Elem
     n === 0 ? undefined : say('fleet.not-of', { n, all: billed.length });
   return (
     <dl class="figures">
-      <Figure name={say('fleet.count')} value={count(items.length)} />
+      <Figure
+        name={say('fleet.count')}
+        value={count(items.length)}
+        note={once.size === items.length ? undefined : say('fleet.once', { n: items.length - once.size })}
+      />
       <Figure
         name={say('fleet.cost')}
         value={
