@@ -45,13 +45,17 @@ class Bursar:
     """Amounts are decimal strings: decimal.Decimal reads them."""
 
     def __init__(self, url, api_key, timeout=300):
+        if not all("!" <= letter <= "~" for letter in api_key):
+            raise BursarError("the API key holds a character that no key has")
+        if not url.startswith(("http://", "https://")):
+            raise BursarError(f"{url} is no address: https://bursar.example.com is")
         self._url = url.rstrip("/")
         self._api_key = api_key
         self._timeout = timeout
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def call(self, method, path, query=None, body=None):
-        """The answer: JSON as it reads, anything else as text; JSON lines are text, a document on each line.
+        """The answer: JSON as it reads, text as text (JSON lines too), and any other file (PDF, XLSX, PNG) as bytes.
 
         Raises BursarProblem for an answer that is no success, BursarError where none comes.
         """
@@ -70,10 +74,13 @@ class Bursar:
             request.data = json.dumps(body).encode()
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
-                answer = response.read().decode()
+                answer = response.read()
                 media = (response.headers.get("content-type") or "").split(";")[0].strip().lower()
                 is_json = media == "application/json" or media.endswith("+json")
-                return json.loads(answer) if is_json else answer
+                if is_json:
+                    return json.loads(answer)
+                is_text = media.startswith("text/") or media in ("", "image/svg+xml", "application/x-ndjson")
+                return answer.decode() if is_text else answer
         except urllib.error.HTTPError as error:
             raise _problem_of(error) from None
         except (OSError, http.client.HTTPException) as error:

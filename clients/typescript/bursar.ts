@@ -207,7 +207,7 @@ export interface Operations {
   /** Progress of a backtest, as server-sent events */
   'GET /v1/backtests/{id}/events': { path: { readonly id: string }; answer: string };
   /** A finished backtest's picture, PNG */
-  'GET /v1/backtests/{id}/plot.png': { path: { readonly id: string }; answer: string };
+  'GET /v1/backtests/{id}/plot.png': { path: { readonly id: string }; answer: Uint8Array };
   /** A finished backtest's picture, SVG */
   'GET /v1/backtests/{id}/plot.svg': { path: { readonly id: string }; answer: string };
   /** List the state of budgets in their newest evaluated periods */
@@ -293,7 +293,7 @@ export interface Operations {
   /** List monthly reports, newest month first */
   'GET /v1/reports': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly month?: string }; answer: { readonly items: readonly (ReportEntry)[]; readonly nextCursor: string | null } };
   /** Get a team's report of a month */
-  'GET /v1/reports/{team}/{month}': { path: { readonly month: string; readonly team: string }; query: { readonly format?: 'html' | 'pdf' | 'csv' | 'xlsx' | 'json' | 'png'; readonly lang?: 'en' | 'zh' }; answer: string };
+  'GET /v1/reports/{team}/{month}': { path: { readonly month: string; readonly team: string }; query: { readonly format?: 'html' | 'pdf' | 'csv' | 'xlsx' | 'json' | 'png'; readonly lang?: 'en' | 'zh' }; answer: string | Uint8Array | Readonly<Record<string, unknown>> };
   /** List reservations, newest first */
   'GET /v1/reservations': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly active?: 'true' | 'false' }; answer: { readonly items: readonly (Reservation)[]; readonly nextCursor: string | null } };
   /** List roles */
@@ -491,9 +491,14 @@ export interface BursarOptions {
 }
 
 export class Bursar {
-  constructor(private readonly options: BursarOptions) {}
+  /** @throws BursarError for an address or a key that cannot be one */
+  constructor(private readonly options: BursarOptions) {
+    if (!URL.canParse(options.url)) throw new BursarError(`${options.url} is no address: https://bursar.example.com is`);
+    if (!/^[\x21-\x7e]*$/.test(options.apiKey)) throw new BursarError('the API key holds a character that no key has');
+  }
 
   /**
+   * The answer: JSON as it reads, text as text (JSON lines too), and any other file (PDF, XLSX, PNG) as its bytes.
    * `call('PUT /v1/teams/{id}', { path: { id: 'red' }, body: { name: 'Red' } })`
    * @throws BursarProblem for an answer that is no success, BursarError where none comes
    */
@@ -516,18 +521,21 @@ export class Bursar {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    const { response, text } = await answered(url, request);
-    if (!response.ok) throw problemOf(response.status, text);
-    // JSON lines (application/x-ndjson) stay text: a document on each line.
-    const isJson = /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers.get('content-type') ?? '');
-    return (isJson ? parsed(text, `${url.origin} answered ${route}`) : text) as Answer<R>;
+    const { response, bytes } = await answered(url, request);
+    const media = response.headers.get('content-type') ?? '';
+    const text = (): string => new TextDecoder().decode(bytes);
+    if (!response.ok) throw problemOf(response.status, text());
+    if (/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(media))
+      return parsed(text(), `${url.origin} answered ${route}`) as Answer<R>;
+    const isText = media === '' || /^(text\/|image\/svg\+xml|application\/x-ndjson)/i.test(media);
+    return (isText ? text() : bytes) as Answer<R>;
   }
 }
 
-async function answered(url: URL, request: RequestInit): Promise<{ response: Response; text: string }> {
+async function answered(url: URL, request: RequestInit): Promise<{ response: Response; bytes: Uint8Array }> {
   try {
     const response = await fetch(url, request);
-    return { response, text: await response.text() };
+    return { response, bytes: new Uint8Array(await response.arrayBuffer()) };
   } catch (error) {
     // fetch says only that it failed; why stands in the cause.
     const { code, message } = ((error as Error).cause ?? error) as { code?: string; message?: string };

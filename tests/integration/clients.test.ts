@@ -72,6 +72,27 @@ describe('a client', async () => {
     await new Promise<void>((resolve) => void other.close(() => resolve()));
   });
 
+  it('gives a file as its bytes, and names an address and a key that cannot be one', async () => {
+    // Bytes that are no text: as text they would come back as others, without a word.
+    const file = Buffer.from([0x25, 0x50, 0x44, 0x46, 0xe2, 0xe3, 0xcf, 0xd3, 0x00, 0xff]);
+    const other = createServer((_, response) => void response.setHeader('content-type', 'application/pdf').end(file));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const given = await new Bursar({ url, apiKey: 'k' }).call('GET /v1/reports/{team}/{month}', {
+      path: { team: 'red', month: '2026-10' },
+      query: { format: 'pdf' },
+    });
+    expect(Buffer.from(given as Uint8Array)).toEqual(file);
+    const { stdout } = await python(`print(Bursar("${url}", "k").reports_get("red", "2026-10", format="pdf").hex())`);
+    expect(stdout.trim()).toBe(file.toString('hex'));
+    expect(() => new Bursar({ url: '127.0.0.1:3181', apiKey: 'k' })).toThrow(BursarError);
+    expect(() => new Bursar({ url, apiKey: 'bursar_“a”' })).toThrow('the API key holds a character');
+    await expect(python(`Bursar("127.0.0.1:3181", "k")`)).rejects.toThrow('is no address');
+    await expect(python(`Bursar("${url}", "a\\nb")`)).rejects.toThrow('the API key holds a character');
+    other.closeAllConnections();
+    await new Promise<void>((resolve) => void other.close(() => resolve()));
+  });
+
   it('in Python does the same', async () => {
     const program = `
 import json

@@ -28,6 +28,8 @@ interface Route extends Operation {
   readonly body: Schema | null;
   /** Null: it is no JSON. */
   readonly answer: Schema | null;
+  /** Of the answer. */
+  readonly media: string;
 }
 
 const JSON_MEDIA = 'application/json';
@@ -45,10 +47,17 @@ function routesOf(document: Described): Route[] {
           path,
           body: operation.requestBody === undefined ? null : (operation.requestBody.content[JSON_MEDIA]?.schema ?? {}),
           answer: done?.content[JSON_MEDIA]?.schema ?? null,
+          media: Object.keys(done?.content ?? {})[0] ?? '',
         };
       }),
     )
     .sort((one, other) => (one.route < other.route ? -1 : 1));
+}
+
+/** What is no JSON: text, or the bytes of a file; where any media may come, the caller chooses. */
+function answerType(media: string): string {
+  if (media === '*/*') return 'string | Uint8Array | Readonly<Record<string, unknown>>';
+  return media.startsWith('image/') && media !== 'image/svg+xml' ? 'Uint8Array' : 'string';
 }
 
 const key = (name: string): string => (/^[a-z_]\w*$/i.test(name) ? name : `'${name}'`);
@@ -102,12 +111,12 @@ export function typescriptClient(document: Described, runtime: string): string {
   const components = Object.entries(document.components.schemas)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, schema]) => `export type ${name} = ${typeOf(schema)};`);
-  const operations = routesOf(document).map(({ route, summary, parameters, body, answer }) => {
+  const operations = routesOf(document).map(({ route, summary, parameters, body, answer, media }) => {
     const parts = [
       ['path', parametersType(parameters, 'path')],
       ['query', parametersType(parameters, 'query')],
       ['body', body === null ? null : typeOf(body)],
-      ['answer', answer === null ? 'string' : typeOf(answer)],
+      ['answer', answer === null ? answerType(media) : typeOf(answer)],
     ].flatMap(([name, type]) => (type === null ? [] : [`${name}: ${type}`]));
     return `  /** ${summary} */\n  '${route}': { ${parts.join('; ')} };`;
   });
