@@ -2,7 +2,7 @@
  * The message for a person, or for a program that asked for JSON, when a verb fails: a sentence, then every problem on
  * its own line. Never a stack, except for a bug, and never a secret.
  */
-import { CommanderError } from 'commander';
+import { CommanderError, InvalidArgumentError } from 'commander';
 import { Failure, type Problem } from '../core/errors.js';
 import { WrongUse } from './usage-error.js';
 
@@ -19,7 +19,9 @@ export function failureTextOf(error: unknown): FailureText {
   if (error instanceof CommanderError) {
     const exitCode = error.exitCode === 0 ? 0 : 2;
     const message = error.code === 'commander.help' ? 'no verb is given' : error.message.replace(/^error: /, '');
-    return { exitCode, kind: 'usage', message, problems: [], said: true };
+    // A verb that checks a value by itself is the one that has to say so.
+    const said = !(error instanceof InvalidArgumentError);
+    return { exitCode, kind: 'usage', message, problems: [], said };
   }
   if (error instanceof WrongUse)
     return { exitCode: 2, kind: 'usage', message: error.message, problems: error.problems, said: false };

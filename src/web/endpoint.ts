@@ -63,6 +63,8 @@ export interface EndpointOptions {
   readonly anyText?: 'all' | readonly string[];
   /** The handler gets a `LateBody`. */
   readonly isParsedLate?: boolean;
+  /** What its query names may not exist: 404. Said by itself where the path or a body names it. */
+  readonly mayBeMissing?: boolean;
   /** What the answer of GET at the same address has beside the body of this PUT. */
   readonly readBack?: ReadBack;
 }

@@ -138,13 +138,13 @@ const patternsOf = ({ pattern, allOf }: JsonObject): string[] => [
   ...((allOf ?? []) as readonly JsonObject[]).flatMap(patternsOf),
 ];
 
-/** Adds an example to each content that has a schema. */
-export function withExample(content: JsonObject, schemas: Schemas): JsonObject {
+/** Adds an example to each content that has a schema. @param own takes the place of the one that is made */
+export function withExample(content: JsonObject, schemas: Schemas, own?: Json): JsonObject {
   return Object.fromEntries(
     Object.entries(content).map(([media, described]) => {
       const { schema } = described as { readonly schema?: JsonObject };
       const isJson = media.includes('json') && schema !== undefined;
-      return [media, isJson ? { ...(described as JsonObject), example: exampleOf(schema, schemas) } : described];
+      return [media, isJson ? { ...(described as JsonObject), example: own ?? exampleOf(schema, schemas) } : described];
     }),
   );
 }

@@ -4,6 +4,7 @@ import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
 import { mediaExample, withExample, type Json, type JsonObject } from './openapi-examples.js';
+import { REQUEST_EXAMPLES } from './openapi-requests.js';
 import { problemSchema } from './problem.js';
 import { readBackText } from './read-back.js';
 
@@ -143,19 +144,21 @@ function exemplified(
   paths: OpenApiDocument['paths'],
   schemas: Readonly<Record<string, JsonObject>>,
 ): OpenApiDocument['paths'] {
-  const operation = ({ requestBody, responses, ...rest }: Operation): Operation => ({
+  const operation = (name: string, { requestBody, responses, ...rest }: Operation): Operation => ({
     ...rest,
-    ...(requestBody === undefined ? {} : { requestBody: shown(requestBody) }),
+    ...(requestBody === undefined ? {} : { requestBody: shown(requestBody, REQUEST_EXAMPLES[name]) }),
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, one]) => [status, status.startsWith('2') ? shown(one) : one]),
     ),
   });
-  const shown = (one: JsonObject): JsonObject =>
-    one['content'] === undefined ? one : { ...one, content: withExample(one['content'] as JsonObject, schemas) };
+  const shown = (one: JsonObject, own?: Json): JsonObject =>
+    one['content'] === undefined ? one : { ...one, content: withExample(one['content'] as JsonObject, schemas, own) };
   return Object.fromEntries(
     Object.entries(paths).map(([path, methods]) => [
       path,
-      Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, operation(one)])),
+      Object.fromEntries(
+        Object.entries(methods).map(([method, one]) => [method, operation(`${method.toUpperCase()} ${path}`, one)]),
+      ),
     ]),
   );
 }
@@ -197,7 +200,7 @@ function operationOf(
     429,
     503,
     ...(access === 'open' ? [] : [401, 403]),
-    ...(inputs.path.size > 0 ? [404] : []),
+    ...(inputs.path.size > 0 || body !== null || endpoint.mayBeMissing === true ? [404] : []),
     ...(endpoint.writes ? [409] : []),
     ...(body === null ? [] : [408, 413, 415]),
   ];

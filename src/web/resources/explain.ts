@@ -66,6 +66,7 @@ export class ExplainController {
     description:
       'For every document that applies to it: what it saw, what was missing, and what would make it act. The policies run as they do for recommendations.',
     access: 'read',
+    mayBeMissing: true,
     answer: explainedSchema,
   })
   async explain(
