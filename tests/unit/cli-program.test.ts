@@ -99,6 +99,13 @@ describe('wrong use', () => {
     expect((await bursar(['recomend'])).err).toContain('Did you mean recommend?');
   });
 
+  it('says what a value lacks that the verb checks itself', async () => {
+    for (const value of ['sku', '=x', 'sku=']) {
+      const { code, err } = await bursar(['costs', '--filter', value]);
+      expect([code, err]).toEqual([2, expect.stringContaining('It is not of the form')]);
+    }
+  });
+
   it('names every problem of a question', async () => {
     const { err } = await bursar(['costs', '--from', 'soon', '--basis', 'guess', '--currency', 'dollars']);
     for (const name of ['from', 'basis', 'currency']) expect(err).toMatch(new RegExp(`^  ${name} `, 'm'));
