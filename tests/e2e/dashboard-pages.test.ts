@@ -179,7 +179,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     const viewer = await visit({ key: await w.keyFor({ role: 'viewer', teams: ['vision'] }) });
     await viewer.open('reports');
     await viewer.page.getByText('needs the role operator; yours is viewer').waitFor();
-    await viewer.page.getByText('The recipients are not shown to you').waitFor();
+    await viewer.page.getByText('This is not shown to you: it concerns all teams').waitFor();
     await viewer.page.getByText('There is no report yet.').waitFor();
     expect([faults, viewer.faults]).toEqual([[], []]);
   });
@@ -343,7 +343,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     const other = await visit({ key: await w.keyFor({ teams: ['vision'] }) });
     await other.open('reconciliation');
     await other.page.getByText('No difference is beyond the threshold.').waitFor();
-    await other.page.getByText('Rates are not shown to you').waitFor();
+    await other.page.getByText('This is not shown to you: it concerns all teams').waitFor();
     expect(await other.page.getByText('p5.48xlarge').count()).toBe(0);
     expect([faults, other.faults]).toEqual([[], []]);
   });
@@ -372,7 +372,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     expect(JSON.parse(first ?? '')).toMatchObject({ seq: '1', hash: expect.any(String) });
     const viewer = await visit({ key: await w.keyFor({ role: 'operator' }) });
     await viewer.open('audit');
-    await viewer.page.getByText('The audit is not shown to you').waitFor();
+    await viewer.page.getByText('This is not shown to you: it needs the role admin').waitFor();
     expect([faults, viewer.faults]).toEqual([[], []]);
   });
 

@@ -475,7 +475,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await open('actions');
     await page.getByText('No action has been proposed yet.').waitFor();
     await open('imports');
-    await page.getByText('concerns all teams; you are restricted to some').waitFor();
+    await page.getByText('concerns all teams; you see only vision').waitFor();
     await open('policies/new?policy=idle-stop');
     const apply = page.getByRole('button', { name: 'Apply' });
     expect(await apply.getAttribute('aria-disabled')).toBe('true');

@@ -106,5 +106,13 @@ export function refusal(scope: Scope, needsAllTeams = false): string | null {
     const yours = caller.role === null ? caller.scopes.join(', ') : code('role', caller.role);
     return say('refused.role', { role, yours });
   }
-  return needsAllTeams && caller.teams !== null ? say('refused.teams') : null;
+  return needsAllTeams && caller.teams !== null ? say('refused.teams', { teams: caller.teams.join(', ') }) : null;
+}
+
+/** Why the signed-in user does not see something of a team; null: they see it. @param team null: of a team unknown here */
+export function unseen(team: string | null): string | null {
+  const teams = session.value?.signedIn?.teams ?? null;
+  return teams === null || (team !== null && teams.includes(team))
+    ? null
+    : say('refused.beyond', { teams: teams.join(', ') });
 }

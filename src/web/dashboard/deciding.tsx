@@ -28,7 +28,7 @@ export const reasonOf = (refusal: Refusal): string | null =>
       ? code('may', refusal.code)
       : (inReadersWords(refusal.message) ?? refusal.message);
 
-/** A box for each row that can be approved; otherwise the reason. */
+/** A box for each row that can be approved. */
 function choosing<Row>(
   chosen: ReadonlySet<string>,
   choose: (next: ReadonlySet<string>) => void,
@@ -61,6 +61,24 @@ interface Refused {
   readonly message: string;
 }
 
+/** Why rows cannot be approved that could be by somebody else or later, once for each reason. */
+function Standing({ refusals }: { readonly refusals: readonly Refusal[] }): JSX.Element {
+  const reasons = new Map<string, number>();
+  for (const one of refusals) {
+    const why = one !== null && ['scope', 'stopped'].includes(one.code) ? reasonOf(one) : null;
+    if (why !== null) reasons.set(why, (reasons.get(why) ?? 0) + 1);
+  }
+  return (
+    <>
+      {[...reasons].map(([why, n]) => (
+        <p key={why} class="note">
+          {say('deciding.refused', { n, why })}
+        </p>
+      ))}
+    </>
+  );
+}
+
 /** Items as a table in which several can be chosen and approved; an item that cannot be decided has no box. */
 export function Deciding<Row extends { readonly id: string; readonly may: { readonly approve: Refusal } }>({
   loaded,
@@ -90,17 +108,20 @@ export function Deciding<Row extends { readonly id: string; readonly may: { read
     <>
       <Show loaded={loaded}>
         {({ items, more }) => (
-          <Listing
-            {...table}
-            items={items}
-            note={more ? many : null}
-            columns={
-              items.some(({ may }) => may.approve === null)
-                ? [choosing<Row>(chosen, choose, decidableOf), ...columns]
-                : columns
-            }
-            keyOf={({ id }) => id}
-          />
+          <>
+            <Standing refusals={items.map(({ may }) => may.approve)} />
+            <Listing
+              {...table}
+              items={items}
+              note={more ? many : null}
+              columns={
+                items.some(({ may }) => may.approve === null)
+                  ? [choosing<Row>(chosen, choose, decidableOf), ...columns]
+                  : columns
+              }
+              keyOf={({ id }) => id}
+            />
+          </>
         )}
       </Show>
       <ApproveChosen

@@ -3,7 +3,8 @@
  * server checks the values. It never drops a value that it cannot show: people edit that one as JSON.
  */
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useState } from 'preact/hooks';
 import type { Schema } from './answers.js';
 import { Described, inWords, named, Named } from './described.js';
 import { shownCode, within } from './format.js';
@@ -238,7 +239,21 @@ function Group({ name, schema, value, onSet, isOptional }: Props): JSX.Element {
   );
 }
 
-export function Fields({ schema, value, onSet }: Omit<Props, 'name'>): JSX.Element {
+/** Whether the forms below are only to be looked at, because their reader may not save them. */
+export const ReadOnly = createContext(false);
+
+/** The fields of a form or of an object in it; nothing can be typed, added or removed where it is only looked at. */
+export function Fields(props: Omit<Props, 'name'>): JSX.Element {
+  return useContext(ReadOnly) ? (
+    <fieldset class="read-only" disabled>
+      <FieldsOf {...props} />
+    </fieldset>
+  ) : (
+    <FieldsOf {...props} />
+  );
+}
+
+function FieldsOf({ schema, value, onSet }: Omit<Props, 'name'>): JSX.Element {
   const values = isValues(value) ? value : {};
   const set = (field: string, next: unknown): void => {
     const { [field]: _, ...rest } = values;

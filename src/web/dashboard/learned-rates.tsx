@@ -6,7 +6,7 @@ import { joined, say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
 import { Sure } from './sure.js';
 import { Table, type Column } from './table.js';
-import { AsWritten, Badge, Card, Empty, Problems, Said, Show } from './ui.js';
+import { AsWritten, Badge, Card, Empty, Problems, Said, Show, Unseen } from './ui.js';
 
 interface LearnedRate {
   readonly id: string;
@@ -121,7 +121,7 @@ export function LearnedRates(): JSX.Element {
       <Problems trouble={task.trouble} />
       <Said>{task.said}</Said>
       {refused !== null ? (
-        <p class="note">{say('rates.hidden', { why: refused })}</p>
+        <Unseen why={refused} />
       ) : (
         <Show loaded={loaded}>
           {({ items, more }) =>

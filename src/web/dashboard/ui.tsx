@@ -1,7 +1,7 @@
 /** The small parts that every page is made of. Each says in words what its colour says, and works from the keyboard. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
-import { Trouble } from './api.js';
+import { Trouble, unseen } from './api.js';
 import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, unknown } from './format.js';
 import { Fresh } from './fresh.js';
@@ -150,6 +150,9 @@ export function Problems({
 /** Nothing is there, and what to do about it. */
 export const Empty = ({ children }: Children): JSX.Element => <p class="empty">{children}</p>;
 
+/** Something that its reader may not see: why, and who can change that. */
+export const Unseen = ({ why }: { readonly why: string }): JSX.Element => <Empty>{say('refused.see', { why })}</Empty>;
+
 /** Where an answer will stand, until it is there. */
 const Skeleton = (): JSX.Element => (
   <div class="skeleton" role="status">
@@ -169,6 +172,9 @@ export function Show<T>({
   readonly children: (data: T) => ComponentChildren;
 }): JSX.Element {
   const { data, trouble, isLoading, again } = loaded;
+  // What is not theirs to see is no fault, and asking again does not help.
+  const why = trouble instanceof Trouble && trouble.status === 403 ? unseen(null) : null;
+  if (why !== null) return <Unseen why={why} />;
   return (
     <div class="show" aria-busy={isLoading}>
       {trouble === null ? null : (

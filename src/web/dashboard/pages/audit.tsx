@@ -9,7 +9,7 @@ import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Instant, Page, Problems, Show } from '../ui.js';
+import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Instant, Page, Problems, Show, Unseen } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 interface AuditEntry {
@@ -115,7 +115,7 @@ export function Audit(): JSX.Element {
           <Entries wanted={wanted} />
         </>
       ) : (
-        <Empty>{say('audit.hidden', { why: refused })}</Empty>
+        <Unseen why={refused} />
       )}
     </Page>
   );

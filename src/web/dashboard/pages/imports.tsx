@@ -12,7 +12,7 @@ import { LineProgress } from '../progress.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { Act, AsWritten, Card, Empty, Field, Instant, Page, Problems, Select, Show } from '../ui.js';
+import { Act, AsWritten, Card, Field, Instant, Page, Problems, Select, Show, Unseen } from '../ui.js';
 import { upload } from '../upload.js';
 
 const columns = (): readonly Column<StoredImport>[] => [
@@ -81,7 +81,7 @@ export function Imports(): JSX.Element {
           </Card>
         </>
       ) : (
-        <Empty>{say('imports.hidden', { why: refused })}</Empty>
+        <Unseen why={refused} />
       )}
     </Page>
   );

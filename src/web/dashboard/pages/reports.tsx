@@ -15,7 +15,7 @@ import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show } from '../ui.js';
+import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
 
 interface ReportEntry {
   readonly team: string;
@@ -318,7 +318,7 @@ function Recipients({ team }: { readonly team: string }): JSX.Element {
           )}
         </Show>
       ) : (
-        <p class="note">{say('reports.hidden', { why: refused })}</p>
+        <Unseen why={refused} />
       )}
     </Card>
   );

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { SETTINGS } from '../../../core/pages.js';
 import type { Page as List, Team } from '../answers.js';
 import { get, refusal, send } from '../api.js';
-import { KNOWN } from '../form.js';
+import { KNOWN, ReadOnly } from '../form.js';
 import { Help } from '../help.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -12,9 +12,9 @@ import { Keys } from '../settings/keys.js';
 import { Mutes } from '../settings/mutes.js';
 import { Rules } from '../settings/rules.js';
 import { SectionPage } from '../settings/section.js';
-import { isSection, type SectionName } from '../settings/sections.js';
+import { isSection, sectionOf, type SectionName } from '../settings/sections.js';
 import { KillSwitch } from '../settings/stop.js';
-import { Act, Card, Empty, Page, Problems, Said } from '../ui.js';
+import { Act, Card, Empty, Page, Problems, Said, Unseen } from '../ui.js';
 
 /** Settings with their own page. */
 const OWN = { rules: Rules, mutes: Mutes, keys: Keys, stop: KillSwitch } as const;
@@ -29,6 +29,16 @@ const EXPLAINED = {
 const isExplained = (name: string): name is keyof typeof EXPLAINED => Object.hasOwn(EXPLAINED, name);
 
 type Name = SectionName | keyof typeof OWN;
+
+/** What the settings need that not everybody may read. */
+const READ_BY: Readonly<Partial<Record<Name, Parameters<typeof refusal>>>> = {
+  rules: ['read', true],
+  routes: ['read', true],
+  credits: ['read', true],
+  admission: ['read', true],
+  keys: ['admin'],
+  roles: ['admin'],
+};
 const isOwn = (name: string): name is keyof typeof OWN => Object.hasOwn(OWN, name);
 
 const INDEX: Readonly<Record<keyof typeof SETTINGS, readonly Name[]>> = SETTINGS;
@@ -63,7 +73,7 @@ export function SettingPage({ id }: { readonly id: string }): JSX.Element {
         </Empty>
       </Page>
     );
-  const Own = isOwn(id) ? OWN[id] : null;
+  const hidden = refusal(...(READ_BY[id] ?? ['read']));
   return (
     <Page
       title={say(`settings.${id}`)}
@@ -75,10 +85,34 @@ export function SettingPage({ id }: { readonly id: string }): JSX.Element {
         </>
       }
     >
-      <Known />
-      {Own === null ? <SectionPage key={id} name={id as SectionName} /> : <Own />}
-      {id === 'routes' ? <TestMessage /> : null}
+      {hidden === null ? <Setting id={id} /> : <Unseen why={hidden} />}
     </Page>
+  );
+}
+
+function Setting({ id }: { readonly id: Name }): JSX.Element {
+  const Own = isOwn(id) ? OWN[id] : null;
+  return (
+    <>
+      <Known />
+      {Own === null ? <Section key={id} name={id as SectionName} /> : <Own />}
+      {id === 'routes' ? <TestMessage /> : null}
+    </>
+  );
+}
+
+/** One that its reader may not save is only looked at. */
+function Section({ name }: { readonly name: SectionName }): JSX.Element {
+  const { scope, ofAllTeams } = sectionOf(name);
+  const why = refusal(scope, ofAllTeams);
+  const page = <SectionPage name={name} />;
+  return why === null ? (
+    page
+  ) : (
+    <ReadOnly.Provider value>
+      <p class="note">{say('refused.change', { why })}</p>
+      <div class="read-only">{page}</div>
+    </ReadOnly.Provider>
   );
 }
 

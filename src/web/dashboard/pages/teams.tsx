@@ -6,7 +6,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { teamsUnder } from '../../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { Costs, Lease, Overview, Standing, Team as TeamAnswer } from '../answers.js';
-import { get, list } from '../api.js';
+import { get, list, unseen } from '../api.js';
 import { Budgets, BurnPicture } from '../budgets.js';
 import { code, count, money, month, unknown, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -28,6 +28,7 @@ import {
   SetAside,
   Show,
   Unpriced,
+  Unseen,
   UnpricedUses,
 } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
@@ -154,6 +155,17 @@ const DIMENSIONS = ['gpuModel', 'sku', 'provider', 'account', 'region', 'term', 
 const SPANS = ['30', '90', '365'] as const;
 
 export function Team({ id }: { readonly id: string }): JSX.Element {
+  const why = unseen(id);
+  return why === null ? (
+    <OneTeam id={id} />
+  ) : (
+    <Page title={id}>
+      <Unseen why={why} />
+    </Page>
+  );
+}
+
+function OneTeam({ id }: { readonly id: string }): JSX.Element {
   const team = useLoaded(`team ${id}`, async (halt) => {
     const [own, all, overview] = await Promise.all([
       get<TeamAnswer>(`/v1/teams/${encodeURIComponent(id)}`, {}, halt),

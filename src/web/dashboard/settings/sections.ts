@@ -11,6 +11,8 @@ export interface Section {
   /** Name of an item's own key; null: one document for all. */
   readonly key: 'id' | 'name' | null;
   readonly scope: Scope;
+  /** Saving it concerns all teams. */
+  readonly ofAllTeams?: true;
   readonly mayRemove?: boolean;
   /** A document of its own for each team too. */
   readonly perTeam?: boolean;
@@ -52,6 +54,7 @@ const SECTIONS = {
     read: '/v1/peak',
     key: null,
     scope: 'configure',
+    ofAllTeams: true,
     plan: ({ rules }) => ({ peak: rules }),
   },
   limits: {
@@ -64,12 +67,13 @@ const SECTIONS = {
     plan: (body, team) => ({ limits: { [team === '' ? '*' : team]: body } }),
   },
   admission: { schema: 'AdmissionSettings', read: '/v1/admission', key: null, scope: 'admin' },
-  credits: { schema: 'Credits', read: '/v1/credits', key: null, scope: 'configure' },
+  credits: { schema: 'Credits', read: '/v1/credits', key: null, scope: 'configure', ofAllTeams: true },
   reconciliation: {
     schema: 'ReconciliationSettings',
     read: '/v1/reconciliation/settings',
     key: null,
     scope: 'configure',
+    ofAllTeams: true,
   },
   retention: { schema: 'SampleRetention', read: '/v1/samples/retention', key: null, scope: 'admin' },
   roles: { schema: 'RoleRequest', read: '/v1/roles', key: 'name', scope: 'admin', mayRemove: true },

@@ -56,7 +56,6 @@ export const PAGES_ENGLISH = {
   'reports.recipients': 'Recipients',
   'reports.nobody': 'nobody',
   'reports.every-channel': 'every connected channel',
-  'reports.hidden': 'The recipients are not shown to you: this {why}.',
   'reservations.lead':
     'Budget that is reserved for future runs, until they have cost as much or it is no longer needed',
   'reservations.quote': 'Quote a run',
@@ -159,7 +158,6 @@ export const PAGES_ENGLISH = {
   'rates.sure': 'Yes, withdraw it permanently',
   'rates.withdrawn':
     '{id} is withdrawn: the rate before it applies again, and the usage that it affected is priced again.',
-  'rates.hidden': 'Rates are not shown to you: this {why}.',
   'rates.empty': 'No rate has been learned from a bill yet.',
   'rates.note': 'Only trusted rates are applied. One that is withdrawn does not come back with a restated bill.',
   'rate.trusted': 'Trusted',
@@ -167,7 +165,6 @@ export const PAGES_ENGLISH = {
   'rate.withdrawn': 'Withdrawn',
   'audit.lead':
     'Who did what, newest first. Entries are only added, never changed; each is chained to the one before by its hash.',
-  'audit.hidden': 'The audit is not shown to you: this {why}.',
   'audit.export': 'Export as JSON lines',
   'audit.target': 'On what',
   'audit.check': 'Is it complete?',

@@ -10,6 +10,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'deciding.approve': '批准所选 {n} 项…',
   'deciding.sure': '批准 {n} 项？',
   'deciding.each': '执行前会逐一再次检查。',
+  'deciding.refused': '其中 {n} 项您无法批准：{why}。',
   'deciding.do': '确认批准 {n} 项',
   'deciding.done': '已批准 {n} / {all} 项。',
   'approve.do': '确认批准',

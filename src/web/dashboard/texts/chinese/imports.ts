@@ -6,7 +6,6 @@ export const IMPORTS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'imports.all': '全部导入',
   'imports.was': '导入记录',
   'imports.empty': '尚未导入：请在上方选择文件，或将用量发送到 <a>/v1/usage</a>。',
-  'imports.hidden': '无法向您显示导入记录：{why}。',
   'imports.bill': '账单或用量',
   'imports.prices': '价目表',
   'imports.choose': '请先选择文件。',

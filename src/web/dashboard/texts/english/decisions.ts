@@ -8,6 +8,7 @@ export const DECISIONS = {
   'deciding.approve': 'Approve {n} chosen …',
   'deciding.sure': 'Approve {n}?',
   'deciding.each': 'Each is checked again before anything is done.',
+  'deciding.refused': 'You cannot approve {n} of these: {why}.',
   'deciding.do': 'Yes, approve {n}',
   'deciding.done': '{n} of {all} approved.',
   'approve.do': 'Yes, approve',

@@ -78,7 +78,11 @@ export const FRAME = {
   'trouble.closed': 'The server cannot be reached, or closed the connection.',
   'refused.nobody': 'nobody is signed in',
   'refused.role': 'needs the role {role}; yours is {yours}',
-  'refused.teams': 'concerns all teams; you are restricted to some',
+  'refused.teams': 'concerns all teams; you see only {teams}',
+  'refused.beyond': 'is outside your teams; you see only {teams}',
+  'refused.see': 'This is not shown to you: it {why}. An administrator of Bursar can give you more rights.',
+  'refused.change':
+    'You can look at this, but not change it: that {why}. An administrator of Bursar can give you more rights.',
   'sign-in': 'Sign in',
   'sign-out': 'Sign out',
   'sign-in.oidc': 'Sign in with your organisation',

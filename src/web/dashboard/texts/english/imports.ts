@@ -4,7 +4,6 @@ export const IMPORTS = {
   'imports.all': 'All imports',
   'imports.was': 'What was imported',
   'imports.empty': 'Nothing was imported yet: choose a file above, or send usage to <a>/v1/usage</a>.',
-  'imports.hidden': 'Imports are not shown to you: this {why}.',
   'imports.bill': 'A bill or usage',
   'imports.prices': 'A price list',
   'imports.choose': 'Choose a file first.',
