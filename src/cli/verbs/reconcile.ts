@@ -104,7 +104,7 @@ function varianceText({ rows, totals }: VarianceList): string {
     shortAmount(row.accrued),
     shortAmount(row.compared),
     shortAmount(row.variance),
-    percent(row.ratio === null ? null : Number(row.ratio)),
+    { text: percent(row.ratio === null ? null : Number(row.ratio)), csv: row.ratio },
     row.currency,
     row.reasons.join(', '),
   ]);

@@ -140,7 +140,7 @@ function monthly({
     monthlySavingsLow === null || monthlySavingsHigh === null
       ? ''
       : monthlySavingsLow === monthlySavingsHigh
-        ? ' (as certain as its price)'
+        ? ' (interval not known)'
         : ` (80 % between ${money(monthlySavingsLow)} and ${money(monthlySavingsHigh)})`
   }`;
 }

@@ -5,11 +5,11 @@ import { count, money } from './format.js';
 import { joined, say } from './language.js';
 import { Amount, Amounts, Figure } from './ui.js';
 
-/** An interval without width is no statement of chance; one that whole units would hide has its cents. */
-export function interval(low: string, high: string, currency: string): string {
-  if (Number(low) === Number(high)) return say('interval.certain');
-  const isHidden = money(low, currency, true) === money(high, currency, true);
-  return say('interval', { low: money(low, currency, !isHidden), high: money(high, currency, !isHidden) });
+/** An interval without width is one that nobody stated; in whole units where these show it. */
+export function interval(low: string, high: string, currency: string, inUnits = false): string {
+  if (Number(low) === Number(high)) return say('interval.unknown');
+  const whole = inUnits && money(low, currency, true) !== money(high, currency, true);
+  return say('interval', { low: money(low, currency, whole), high: money(high, currency, whole) });
 }
 
 /** The interval of a saving in one line; nothing where it is unknown. */
@@ -22,7 +22,7 @@ export function Ends({
   readonly high: string | null;
   readonly currency: string;
 }): JSX.Element | null {
-  return low === null || high === null ? null : <div class="note">{interval(low, high, currency)}</div>;
+  return low === null || high === null ? null : <div class="note">{interval(low, high, currency, true)}</div>;
 }
 
 /** What an action is expected to save a month, with its interval. */

@@ -46,7 +46,7 @@ function BeforeAfter({ one }: Props): JSX.Element | null {
       <Figure
         name={say('saves.then')}
         value={<Amount amount={less(mean)} currency={currency} />}
-        note={low === null || high === null ? undefined : interval(less(high), less(low), currency)}
+        note={low === null || high === null ? undefined : interval(less(high), less(low), currency, true)}
       />
     </>
   );

@@ -758,7 +758,7 @@ describe('words', () => {
     const text = plainText(messageOf(alertOf(digest), ENGLISH, null));
     expect(text).toContain('Forecast of 2027-01, made at the end of 2026-12: 20.00 USD (15.00 USD to 30.00 USD)');
     expect(text).toContain('2027-01 so far: 7.50 USD on its first 9 days');
-    // An interval without width is no chance of anything.
-    expect(text).toContain('Stop it: about 5.00 USD a month (as certain as its price)');
+    // An interval without width is one that nobody stated.
+    expect(text).toContain('Stop it: about 5.00 USD a month (interval not known)');
   });
 });

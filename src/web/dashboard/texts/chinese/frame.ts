@@ -51,7 +51,7 @@ export const FRAME: Readonly<Record<keyof typeof ENGLISH, string>> = {
   span: '{from} 至 {to}',
   range: '{mean}（{low} 至 {high}）',
   interval: '80% 区间：{low} 至 {high}',
-  'interval.certain': '与其价格一样确定',
+  'interval.unknown': '区间未知',
   newest: '按时间倒序',
   'newest.team': '团队 {team}，按时间倒序',
   'newest.500': '仅列出最新的 500 条。',

@@ -49,7 +49,7 @@ export const FRAME = {
   span: '{from} to {to}',
   range: '{mean} ({low} to {high})',
   interval: '80% between {low} and {high}',
-  'interval.certain': 'as certain as its price',
+  'interval.unknown': 'interval not known',
   newest: 'Newest first',
   'newest.team': 'Of the team {team}, newest first',
   'newest.500': 'Only the newest 500 are listed.',
