@@ -194,13 +194,16 @@ function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
     return [wait('target-unknown', `${action.connection} does not know the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
     return [refusal('already-so', `${action.target} is already in the wanted state`)];
+  // What never passes is said at once; nobody waits for it.
+  const obstacles = obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
+  if (obstacles.length > 0) return obstacles;
   // Clouds refuse both for good, though it passes within minutes (AWS IncorrectInstanceState, Alibaba
   // IncorrectInstanceStatus).
   if (seen.kind === 'instance' && seen.state === 'stopping' && action.effect.kind === 'start')
     return [wait('between-states', `${action.target} is still stopping; it is started once it has stopped`)];
   if (seen.kind === 'instance' && seen.state === 'starting' && action.effect.kind === 'stop')
     return [wait('between-states', `${action.target} is still starting; it is stopped once it runs`)];
-  return obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
+  return [];
 }
 
 /** The reasons that limit the pace of all actions except rollbacks, and protect certain targets. */
