@@ -63,7 +63,7 @@ export interface EndpointOptions {
   readonly anyText?: 'all' | readonly string[];
   /** The handler gets a `LateBody`. */
   readonly isParsedLate?: boolean;
-  /** What its query names may not exist: 404. Said by itself where the path or a body names it. */
+  /** What its query or body names may not exist: 404. Said by itself where the path names it. */
   readonly mayBeMissing?: boolean;
   /** What the answer of GET at the same address has beside the body of this PUT. */
   readonly readBack?: ReadBack;

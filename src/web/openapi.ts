@@ -200,7 +200,7 @@ function operationOf(
     429,
     503,
     ...(access === 'open' ? [] : [401, 403]),
-    ...(inputs.path.size > 0 || body !== null || endpoint.mayBeMissing === true ? [404] : []),
+    ...(inputs.path.size > 0 || endpoint.mayBeMissing === true ? [404] : []),
     ...(endpoint.writes ? [409] : []),
     ...(body === null ? [] : [408, 413, 415]),
   ];

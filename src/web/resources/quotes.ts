@@ -273,6 +273,7 @@ export class QuotesController {
   @Endpoint('POST /v1/quotes', {
     summary: 'Quote a run',
     access: 'read',
+    mayBeMissing: true,
     answer: answerSchema,
     description:
       'If there is no price, the answer is a problem of status 404 that names what comes close. With a team, every budget over it says whether it covers the run to the end of its period.',

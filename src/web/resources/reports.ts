@@ -123,6 +123,7 @@ export class ReportsController {
   }
 
   @Endpoint('POST /v1/reports', {
+    mayBeMissing: true,
     summary: 'Request a report',
     description: 'The line soon makes it, again if there is one already; GET returns it then.',
     access: 'configure',

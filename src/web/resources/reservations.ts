@@ -90,6 +90,7 @@ export class ReservationsController {
   @Endpoint('POST /v1/reservations', {
     summary: 'Reserve budget for a run',
     access: 'configure',
+    mayBeMissing: true,
     writes: true,
     answer: reservationSchema,
     description:
