@@ -157,7 +157,7 @@ describeWith('chromium', 'the pages that alerts lead to', async (file) => {
     await viewer.open('alerts');
     expect(await viewer.page.getByRole('row').count()).toBe(3);
     await viewer.open('budgets/lab-month');
-    await viewer.page.getByRole('alert').waitFor();
+    await viewer.page.getByText('it is outside your teams; you see only vision').waitFor();
     expect(viewer.faults.splice(0)).toEqual(expect.arrayContaining([expect.stringContaining('403')]));
   });
 

@@ -3,6 +3,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { EXPLANATIONS } from '../../src/core/report/chinese/explanations.js';
 import { REFUSALS } from '../../src/core/report/chinese/guard.js';
+import { ABSENCES } from '../../src/core/report/chinese/missing.js';
 import { POLICY_SENTENCES } from '../../src/core/report/chinese/policies.js';
 import { sourceFiles, walk } from '../support/source.js';
 
@@ -40,6 +41,24 @@ function templateOf(node: ts.Node): string | null {
   return ts.isStringLiteralLike(node) || ts.isTemplateExpression(node) || isSum(node) ? partOf(node) : null;
 }
 
+/** Doors and stores that no page of the dashboard asks. */
+const NO_PAGE = /\/(scim|directory|slack|slack-desk|deliveries|archive|measurements|set-lease|leases|unnamed)\.ts$/;
+
+/** What is said where something is not there. */
+function absencesOf(file: { readonly name: string; readonly text: string }): string[] {
+  const found: string[] = [];
+  walk(file, (node) => {
+    if (!ts.isCallExpression(node) || node.expression.getText() !== 'missing') return;
+    const literals = (one: ts.Node): void => {
+      const text = templateOf(one);
+      if (text !== null) found.push(text);
+      else ts.forEachChild(one, literals);
+    };
+    node.arguments.forEach(literals);
+  });
+  return found;
+}
+
 function sentencesOf(file: { readonly name: string; readonly text: string }): string[] {
   const found: string[] = [];
   walk(file, (node) => {
@@ -50,6 +69,18 @@ function sentencesOf(file: { readonly name: string; readonly text: string }): st
   });
   return found;
 }
+
+describe('the answers that something is not there', () => {
+  it('have Chinese words each, where a page may show them', () => {
+    const files = ['src/web/resources', 'src/application', 'src/store'].flatMap((folder) => sourceFiles(folder));
+    const all = files.flatMap((file) => absencesOf(file).map((text) => [file.name, text] as const));
+    expect(all.length).toBeGreaterThan(40);
+    const lacks = all.filter(([name, text]) => !(text in ABSENCES) && !NO_PAGE.test(name));
+    expect(lacks).toEqual([]);
+    const known = new Set(all.map(([, text]) => text));
+    expect(Object.keys(ABSENCES).filter((text) => !known.has(text))).toEqual([]);
+  });
+});
 
 describe('the sentences of policies, explanations and the guard', () => {
   it('have Chinese words each', () => {

@@ -179,10 +179,10 @@ export async function approveRecommendation(
   const recommendation = await recommendations.decide(tx, organisation, id, 'approved', by, now);
   const open = await actions.openOf(tx, organisation, id);
   if (open !== null)
-    return {
-      recommendation: { ...recommendation, obstacle: null, obstacles: [] },
-      action: await approve(stores, tx, organisation, open, by, now),
-    };
+    return decidedWith(
+      { ...recommendation, obstacle: null, obstacles: [] },
+      await approve(stores, tx, organisation, open, by, now),
+    );
   const plan = await planOf(stores, tx, organisation, recommendation, now);
   const obstacles = obstaclesIn(plan);
   const forbidden = obstacles.find(isForbidden);
@@ -204,8 +204,13 @@ export async function approveRecommendation(
     now,
   });
   const action = await approve(stores, tx, organisation, made.action, by, now);
-  return { recommendation: { ...recommendation, actionId: action.id, obstacle: null }, action };
+  return decidedWith({ ...recommendation, obstacle: null }, action);
 }
+
+const decidedWith = (recommendation: StoredRecommendation, action: Action): DecidedRecommendation => ({
+  recommendation: { ...recommendation, actionId: action.id, actionState: action.state },
+  action,
+});
 
 /** Rejects a recommendation, and its action where one is proposed. @throws Failure missing, conflict. */
 export async function rejectRecommendation(
@@ -219,7 +224,9 @@ export async function rejectRecommendation(
   await stores.actions.serialise(tx, organisation);
   const recommendation = await stores.recommendations.decide(tx, organisation, id, 'rejected', by, now);
   const open = await stores.actions.openOf(tx, organisation, id);
-  return { recommendation, action: open === null ? null : await reject(stores, tx, organisation, open, '', by, now) };
+  return open === null
+    ? { recommendation, action: null }
+    : decidedWith(recommendation, await reject(stores, tx, organisation, open, '', by, now));
 }
 
 /** @throws Failure conflict if the action is not, or not any more, one that can be taken back. */

@@ -86,6 +86,8 @@ function notesOf(recommendations: readonly StoredRecommendation[]): string[] {
   const notes = new Map<string, string[]>();
   const add = (note: string, id: string): void => void notes.set(note, [...(notes.get(note) ?? []), id]);
   for (const { id, risk } of recommendations) if (risk.note !== '') add(`Risk of ~: ${risk.note}`, id);
+  for (const { id, status, actionId, actionState } of recommendations)
+    if (status === 'approved' && actionState !== null) add(`${actionId}, the action of ~, is ${actionState}`, id);
   for (const { id, obstacles } of recommendations)
     for (const { message } of obstacles) add(`Blocked, ~: ${message}`, id);
   return [...notes].map(([note, ids]) => note.replace('~', () => together(ids)));

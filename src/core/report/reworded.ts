@@ -7,11 +7,19 @@
 import { EXAMPLE_TITLES } from './chinese/examples.js';
 import { EXPLANATIONS } from './chinese/explanations.js';
 import { REFUSALS } from './chinese/guard.js';
+import { ABSENCES } from './chinese/missing.js';
 import { POLICY_SENTENCES } from './chinese/policies.js';
 import { POLICY_PURPOSES } from './chinese/purposes.js';
 import { digest } from './digest.js';
 
-const TEMPLATES = { ...EXAMPLE_TITLES, ...POLICY_PURPOSES, ...REFUSALS, ...POLICY_SENTENCES, ...EXPLANATIONS };
+const TEMPLATES = {
+  ...EXAMPLE_TITLES,
+  ...POLICY_PURPOSES,
+  ...REFUSALS,
+  ...ABSENCES,
+  ...POLICY_SENTENCES,
+  ...EXPLANATIONS,
+};
 const HOLE = /\{\d\}/;
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const literal = (template: string): number => template.split(HOLE).join('').length;

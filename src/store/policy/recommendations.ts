@@ -27,6 +27,8 @@ export interface StoredRecommendation extends Recommendation {
   readonly decidedBy: string | null;
   /** The newest action that was made from it. */
   readonly actionId: string | null;
+  /** The state of that action: an approval may have come to nothing. */
+  readonly actionState: ActionState | null;
   /** Why nothing carries it out; null: something does, or nobody has looked. */
   readonly obstacle: Reason | null;
   /** All that stands against it; its first is `obstacle`. Empty: nothing does, or nobody has looked. */
@@ -57,10 +59,13 @@ interface Row {
   obstacle: Reason | null;
   obstacles: Reason[] | null;
   action_id: string | null;
+  action_state: ActionState | null;
 }
 
+const newestAction = (column: 'id' | 'state'): string =>
+  `(select a.${column} from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1)`;
 const COLUMNS = `body, status, made_at, decided_by, obstacle, obstacles,
-  (select a.id from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1) as action_id`;
+  ${newestAction('id')} as action_id, ${newestAction('state')} as action_state`;
 
 /** For a recommendation `r`: the time of a person's rollback of its action; null: none. */
 const UNDONE = `(select max(b.ended_at) from action a
@@ -419,6 +424,7 @@ function storedOf(row: Row): StoredRecommendation {
     madeAt: row.made_at.toISOString(),
     decidedBy: row.decided_by,
     actionId: row.action_id,
+    actionState: row.action_state,
     obstacle: row.obstacle,
     obstacles: row.obstacles ?? (row.obstacle === null ? [] : [row.obstacle]),
   };

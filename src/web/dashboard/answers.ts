@@ -221,6 +221,7 @@ export interface StoredRecommendation extends Recommendation {
   readonly madeAt: string;
   readonly decidedBy: string | null;
   readonly actionId: string | null;
+  readonly actionState: ActionState | null;
   readonly obstacle: Reason | null;
   readonly breakEven: BreakEven | null;
   readonly may: { readonly approve: Refusal; readonly reject: Refusal };

@@ -4,9 +4,10 @@ import { useRef } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import { LANGUAGES, type Language } from '../../core/report/reader.js';
-import type { Session, SignedIn } from './answers.js';
-import { get, session } from './api.js';
+import type { Session, SignedIn, Team as TeamAnswer } from './answers.js';
+import { get, session, Trouble, unseen } from './api.js';
 import { code } from './format.js';
+import { useAnswer } from './loading.js';
 import { joined, loadTexts, reader, say, TAGS } from './language.js';
 import { Navigation, type PageName, type PageText } from './navigation.js';
 import { ActionPage } from './pages/action.js';
@@ -35,6 +36,7 @@ import { Team, Teams } from './pages/teams.js';
 import { choose, NAMES } from './reader.js';
 import { place, returnToPlace } from './router.js';
 import { link, routeOf, type Place } from './routes.js';
+import { Rich } from './rich.js';
 import { SearchField } from './search-field.js';
 import { Stopped } from './stopped.js';
 import { theme, THEMES, type Theme } from './theme.js';
@@ -166,7 +168,27 @@ function draw(at: Place): JSX.Element {
         </Empty>
       </Page>
     );
-  return route === 'sign-in' ? <Overview /> : PAGES[route].draw(at.id);
+  if (route === 'sign-in') return <Overview />;
+  const team = at.query.get('team') ?? '';
+  return (
+    <>
+      {team === '' ? null : <NoTeam key={team} id={team} />}
+      {PAGES[route].draw(at.id)}
+    </>
+  );
+}
+
+/** Says of a team in the address that there is none; the page below would only be empty. */
+function NoTeam({ id }: { readonly id: string }): JSX.Element | null {
+  const isSeen = unseen(id) === null;
+  const { trouble } = useAnswer(`is there ${id}`, async (halt) =>
+    isSeen ? get<TeamAnswer>(`/v1/teams/${encodeURIComponent(id)}`, {}, halt) : null,
+  );
+  return trouble instanceof Trouble && trouble.status === 404 ? (
+    <p class="warning" role="status">
+      <Rich of="teams.none-here" given={{ id, a: (inner) => <a href={link('teams')}>{inner}</a> }} />
+    </p>
+  ) : null;
 }
 
 async function start(root: HTMLElement): Promise<void> {

@@ -143,6 +143,8 @@ export function Quoted({
       <Because quote={quote} />
       {budgets === null ? (
         <p class="note">{say('quotes.no-budgets')}</p>
+      ) : budgets.budgets.length === 0 ? (
+        <p class="note">{say('quotes.none-covers')}</p>
       ) : (
         <Table
           caption={say('quotes.budgets')}

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Trouble, unseen } from './api.js';
 import type { UnpricedUsage } from './answers.js';
-import { decimal, instant, money, unknown } from './format.js';
+import { decimal, instant, money, sentence, unknown } from './format.js';
 import { Fresh } from './fresh.js';
 import type { HelpTerm } from './help-terms.js';
 import { Help } from './help.js';
@@ -175,6 +175,13 @@ export function Show<T>({
   // What is not theirs to see is no fault, and asking again does not help.
   const why = trouble instanceof Trouble && trouble.status === 403 ? unseen(null) : null;
   if (why !== null) return <Unseen why={why} />;
+  if (trouble instanceof Trouble && trouble.status === 404 && data === null)
+    return (
+      <Empty>
+        <AsWritten>{sentence(trouble.message)}</AsWritten>
+        {say('sentence.end')}
+      </Empty>
+    );
   return (
     <div class="show" aria-busy={isLoading}>
       {trouble === null ? null : (

@@ -1,6 +1,7 @@
 /** /v1/recommendations: the line's recommendations, and people's decisions about them. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
+import { ACTION_STATES, type ActionState } from '../../core/action/action.js';
 import { mayDecideRecommendation } from '../../core/action/may.js';
 import { missing } from '../../core/errors.js';
 import { breakEvenOf, type BreakEven } from '../../core/policy/break-even.js';
@@ -82,6 +83,10 @@ const recommendationSchema = z
     madeAt: z.string(),
     decidedBy: z.string().nullable(),
     actionId: z.string().nullable().describe('The newest action that was made from it'),
+    actionState: z
+      .enum(ACTION_STATES as readonly [ActionState, ...ActionState[]])
+      .nullable()
+      .describe('State of that action: an approved recommendation may come to nothing'),
     obstacle: z
       .strictObject({ code: z.string(), message: z.string() })
       .nullable()

@@ -9,8 +9,9 @@ import { get } from '../api.js';
 import { code } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded } from '../loading.js';
+import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, type Column } from '../table.js';
 import { AsWritten, Badge, Card, Field, Page, Show } from '../ui.js';
 
 const written = (lines: readonly string[]): JSX.Element => (
@@ -118,13 +119,14 @@ function Answer({ target }: { readonly target: string }): JSX.Element {
             {written([...known, recommended.message])}
           </Card>
           <Card title={say('explain.looks')} wide>
-            <Table
+            <Listing
+              items={looks}
+              note={null}
+              empty={<Rich of="explain.no-looks" given={{ a: (inner) => <a href={link('policies')}>{inner}</a> }} />}
               caption={say('explain.looks')}
               file="explain"
               columns={columns()}
-              rows={looks}
               keyOf={({ document, policy, target: of }) => `${document ?? policy} ${of}`}
-              isCaptionHidden
             />
           </Card>
         </>

@@ -13,6 +13,7 @@ import { measureOf } from '../measures.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Bar, Figures } from '../saves.js';
+import { State } from './action.js';
 import { Act, AsWritten, Badge, Card, Empty, Facts, Page, Problems, Said, type Tone } from '../ui.js';
 
 const TONES: Readonly<Record<string, Tone>> = { open: 'warn', approved: 'good', rejected: 'bad' };
@@ -84,6 +85,14 @@ export function One({ one, again }: Props & { readonly again: () => void }): JSX
   );
 }
 
+/** What became of an approved one: the state of its action. Nothing: it has none, or was not approved. */
+export const Became = ({ one: { status, actionId, actionState } }: Props): JSX.Element | null =>
+  status !== 'approved' || actionId === null || actionState === null ? null : (
+    <a href={link('actions', actionId)}>
+      {say('recommendations.became')} <State of={{ state: actionState, reasons: [] }} />
+    </a>
+  );
+
 const Lead = ({ one }: Props): JSX.Element => (
   <>
     {!isEnglishOnly(one) ? null : (
@@ -92,7 +101,7 @@ const Lead = ({ one }: Props): JSX.Element => (
         <br />
       </>
     )}
-    <Badge tone={TONES[one.status] ?? 'plain'}>{code('status', one.status)}</Badge>{' '}
+    <Badge tone={TONES[one.status] ?? 'plain'}>{code('status', one.status)}</Badge> <Became one={one} />{' '}
     <Rich
       of="recommendations.for"
       given={{

@@ -13,7 +13,7 @@ import { go, link, place } from '../router.js';
 import { Bar } from '../saves.js';
 import type { Column } from '../table.js';
 import { Amount, AsWritten, Instant, Page, Select } from '../ui.js';
-import { filterOf, isEnglishOnly, nameOf, One } from './recommendation.js';
+import { Became, filterOf, isEnglishOnly, nameOf, One } from './recommendation.js';
 
 const STATUSES = ['open', 'observed', 'approved', 'rejected', 'superseded', 'expired'] as const;
 const saving = (one: StoredRecommendation): number | null =>
@@ -57,6 +57,9 @@ function Named({ one }: { readonly one: StoredRecommendation }): JSX.Element {
   return (
     <>
       <a href={link('recommendations', one.id, filterOf())}>{nameOf(one)}</a>
+      <div class="note">
+        <Became one={one} />
+      </div>
       {!isEnglishOnly(one) ? null : (
         <div class="note">
           <AsWritten>{one.title}</AsWritten>

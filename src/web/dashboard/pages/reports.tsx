@@ -13,7 +13,7 @@ import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
 
@@ -306,13 +306,14 @@ function Recipients({ team }: { readonly team: string }): JSX.Element {
                   given={{ a: (inner) => <a href={link('settings', 'routes')}>{inner}</a> }}
                 />
               </p>
-              <Table
+              <Listing
+                items={rows}
+                note={null}
+                empty={say('reports.no-teams')}
                 caption={say('reports.sent')}
                 file="report-recipients"
                 columns={receivingColumns()}
-                rows={rows}
                 keyOf={({ team: one }) => one}
-                isCaptionHidden
               />
             </>
           )}

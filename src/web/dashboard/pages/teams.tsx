@@ -15,7 +15,7 @@ import { Picture } from '../picture.js';
 import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, Table, type Column } from '../table.js';
 import {
   Amount,
   Badge,
@@ -116,7 +116,13 @@ export function Teams(): JSX.Element {
           if (rows.length === 0)
             return (
               <Empty>
-                <Rich of="teams.empty" given={{}} />
+                <Rich
+                  of="teams.empty"
+                  given={{
+                    rules: (inner) => <a href={link('settings', 'rules')}>{inner}</a>,
+                    a: (inner) => <a href={link('settings', 'teams', { new: '1' })}>{inner}</a>,
+                  }}
+                />
               </Empty>
             );
           const found = rows.filter(({ id, team }) =>
@@ -135,13 +141,14 @@ export function Teams(): JSX.Element {
                 )}
               </Field>
               {more ? <p class="warning">{say('teams.many')}</p> : null}
-              <Table
+              <Listing
+                items={found}
+                note={null}
+                empty={say('teams.none-found')}
                 caption={say('teams.caption')}
                 file="teams"
                 columns={columns()}
-                rows={found}
                 keyOf={({ id }) => id}
-                isCaptionHidden
               />
             </>
           );
@@ -182,6 +189,12 @@ function OneTeam({ id }: { readonly id: string }): JSX.Element {
   const leases = useLoaded(`leases ${id}`, (halt) =>
     get<{ readonly items: readonly Lease[] }>(`/v1/teams/${encodeURIComponent(id)}/leases`, {}, halt),
   );
+  if (team.trouble !== null && team.data === null)
+    return (
+      <Page title={id} actions={<a href={link('teams')}>{say('page.teams')}</a>}>
+        <Show loaded={team}>{() => null}</Show>
+      </Page>
+    );
   return (
     <Page
       title={team.data?.own.name ?? id}

@@ -45,6 +45,7 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.waits': '正在生成 {team} 的 {month} 报告……',
   'reports.there': '{team} 的 {month} 报告已生成。',
   'reports.slow': '{team} 的 {month} 报告尚未生成，仍在进行中：请稍后再来。',
+  'reports.no-teams': '尚无团队，因此不发送报告。',
   'reports.sent': '报告的发送时间与收件人',
   'reports.schedule':
     '团队的报告在月末三天后自动生成并发送一次。迟到的用量和账单会改变当月数据：重新生成的报告会替换旧报告，不会再次打扰任何人。',
@@ -96,6 +97,7 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'quotes.listed': '{source}，自 {at} 起',
   'quotes.because': '依据（{n}）',
   'quotes.verdict': '预算是否足够？',
+  'quotes.none-covers': '没有预算涵盖此次运行。',
   'quotes.budgets': '各预算的判断',
   'quotes.left-before': '当前剩余',
   'quotes.left-after': '之后剩余',

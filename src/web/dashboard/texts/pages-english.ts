@@ -47,6 +47,7 @@ export const PAGES_ENGLISH = {
   'reports.waits': 'The report of {team} for {month} is being made …',
   'reports.there': 'The report of {team} for {month} is ready.',
   'reports.slow': 'The report of {team} for {month} is not ready yet. It is still being made: come back later.',
+  'reports.no-teams': 'There is no team yet, so no report is sent.',
   'reports.sent': 'When and to whom reports are sent',
   'reports.schedule':
     'A team’s report is made automatically three days after its month has ended, and is sent once. Late usage and bills change a month: a report that is made again replaces the old one and is not sent again.',
@@ -99,6 +100,7 @@ export const PAGES_ENGLISH = {
   'quotes.listed': '{source}, since {at}',
   'quotes.because': 'Evidence ({n})',
   'quotes.verdict': 'Do the budgets cover it?',
+  'quotes.none-covers': 'No budget covers this run.',
   'quotes.budgets': 'What the budgets say',
   'quotes.left-before': 'Left now',
   'quotes.left-after': 'Left after it',

@@ -10,7 +10,7 @@ export const BUDGETS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'budgets.will-end': '{n} 个将耗尽',
   'budgets.not-planned': '{n} 个未计划',
   'budgets.not-evaluated': '{n} 个尚未评估',
-  'budgets.empty': '尚未设置预算。操作员可用 <code>bursar budgets set</code> 或<a>通过接口</a>设置；流水线会立即评估。',
+  'budgets.empty': '尚未设置预算。操作员可<a>添加预算</a>，或用 <code>bursar budgets set</code> 设置；随后立即评估。',
   'standing.not-evaluated': '尚未评估',
   'standing.not-planned': '未计划',
   'standing.over': '已超支',

@@ -32,6 +32,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'recommendations.none': '没有处于“{status}”状态的建议。',
   'recommendations.many': '此处仅列出一千条：选择一个团队可查看其全部建议。',
   'recommendations.for': '{action} <code>{target}</code>，团队 {team}',
+  'recommendations.became': '其操作：',
   'recommendations.saves': '可节省多少',
   'saves.no-recommendation': '并非来自建议',
   'saves.protects': '并非为了节省',

@@ -9,6 +9,7 @@ export const FLEET: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'explain.note': '机器的 ID、主机名或地址；工作负载或 Pod；组；团队；预算',
   'explain.go': '解释',
   'explain.known': '已知信息',
+  'explain.no-looks': '没有适用于该团队的策略文档，因此无从判断。<a>查看策略</a>',
   'explain.looks': '各策略的判断',
   'explain.target': '目标',
   'explain.saw': '看到',

@@ -77,6 +77,7 @@ export const FRAME: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'trouble.answered': '服务器返回 {status}。',
   'trouble.unreached': '无法连接服务器，请确认其正在运行。',
   'trouble.closed': '无法连接服务器，或连接被其关闭。',
+  'sentence.end': '。',
   'refused.nobody': '尚未登录',
   'refused.role': '需要“{role}”角色；您的角色是“{yours}”',
   'refused.teams': '涉及所有团队；您只能查看 {teams}',

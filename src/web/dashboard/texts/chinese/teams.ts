@@ -4,7 +4,9 @@ import type { TEAMS as ENGLISH } from '../english/teams.js';
 export const TEAMS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'teams.lead': '各团队自身在 {month} 的成本，不含其下级团队',
   'teams.empty':
-    '还没有团队。规则可按标签和账号生成团队（<code>bursar rules set</code>），也可手动设置：<code>bursar teams set</code>。',
+    '尚无团队。可用<rules>规则</rules>按标签和账号划分团队，或<a>手动添加</a>；在终端中为 <code>bursar rules set</code> 与 <code>bursar teams set</code>。',
+  'teams.none-here': '没有团队 {id}：地址中的名称有误，或该团队已被删除。<a>所有团队</a>',
+  'teams.none-found': '没有名称包含这些字词的团队。',
   'teams.find': '查找团队',
   'teams.many': '此处仅列出前一千个团队。',
   'teams.caption': '各团队本月成本',

@@ -9,7 +9,7 @@ export const BUDGETS = {
   'budgets.not-planned': '{n} not planned',
   'budgets.not-evaluated': '{n} not evaluated yet',
   'budgets.empty':
-    'No budget is set. An operator sets one with <code>bursar budgets set</code>, or <a>by the API</a>; it is evaluated at once.',
+    'No budget is set. An operator <a>adds one</a>, or sets it with <code>bursar budgets set</code>; it is evaluated at once.',
   'standing.not-evaluated': 'not evaluated yet',
   'standing.not-planned': 'not planned',
   'standing.over': 'over',

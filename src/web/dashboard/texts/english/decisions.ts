@@ -30,6 +30,7 @@ export const DECISIONS = {
   'recommendations.none': 'No recommendation is {status}.',
   'recommendations.many': 'Only a thousand are listed here: choose a team to see all of its own.',
   'recommendations.for': '{action} <code>{target}</code> for the team {team}',
+  'recommendations.became': 'its action:',
   'recommendations.saves': 'What it would save',
   'saves.no-recommendation': 'not from a recommendation',
   'saves.protects': 'not made to save',

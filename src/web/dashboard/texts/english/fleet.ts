@@ -7,6 +7,7 @@ export const FLEET = {
   'explain.note': 'A machine by its id, host name or address; a workload or a pod; a group; a team; a budget',
   'explain.go': 'Explain',
   'explain.known': 'What is known about it',
+  'explain.no-looks': 'No policy document applies to this team, so nothing judges it. <a>See the policies</a>',
   'explain.looks': 'How the policies judge it',
   'explain.target': 'Target',
   'explain.saw': 'Saw',

@@ -76,6 +76,7 @@ export const FRAME = {
   'trouble.answered': 'The server answered {status}.',
   'trouble.unreached': 'The server cannot be reached. Is it running?',
   'trouble.closed': 'The server cannot be reached, or closed the connection.',
+  'sentence.end': '.',
   'refused.nobody': 'nobody is signed in',
   'refused.role': 'needs the role {role}; yours is {yours}',
   'refused.teams': 'concerns all teams; you see only {teams}',
@@ -88,7 +89,7 @@ export const FRAME = {
   'sign-in.oidc': 'Sign in with your organisation',
   'sign-in.key': 'API key',
   'sign-in.note':
-    'bursar_…; the first start prints one, an admin creates others: bursar keys create. It is exchanged for a session of twelve hours and not stored here.',
+    'bursar_…; the first start prints one, an admin creates others: under Settings, Keys, or with bursar keys create. It is exchanged for a session of twelve hours and not stored here.',
   'sign-in-problem.no-role': 'Your account has none of the roles that may use Bursar. Ask whoever runs it.',
   'sign-in-problem.no-teams': 'Your account names no team, and Bursar shows people only their teams.',
   'sign-in-problem.closed':

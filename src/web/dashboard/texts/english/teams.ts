@@ -2,7 +2,10 @@
 export const TEAMS = {
   'teams.lead': 'What each team cost in {month}, without the teams below it',
   'teams.empty':
-    'There is no team yet. Rules make teams of tags and accounts (<code>bursar rules set</code>), or set one by hand: <code>bursar teams set</code>.',
+    'There is no team yet. <rules>Rules</rules> make teams of tags and accounts, or <a>add one</a>; in the terminal, <code>bursar rules set</code> and <code>bursar teams set</code>.',
+  'teams.none-here':
+    'There is no team {id}: the name in the address is mistyped, or the team was removed. <a>All teams</a>',
+  'teams.none-found': 'No team has these words in its name.',
   'teams.find': 'Find a team',
   'teams.many': 'Only the first thousand teams are listed here.',
   'teams.caption': 'Teams and their cost this month',
