@@ -6,6 +6,7 @@
  * audit. The decision and its answer are one commit. The answer is sent at most once: it informs one person about what
  * everybody can see.
  */
+import { exhaustionDayOf } from '../core/budget/exhaustion.js';
 import { actorText } from '../core/actor.js';
 import { replyOf, type Act, type Message } from '../core/alert/message.js';
 import type { Alert } from '../core/alert/alert.js';
@@ -224,7 +225,7 @@ class Answering {
         planned: state.planned,
         currency: state.currency,
         ratio: state.ratio,
-        exhaustionAt: state.exhaustionAt,
+        exhaustionDay: exhaustionDayOf(state),
         lacking: lackingOf(state),
         setAside: state.setAside ?? [],
         unpricedGpuHours: state.unpricedGpuHours,

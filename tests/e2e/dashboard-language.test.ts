@@ -181,6 +181,21 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it('has words for the values of a form', async () => {
+    const { page, open, faults } = await visit({ key: w.admin, locale: 'zh-CN' });
+    await open('settings/keys');
+    const choices = page.getByRole('group', { name: '权限' }).locator('label');
+    await choices.first().waitFor();
+    expect((await choices.allInnerTexts()).map((text) => text.trim())).toContain('写入用量（usage:write）');
+    await open('settings/budgets?new=1');
+    const periods = page
+      .getByLabel('期间', { exact: true })
+      .or(page.getByLabel('类型', { exact: true }))
+      .first();
+    expect(await periods.locator('option').allInnerTexts()).toEqual(expect.arrayContaining(['月', '季度', '年']));
+    expect(faults).toEqual([]);
+  });
+
   it('acts as in English: an action is rejected with a reason', async () => {
     const { page, open, faults } = await visit({ key: w.admin, locale: 'zh-CN' });
     await open('actions?state=proposed');

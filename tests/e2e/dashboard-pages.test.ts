@@ -100,6 +100,15 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Fleet' }).waitFor();
     expect(page.url()).toContain('words=instance%2Fi-9');
+    // Pages and settings too, by their names; the words are gone on the next page.
+    await field.fill('audit');
+    await expect.poll(() => options.allInnerTexts()).toEqual(['Page Audit']);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Audit', exact: true }).waitFor();
+    await field.fill('mute');
+    await expect.poll(async () => (await options.allInnerTexts())[0]).toBe('Setting Mutes');
+    await open('savings');
+    await expect.poll(() => field.inputValue()).toBe('');
     const other = await visit({ key: await w.keyFor({ teams: ['vision'] }) });
     await other.page.getByRole('combobox', { name: 'Search' }).fill('lab');
     await other.page.getByText('No id or name contains these words').waitFor();

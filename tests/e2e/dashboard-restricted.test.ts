@@ -56,6 +56,22 @@ describeWith('chromium', 'a key that sees one team and may change nothing', asyn
     },
   );
 
+  it('is not offered to save what concerns all teams, though it may set up its own', async () => {
+    const { page, open } = await visit({ key: await w.keyFor({ role: 'operator', teams: ['vision'] }) });
+    for (const place of ['peak', 'reconciliation', 'credits']) {
+      await open(`settings/${place}`);
+      await page
+        .getByText('You can look at this, but not change it: that concerns all teams; you see only vision')
+        .waitFor();
+      const save = page.locator('button:not([aria-disabled=true])', { hasText: /^Save$/ }).filter({ visible: true });
+      expect(await save.count()).toBe(0);
+    }
+    await open('settings/budgets?one=vision-month');
+    await expect
+      .poll(() => page.getByRole('button', { name: 'Save', exact: true }).getAttribute('aria-disabled'))
+      .not.toBe('true');
+  });
+
   it('is told why it cannot approve what it sees', async () => {
     const { page, open } = await visit({ key: await w.keyFor({ role: 'viewer', teams: ['lab'] }) });
     for (const list of ['recommendations', 'actions']) {

@@ -319,6 +319,23 @@ describe('what was realised', async () => {
       estimatedMonthlySavingsLow: '80000.00',
       estimatedMonthlySavingsHigh: '116800.00',
     });
+    // Rolled back within its first hour: it is in no sum of what is expected, and its page says so.
+    const estimated = async () => (await bursar.stores.savingLedger.totals('default', {})).estimated;
+    await bursar.db.query(`update saving set state = 'estimated' where action = 'act-1'`);
+    const monthly = [{ currency: 'USD', amount: '116800.00' }];
+    expect(await estimated()).toMatchObject({ count: 1, unknown: 0, rolledBack: 0, monthly, monthlyHigh: monthly });
+    await bursar.db.query(`update action set state = 'rolled-back' where id = 'act-1'`);
+    expect(await estimated()).toEqual({
+      count: 1,
+      unknown: 0,
+      rolledBack: 1,
+      monthly: [],
+      monthlyLow: [],
+      monthlyHigh: [],
+    });
+    expect(await bursar.stores.savingLedger.known('default', 'act-1')).toMatchObject({ rolledBack: true });
+    await bursar.db.query(`update saving set state = 'measured' where action = 'act-1'`);
+    await bursar.db.query(`update action set state = 'confirmed' where id = 'act-1'`);
     const calibrations = await bursar.stores.savings.calibrations(bursar.db, 'default');
     // (10 x 1 + 1 x 0.5) / 11
     expect(calibrations).toEqual({ 'idle-stop@3': expect.objectContaining({ ratio: 0.954545, cases: 1 }) as unknown });
@@ -448,7 +465,14 @@ describe('the doors', async () => {
     }>('GET', '/v1/savings?limit=1');
     expect(first.status).toBe(200);
     expect(first.body.items.map(({ action }) => action)).toEqual(['act-2']);
-    expect(first.body.totals.estimated).toEqual({ count: 0, unknown: 0, monthly: [], monthlyLow: [], monthlyHigh: [] });
+    expect(first.body.totals.estimated).toEqual({
+      count: 0,
+      unknown: 0,
+      rolledBack: 0,
+      monthly: [],
+      monthlyLow: [],
+      monthlyHigh: [],
+    });
     expect(first.body.totals.measured).toEqual({ count: 2, saved: [{ currency: 'USD', amount: '560.00' }] });
     const second = await api.call<{ items: { action: string }[]; nextCursor: string | null }>(
       'GET',

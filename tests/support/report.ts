@@ -48,6 +48,7 @@ export const saving = (over: Partial<SavingFacts> = {}): SavingFacts => ({
   currency: 'USD',
   savedToDate: 300_000_000_000n,
   estimate: { mean: 58_400_000_000_000n, low: 40_000_000_000_000n, high: 70_000_000_000_000n },
+  rolledBack: false,
   month: {
     counterfactual: 320_000_000_000n,
     actual: 20_000_000_000n,

@@ -2,6 +2,7 @@
  * bursar budgets: the plan, the spend and the forecast of each team; setting or removing a plan.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import {
   BUDGET_BASES,
@@ -301,7 +302,7 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
     spentCell(state, currency),
     usedCell(state?.ratio ?? null),
     estimate(state?.forecast ?? { mean: null, low: null, high: null }, currency),
-    state?.exhaustionAt?.slice(0, 10),
+    state === null ? null : exhaustionDayOf(state),
     crossedText(crossings),
     shortAmount(state?.unpricedGpuHours ?? null),
   ]);

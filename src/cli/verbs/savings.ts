@@ -45,7 +45,7 @@ function listText({ savings, totals }: SavingList): string {
     { text: one.predicted === null ? null : money(one.predicted, one.currency), csv: one.predicted },
     estimated(one),
     one.from.slice(0, 10),
-    one.reason,
+    one.reason ?? (one.rolledBack ? 'rolled back' : null),
   ]);
   const amounts = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
     all.length === 0 ? '0' : all.map(({ currency, amount }) => money(amount, currency)).join(', ');

@@ -114,6 +114,8 @@ export interface BudgetNews extends LackingNews {
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
   /** When the plan runs out, or ran out; null: it lasts, as far as is known. */
   readonly exhaustionAt: string | null;
+  /** Its day in the budget's zone; absent in older alerts. */
+  readonly exhaustionDay?: string | null;
   readonly unpricedGpuHours: string;
   readonly drivers: readonly Driver[];
   /** Null or absent: nothing is known of the period before, or no day of this one is over. */

@@ -4,6 +4,7 @@
  * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; an unknown amount is
  * shown as unknown.
  */
+import { exhaustionDayOf } from '../budget/exhaustion.js';
 import type { EffectJson } from '../action/action.js';
 import { monthAfter } from '../time.js';
 import type { Sentences } from './words.js';
@@ -62,14 +63,15 @@ function budget(news: BudgetNews): Content {
     threshold.kind === 'actual'
       ? `${news.team}: ${shownRatio(threshold.ratio)} of the budget ${news.budget} is spent`
       : `${news.team}: the forecast reaches ${shownRatio(threshold.ratio)} of the budget ${news.budget}`;
+  const exhausted = exhaustionDayOf(news);
   const isGone = compareDecimal(parseDecimal(spent) ?? ZERO, parseDecimal(planned) ?? ZERO) >= 0;
   return content(title, {
     lines: [
-      news.exhaustionAt === null
+      exhausted === null
         ? 'At this rate the budget lasts until the end of the period.'
         : isGone
-          ? `The budget ran out on ${shownInstant(news.exhaustionAt)}.`
-          : `At this rate it runs out on ${shownInstant(news.exhaustionAt)}.`,
+          ? `The budget ran out on ${exhausted}.`
+          : `At this rate it runs out on ${exhausted}.`,
       ...(soFar === null ? [] : [soFarWords(soFar, money)]),
       ...(also.length === 0 ? [] : [`Also crossed: ${also.map(thresholdWords).join(', ')}.`]),
       ...(Number(unpricedGpuHours) > 0
@@ -523,8 +525,8 @@ export const ENGLISH: AlertTexts = {
               {
                 title: 'Spent of planned',
                 items: all.map(
-                  ({ name, team, spent, planned, currency, ratio, exhaustionAt, ...rest }) =>
-                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}${notInIt(rest.lacking, rest)}${countedOnce(rest.setAside)}`,
+                  ({ name, team, spent, planned, currency, ratio, exhaustionDay, ...rest }) =>
+                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionDay === null ? '' : `, runs out ${exhaustionDay}`}${notInIt(rest.lacking, rest)}${countedOnce(rest.setAside)}`,
                 ),
               },
             ],

@@ -28,7 +28,8 @@ export interface BudgetLine {
   readonly planned: string | null;
   readonly currency: string;
   readonly ratio: number | null;
-  readonly exhaustionAt: string | null;
+  /** In the budget's zone, `2026-11-20`. */
+  readonly exhaustionDay: string | null;
   /** The amounts that its totals lack: money, GPU-hours without a price, and other usage without one. */
   readonly lacking: readonly LackingAmount[];
   /** What bills that are not final say of the usage that is in `spent` as metered. */

@@ -149,6 +149,8 @@ export interface BudgetState {
   readonly burnRatePerDay: bigint | null;
   /** The hour in which the plan ran out, or when it will on the way to the forecast; null if it will last. */
   readonly exhaustionAt: number | null;
+  /** Its day in the budget's zone, `2026-11-20`. */
+  readonly exhaustionDay: string | null;
   readonly unpricedQuantity: bigint;
   /** spent / planned to six digits; null if nothing is planned or 0 is. */
   readonly ratio: number | null;
@@ -274,6 +276,8 @@ export function evaluateBudget({
     now >= period.end
       ? { mean: spent, low: spent, high: spent, method: 'closed' }
       : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
+  const exhaustionAt =
+    planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now });
   return {
     budget: budget.id,
     period,
@@ -285,8 +289,8 @@ export function evaluateBudget({
     committed: committed + reserved,
     forecast,
     burnRatePerDay,
-    exhaustionAt:
-      planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now }),
+    exhaustionAt,
+    exhaustionDay: exhaustionAt === null ? null : dayLabel(exhaustionAt, budget.zone),
     unpricedQuantity: within.reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
     ratio: planned === null || planned === 0n ? null : Number((spent * RATIO_DIGITS) / planned) / Number(RATIO_DIGITS),
   };

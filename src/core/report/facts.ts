@@ -60,8 +60,10 @@ export interface SavingFacts {
   readonly currency: string;
   /** Nanos, of all hours so far. */
   readonly savedToDate: bigint;
-  /** Its monthly estimate before it was carried out; null: unknown. */
-  readonly estimate: { readonly mean: bigint; readonly low: bigint; readonly high: bigint } | null;
+  /** Its monthly estimate before it was carried out; null: unknown, and so are the ends of an interval. */
+  readonly estimate: { readonly mean: bigint; readonly low: bigint | null; readonly high: bigint | null } | null;
+  /** Its action was taken back: what it was expected to save does not come any more. */
+  readonly rolledBack: boolean;
   readonly month: {
     readonly counterfactual: bigint;
     readonly actual: bigint;

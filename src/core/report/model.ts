@@ -21,6 +21,7 @@ import {
   type ReportForecast,
   type ReportOptimum,
   type ReportRefused,
+  type ReportSaving,
   type ReportSavings,
   type ReportUtilisation,
   type Stated,
@@ -116,17 +117,46 @@ function counted(reasons: readonly string[]): { reason: string; count: number }[
     .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
 }
 
+const textOf = (nanos: bigint | null | undefined): string | null =>
+  nanos === null || nanos === undefined ? null : nanosText(nanos);
+
+/** What is expected of actions of which nothing is measured yet; what was taken back is expected no more. */
+function estimatesOf(entries: readonly SavingFacts[]): ReportSavings['estimated'] {
+  const estimated = entries.filter(({ rolledBack }) => !rolledBack);
+  // A sum of ends of which one is unknown would be too narrow.
+  const unknownEnds = new Set(
+    estimated.flatMap(({ estimate, currency }) => (estimate !== null && estimate.low === null ? [currency] : [])),
+  );
+  const withEnds = estimated.filter(({ currency }) => !unknownEnds.has(currency));
+  return {
+    count: estimated.length,
+    monthly: amountsOf(estimated, ({ estimate }) => estimate?.mean ?? null),
+    unknown: estimated.filter(({ estimate }) => estimate === null).length,
+    rolledBack: entries.length - estimated.length,
+    monthlyLow: amountsOf(withEnds, ({ estimate }) => estimate?.low ?? null),
+    monthlyHigh: amountsOf(withEnds, ({ estimate }) => estimate?.high ?? null),
+  };
+}
+
+const savingOf = ({ month, savedToDate, estimate, rolledBack, ...entry }: SavingFacts): ReportSaving => ({
+  ...entry,
+  reason: entry.reason ?? (rolledBack ? 'rolled-back' : null),
+  counterfactualCost: nanosText(month.counterfactual),
+  actualCost: nanosText(month.actual),
+  measured: nanosText(month.measured),
+  verified: nanosText(month.verified),
+  unverifiableHours: month.unverifiableHours,
+  savedToDate: nanosText(savedToDate),
+  estimatedMonthlySavings: textOf(estimate?.mean),
+  estimatedMonthlySavingsLow: textOf(estimate?.low),
+  estimatedMonthlySavingsHigh: textOf(estimate?.high),
+});
+
 function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
   const entriesIn = (state: SavingFacts['state']): SavingFacts[] => entries.filter((entry) => entry.state === state);
   const proven = entries.filter(({ state }) => state === 'measured' || state === 'verified');
   return {
-    estimated: {
-      count: entriesIn('estimated').length,
-      monthly: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.mean ?? null),
-      unknown: entriesIn('estimated').filter(({ estimate }) => estimate === null).length,
-      monthlyLow: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.low ?? null),
-      monthlyHigh: amountsOf(entriesIn('estimated'), ({ estimate }) => estimate?.high ?? null),
-    },
+    estimated: estimatesOf(entriesIn('estimated')),
     measured: amountsOf(proven, ({ month }) => month.measured),
     verified: amountsOf(proven, ({ month }) => month.verified),
     proven: amountsOf(proven, ({ month }) => month.measured + month.verified),
@@ -134,43 +164,7 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
       count: entriesIn('unverifiable').length,
       reasons: counted(entriesIn('unverifiable').map(({ reason }) => reason ?? 'unknown')),
     },
-    actions: entries.map(
-      ({
-        month,
-        savedToDate,
-        estimate,
-        action,
-        team,
-        target,
-        effect,
-        policy,
-        state,
-        reason,
-        appliedAt,
-        counterfactual,
-        currency,
-      }) => ({
-        action,
-        team,
-        target,
-        effect,
-        policy,
-        state,
-        reason,
-        appliedAt,
-        counterfactual,
-        currency,
-        counterfactualCost: nanosText(month.counterfactual),
-        actualCost: nanosText(month.actual),
-        measured: nanosText(month.measured),
-        verified: nanosText(month.verified),
-        unverifiableHours: month.unverifiableHours,
-        savedToDate: nanosText(savedToDate),
-        estimatedMonthlySavings: estimate === null ? null : nanosText(estimate.mean),
-        estimatedMonthlySavingsLow: estimate === null ? null : nanosText(estimate.low),
-        estimatedMonthlySavingsHigh: estimate === null ? null : nanosText(estimate.high),
-      }),
-    ),
+    actions: entries.map(savingOf),
   };
 }
 

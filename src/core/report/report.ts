@@ -83,6 +83,8 @@ export interface ReportBudget {
   /** Null: there was nothing to forecast from. */
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
   readonly exhaustionAt: string | null;
+  /** Its day in the budget's zone. Older reports lack it. */
+  readonly exhaustionDay?: string | null;
   readonly unpricedGpuHours: string;
   /**
    * The other amounts that it lacks: spend without an exchange rate, bills without an amortised cost, lines that are
@@ -155,8 +157,10 @@ export interface ReportSavings {
   readonly estimated: {
     readonly count: number;
     readonly monthly: readonly ReportAmount[];
+    /** Rolled back before any hour was measured: in no sum. Older reports lack it. */
+    readonly rolledBack?: number;
     readonly unknown: number;
-    /** The sums of the low and of the high ends. Older reports lack them. */
+    /** The sums of the low and of the high ends, where all are known. Older reports lack them. */
     readonly monthlyLow?: readonly ReportAmount[];
     readonly monthlyHigh?: readonly ReportAmount[];
   };

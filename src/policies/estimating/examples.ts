@@ -135,6 +135,7 @@ export function budgetAt(planned: number | null, spent: number, months = 0): Pol
       forecast: null,
       burnRatePerDay: null,
       exhaustionAt: null,
+      exhaustionDay: null,
       unpricedQuantity: 0n,
       ratio: null,
     },

@@ -2,6 +2,7 @@
  * What a report is written in: cells with typed values, tables of them, sections of tables and pictures. Every format
  * shows the same cells; a value that is not known stays a null.
  */
+import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 
 export type Cell =
   /** An amount in a currency. */
@@ -55,4 +56,9 @@ export const count = (value: number | null): Cell => ({ kind: 'count', value });
 export const name = (text: string | null): Cell => ({ kind: 'name', text });
 export const text = (words: string): Cell => ({ kind: 'text', text: words });
 export const NONE: Cell = { kind: 'none' };
+/** The day on which a budget's plan runs out, or the word for never. */
+export function exhausted(budget: Parameters<typeof exhaustionDayOf>[0], never: string): Cell {
+  const day = exhaustionDayOf(budget);
+  return day === null ? text(never) : { kind: 'day', day };
+}
 export const instant = (at: string | null): Cell => ({ kind: 'instant', at });

@@ -7,7 +7,7 @@
  */
 import type { Report, ReportAmount, ReportChance } from '../../core/report/report.js';
 import { surelySaves } from '../../core/policy/recommendation.js';
-import { count, instant, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
+import { count, exhausted, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
 import type { TextKey, Texts } from './texts.js';
 
 const MOST_ROWS = 8;
@@ -147,7 +147,7 @@ class ChapterWriter {
           actions.map((one) => [
             name(one.target),
             text(this.texts.code('act', one.effect)),
-            text(this.texts.code('state', one.state)),
+            text(this.texts.code('state', one.reason === 'rolled-back' ? one.reason : one.state)),
             money(one.measured, one.currency),
             money(one.verified, one.currency),
             money(one.estimatedMonthlySavings, one.currency),
@@ -172,7 +172,7 @@ class ChapterWriter {
               money(one.forecast.mean, one.currency),
               money(one.forecast.low, one.currency),
               money(one.forecast.high, one.currency),
-              one.exhaustionAt === null ? text(this.texts.text('none')) : instant(one.exhaustionAt),
+              exhausted(one, this.texts.text('none')),
             ],
           ],
     );

@@ -17,7 +17,20 @@ import type {
   SpendLine,
   Stated,
 } from '../../core/report/report.js';
-import { NONE, count, hours, instant, money, name, ratio, text, type Cell, type Section, type Table } from './cells.js';
+import {
+  NONE,
+  count,
+  exhausted,
+  hours,
+  instant,
+  money,
+  name,
+  ratio,
+  text,
+  type Cell,
+  type Section,
+  type Table,
+} from './cells.js';
 import type { TextKey, Texts } from './texts.js';
 
 /** What the total lacks, beside it; the tables of the spend say more. */
@@ -156,34 +169,20 @@ class Writer {
   }
 
   private budgets(): Section {
-    const rows = this.report.budgets.map(
-      ({
-        budget,
-        team,
-        periodStart,
-        planned,
-        spent,
-        committed,
-        ratio: used,
-        forecast,
-        exhaustionAt,
-        unpricedGpuHours,
-        currency,
-      }) => [
-        name(budget),
-        name(team),
-        instant(periodStart),
-        money(planned, currency),
-        money(spent, currency),
-        money(committed, currency),
-        ratio(used),
-        money(forecast?.mean ?? null, currency),
-        money(forecast?.low ?? null, currency),
-        money(forecast?.high ?? null, currency),
-        exhaustionAt === null ? text(this.texts.text('none')) : instant(exhaustionAt),
-        hours(unpricedGpuHours),
-      ],
-    );
+    const rows = this.report.budgets.map((one) => [
+      name(one.budget),
+      name(one.team),
+      instant(one.periodStart),
+      money(one.planned, one.currency),
+      money(one.spent, one.currency),
+      money(one.committed, one.currency),
+      ratio(one.ratio),
+      money(one.forecast?.mean ?? null, one.currency),
+      money(one.forecast?.low ?? null, one.currency),
+      money(one.forecast?.high ?? null, one.currency),
+      exhausted(one, this.texts.text('none')),
+      hours(one.unpricedGpuHours),
+    ]);
     const columns = 'budget team period planned spent committed ratio forecast low high exhaustion unpriced'.split(' ');
     const lacking = this.report.budgets.flatMap(({ budget, team, lacking: all = [] }) =>
       all.map((one) => [name(budget), name(team), name(one.currency), money(one.amount, one.currency)]),

@@ -357,6 +357,7 @@ const TEXTS = {
   'reason.not-recorded': ['Not recorded.', '没有记录。'],
 
   'state.estimated': ['estimated', '预计'],
+  'state.rolled-back': ['rolled back', '已回滚'],
   'state.measured': ['measured', '已测量'],
   'state.verified': ['verified', '已验证'],
   'state.unverifiable': ['unverifiable', '无法验证'],

@@ -18,6 +18,7 @@ import {
   type News,
   type VarianceNews,
 } from '../../core/alert/alert.js';
+import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 import { holdsStill, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
@@ -207,6 +208,7 @@ const budgetNews = ({ spec, start, reached_in, until, kind, ratio, round, state 
   forecast:
     state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
   exhaustionAt: state.exhaustionAt,
+  exhaustionDay: exhaustionDayOf(state),
   unpricedGpuHours: state.unpricedGpuHours,
   setAside: state.setAside ?? [],
   unpriced: state.unpriced ?? [],

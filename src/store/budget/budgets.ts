@@ -76,6 +76,8 @@ export interface BudgetStateJson {
   } | null;
   readonly burnRatePerDay: string | null;
   readonly exhaustionAt: string | null;
+  /** Its day in the budget's zone, `2026-11-20`; absent in older states. */
+  readonly exhaustionDay?: string | null;
   readonly unpricedGpuHours: string;
   readonly ratio: number | null;
   /** Currencies whose spend could not be converted and is not in `spent`. */
@@ -481,6 +483,7 @@ function stateJson(
         : { mean: money(forecast.mean), low: money(forecast.low), high: money(forecast.high), method: forecast.method },
     burnRatePerDay: state.burnRatePerDay === null ? null : money(state.burnRatePerDay),
     exhaustionAt: state.exhaustionAt === null ? null : formatInstant(state.exhaustionAt),
+    exhaustionDay: state.exhaustionDay,
     unpricedGpuHours: formatDecimal({
       unscaled: divideHalfEven(state.unpricedQuantity * 1_000_000n, 25_200_000_000n),
       scale: 6,

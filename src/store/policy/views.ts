@@ -4,6 +4,7 @@
  *
  * Never reads data after the requested time. Missing data is left out or null, never zero.
  */
+import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 import { plannedFor, type BudgetState } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -418,6 +419,7 @@ function stateOf(state: BudgetStateJson): Omit<BudgetState, 'budget' | 'period' 
         : { mean: nanos(forecast.mean), low: nanos(forecast.low), high: nanos(forecast.high), method: forecast.method },
     burnRatePerDay: state.burnRatePerDay === null ? null : nanos(state.burnRatePerDay),
     exhaustionAt: state.exhaustionAt === null ? null : Date.parse(state.exhaustionAt),
+    exhaustionDay: exhaustionDayOf(state),
     unpricedQuantity: (nanos(state.unpricedGpuHours) * PART_MS_PER_GPU_HOUR) / 1_000_000_000n,
   };
 }

@@ -3,6 +3,7 @@
  * month; a new one replaces the old one, because late usage and bills change a month. It is announced once, however
  * often it is made: the row records the first announcement. Computes nothing.
  */
+import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 import { digestIdentity, type Silence } from '../../core/alert/alert.js';
 import { parseDecimal } from '../../core/decimal.js';
 import { invalid, missing } from '../../core/errors.js';
@@ -282,6 +283,7 @@ export class ReportStore {
         ratio,
         forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
         exhaustionAt,
+        exhaustionDay: exhaustionDayOf(state),
         unpricedGpuHours,
         lacking: lackingOf(state),
         crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
@@ -329,13 +331,7 @@ export class ReportStore {
       `select action, spec #>> '{world,kind}' as world, spec -> 'estimate' as estimate from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
       [organisation, teams, actions],
     );
-    const hours = await db.query<{
-      action: string;
-      state: string;
-      hours: number;
-      counterfactual: string;
-      actual: string;
-    }>(
+    const hours = await db.query<JudgedHours>(
       `select action, state, count(*)::int as hours, sum(counterfactual)::text as counterfactual, sum(actual)::text as actual from (
          select action, hour, (array_agg(state order by no desc))[1] as state, sum(counterfactual_nanos) as counterfactual, sum(actual_nanos) as actual from saving_line
          where organisation = $1 and team = any($2::text[]) and action = any($3::text[]) and hour >= $4 and hour < $5 group by action, hour) as hour_of_action
@@ -343,11 +339,6 @@ export class ReportStore {
       [organisation, teams, actions, new Date(start), new Date(end)],
     );
     return entries.map((entry) => {
-      const own = hours.filter(({ action }) => action === entry.action);
-      const sum = (of: (row: (typeof own)[number]) => bigint): bigint =>
-        own.reduce((total, row) => total + of(row), 0n);
-      const saved = (state: string): bigint =>
-        sum((row) => (row.state === state ? BigInt(row.counterfactual) - BigInt(row.actual) : 0n));
       const { action, team, target, effectKind: effect, policy, state, reason, from: appliedAt, currency } = entry;
       const world = worlds.find((one) => one.action === action);
       return {
@@ -363,22 +354,44 @@ export class ReportStore {
         currency,
         savedToDate: nanosFrom(entry.saved),
         estimate: estimateFrom(world?.estimate ?? null),
-        month: {
-          counterfactual: sum((row) => BigInt(row.counterfactual)),
-          actual: sum((row) => BigInt(row.actual)),
-          measured: saved('measured'),
-          verified: saved('verified'),
-          unverifiableHours: own.find((row) => row.state === 'unverifiable')?.hours ?? 0,
-        },
+        rolledBack: entry.rolledBack,
+        month: monthOf(hours.filter((one) => one.action === entry.action)),
       };
     });
   }
 }
 
+/** The hours of an action in the month that were judged alike. */
+interface JudgedHours {
+  action: string;
+  state: string;
+  hours: number;
+  counterfactual: string;
+  actual: string;
+}
+
+function monthOf(own: readonly JudgedHours[]): SavingFacts['month'] {
+  const sum = (of: (row: JudgedHours) => bigint): bigint => own.reduce((total, row) => total + of(row), 0n);
+  const saved = (state: string): bigint =>
+    sum((row) => (row.state === state ? BigInt(row.counterfactual) - BigInt(row.actual) : 0n));
+  return {
+    counterfactual: sum((row) => BigInt(row.counterfactual)),
+    actual: sum((row) => BigInt(row.actual)),
+    measured: saved('measured'),
+    verified: saved('verified'),
+    unverifiableHours: own.find((row) => row.state === 'unverifiable')?.hours ?? 0,
+  };
+}
+
 const estimateFrom = (
   json: { readonly mean: string; readonly low: string; readonly high: string } | null,
-): SavingFacts['estimate'] =>
-  json === null ? null : { mean: BigInt(json.mean), low: BigInt(json.low), high: BigInt(json.high) };
+): SavingFacts['estimate'] => {
+  if (json === null) return null;
+  const { mean, low, high } = json;
+  // An interval without a width is one that nobody stated.
+  const end = (nanos: string): bigint | null => (low === high ? null : BigInt(nanos));
+  return { mean: BigInt(mean), low: end(low), high: end(high) };
+};
 
 function nanosFrom(text: string): bigint {
   const decimal = parseDecimal(text);

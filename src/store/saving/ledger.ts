@@ -38,6 +38,8 @@ export interface StoredSaving {
   readonly from: string;
   readonly until: string;
   readonly isOver: boolean;
+  /** Its action was taken back: what it was expected to save a month does not come any more. */
+  readonly rolledBack: boolean;
   readonly counterfactualCost: string;
   readonly actualCost: string;
   readonly saved: string;
@@ -77,6 +79,8 @@ export interface SavingTotals {
     readonly count: number;
     /** Entries without an estimate; they are in no sum. */
     readonly unknown: number;
+    /** Entries whose action was rolled back before any hour was measured; they are in no sum either. */
+    readonly rolledBack: number;
     readonly monthly: readonly SavingAmount[];
     /** Sums of the ends of the intervals. The sum of the savings lies between them however they hang together. */
     readonly monthlyLow: readonly SavingAmount[];
@@ -124,6 +128,7 @@ interface EntryRow {
   from_at: Date;
   until_at: Date;
   is_over: boolean;
+  rolled_back: boolean;
   checked_at: Date;
   counterfactual: string;
   actual: string;
@@ -147,11 +152,13 @@ interface TotalRow {
   monthly_low: string | null;
   monthly_high: string | null;
   unknown: number;
+  rolled_back: number;
 }
 
 const ENTRIES = `
 select s.action, s.team, c.chain, s.state, s.reason, c.currency, s.from_at, c.until_at, s.is_over, s.checked_at, s.counterfactual_nanos::text as counterfactual, s.actual_nanos::text as actual,
-  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec
+  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec,
+  exists (select 1 from action a where a.organisation = s.organisation and a.id = s.action and a.state = 'rolled-back') as rolled_back
 from saving s join counterfactual c on c.organisation = s.organisation and c.team = s.team and c.action = s.action
 where s.organisation = $1 and ($2::text[] is null or s.team = any($2::text[])) and ($3::text is null or c.policy = $3) and ($4::text is null or s.state = $4)
   and ($5::timestamptz is null or s.from_at >= $5) and ($6::timestamptz is null or s.from_at < $6)`;
@@ -178,10 +185,10 @@ export class SavingLedger {
   /** The totals of all entries of a filter. */
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
-      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly,
-         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') then sum((spec #>> '{estimate,low}')::numeric)::text end as monthly_low,
-         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') then sum((spec #>> '{estimate,high}')::numeric)::text end as monthly_high,
-         (count(*) filter (where spec #>> '{estimate,mean}' is null))::int as unknown
+      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, (sum((spec #>> '{estimate,mean}')::numeric) filter (where not rolled_back))::text as monthly,
+         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') filter (where not rolled_back) then (sum((spec #>> '{estimate,low}')::numeric) filter (where not rolled_back))::text end as monthly_low,
+         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') filter (where not rolled_back) then (sum((spec #>> '{estimate,high}')::numeric) filter (where not rolled_back))::text end as monthly_high,
+         (count(*) filter (where not rolled_back and spec #>> '{estimate,mean}' is null))::int as unknown, (count(*) filter (where rolled_back))::int as rolled_back
        from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
       [organisation, ...valuesOf(filter)],
     );
@@ -278,6 +285,7 @@ function storedOf(row: EntryRow): StoredSaving {
     from: row.from_at.toISOString(),
     until: row.until_at.toISOString(),
     isOver: row.is_over,
+    rolledBack: row.rolled_back,
     counterfactualCost: known(BigInt(row.counterfactual)),
     actualCost: known(BigInt(row.actual)),
     saved: known(measured + verified),
@@ -317,6 +325,7 @@ function totalsOf(rows: readonly TotalRow[]): SavingTotals {
     estimated: {
       count: count('estimated'),
       unknown: estimated.reduce((sum, row) => sum + row.unknown, 0),
+      rolledBack: estimated.reduce((sum, row) => sum + row.rolled_back, 0),
       monthly: sums(estimated, (row) => row.monthly),
       monthlyLow: sums(withEnds, (row) => row.monthly_low),
       monthlyHigh: sums(withEnds, (row) => row.monthly_high),

@@ -1,5 +1,6 @@
 /** An alert's title, facts and links, made from its facts in the reader's language. */
 import type { ComponentChildren } from 'preact';
+import { exhaustion } from './standing.js';
 import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
 import { commitmentIn } from '../../core/alert/words.js';
 import type { EffectJson } from '../../core/action/action.js';
@@ -147,15 +148,12 @@ export function factsOf(news: News): readonly FactLine[] {
 }
 
 function budgetFacts(news: NewsOf<'budget'>): readonly FactLine[] {
-  const { spent, planned, forecast, exhaustionAt, periodStart, periodEnd, unpricedGpuHours, currency } = news;
+  const { spent, planned, forecast, periodStart, periodEnd, unpricedGpuHours, currency } = news;
   return [
     [say('column.spent'), money(spent, currency)],
     [say('column.planned'), money(planned, currency)],
     [say('budget.forecast'), between(forecast, currency)],
-    [
-      say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'),
-      exhaustionAt === null ? say('budget.no-end') : instant(exhaustionAt),
-    ],
+    [say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'), exhaustion(news) ?? say('budget.no-end')],
     [say('budget.period'), say('span', { from: day(periodStart), to: day(periodEnd) })],
     ...(Number(unpricedGpuHours) > 0 ? [[say('teams.unpriced'), decimal(unpricedGpuHours)] as const] : []),
     ...lackingFacts(news),

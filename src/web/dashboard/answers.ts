@@ -91,6 +91,7 @@ export interface BudgetState {
     readonly method: string;
   } | null;
   readonly exhaustionAt: string | null;
+  readonly exhaustionDay?: string | null;
   readonly unpricedGpuHours: string;
   readonly ratio: number | null;
   readonly unconverted: readonly string[];
@@ -296,6 +297,7 @@ export interface Saving {
   readonly currency: string;
   readonly from: string;
   readonly until: string;
+  readonly rolledBack: boolean;
   readonly counterfactualCost: string;
   readonly actualCost: string;
   readonly saved: string;
@@ -311,6 +313,7 @@ export interface SavingTotals {
   readonly estimated: {
     readonly count: number;
     readonly unknown: number;
+    readonly rolledBack: number;
     readonly monthly: readonly Money[];
     readonly monthlyLow: readonly Money[];
     readonly monthlyHigh: readonly Money[];

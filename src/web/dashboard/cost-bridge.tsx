@@ -105,7 +105,12 @@ const cellColumns = (currency: string): readonly Column<ReportBridgeCell>[] => [
   {
     name: say('column.what'),
     text: ({ provider, sku, term, category }) =>
-      [provider, sku ?? '', term === null ? '' : nameIn('term', term), category === 'Usage' ? '' : category]
+      [
+        provider,
+        sku ?? '',
+        term === null ? '' : nameIn('term', term),
+        category === 'Usage' ? '' : nameIn('category', category),
+      ]
         .filter((part) => part !== '')
         .join(' · '),
   },

@@ -34,4 +34,10 @@ export function Gaps({ span, name }: { readonly span: CostSpan; readonly name: s
 
 /** A name within a dimension, as people read it. */
 export const nameIn = (key: string, value: string | null): string =>
-  value === null || value === '' ? say('not-known') : key === 'term' ? code('term', value) : value;
+  value === null || value === ''
+    ? say('not-known')
+    : key === 'term'
+      ? code('term', value)
+      : key === 'category'
+        ? code('category', value)
+        : value;

@@ -1,6 +1,6 @@
 /** Two versions of the same settings: every value that differs, before and after. */
 import type { JSX } from 'preact';
-import { inWords, namedPath } from './described.js';
+import { inWords, namedPath } from './field-words.js';
 import { say } from './language.js';
 import { isValues } from './merging.js';
 import { Table } from './table.js';

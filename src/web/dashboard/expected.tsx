@@ -45,7 +45,7 @@ export function Expected({ saves }: { readonly saves: ExpectedSaving | null }): 
 export function EstimatedFigure({ of }: { readonly of: SavingTotals['estimated'] }): JSX.Element {
   const highOf = new Map(of.monthlyHigh.map(({ currency, amount }) => [currency, amount]));
   const ends = of.monthlyLow.map(({ currency, amount }) =>
-    say(of.count - of.unknown > 1 ? 'saved.between-sums' : 'interval', {
+    say(of.count - of.rolledBack - of.unknown > 1 ? 'saved.between-sums' : 'interval', {
       low: money(amount, currency, true),
       high: money(highOf.get(currency) ?? null, currency, true),
     }),
@@ -55,10 +55,10 @@ export function EstimatedFigure({ of }: { readonly of: SavingTotals['estimated']
       name={say('saved.estimated')}
       value={<Amounts amounts={of.monthly} />}
       note={
-        of.count === 0
+        of.count === of.rolledBack
           ? say('saved.all-measured')
           : joined([
-              say('saved.estimated-note', { n: of.count }),
+              say('saved.estimated-note', { n: of.count - of.rolledBack }),
               ...ends,
               of.unknown === 0 ? null : say('saved.without-estimate', { n: count(of.unknown) }),
             ])

@@ -6,8 +6,10 @@ import type { ComponentChildren, JSX } from 'preact';
 import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { Schema } from './answers.js';
-import { Described, inWords, named, Named } from './described.js';
-import { shownCode, within } from './format.js';
+import { Described, Named } from './described.js';
+import { choiceOf } from './field-values.js';
+import { inWords, named } from './field-words.js';
+import { within } from './format.js';
 import { joined, say } from './language.js';
 import { Field } from './ui.js';
 
@@ -57,9 +59,11 @@ const boundsOf = ({ minimum, exclusiveMinimum, maximum }: Schema): string | null
 };
 
 /** A field's text from the schema: bounds, default and format. */
-function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
+function noteOf(name: string, schema: Schema, how: string | null = null): ComponentChildren {
   const standard =
-    schema.default === undefined ? null : say('form.default-is', { value: inWords(schema.default) || say('none') });
+    schema.default === undefined
+      ? null
+      : say('form.default-is', { value: inWords(schema.default, name) || say('none') });
   const rest = joined([boundsOf(schema), standard, how]);
   if (schema.description === undefined) return rest;
   return (
@@ -91,7 +95,7 @@ function Parameter(props: Props): JSX.Element {
 function YesNo({ name, schema, value, onSet }: Props): JSX.Element {
   const text = value === undefined ? '' : String(value);
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema)}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema)}>
       {(ids) => (
         <select
           {...ids}
@@ -109,7 +113,7 @@ function YesNo({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Choice({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema)}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema)}>
       {(ids) => (
         <select
           {...ids}
@@ -119,7 +123,7 @@ function Choice({ name, schema, value, onSet }: Props): JSX.Element {
           <option value="">{say('form.default')}</option>
           {schema.enum?.map((one) => (
             <option key={one} value={one}>
-              {shownCode(one)}
+              {choiceOf(name, one)}
             </option>
           ))}
         </select>
@@ -130,7 +134,7 @@ function Choice({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Numeric({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema)}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema)}>
       {(ids) => (
         <input
           {...ids}
@@ -149,7 +153,7 @@ function Numeric({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Words({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema)}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema)}>
       {(ids) => (
         <input
           {...ids}
@@ -178,10 +182,10 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
       <legend>
         <Named name={name} />
       </legend>
-      <span class="note">{noteOf(schema)}</span>
+      <span class="note">{noteOf(name, schema)}</span>
       {schema.items?.enum?.map((one) => (
         <label key={one} class="check">
-          <input type="checkbox" checked={chosen.includes(one)} onChange={() => toggle(one)} /> {shownCode(one)}
+          <input type="checkbox" checked={chosen.includes(one)} onChange={() => toggle(one)} /> {choiceOf(name, one)}
         </label>
       ))}
     </fieldset>
@@ -190,7 +194,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Lines({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema, say('form.lines'))}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema, say('form.lines'))}>
       {(ids) => (
         <textarea
           {...ids}
@@ -336,7 +340,7 @@ function Entries({ name, schema, value, onSet }: Props): JSX.Element {
       <legend>
         <Named name={name} />
       </legend>
-      <span class="note">{noteOf(schema)}</span>
+      <span class="note">{noteOf(name, schema)}</span>
       {rows.map(([key, inner], at) => (
         <fieldset key={at} class="group row">
           <legend>
@@ -368,6 +372,8 @@ function Entries({ name, schema, value, onSet }: Props): JSX.Element {
 
 interface Kind {
   readonly name: string;
+  /** As people read it. */
+  readonly label: string;
   /** The value set when it is chosen. */
   readonly first: unknown;
   /** Null: the value has no fields. */
@@ -375,19 +381,22 @@ interface Kind {
 }
 
 /** The kinds of value that a schema offers: each word of an enumeration, and each kind of object. */
-function choicesOf({ anyOf = [] }: Schema): Kind[] {
+function choicesOf({ anyOf = [] }: Schema, of = ''): Kind[] {
   const common = new Set(
     Object.keys(anyOf[0]?.properties ?? {}).filter((field) => anyOf.every(({ properties }) => properties?.[field])),
   );
   return anyOf.flatMap((one): Kind[] => {
     if (one.type === 'null') return [];
-    if (one.enum !== undefined) return one.enum.map((word) => ({ name: word, first: word, schema: null }));
+    if (one.enum !== undefined)
+      return one.enum.map((word) => ({ name: word, label: choiceOf(of, word), first: word, schema: null }));
     const fixed = Object.entries(one.properties ?? {}).filter(([, { const: only }]) => only !== undefined);
     const own = Object.keys(one.properties ?? {}).filter((field) => !common.has(field));
-    const name = fixed[0] === undefined ? own.join(', ') : String(fixed[0][1].const);
+    const [by, only] = fixed[0] ?? ['', null];
+    const name = only === null ? own.join(', ') : String(only.const);
+    const label = only === null ? own.map(named).join(say('list.comma')) : choiceOf(by, only.const);
     return one.properties === undefined
       ? []
-      : [{ name, first: Object.fromEntries(fixed.map(([field, of]) => [field, of.const])), schema: one }];
+      : [{ name, label, first: Object.fromEntries(fixed.map(([field, kept]) => [field, kept.const])), schema: one }];
   });
 }
 
@@ -407,15 +416,15 @@ function Variant(props: Props): JSX.Element {
       <legend>
         <Named name={props.name} />
       </legend>
-      <span class="note">{noteOf(props.schema)}</span>
-      <Kinds {...props} name={say('form.kind')} />
+      <span class="note">{noteOf(props.name, props.schema)}</span>
+      <Kinds {...props} name={say('form.kind')} field={props.name} />
     </fieldset>
   );
 }
 
 /** A choice between kinds of a value, and the fields of the one that is chosen. */
-function Kinds({ name, schema, value, onSet }: Props): JSX.Element {
-  const kinds = choicesOf(schema);
+function Kinds({ name, field, schema, value, onSet }: Props & { readonly field?: string }): JSX.Element {
+  const kinds = choicesOf(schema, field);
   const [chosen, setChosen] = useState(() => kindOf(kinds, value ?? schema.default));
   const pick = (at: number): void => {
     setChosen(at);
@@ -432,7 +441,7 @@ function Kinds({ name, schema, value, onSet }: Props): JSX.Element {
             {chosen === -1 ? <option value="-1">–</option> : null}
             {kinds.map((kind, at) => (
               <option key={kind.name} value={String(at)}>
-                {named(kind.name)}
+                {kind.label}
               </option>
             ))}
           </select>
@@ -452,7 +461,7 @@ function Time({ name, schema, value, onSet }: Props): JSX.Element {
   const at = typeof value === 'string' ? new Date(value) : null;
   const local = at === null ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema, say('form.clock'))}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema, say('form.clock'))}>
       {(ids) => (
         <input
           {...ids}
@@ -488,7 +497,7 @@ function AsJson({ name, schema, value, onSet }: Props): JSX.Element {
     }
   };
   return (
-    <Field label={<Named name={name} />} note={noteOf(schema, say('form.json'))}>
+    <Field label={<Named name={name} />} note={noteOf(name, schema, say('form.json'))}>
       {(ids) => (
         <textarea
           {...ids}

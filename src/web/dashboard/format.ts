@@ -90,6 +90,7 @@ export type CodeGroup =
   | 'effort'
   | 'risk'
   | 'term'
+  | 'category'
   | 'world'
   | 'reason'
   | 'event'

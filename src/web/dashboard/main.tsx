@@ -85,7 +85,7 @@ function App(): JSX.Element {
         <a class="brand" href="#/">
           Bursar
         </a>
-        {caller === null ? <span /> : <SearchField />}
+        {caller === null ? <span /> : <SearchField names={PAGES} />}
         <div class="who">
           <Choices />
           {caller === null ? null : (

@@ -1,25 +1,30 @@
 /**
- * One field that finds teams, budgets, targets, actions, recommendations and policy documents by id or name: `/` goes
- * there, arrows choose, Enter opens. A combobox with a list, by the ARIA Authoring Practices Guide (Combobox Pattern,
- * list autocomplete with manual selection).
+ * One field that finds pages and settings by their names here, and teams, budgets, targets, actions, recommendations
+ * and policy documents at the server, by id or name: `/` goes there, arrows choose, Enter opens. A combobox with a
+ * list, by the ARIA Authoring Practices Guide (Combobox Pattern, list autocomplete with manual selection).
  */
 import type { JSX, RefObject } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { get } from './api.js';
-import { code } from './format.js';
+import { SETTINGS } from '../../core/pages.js';
+import { code, within } from './format.js';
 import { say } from './language.js';
 import { useAnswer } from './loading.js';
-import { go, link } from './router.js';
+import type { PageName, PageText } from './navigation.js';
+import { go, link, place } from './router.js';
 import { AsWritten, isWriting, Problems } from './ui.js';
 
 /** Something with the words in its id or its name. */
 interface Found {
-  readonly kind: 'team' | 'budget' | 'target' | 'action' | 'recommendation' | 'document';
+  readonly kind: 'page' | 'setting' | 'team' | 'budget' | 'target' | 'action' | 'recommendation' | 'document';
   readonly id: string;
   readonly name: string;
   readonly team: string | null;
   readonly state: string | null;
 }
+
+/** Kinds whose name says it all. */
+const IS_NAMED: ReadonlySet<Found['kind']> = new Set(['budget', 'page', 'setting']);
 
 /** Milliseconds after the last letter: the search waits until a word is written. */
 const PAUSE_MS = 120;
@@ -27,6 +32,10 @@ const PAUSE_MS = 120;
 /** The page of a found item. */
 function addressOf({ kind, id, state }: Found): string {
   switch (kind) {
+    case 'page':
+      return link(id as PageName);
+    case 'setting':
+      return link('settings', id);
     case 'team':
       return link('teams', id);
     case 'budget':
@@ -40,6 +49,25 @@ function addressOf({ kind, id, state }: Found): string {
     case 'document':
       return link('policies', id);
   }
+}
+
+type PageNames = Readonly<Record<PageName, { readonly name: PageText }>>;
+
+/** Pages and settings with the words in their name or their address; what a setting is about counts too. */
+function pagesWith(names: PageNames, words: string): Found[] {
+  const pages = (Object.keys(names) as PageName[]).map((id) => ({
+    id,
+    name: say(names[id].name),
+    about: id as string,
+  }));
+  const settings = Object.values(SETTINGS).flatMap((all) =>
+    all.map((id) => ({ id, name: say(`settings.${id}`), about: `${id} ${say(`settings.${id}-note`)}` })),
+  );
+  const found = (kind: 'page' | 'setting', all: readonly { id: string; name: string; about: string }[]): Found[] =>
+    all
+      .filter(({ name, about }) => within(`${name} ${about}`).includes(within(words)))
+      .map(({ id, name }) => ({ kind, id, name, team: null, state: null }));
+  return words === '' ? [] : [...found('page', pages), ...found('setting', settings)];
 }
 
 /** Wraps around at both ends; starts from none. */
@@ -85,15 +113,24 @@ interface Finding {
   onKeyDown(event: KeyboardEvent): void;
 }
 
-/** The text, the results and the choice. @param onOpened called when the page of an item is opened */
-function useFinding(onOpened: () => void): Finding {
+/**
+ * The text, the results and the choice.
+ *
+ * @param names of the pages
+ * @param onOpened called when the page of an item is opened
+ */
+function useFinding(names: PageNames, onOpened: () => void): Finding {
   const [text, setText] = useState('');
   const [isOpen, setOpen] = useState(false);
   const [at, setAt] = useState(-1);
   /** Enter came before the answer: the first result is opened. */
   const isAwaited = useRef(false);
   const words = text.trim();
-  const { items, trouble } = useFound(words);
+  const { items: theirs, trouble } = useFound(words);
+  const items = useMemo(() => (theirs === null ? null : [...pagesWith(names, words), ...theirs]), [theirs]);
+  const { page, id } = place.value;
+  // Whoever went to another page is done with these words.
+  useEffect(() => setText(''), [page, id]);
   const show = (isShown: boolean): void => {
     setOpen(isShown);
     setAt(-1);
@@ -132,10 +169,12 @@ function useFinding(onOpened: () => void): Finding {
   return { text, items: items ?? [], trouble, at, isShown, write, show, open, onKeyDown };
 }
 
-export function SearchField(): JSX.Element {
+export function SearchField({ names }: { readonly names: PageNames }): JSX.Element {
   const field = useRef<HTMLInputElement>(null);
   const own = useId();
-  const { text, items, trouble, at, isShown, write, show, open, onKeyDown } = useFinding(() => field.current?.blur());
+  const { text, items, trouble, at, isShown, write, show, open, onKeyDown } = useFinding(names, () =>
+    field.current?.blur(),
+  );
   useSlash(field);
   return (
     <div class="search" role="search">
@@ -149,6 +188,7 @@ export function SearchField(): JSX.Element {
         aria-autocomplete="list"
         aria-activedescendant={isShown && at >= 0 ? `${own}-${at}` : undefined}
         placeholder={say('search.placeholder')}
+        title={say('search.what')}
         autocomplete="off"
         spellcheck={false}
         maxLength={200}
@@ -199,7 +239,7 @@ function Results({
           >
             <span class="note">{code('found', one.kind)}</span>{' '}
             {one.kind === 'recommendation' ? <AsWritten>{one.name}</AsWritten> : one.name}
-            {one.kind === 'budget' || one.name === one.id ? null : <code> {one.id}</code>}
+            {IS_NAMED.has(one.kind) || one.name === one.id ? null : <code> {one.id}</code>}
             {one.team === null || one.kind === 'team' ? null : <span class="note"> {one.team}</span>}
           </li>
         ))}
@@ -209,6 +249,7 @@ function Results({
       ) : items.length === 0 ? (
         <p class="empty">{say('search.none')}</p>
       ) : null}
+      <p class="note">{say('search.what')}</p>
     </div>
   );
 }

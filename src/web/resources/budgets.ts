@@ -93,6 +93,7 @@ export const budgetStateFields = z.strictObject({
   forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
   burnRatePerDay: amount.nullable(),
   exhaustionAt: z.string().nullable(),
+  exhaustionDay: z.string().nullable().optional().describe("Its day in the budget's zone"),
   unpricedGpuHours: amount,
   ratio: z.number().nullable(),
   unconverted: z

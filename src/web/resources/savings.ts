@@ -47,6 +47,7 @@ const fields = {
   from: z.iso.datetime().describe('When it was applied'),
   until: z.iso.datetime().describe('No saving is claimed after this'),
   isOver: z.boolean(),
+  rolledBack: z.boolean().describe('Its action was taken back: its monthly estimate is in no sum'),
   counterfactualCost: decimal.describe('What the claimed hours would have cost'),
   actualCost: decimal,
   saved: decimal.describe('Below zero: a loss'),
@@ -68,6 +69,7 @@ const totalsSchema = z
     estimated: z.strictObject({
       count,
       unknown: count.describe('Without an estimate; they are in no sum'),
+      rolledBack: count.describe('Rolled back before any hour was measured; they are in no sum'),
       monthly: amounts,
       monthlyLow: amounts.describe('Sum of the low ends of the intervals'),
       monthlyHigh: amounts.describe('Sum of the high ends of the intervals'),

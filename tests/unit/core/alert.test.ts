@@ -689,9 +689,10 @@ describe('words', () => {
   it('say when the budget runs out, and what nobody knows', () => {
     const text = (over: Parameters<typeof budgetNews>[0]): string =>
       plainText(messageOf(alertOf(budgetNews(over)), ENGLISH, null));
-    expect(text({})).toContain('At this rate it runs out on 2026-11-24 06:30 UTC.');
-    expect(text({ spent: '10000', exhaustionAt: '2026-11-20T05:00:00Z' })).toContain(
-      'The budget ran out on 2026-11-20 05:00 UTC.',
+    expect(text({})).toContain('At this rate it runs out on 2026-11-24.');
+    // In the budget's zone, which is a day ahead of UTC there.
+    expect(text({ spent: '10000', exhaustionAt: '2026-11-20T17:00:00Z', exhaustionDay: '2026-11-21' })).toContain(
+      'The budget ran out on 2026-11-21.',
     );
     expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(
       /lasts until the end of the period[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
@@ -721,7 +722,7 @@ describe('words', () => {
       planned: null,
       currency: 'USD',
       ratio: null,
-      exhaustionAt: null,
+      exhaustionDay: null,
     };
     const items = ENGLISH.budgets(
       [

@@ -135,6 +135,14 @@ describe('the burn rate', () => {
 });
 
 describe('the instant at which a plan runs out', () => {
+  it('has its day in the zone of the budget', () => {
+    const spend = [point(Date.UTC(2026, 9, 5, 17), 100)];
+    const dayIn = (zone: string) =>
+      evaluateBudget({ budget: budget('100', { zone }), spend, committed: 0n, now: NOW, forecaster }).exhaustionDay;
+    expect(['UTC', 'Asia/Shanghai', 'America/New_York'].map(dayIn)).toEqual(['2026-10-05', '2026-10-06', '2026-10-05']);
+    expect(evaluate('100.000000001', [], { forecaster: null }).exhaustionDay).toBeNull();
+  });
+
   it('is that of the point that reached it', () => {
     const points = [point(START, 50), point(START + HOUR_MS, 50), point(START + 2 * HOUR_MS, 50)];
     expect(evaluate('100', points).exhaustionAt).toBe(START + HOUR_MS);

@@ -223,6 +223,23 @@ describe('a report', () => {
       proven: [{ currency: 'USD', amount: '300.00' }],
       unverifiable: { count: 1, reasons: [{ reason: 'target-not-metered', count: 1 }] },
     });
+    // What was taken back is expected no more; a sum with an end that is not known would be too narrow.
+    const others = reportOf({
+      savings: [
+        saving({ state: 'estimated', rolledBack: true }),
+        saving({ action: 'act-2', state: 'estimated', estimate: { mean: 2_000_000_000n, low: null, high: null } }),
+        saving({ action: 'act-3', state: 'estimated' }),
+      ],
+    });
+    expect(others.savings.estimated).toEqual({
+      count: 2,
+      unknown: 0,
+      rolledBack: 1,
+      monthly: [{ currency: 'USD', amount: '58402.00' }],
+      monthlyLow: [],
+      monthlyHigh: [],
+    });
+    expect(others.savings.actions[0]).toMatchObject({ reason: 'rolled-back', estimatedMonthlySavings: '58400.00' });
     const none = reportOf({ savings: [saving({ state: 'estimated', estimate: null })] });
     expect(none.savings.estimated).toMatchObject({ count: 1, unknown: 1, monthly: [], monthlyLow: [] });
   });

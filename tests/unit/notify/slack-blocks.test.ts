@@ -36,7 +36,7 @@ describe('a budget alert', () => {
       '100 % of the budget gpus',
       '8,123.46 USD',
       '10,000.00 USD',
-      '2026-11-24 06:30 UTC',
+      'runs out on 2026-11-24.',
       'AWS p5.48xlarge: 6,000.00 USD (74 %)',
       'Move the training pool to spot',
     ])

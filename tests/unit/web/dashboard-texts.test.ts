@@ -22,13 +22,14 @@ import { loadParts } from '../../../src/parts.js';
 import { code, day, duration, instant, money, month, percent } from '../../../src/web/dashboard/format.js';
 import { HELP_TERMS } from '../../../src/web/dashboard/help-terms.js';
 import { fill, isKey, joined, loadTexts, reader, say, type TextKey } from '../../../src/web/dashboard/language.js';
+import { choiceOf } from '../../../src/web/dashboard/field-values.js';
 import type { Schema } from '../../../src/web/dashboard/answers.js';
 import { CHINESE } from '../../../src/web/dashboard/texts/chinese.js';
 import { ENGLISH } from '../../../src/web/dashboard/texts/english.js';
 import { sectionOf, SECTION_NAMES } from '../../../src/web/dashboard/settings/sections.js';
 import { POLICY_PURPOSES } from '../../../src/core/report/chinese/purposes.js';
 import { DESCRIPTIONS, PARAMETERS } from '../../../src/web/dashboard/texts/policies-chinese.js';
-import { FIELD_NAMES, FIELD_NOTES } from '../../../src/web/dashboard/texts/settings-fields-chinese.js';
+import { FIELD_NAMES, FIELD_NOTES, FIELD_VALUES } from '../../../src/web/dashboard/texts/settings-fields-chinese.js';
 import { ROOT, sourceFiles, walk } from '../../support/source.js';
 
 const KEYS = Object.keys(ENGLISH) as TextKey[];
@@ -108,13 +109,19 @@ describe('what policies say of themselves', () => {
 });
 
 /** Names and descriptions of all that a schema holds, as the forms of the settings show them. */
-function fieldsOf(wanted: readonly string[]): { readonly names: string[]; readonly notes: string[] } {
+function fieldsOf(wanted: readonly string[]): {
+  readonly names: string[];
+  readonly notes: string[];
+  /** Field and value of every enumeration and every kind. */
+  readonly values: (readonly [field: string, value: string])[];
+} {
   type Node = Schema & { readonly $ref?: string };
   const { components } = JSON.parse(readFileSync(path.join(ROOT, 'docs/reference/openapi.json'), 'utf8')) as {
     components: { schemas: Record<string, Node> };
   };
   const [names, notes] = [new Set<string>(), new Set<string>()];
-  const walkSchema = ({ $ref, ...given }: Node): void => {
+  const values = new Map<string, readonly [string, string]>();
+  const walkSchema = ({ $ref, ...given }: Node, field = ''): void => {
     const target = $ref === undefined ? {} : components.schemas[$ref.replace('#/components/schemas/', '')];
     const {
       description,
@@ -122,18 +129,23 @@ function fieldsOf(wanted: readonly string[]): { readonly names: string[]; readon
       anyOf = [],
       items,
       additionalProperties: more,
+      enum: words = [],
+      const: fixed,
     }: Schema = { ...target, ...given };
     if (description !== undefined) notes.add(description);
     Object.keys(properties).forEach((name) => names.add(name));
     const within = [items, typeof more === 'object' ? more : undefined].filter((one) => one !== undefined);
-    for (const one of [...Object.values(properties), ...anyOf, ...within]) walkSchema(one);
+    for (const one of [...words, ...(fixed === undefined ? [] : [String(fixed)])])
+      values.set(`${field} ${one}`, [field, one]);
+    for (const [name, one] of Object.entries(properties)) walkSchema(one, name);
+    for (const one of [...anyOf, ...within]) walkSchema(one, field);
   };
   for (const name of wanted) {
     const schema = components.schemas[name];
     if (schema === undefined) throw new Error(`the API has no schema ${name}`);
     walkSchema(schema);
   }
-  return { names: [...names], notes: [...notes] };
+  return { names: [...names], notes: [...notes], values: [...values.values()] };
 }
 
 describe('the numbers of a recommendation', () => {
@@ -162,9 +174,17 @@ describe('what the settings say of their fields', () => {
       [...text.matchAll(/schemaNamed\('(\w+)'\)/g)].map(([, name = '']) => name),
     );
     expect(own.toSorted()).toEqual(['KeyRequest', 'MuteRequest', 'RuleChange']);
-    const { names, notes } = fieldsOf([...SECTION_NAMES.map((name) => sectionOf(name).schema), ...own]);
+    const { names, notes, values } = fieldsOf([...SECTION_NAMES.map((name) => sectionOf(name).schema), ...own]);
     expect(names.filter((name) => !(name in PARAMETERS) && !(name in FIELD_NAMES))).toEqual([]);
     expect(Object.keys(FIELD_NAMES).filter((name) => !names.includes(name))).toEqual([]);
+    reader.value = readerOf('zh');
+    expect(values.length).toBeGreaterThan(60);
+    expect(values.filter(([field, value]) => choiceOf(field, value) === value)).toEqual([]);
+    const known = (field: string, value: string): boolean => values.some(([f, v]) => f === field && v === value);
+    const gone = Object.entries(FIELD_VALUES).flatMap(([field, of]) =>
+      Object.keys(of).filter((one) => !known(field, one)),
+    );
+    expect(gone).toEqual([]);
     expect(Object.keys(FIELD_NOTES).toSorted()).toEqual(notes.filter((note) => !(note in DESCRIPTIONS)).toSorted());
   });
 });

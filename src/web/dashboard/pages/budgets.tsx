@@ -31,7 +31,7 @@ import type {
 import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
 import { Budgets, BurnDrawn } from '../budgets.js';
-import { standing } from '../standing.js';
+import { exhaustion, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { interval } from '../expected.js';
 import { code, day, instant, money, percent, within } from '../format.js';
@@ -177,7 +177,7 @@ const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b
 
 function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer }): JSX.Element {
   if (evaluated === null) return <Empty>{say('budget.not-evaluated')}</Empty>;
-  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt } = evaluated.state;
+  const { planned, spent, forecast, ratio, burnRatePerDay } = evaluated.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
   return (
@@ -211,7 +211,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
         {planned === null ? null : (
           <Figure
             name={say(Number(spent) > Number(planned) ? 'budget.ended' : 'budget.end')}
-            value={exhaustionAt === null ? say('budget.no-end') : day(exhaustionAt)}
+            value={exhaustion(evaluated.state) ?? say('budget.no-end')}
           />
         )}
       </dl>

@@ -38,10 +38,11 @@ const columns = (): readonly Column<Saving>[] => [
   {
     name: say('column.state'),
     text: ({ state }) => state,
-    cell: ({ state, reason }) => (
+    cell: ({ state, reason, rolledBack }) => (
       <>
         <Badge tone={TONES[state] ?? 'plain'}>{code('state', state)}</Badge>
         {reason === null ? null : <div class="note">{code('reason', reason)}</div>}
+        {rolledBack ? <div class="note">{code('state', 'rolled-back')}</div> : null}
       </>
     ),
   },

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
 import { list, refusal, send } from '../api.js';
+import { inWords } from '../field-words.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -17,7 +18,10 @@ type Made = StoredKey & { readonly text: string };
 const columns = (act: (one: StoredKey) => JSX.Element): readonly Column<StoredKey>[] => [
   { name: say('settings.name'), text: ({ name }) => name },
   { name: say('settings.id'), text: ({ id }) => id, cell: ({ id }) => <code>{id}</code> },
-  { name: say('settings.rights'), text: ({ role, scopes }) => role ?? scopes.join(' ') },
+  {
+    name: say('settings.rights'),
+    text: ({ role, scopes }) => inWords(role ?? scopes, role === null ? 'scopes' : 'role'),
+  },
   { name: say('page.teams'), text: ({ teams }) => (teams === null ? say('all') : teams.join(', ')) },
   { name: say('settings.owner'), text: ({ owner }) => owner ?? '' },
   {

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, CostBreakdown, Page, Standing, Team } from '../answers.js';
 import { get } from '../api.js';
 import { BurnDrawn, runsOut } from '../budgets.js';
-import { named } from '../described.js';
+import { named } from '../field-words.js';
 import { Differences } from '../differing.js';
 import { day, money, percent } from '../format.js';
 import { joined, say } from '../language.js';

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
 import { get, list, refusal, send, session, Trouble } from '../api.js';
-import { inWords, named, namedPath } from '../described.js';
+import { inWords, named, namedPath } from '../field-words.js';
 import { DraftNotes } from '../draft-notes.js';
 import { useDraft, type Draft } from '../drafts.js';
 import { Fields, tidy } from '../form.js';
@@ -32,8 +32,8 @@ export function SectionPage({ name }: { readonly name: SectionName }): JSX.Eleme
 }
 
 /** A short text for a table. */
-const brief = (value: unknown): string => {
-  const text = inWords(value);
+const brief = (value: unknown, field: string): string => {
+  const text = inWords(value, field);
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 };
 
@@ -51,16 +51,18 @@ function Items({ name, section }: { readonly name: SectionName; readonly section
       cell: (one) => <a href={link('settings', name, { one: idOf(one) })}>{idOf(one)}</a>,
     },
     ...Object.keys(schema.properties ?? {}).map(
-      (field): Column<Values> => ({ name: named(field), text: (one) => brief(one[field]) }),
+      (field): Column<Values> => ({ name: named(field), text: (one) => brief(one[field], field) }),
     ),
   ];
   return (
     <>
-      <p>
-        <a class="button" href={link('settings', name, { new: '1' })}>
-          {say('settings.add')}
-        </a>
-      </p>
+      {refusal(section.scope, section.ofAllTeams) === null ? (
+        <p>
+          <a class="button" href={link('settings', name, { new: '1' })}>
+            {say('settings.add')}
+          </a>
+        </p>
+      ) : null}
       <Show loaded={loaded}>
         {({ items, more, schema }) =>
           items.length === 0 ? (
@@ -230,7 +232,12 @@ function Editing(edited: Edited): JSX.Element {
       <form onSubmit={(event) => event.preventDefault()}>
         <Fields schema={schema} value={typed.values} onSet={(next) => set({ values: (next ?? {}) as Values })} />
         <div class="buttons">
-          <Act tone="primary" refused={refusal(section.scope) ?? lacks} isBusy={save.isBusy} onAct={save.run}>
+          <Act
+            tone="primary"
+            refused={refusal(section.scope, section.ofAllTeams) ?? lacks}
+            isBusy={save.isBusy}
+            onAct={save.run}
+          >
             {say('settings.save')}
           </Act>
           {section.plan === undefined || session.value?.signedIn?.teams !== null ? null : (
@@ -309,7 +316,7 @@ function Removing({
         </div>
       ) : (
         <p>
-          <Act tone="danger" refused={refusal(section.scope)} onAct={() => setAsks(true)}>
+          <Act tone="danger" refused={refusal(section.scope, section.ofAllTeams)} onAct={() => setAsks(true)}>
             {say('settings.remove')}
           </Act>
         </p>

@@ -1,5 +1,5 @@
 /**
- * Names and notes of the settings' fields, in Chinese: the API has them in English, in its schemas. A name that a
+ * Names, notes and values of the settings' fields, in Chinese: the API has them in English, in its schemas. A name that a
  * policy's parameter has too is in policies-chinese.ts, unless it means something else here.
  *
  * By the English text, so that a text that changes never keeps an old translation;
@@ -90,6 +90,37 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   days: '天',
   value: '值',
   of: '其中',
+};
+
+/** Values that a field can have, where texts/chinese/codes.ts has no words for them. */
+export const FIELD_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  period: { month: '月', quarter: '季度', year: '年' },
+  basis: { actual: '实际（actual）', effective: '摊销（effective）', accrued: '计提（accrued）' },
+  kind: { promotional: '促销', 'free-tier': '免费额度' },
+  channel: {
+    slack: 'Slack',
+    teams: 'Microsoft Teams',
+    feishu: '飞书',
+    dingtalk: '钉钉',
+    wecom: '企业微信',
+    webhook: 'Webhook',
+    email: '电子邮件',
+    log: '日志',
+  },
+  mode: { off: '关闭', warn: '警告', refuse: '拒绝' },
+  withoutBudget: { off: '关闭', warn: '警告', refuse: '拒绝' },
+  onFailure: { allow: '允许', refuse: '拒绝' },
+  scopes: {
+    'usage:write': '写入用量（usage:write）',
+    'samples:write': '写入采样（samples:write）',
+    admission: '准入检查（admission）',
+    read: '读取（read）',
+    approve: '审批（approve）',
+    configure: '配置（configure）',
+    scim: '用户同步（scim）',
+    admin: '管理（admin）',
+  },
+  by: { fixed: '固定份额', use: '按用量' },
 };
 
 /** Notes of fields. */
