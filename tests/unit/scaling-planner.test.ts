@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LoadForecaster } from '../../src/planning/scaling/forecast.js';
 import {
@@ -10,8 +11,8 @@ import {
 import { mulberry32 } from '../../src/lab/random.js';
 import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
 import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
-import { newsvendor, Rehearsal } from '../../src/planning/scaling/rehearsal.js';
-import { scoreOf, Trust } from '../../src/planning/scaling/trust.js';
+import { Mixture, MIXTURE_SETTINGS } from '../../src/planning/scaling/mixture.js';
+import { Rehearsal } from '../../src/planning/scaling/rehearsal.js';
 import { seededSeries, SERIES_DEFAULTS } from '../../src/lab/scaling/series.js';
 import { simulate, startingReplicas, type FleetLimits } from '../../src/planning/scaling/simulate.js';
 
@@ -115,16 +116,6 @@ describe('the scaling planner', () => {
     ).map((policy) => simulate(load, limits, policy).unserved);
     expect(lost[0]).toBeGreaterThan(lost[1]!);
     expect(lost[1]).toBeGreaterThan(lost[2]!);
-  });
-});
-
-describe('the newsvendor', () => {
-  it('adds replicas while one more saves more than it costs', () => {
-    // Load 2 or 4, evenly: beyond k replicas are expected 3, 2, 1, 0.5, 0.
-    const shortfall = Float64Array.from([3, 2, 1, 0.5, 0]);
-    expect(newsvendor(shortfall, 1.5)).toBe(2);
-    expect(newsvendor(shortfall, 2.5)).toBe(4);
-    expect(newsvendor(shortfall, 1)).toBe(0);
   });
 });
 
@@ -244,24 +235,17 @@ describe('the filter of surges', () => {
 });
 
 describe('the rehearsal', () => {
-  const flat = {
-    calmRoot: 2,
-    calmDeviation: 0.1,
-    presentRoot: 2,
-    shortfall: new Float64Array(31),
-    memoryless: new Float64Array(31),
-  };
+  const flat = { calmRoot: 2, calmDeviation: 0.1, presentRoot: 2, recentBeyond: new Float64Array(31) };
 
   it('bills an imagined fleet for what boots and for what it cannot serve', () => {
     const rehearsal = new Rehearsal({ bootMinutes: 2, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 }, 4);
     rehearsal.settle(6);
     expect([rehearsal.paid[0], rehearsal.lost[0]]).toEqual([4, 2]);
-    rehearsal.decide({ ...flat, presentRoot: 3 }, 6);
+    rehearsal.decide({ ...flat, presentRoot: 3 });
     // The first rule: one and a half deviations below a root of 3, which is 8.1 replicas.
     expect(rehearsal.wanted[0]).toBe(9);
     rehearsal.settle(6);
-    expect(rehearsal.paid[0]).toBeCloseTo(13, 2);
-    expect(rehearsal.lost[0]).toBeCloseTo(4, 2);
+    expect([rehearsal.paid[0], rehearsal.lost[0]]).toEqual([13, 4]);
   });
 
   it('holds the highest wish for at least five minutes in one of the two ways', () => {
@@ -269,7 +253,7 @@ describe('the rehearsal', () => {
     const wishes: number[][] = [];
     for (let minute = 0; minute < 8; minute++) {
       rehearsal.settle(4);
-      rehearsal.decide({ ...flat, presentRoot: minute === 0 ? 3 : 2 }, 4);
+      rehearsal.decide({ ...flat, presentRoot: minute === 0 ? 3 : 2 });
       wishes.push([rehearsal.wanted[0]!, rehearsal.wanted[1]!]);
     }
     expect(wishes).toEqual([
@@ -285,31 +269,55 @@ describe('the rehearsal', () => {
   });
 });
 
-describe('trust in two views', () => {
-  // The load is 1 for certain, or 0 and 2 evenly: beyond 0, 1 and 2 replicas are expected 1, 0, 0 and 1, 0.5, 0.
-  const certain = Float64Array.from([1, 0, 0]);
-  const even = Float64Array.from([1, 0.5, 0]);
+describe('the mixture', () => {
+  const small = { bootMinutes: 2, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 };
+  /** No load beyond any fleet: what is expected tells the rules apart by their size alone. */
+  const none = new Float64Array(31);
 
-  it('scores a view by the squared errors of its needs', () => {
-    expect([scoreOf(certain, 1), scoreOf(even, 1)]).toEqual([0, 0.5]);
-    expect([scoreOf(certain, 2), scoreOf(even, 2), scoreOf(even, 0)]).toEqual([1, 0.5, 0.5]);
-  });
-
-  it('begins with seven to one for the view without memory', () => {
-    expect([...new Trust(2).blend(certain, even)]).toEqual([1, 0.4375, 0]);
-  });
-
-  it('is scored from the first minute on, by how much better the better view is', () => {
-    const trust = new Trust(2);
-    trust.blend(certain, even);
-    trust.observe(2);
-    // Scores 1 and 0.5, and 0.99 of the logarithm of seven: the certain view counts 1 to 7^0.99 e^10.
-    expect(trust.blend(certain, even)[1]).toBeCloseTo(0.5 * (1 - 1 / (1 + 7 ** 0.99 * Math.E ** 10)), 12);
-    for (let minute = 0; minute < 8; minute++) {
-      trust.observe(1);
-      trust.blend(certain, even);
+  it('begins with every rule alike, and gives all the weight to the cheap where bills differ by many tolerances', () => {
+    const rehearsal = new Rehearsal(small, 4);
+    const mixture = new Mixture(20, 4, rehearsal.count, 2);
+    expect(new Set(mixture.weights)).toEqual(new Set([1 / rehearsal.count]));
+    for (let minute = 0; minute < 60; minute++) {
+      rehearsal.settle(4);
+      rehearsal.decide({ calmRoot: 2, calmDeviation: 0.1, presentRoot: 2, recentBeyond: none });
+      mixture.decide(rehearsal, 4, none, 0.01);
     }
-    // About 0.92 and 4.3: e^-36 for the view without memory.
-    expect(trust.blend(certain, even)[1]).toBeLessThan(1e-12);
+    expect(mixture.replicas).toBe(4);
+    const bills = rehearsal.paid.map((paid, i) => paid + 20 * rehearsal.lost[i]!);
+    expect(Math.min(...bills)).toBe(240);
+    mixture.weights.forEach((weight, i) => {
+      if (bills[i]! > 300) expect(weight).toBe(0);
+    });
+  });
+
+  it('has the fleet with which rules of half the weight are content', () => {
+    const rehearsal = new Rehearsal(small, 9);
+    const mixture = new Mixture(20, 9, rehearsal.count, 2);
+    rehearsal.settle(8);
+    rehearsal.decide({ calmRoot: 3, calmDeviation: 0.1, presentRoot: 3, recentBeyond: none });
+    mixture.decide(rehearsal, 8, none, 1e9);
+    // So much noise that all rules count alike.
+    const sorted = [...rehearsal.wanted].sort((a, b) => a - b);
+    expect(mixture.replicas).toBe(sorted[Math.ceil(sorted.length / 2) - 1]);
+  });
+
+  it('never shrinks its tolerance', () => {
+    const rehearsal = new Rehearsal(small, 4);
+    const mixture = new Mixture(20, 4, rehearsal.count, 2);
+    mixture.decide(rehearsal, 4, none, 10);
+    const before = mixture.tolerance;
+    mixture.decide(rehearsal, 4, none, 5);
+    expect(mixture.tolerance).toBe(before);
+    mixture.decide(rehearsal, 4, none, 20);
+    expect(mixture.tolerance).toBeCloseTo(2 * before, 9);
+  });
+});
+
+describe('the settings of the mixture', () => {
+  it('are those that the page says were chosen on all sources', () => {
+    const page = readFileSync('docs/decisions-quality/scaling.md', 'utf8');
+    const [, minutes, tolerance] = /^Chosen on all: ([\d.]+), ([\d.]+) /m.exec(page) ?? [];
+    expect(MIXTURE_SETTINGS).toEqual({ expectedMinutes: Number(minutes), tolerance: Number(tolerance) });
   });
 });

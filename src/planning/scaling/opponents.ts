@@ -1,7 +1,8 @@
 /**
- * The published autoscaling rules, each as its documentation writes it, so that Bursar can be measured against them.
+ * The published autoscaling rules, each as its documentation writes it: Bursar's planner is measured against them, and
+ * weights them beside its own (rehearsal.ts).
  *
- * Bursar itself never decides with them. Each sees one metric per finished minute: the load offered to the ready
+ * None sees more than a running autoscaler would. Each sees one metric per finished minute: the load offered to the ready
  * replicas, per replica (1 = what a replica serves). Documentation can be read two ways where the load exceeds the
  * fleet: requests per replica keep growing (`offered`), a utilisation stops at 1 (`utilisation`). `offered` reacts at
  * full strength to a burst, so it is the reading that the reports face; the other is reported beside it.
@@ -165,6 +166,25 @@ export function scaleInBelow(threshold: number, fullReplicas: number): ScalingPo
       return current - 1;
     }
     return current;
+  };
+}
+
+export interface RecentPeakSettings {
+  readonly minutes: number;
+  readonly factor: number;
+}
+
+/**
+ * The highest load of the last minutes times a factor, the sliding window of many vertical and predictive autoscalers.
+ *
+ * Source: Rzadca et al., "Autopilot: workload autoscaling at Google" (EuroSys 2020), moving window recommenders.
+ */
+export function recentPeak({ minutes, factor }: RecentPeakSettings): ScalingPolicy {
+  return ({ minute, past, ready, booting }) => {
+    if (minute === 0) return ready + booting;
+    let peak = 0;
+    for (let i = Math.max(0, minute - minutes); i < minute; i++) peak = Math.max(peak, past[i]!);
+    return roundUp(factor * peak);
   };
 }
 

@@ -3,11 +3,8 @@
  *
  * One number sets the risk: `price`, what a replica-minute of unserved load is worth in replica-minutes of fleet. Every
  * minute the planner tells surges from the calm load (regimes.ts), forecasts the load at which a new replica would
- * arrive (forecast.ts), lets some hundred simple rules decide on imagined fleets (rehearsal.ts), and weights each rule
- * by its bill: what its fleet paid, plus `price` times what it lost, plus what the forecast expects of its present
- * choice. It follows the weighted median of the rules, those weighted most whose bill is within the noise of the best
- * (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest. The median and not
- * the mean: a mean moves with every rule, and each replica let go and ordered again is paid while it boots.
+ * arrive (forecast.ts), lets some two hundred rules, the published ones among them, decide on imagined fleets
+ * (rehearsal.ts), and follows their median, weighted by what each would have cost so far (mixture.ts).
  *
  * Never sees the load of the minute that it decides for. The same history gives the same decision, live and in a
  * backtest.
@@ -17,8 +14,8 @@ import { invalid, type Problem } from '../../core/errors.js';
 import { Distribution } from './distribution.js';
 import { LoadForecaster, priorForecast, type CalmForecast } from './forecast.js';
 import { RegimeFilter } from './regimes.js';
-import { newsvendor, Rehearsal } from './rehearsal.js';
-import { Trust } from './trust.js';
+import { Mixture, type MixtureSettings } from './mixture.js';
+import { Rehearsal } from './rehearsal.js';
 import { checkLimits, clamp, type FleetLimits, type ScalingPolicy } from './simulate.js';
 
 export interface RiskSetting {
@@ -61,49 +58,42 @@ export const DEFAULT_RISK: RiskSetting = { price: 80, reserve: 0 };
 export const riskName = (risk: RiskSetting): string =>
   `bursar@${risk.price}${risk.reserve > 0 ? `+${Math.round(risk.reserve * 100)}%` : ''}`;
 
-/** Minutes of its expected bill that count for a rule beside its real one. */
-const EXPECTED_MINUTES = 200;
-/** How far from the best bill a rule still counts, in the noise of a minute's load. */
-const TOLERANCE = 1.2;
-/** The noise of a bill grows with the price of what it lost, less than in proportion. */
-const TOLERANCE_EXPONENT = 0.7;
-const TOLERANCE_MINUTES = 200;
-const TOLERANCE_EXPECTED = 40;
-/** Beyond this many tolerances a vote counts less than one in 10^15. */
-const NO_VOTE_DISTANCE = 35;
-/** Number of recent minutes that give the distribution of the load if it has no memory. */
-const MEMORYLESS_MINUTES = 240;
-
-/** The forecast of one future minute, shared by all risk settings. */
+/** Number of recent minutes that a minute to come may be like. */
+const RECENT_MINUTES = 240;
+/** Minutes' worth of noise that the sum of a load has to begin with. */
+const FIRST_NOISE_MINUTES = 40;
+/** What the past says, shared by all risk settings; decides for each of some prices. */
 class LoadPlanner {
   private readonly regimes = new RegimeFilter();
   private readonly forecaster: LoadForecaster;
   private readonly rehearsal: Rehearsal;
-  private readonly trust: Trust;
+  private readonly mixtures: ReadonlyMap<number, Mixture>;
   private readonly recent: number[] = [];
-  private readonly bills: Float64Array;
-  private readonly votes: Float64Array;
   private minutes = 0;
   private loadSum = 0;
   private calm: CalmForecast;
-  private shortfallAhead: Float64Array;
 
   constructor(
     private readonly limits: FleetLimits,
     startingReplicas: number,
+    prices: readonly number[],
+    mixture?: MixtureSettings,
   ) {
     this.forecaster = new LoadForecaster(limits.bootMinutes);
-    this.rehearsal = new Rehearsal(limits, startingReplicas);
-    this.trust = new Trust(limits.bootMinutes);
-    this.bills = new Float64Array(this.rehearsal.count);
-    this.votes = new Float64Array(limits.maxReplicas + 1);
+    const rehearsal = new Rehearsal(limits, startingReplicas);
+    this.rehearsal = rehearsal;
+    this.mixtures = new Map(
+      prices.map((price) => [
+        price,
+        new Mixture(price, startingReplicas, rehearsal.count, limits.bootMinutes, mixture),
+      ]),
+    );
     this.calm = priorForecast(startingReplicas);
-    this.shortfallAhead = this.regimes.shortfall(this.calm, limits.bootMinutes, limits.maxReplicas);
   }
 
   /** Expected load beyond k replicas, k from 0, in the minute in which a replica ordered now begins to serve. */
   get shortfall(): Float64Array {
-    return this.shortfallAhead;
+    return this.regimes.shortfall(this.calm, this.limits.bootMinutes, this.limits.maxReplicas);
   }
 
   /** The load without surges in that minute, in replicas. */
@@ -111,109 +101,57 @@ class LoadPlanner {
     return this.calm.root * this.calm.root;
   }
 
-  /** Takes the load of the minute that ended, and thinks about the next one. */
+  /** Takes the load of the minute that ended, and decides for the next one. */
   observe(load: number): void {
-    const { bootMinutes, maxReplicas } = this.limits;
     this.rehearsal.settle(load);
     this.forecaster.observe(this.regimes.observe(load));
     this.calm = this.forecaster.predict();
     this.recent.push(Math.sqrt(load));
-    if (this.recent.length > MEMORYLESS_MINUTES) this.recent.shift();
-    this.trust.observe(load);
-    const following = this.regimes.shortfall(this.calm, bootMinutes, maxReplicas);
-    const memoryless = this.memoryless();
-    this.shortfallAhead = this.trust.blend(following, memoryless);
-    this.rehearsal.decide(
-      {
-        calmRoot: this.calm.root,
-        calmDeviation: this.calm.deviation,
-        presentRoot: this.regimes.present(this.calm),
-        shortfall: following,
-        memoryless,
-      },
-      load,
-    );
+    if (this.recent.length > RECENT_MINUTES) this.recent.shift();
+    const recentBeyond = this.recentBeyond();
+    this.rehearsal.decide({
+      calmRoot: this.calm.root,
+      calmDeviation: this.calm.deviation,
+      presentRoot: this.regimes.present(this.calm),
+      recentBeyond,
+    });
     this.minutes++;
     this.loadSum += load;
+    const noise = (this.loadSum / this.minutes) * Math.sqrt(this.minutes + FIRST_NOISE_MINUTES);
+    for (const mixture of this.mixtures.values()) mixture.decide(this.rehearsal, load, recentBeyond, noise);
   }
 
-  wanted(risk: RiskSetting): number {
-    return this.withReserve(this.plan(risk.price), risk.reserve);
+  /** Replicas to have in the minute that begins; the price must be one of those given at the start. */
+  wanted({ price, reserve }: RiskSetting): number {
+    return clamp(Math.ceil(this.mixtures.get(price)!.replicas * (1 + reserve) - 1e-9), this.limits);
   }
 
-  /** Replicas to have before a reserve is added. */
-  plan(price: number): number {
-    return this.minutes === 0 ? this.firstWish(price) : this.weightedWish(price);
-  }
-
-  withReserve(plan: number, reserve: number): number {
-    return clamp(Math.ceil(plan * (1 + reserve) - 1e-9), this.limits);
-  }
-
-  /** Before the first observation: the prior's newsvendor, and never below the fleet that is there. */
-  private firstWish(price: number): number {
-    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.shortfallAhead, price));
-  }
-
-  private weightedWish(price: number): number {
-    const { count, wanted, paid, lost } = this.rehearsal;
-    const { bills, votes } = this;
-    let best = Infinity;
-    for (let i = 0; i < count; i++) {
-      const replicas = wanted[i]!;
-      const bill = paid[i]! + price * lost[i]! + EXPECTED_MINUTES * (replicas + price * this.shortfallAhead[replicas]!);
-      bills[i] = bill;
-      if (bill < best) best = bill;
-    }
-    const noise =
-      (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + TOLERANCE_EXPECTED);
-    const tolerance = Math.max(1e-9, TOLERANCE * noise * price ** TOLERANCE_EXPONENT);
-    votes.fill(0);
-    let all = 0;
-    for (let i = 0; i < count; i++) {
-      const distance = (bills[i]! - best) / tolerance;
-      if (distance > NO_VOTE_DISTANCE) continue;
-      const weight = Math.exp(-distance);
-      votes[wanted[i]!] = votes[wanted[i]!]! + weight;
-      all += weight;
-    }
-    return median(votes, all);
-  }
-
-  private memoryless(): Float64Array {
+  /** Mean load beyond k replicas, k from 0 to the largest fleet, in the recent minutes. */
+  private recentBeyond(): Float64Array {
     const distribution = new Distribution(this.limits.maxReplicas);
     for (const root of this.recent) distribution.add(root, 1);
     return distribution.shortfall();
   }
 }
 
-/** The first index up to which half of the weight lies. */
-function median(weights: Float64Array, all: number): number {
-  let below = 0;
-  for (let i = 0; i < weights.length; i++) {
-    below += weights[i]!;
-    if (below >= all / 2) return i;
-  }
-  return weights.length - 1;
-}
-
-/** One policy per risk setting for `simulate`, all sharing one planner of the same load; each is for a single run. */
+/**
+ * One policy per risk setting for `simulate`, all sharing one planner of the same load; each is for a single run.
+ *
+ * @param mixture given only where its settings are chosen.
+ */
 export function bursarPolicies(
   load: Float64Array,
   limits: FleetLimits,
   startingReplicas: number,
   risks: readonly RiskSetting[],
+  mixture?: MixtureSettings,
 ): ScalingPolicy[] {
-  const loadPlanner = new LoadPlanner(limits, startingReplicas);
+  const loadPlanner = new LoadPlanner(limits, startingReplicas, [...new Set(risks.map(({ price }) => price))], mixture);
   const wishes = risks.map(() => new Int32Array(load.length));
-  const prices = [...new Set(risks.map(({ price }) => price))];
   for (let minute = 0; minute < load.length; minute++) {
     // The decision for a minute is made before its load is observed; nothing later can change it.
     if (minute > 0) loadPlanner.observe(load[minute - 1]!);
-    const plans = new Map(prices.map((price) => [price, loadPlanner.plan(price)]));
-    risks.forEach(
-      ({ price, reserve }, i) => (wishes[i]![minute] = loadPlanner.withReserve(plans.get(price)!, reserve)),
-    );
+    risks.forEach((risk, i) => (wishes[i]![minute] = loadPlanner.wanted(risk)));
   }
   return wishes.map((wish) => (view) => wish[view.minute]!);
 }
@@ -259,6 +197,7 @@ export function planReplicas(history: ArrayLike<number>, state: FleetState, sett
   const loadPlanner = new LoadPlanner(
     settings,
     clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings),
+    [settings.risk.price],
   );
   for (const value of load) loadPlanner.observe(value);
   const replicas = load.length === 0 ? clamp(current, settings) : loadPlanner.wanted(settings.risk);
