@@ -85,14 +85,15 @@ type Colour = 'red' | 'green' | 'yellow';
 
 /**
  * A table as text that ends in a newline: a line of titles, one of dashes, then the rows. A column of which every known
- * cell is a number stands to the right.
+ * cell is a number stands to the right. @param none said where there is no row; CSV has its titles all the same.
  */
-export function table(titles: readonly Title[], rows: readonly (readonly Cell[])[]): string {
+export function table(titles: readonly Title[], rows: readonly (readonly Cell[])[], none = ''): string {
   if (screen.csv !== null) {
     const lines = rows.map((row) => titles.flatMap((title, at) => csvTexts(title, row[at])));
     screen.csv.push(csvOf([titles.flatMap(csvNames), ...lines], '\n'));
-    return '';
+    return rows.length === 0 ? none : '';
   }
+  if (rows.length === 0 && none !== '') return none;
   const columns = titles.map((title, at) => columnOf(title, rows, at, at === titles.length - 1));
   const { columns: most } = screen;
   if (most === null) return linesOf(columns, [], widthsOf(columns, Infinity), rows.length);

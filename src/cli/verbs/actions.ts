@@ -35,9 +35,7 @@ function addList(program: Command, session: Session): void {
     .option('--limit <n>', 'at most this many', count, 1000)
     .action(async ({ team, state, limit }: { team?: string; state?: ActionState; limit: number }) => {
       const list = await (await session.client()).actions.list({ team: team ?? null, state: state ?? null }, limit);
-      session.print({ actions: list }, () =>
-        list.length === 0 ? 'There are no actions.\n' : table(TITLES, list.map(row)),
-      );
+      session.print({ actions: list }, () => table(TITLES, list.map(row), 'There are no actions.\n'));
     });
 
   actions
@@ -286,17 +284,16 @@ function storyText(action: ActionStory): string {
 }
 
 const stopsText = (stops: readonly StoredStop[]): string =>
-  stops.length === 0
-    ? 'Nothing is stopped.\n'
-    : table(
-        ['stopped', 'since', 'by', 'why'],
-        stops.map(({ scope, name, setAt, setBy, reason }) => [
-          scope === 'all' ? 'everything' : `${scope} ${name}`,
-          setAt,
-          setBy,
-          reason,
-        ]),
-      );
+  table(
+    ['stopped', 'since', 'by', 'why'],
+    stops.map(({ scope, name, setAt, setBy, reason }) => [
+      scope === 'all' ? 'everything' : `${scope} ${name}`,
+      setAt,
+      setBy,
+      reason,
+    ]),
+    'Nothing is stopped.\n',
+  );
 
 const limitsText = ({ limits }: LimitsView): string =>
   table(

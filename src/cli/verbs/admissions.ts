@@ -36,7 +36,7 @@ Examples:
         limit,
       );
       session.print({ admissions }, () =>
-        admissions.length === 0 ? 'No launch was refused or warned about.\n' : table(TITLES, admissions.map(rowOf)),
+        table(TITLES, admissions.map(rowOf), 'No launch was refused or warned about.\n'),
       );
     });
 }

@@ -48,9 +48,7 @@ export function addAlerts(program: Command, session: Session): void {
         return;
       }
       const list = await client.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
-      session.print({ alerts: list }, () =>
-        list.length === 0 ? 'There are no alerts.\n' : table(TITLES, list.map(row)),
-      );
+      session.print({ alerts: list }, () => table(TITLES, list.map(row), 'There are no alerts.\n'));
     });
   alerts
     .command('acknowledge')
@@ -142,21 +140,20 @@ Examples:
 }
 
 const mutesText = (mutes: readonly Mute[]): string =>
-  mutes.length === 0
-    ? 'Nothing is muted.\n'
-    : table(
-        ['id', 'team', 'kind', 'thread', 'until', 'up to', 'by', 'why'],
-        mutes.map(({ id, team, kind, thread, until, upTo, by, reason }) => [
-          id,
-          team ?? 'all',
-          kind ?? 'all',
-          thread ?? 'all',
-          until,
-          upTo ?? 'all',
-          by,
-          reason,
-        ]),
-      );
+  table(
+    ['id', 'team', 'kind', 'thread', 'until', 'up to', 'by', 'why'],
+    mutes.map(({ id, team, kind, thread, until, upTo, by, reason }) => [
+      id,
+      team ?? 'all',
+      kind ?? 'all',
+      thread ?? 'all',
+      until,
+      upTo ?? 'all',
+      by,
+      reason,
+    ]),
+    'Nothing is muted.\n',
+  );
 
 const TITLES = ['id', 'at', 'severity', 'kind', 'team', 'state', 'what', 'answered by'];
 
@@ -172,19 +169,16 @@ const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }
 ];
 
 const storyText = (alert: AlertStory): string =>
-  `${table(TITLES, [row(alert)])}\n${
-    alert.deliveries.length === 0
-      ? 'It was sent nowhere.\n'
-      : table(
-          ['channel', 'address', 'part', 'step', 'state', 'sent at', 'problem'],
-          alert.deliveries.map(({ channel, address, part, level, state, sentAt, problem }) => [
-            channel,
-            address,
-            part,
-            level,
-            state,
-            sentAt,
-            problem,
-          ]),
-        )
-  }`;
+  `${table(TITLES, [row(alert)])}\n${table(
+    ['channel', 'address', 'part', 'step', 'state', 'sent at', 'problem'],
+    alert.deliveries.map(({ channel, address, part, level, state, sentAt, problem }) => [
+      channel,
+      address,
+      part,
+      level,
+      state,
+      sentAt,
+      problem,
+    ]),
+    'It was sent nowhere.\n',
+  )}`;

@@ -86,7 +86,6 @@ function day(text: string): string {
 }
 
 function deliveriesText(deliveries: readonly OpenDelivery[]): string {
-  if (deliveries.length === 0) return 'No delivery is open.\n';
   return table(
     ['delivery', 'source', 'format', 'opened', 'file', 'bytes'],
     deliveries.flatMap(({ name, source, format, openedAt, files }) =>
@@ -99,14 +98,14 @@ function deliveriesText(deliveries: readonly OpenDelivery[]): string {
         file === null ? '' : grouped(file.bytes),
       ]),
     ),
+    'No delivery is open.\n',
   );
 }
 
 function commitmentsText({ contracts, commitments, coverage }: CommitmentReport): string {
-  if (contracts.length + commitments.length + coverage.length === 0)
-    return 'No bill names a commitment or on-demand usage yet.\n';
   const ratio = (text: string | null): string | null => percent(text === null ? null : Number(text));
-  return `${table(
+  const isEmpty = contracts.length + commitments.length + coverage.length === 0;
+  const used = table(
     ['provider', 'account', 'commitment', 'purchased', 'used', 'unused', 'currency', 'utilisation', 'unknown lines'],
     commitments.map((one) => [
       one.provider,
@@ -119,7 +118,10 @@ function commitmentsText({ contracts, commitments, coverage }: CommitmentReport)
       ratio(one.utilisation),
       one.unknownLines,
     ]),
-  )}\n${table(
+    isEmpty ? 'No bill names a commitment or on-demand usage yet.\n' : '',
+  );
+  if (isEmpty) return used;
+  return `${used}\n${table(
     ['provider', 'account', 'service', 'covered', 'on demand', 'currency', 'coverage', 'unknown lines'],
     coverage.map((one) => [
       one.provider,

@@ -67,9 +67,7 @@ export function addBudgets(program: Command, session: Session): void {
     .description('Show every budget with the state of its newest period.')
     .action(async () => {
       const all = await (await session.client()).budgets();
-      session.print({ budgets: all }, () =>
-        all.length === 0 ? 'No budget is set: bursar budgets set --help\n' : budgetsTable(all),
-      );
+      session.print({ budgets: all }, () => budgetsTable(all, 'No budget is set: bursar budgets set --help\n'));
     });
 
   budgets
@@ -275,7 +273,6 @@ function notesOf(name: string, state: BudgetStateJson | null): string[] {
 }
 
 function periodsTable(periods: readonly BudgetPeriod[]): string {
-  if (periods.length === 0) return 'No period has been evaluated yet.\n';
   const rows = periods.map(({ label, isOver, state, crossings }) => [
     label,
     isOver ? 'over' : 'running',
@@ -289,10 +286,11 @@ function periodsTable(periods: readonly BudgetPeriod[]): string {
   ]);
   const columns = ['period', 'is', 'planned', 'spent', 'used', 'forecast', 'unpriced GPU-hours', 'currency', 'crossed'];
   const states = periods.map(({ label, state }) => [label, state] as const);
-  return table(columns, rows) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
+  const none = 'No period has been evaluated yet.\n';
+  return table(columns, rows, none) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
 }
 
-function budgetsTable(budgets: readonly BudgetView[]): string {
+function budgetsTable(budgets: readonly BudgetView[], none = ''): string {
   const rows = budgets.map(({ id, team, currency, zone, periodStart, periodEnd, state, crossings }): Cell[] => [
     id,
     team,
@@ -307,7 +305,7 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
     shortAmount(state?.unpricedGpuHours ?? null),
   ]);
   const states = budgets.map(({ id, state }) => [id, state] as const);
-  return table(BUDGET_TITLES, rows) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
+  return table(BUDGET_TITLES, rows, none) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
 }
 
 /** `117864.92 of 235800.00 USD`. */

@@ -72,12 +72,12 @@ Examples:
     .action(async ({ team, limit }: { team?: string; limit: number }) => {
       const anomalies = await (await session.client()).fleet.anomalies(team ?? null, limit);
       session.print({ anomalies }, () =>
-        anomalies.length === 0
-          ? 'Nothing unusual was found.\n'
-          : table(['found', 'what', 'of', 'on', 'observed', 'expected', 'currency'], anomalies.map(anomalyRow)),
+        table(ANOMALY_TITLES, anomalies.map(anomalyRow), 'Nothing unusual was found.\n'),
       );
     });
 }
+
+const ANOMALY_TITLES = ['found', 'what', 'of', 'on', 'observed', 'expected', 'currency'];
 
 const TITLES: readonly Title[] = [
   'target',
@@ -151,7 +151,7 @@ function fleetText(
       : coverage.length === 0
         ? '\nNo provider is connected here, or none has been read yet.\n'
         : `\n${coverage.map((one) => coverageLine(one, now)).join('')}`;
-  return `${targets.length === 0 ? 'Nothing is known to run.\n' : table(TITLES, rows) + totalText(placed)}${known}`;
+  return `${table(TITLES, rows, 'Nothing is known to run.\n') + totalText(placed)}${known}`;
 }
 
 /** `3 of 4` while one is still missing. */
@@ -202,14 +202,12 @@ function healthText(findings: readonly StoredFinding[], sources: readonly Eviden
     clearedAt?.slice(0, 16),
     title,
   ]);
-  const evidence =
-    sources.length === 0
-      ? 'No source of GPU evidence is known: nothing can be said about GPU health.\n'
-      : table(
-          ['source', 'evidence to', 'exporters', 'problems'],
-          sources.map(({ name, readTo, coverage, problems }) => [name, readTo, percent(coverage), problems.join('; ')]),
-        );
-  return `${findings.length === 0 ? 'There are no such findings.\n' : table(['found', 'severity', 'rule', 'team', 'resource', 'GPU', 'cleared', 'what'], rows)}\n${evidence}`;
+  const evidence = table(
+    ['source', 'evidence to', 'exporters', 'problems'],
+    sources.map(({ name, readTo, coverage, problems }) => [name, readTo, percent(coverage), problems.join('; ')]),
+    'No source of GPU evidence is known: nothing can be said about GPU health.\n',
+  );
+  return `${table(['found', 'severity', 'rule', 'team', 'resource', 'GPU', 'cleared', 'what'], rows, 'There are no such findings.\n')}\n${evidence}`;
 }
 
 function anomalyRow({ foundAt, anomaly }: StoredAnomaly): (string | null)[] {

@@ -90,9 +90,7 @@ function addStatements(prices: Command, session: Session): void {
     .addHelpText('after', '\nExample:\n  bursar prices list --sku p5.48xlarge')
     .action(async (filter: PriceFilter) => {
       const listed = await (await session.client()).imports.statements(filter);
-      session.print({ prices: listed }, () =>
-        listed.length === 0 ? 'No price has been stated.\n' : pricesTable(listed),
-      );
+      session.print({ prices: listed }, () => pricesTable(listed, 'No price has been stated.\n'));
     });
 
   for (const [verb, isWithdrawn, description] of [
@@ -112,7 +110,7 @@ function addStatements(prices: Command, session: Session): void {
       });
 }
 
-const pricesTable = (prices: readonly PriceVersion[]): string =>
+const pricesTable = (prices: readonly PriceVersion[], none = ''): string =>
   table(
     ['id', 'provider', 'sku', 'region', 'term', 'from', 'price', 'for', 'stated by', 'in', 'undone'],
     prices.map((p) => [
@@ -128,6 +126,7 @@ const pricesTable = (prices: readonly PriceVersion[]): string =>
       p.source,
       p.withdrawnAt === null ? '' : `${p.withdrawnAt} by ${p.withdrawnBy ?? ''}`,
     ]),
+    none,
   );
 
 function filesVerb(program: Command, name: string, formats: string): Command {
@@ -217,12 +216,11 @@ function addRejects(program: Command, session: Session): void {
     .action(async ({ import: id, limit }: { import?: string; limit: number }) => {
       const rejects = await (await session.client()).imports.rejects(id ?? null, limit);
       session.print({ rejects }, () =>
-        rejects.length === 0
-          ? 'No row was rejected.\n'
-          : table(
-              ['import', 'file', 'line', 'column', 'reason', 'raw'],
-              rejects.map((r) => [r.import, r.file, r.line, r.column, r.reason, r.raw]),
-            ),
+        table(
+          ['import', 'file', 'line', 'column', 'reason', 'raw'],
+          rejects.map((r) => [r.import, r.file, r.line, r.column, r.reason, r.raw]),
+          'No row was rejected.\n',
+        ),
       );
     });
 }

@@ -38,7 +38,7 @@ Examples:
     .option('--team <team>', 'only of this team')
     .action(async ({ team }: { team?: string }) => {
       const all = await (await session.client()).leases(team ?? null);
-      session.print({ leases: all }, () => (all.length === 0 ? 'There are no leases.\n' : leasesTable(all)));
+      session.print({ leases: all }, () => leasesTable(all, 'There are no leases.\n'));
     });
 
   addGive(leases, session);
@@ -107,7 +107,7 @@ function timeOf(text: string): number {
   return instant;
 }
 
-const leasesTable = (leases: readonly LeaseJson[]): string =>
+const leasesTable = (leases: readonly LeaseJson[], none = ''): string =>
   table(
     ['lease', 'team', 'target', 'holder', 'GPUs', 'since', 'until', 'held'],
     leases.map(({ id, team, target, holder, gpus, startedAt, expiresAt, active }) => [
@@ -120,4 +120,5 @@ const leasesTable = (leases: readonly LeaseJson[]): string =>
       expiresAt ?? 'without an end',
       active === null ? 'unknown' : active ? 'yes' : 'no',
     ]),
+    none,
   );

@@ -42,12 +42,11 @@ Examples:
     .action(async ({ currency }: { currency?: string }) => {
       const rates = await (await session.client()).fx(currency ?? null);
       session.print({ base: 'USD', rates }, () =>
-        rates.length === 0
-          ? 'There are no exchange rates: costs in another currency than that of their team are unpriced.\n'
-          : table(
-              ['day', 'currency', 'for one USD', 'source'],
-              rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]),
-            ),
+        table(
+          ['day', 'currency', 'for one USD', 'source'],
+          rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]),
+          'There are no exchange rates: costs in another currency than that of their team are unpriced.\n',
+        ),
       );
     });
 
@@ -92,9 +91,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar peak show')
     .action(async () => {
       const rules = await (await session.client()).peak();
-      session.print({ rules }, () =>
-        rules.length === 0 ? 'There is no peak schedule: the factor is 1 at every hour.\n' : rulesTable(rules),
-      );
+      session.print({ rules }, () => rulesTable(rules, 'There is no peak schedule: the factor is 1 at every hour.\n'));
     });
 
   peak
@@ -135,7 +132,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar credits show')
     .action(async () => {
       const views = await (await session.client()).credits();
-      session.print({ credits: views }, () => (views.length === 0 ? 'There are no credits.\n' : creditsTable(views)));
+      session.print({ credits: views }, () => creditsTable(views, 'There are no credits.\n'));
     });
 
   credits
@@ -146,13 +143,11 @@ Examples:
     .action(async (file: string) => {
       const wanted = await readCreditsFile(file, session.context.parseYaml);
       const views = await (await session.client()).saveCredits(wanted);
-      session.print({ credits: views }, () =>
-        views.length === 0 ? 'All credits are removed.\n' : creditsTable(views),
-      );
+      session.print({ credits: views }, () => creditsTable(views, 'All credits are removed.\n'));
     });
 }
 
-const creditsTable = (credits: readonly CreditView[]): string =>
+const creditsTable = (credits: readonly CreditView[], none = ''): string =>
   table(
     ['credit', 'kind', 'provider', 'team', 'first day', 'until', 'amount', 'taken', 'left', 'currency'],
     credits.map(({ id, kind, provider, team, from, until, amount, taken, left, currency }) => [
@@ -167,9 +162,10 @@ const creditsTable = (credits: readonly CreditView[]): string =>
       left,
       currency,
     ]),
+    none,
   );
 
-const rulesTable = (rules: readonly PeakRule[]): string =>
+const rulesTable = (rules: readonly PeakRule[], none = ''): string =>
   table(
     ['rule', 'from', 'to', 'days', 'zone', 'first day', 'until', 'factor'],
     rules.map((rule, at) => [
@@ -182,6 +178,7 @@ const rulesTable = (rules: readonly PeakRule[]): string =>
       rule.untilDate,
       rule.factor,
     ]),
+    none,
   );
 
 function code(text: string): string {

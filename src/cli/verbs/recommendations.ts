@@ -29,7 +29,7 @@ Example:
       const recommendations = await (await session.client()).recommendations({ team: team ?? null, status });
       session.print({ recommendations }, () =>
         recommendations.length === 0
-          ? 'Nothing to recommend.\n'
+          ? table(TITLES, [], 'Nothing to recommend.\n')
           : `${table(TITLES, recommendations.toSorted(byLowEnd).map(row))}${totalText(recommendations)}${notesOf(
               recommendations,
             )

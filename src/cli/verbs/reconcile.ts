@@ -91,7 +91,6 @@ function actionOf({
 const sizeOf = ({ variance }: StoredVariance): number => Math.abs(Number(variance ?? 0));
 
 function varianceText({ rows, totals }: VarianceList): string {
-  if (rows.length === 0) return 'No bill has been compared yet: bursar import takes bills in.\n';
   const shown = [...rows]
     .sort((a, b) => sizeOf(b) - sizeOf(a))
     .slice(0, MOST_ROWS)
@@ -115,7 +114,10 @@ function varianceText({ rows, totals }: VarianceList): string {
         total.variance,
       )}; ${total.unpricedGpuHours} GPU-hours without a price\n`,
   );
-  return `${table(['day', 'team', 'provider', 'SKU', 'accrued', 'billed', 'variance', 'ratio', 'currency', 'why'], cells)}${left > 0 ? `${left} smaller rows are left out; --json has them.\n` : ''}\n${sums.join('')}`;
+  const titles = ['day', 'team', 'provider', 'SKU', 'accrued', 'billed', 'variance', 'ratio', 'currency', 'why'];
+  const drawn = table(titles, cells, 'No bill has been compared yet: bursar import takes bills in.\n');
+  if (rows.length === 0) return drawn;
+  return `${drawn}${left > 0 ? `${left} smaller rows are left out; --json has them.\n` : ''}\n${sums.join('')}`;
 }
 
 function ratesText({ applied, rates }: LearnedRateList): string {

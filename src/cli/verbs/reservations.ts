@@ -41,20 +41,19 @@ export function addReservations(program: Command, session: Session): void {
         active: all !== true,
       });
       session.print({ reservations }, () =>
-        reservations.length === 0
-          ? 'No budget is reserved.\n'
-          : table(
-              ['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
-              reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [
-                id,
-                of,
-                state,
-                amount,
-                currency,
-                expiresAt,
-                reason,
-              ]),
-            ),
+        table(
+          ['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
+          reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [
+            id,
+            of,
+            state,
+            amount,
+            currency,
+            expiresAt,
+            reason,
+          ]),
+          'No budget is reserved.\n',
+        ),
       );
     });
   group

@@ -35,7 +35,7 @@ Examples:
       const { version, rules: all } = await (await session.client()).rules();
       session.print({ version, rules: all }, () =>
         all.length === 0
-          ? 'There are no rules: everything is unallocated.\n'
+          ? rulesTable(all, 'There are no rules: everything is unallocated.\n')
           : `Version ${version}\n${rulesTable(all)}`,
       );
     });
@@ -91,10 +91,11 @@ function previewText({ teams, totals }: RulePreview): string {
   return `${table(titles, [...teams.map((row) => cells(row.team, row)), ...totals.map((row) => cells('all', row))])}${changes ? '' : '\nNothing would change.\n'}`;
 }
 
-function rulesTable(rules: readonly AllocationRule[]): string {
+function rulesTable(rules: readonly AllocationRule[], none = ''): string {
   return table(
     ['rule', 'match', 'goes to'],
     rules.map((rule, at) => [at, matchText(rule), 'team' in rule ? rule.team : splitText(rule.split)]),
+    none,
   );
 }
 

@@ -35,7 +35,6 @@ Examples:
 }
 
 function listText({ savings, totals }: SavingList): string {
-  if (savings.length === 0) return 'The ledger is empty.\n';
   const rows = savings.map((one): Cell[] => [
     one.action,
     one.team,
@@ -50,6 +49,7 @@ function listText({ savings, totals }: SavingList): string {
   const amounts = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
     all.length === 0 ? '0' : all.map(({ currency, amount }) => money(amount, currency)).join(', ');
   const reasons = totals.unverifiable.reasons.map(({ reason, count }) => `${count} ${reason}`).join(', ');
+  if (rows.length === 0) return table(TITLES, rows, 'The ledger is empty.\n');
   return `${table(TITLES, rows)}
 verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.saved)}; estimated, not measured yet: ${amounts(totals.estimated.monthly)} a month; unverifiable: ${totals.unverifiable.count}${reasons === '' ? '' : ` (${reasons})`}
 `;

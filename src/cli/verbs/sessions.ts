@@ -32,21 +32,20 @@ export function addSessions(program: Command, session: Session): void {
       checkOne(whose);
       const all = await (await session.client()).access.sessions(whose);
       session.print({ sessions: all }, () =>
-        all.length === 0
-          ? 'Nobody is signed in.\n'
-          : table(
-              ['session', 'who', 'name', 'since', 'last used', 'ends', 'from', 'browser'],
-              all.map((one) => [
-                one.id,
-                one.principal,
-                one.name,
-                one.startedAt,
-                one.lastUsedAt,
-                one.endsAt,
-                one.address,
-                one.agent,
-              ]),
-            ),
+        table(
+          ['session', 'who', 'name', 'since', 'last used', 'ends', 'from', 'browser'],
+          all.map((one) => [
+            one.id,
+            one.principal,
+            one.name,
+            one.startedAt,
+            one.lastUsedAt,
+            one.endsAt,
+            one.address,
+            one.agent,
+          ]),
+          'Nobody is signed in.\n',
+        ),
       );
     });
 

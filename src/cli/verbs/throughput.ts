@@ -52,7 +52,7 @@ Examples:
     .option('--model <model>', 'only of this one')
     .action(async ({ team, model }: { team?: string; model?: string }) => {
       const all = await (await session.client()).throughputs.measurements({ team: team ?? null, model: model ?? null });
-      session.print({ measurements: all }, () => (all.length === 0 ? 'Nothing was measured.\n' : measuredTable(all)));
+      session.print({ measurements: all }, () => measuredTable(all, 'Nothing was measured.\n'));
     });
 
   throughput
@@ -176,7 +176,7 @@ function handedOf(rows: Measured['rows'], file: string): Handed[] {
   return handed;
 }
 
-const measuredTable = (all: readonly MeasurementJson[]): string =>
+const measuredTable = (all: readonly MeasurementJson[], none = ''): string =>
   table(
     ['id', 'team', 'model', 'GPU', 'GPUs', 'batch', 'precision', 'samples/s', 'measured'],
     all.map((one) => [
@@ -190,6 +190,7 @@ const measuredTable = (all: readonly MeasurementJson[]): string =>
       one.samplesPerSecond.toPrecision(4),
       one.measuredAt,
     ]),
+    none,
   );
 
 function textOf({
