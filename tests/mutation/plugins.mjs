@@ -1,9 +1,10 @@
 /**
- * Two plugins for Stryker. `sentences` leaves sentences for people alone: a text with a space between two words. Codes,
+ * Three plugins for Stryker. `in-process` runs the tests (runner.mjs). `sentences` leaves sentences for people alone: a text with a space between two words. Codes,
  * names and keys are mutated like all other code; tests of pages and messages check which sentence a reader sees.
  * `survivors` prints each mutant that no test has killed as soon as this is known.
  */
 import path from 'node:path';
+import { InProcessRunner } from './runner.mjs';
 
 const isSentence = (text) => /\S \S/.test(text) || /^ | $/.test(text);
 
@@ -31,4 +32,5 @@ class Survivors {
 export const strykerPlugins = [
   { kind: 'Ignore', name: 'sentences', value: sentences },
   { kind: 'Reporter', name: 'survivors', injectableClass: Survivors },
+  { kind: 'TestRunner', name: 'in-process', injectableClass: InProcessRunner },
 ];

@@ -179,6 +179,7 @@ function report(mutants) {
 }
 
 const { what, sample } = chosen();
+if (asked.tests !== undefined) process.env.BURSAR_MUTATION_TESTS = asked.tests.join(',');
 console.log(
   `mutation: ${what}: ${sample.length} declarations of ${new Set(sample.map(({ file }) => file)).size} files`,
 );
@@ -188,10 +189,8 @@ if (sample.length === 0) {
 }
 const mutants = await new Stryker({
   mutate: sample.map(({ file, from, to }) => `${file}:${from}-${to}`),
-  testRunner: 'vitest',
-  // Parts are loaded by the names in their folders: what imports them is not known.
-  vitest: { configFile: 'tests/mutation/vitest.config.ts', related: false },
-  plugins: ['@stryker-mutator/vitest-runner', path.join(import.meta.dirname, 'plugins.mjs')],
+  testRunner: 'in-process',
+  plugins: [path.join(import.meta.dirname, 'plugins.mjs')],
   ignorers: ['sentences'],
   coverageAnalysis: 'perTest',
   ignoreStatic: true,
@@ -199,14 +198,13 @@ const mutants = await new Stryker({
   ignorePatterns: ['/clients', '/deploy', '/dist', '/coverage', '/.bursar'],
   reporters: ['progress-append-only', 'survivors'],
   // On a busy machine a mutant that only takes long is not one that never ends: that is told by how often it is hit.
-  timeoutMS: 60_000,
+  timeoutMS: 20_000,
   dryRunTimeoutMinutes: 30,
   disableTypeChecks: false,
   cleanTempDir: 'always',
   tempDirName: '.stryker-tmp',
   allowEmpty: true,
   logLevel: 'warn',
-  ...(asked.tests === undefined ? {} : { testFiles: asked.tests }),
   ...(asked.concurrency === undefined ? {} : { concurrency: wholeNumber('concurrency') }),
 }).runMutationTest();
 
