@@ -198,6 +198,15 @@ describe('a catalogue that flaps (g7e, January 2026)', () => {
     ]);
   });
 
+  it('is no longer stale from the instant at which the list names the type again, under whatever term', () => {
+    const spot = { ...back, term: 'spot' as const };
+    expect(show(history(asEvent(first), gone, asEvent(spot)), { sku: g7e.sku }, '2026-01-16', '2026-03-01')).toEqual([
+      '2026-01-16T00:00:00Z 33.14432',
+      '2026-01-19T13:23:24Z 33.14432 stale',
+      '2026-01-21T19:34:29Z 33.14432',
+    ]);
+  });
+
   it('ends the price once the absence has lasted seven days', () => {
     expect(show(history(asEvent(first), gone), { sku: g7e.sku }, '2026-01-16', '2026-03-01')).toEqual([
       '2026-01-16T00:00:00Z 33.14432',
