@@ -86,14 +86,20 @@ function bounded(now: number, { running, minReplicas, maxReplicas }: Limits, usu
 
 class Schedule {
   private readonly calendar: Calendar;
+  /** Of each window, and last what applies outside all of them. */
+  private readonly limits: readonly Limits[];
 
-  constructor(private readonly given: Params) {
-    this.calendar = new Calendar(given.windows, given.zone);
+  constructor({ windows, otherwise, zone }: Params) {
+    this.calendar = new Calendar(windows, zone);
+    this.limits = [...windows, otherwise].map(({ running, minReplicas, maxReplicas }) => ({
+      running,
+      minReplicas,
+      maxReplicas,
+    }));
   }
 
   at(instant: number): Limits {
-    const window = this.calendar.at(instant);
-    return window === null ? this.given.otherwise : (this.given.windows[window] ?? this.given.otherwise);
+    return this.limits.at(this.calendar.at(instant) ?? -1)!;
   }
 
   /** Mean replicas fewer than `now` over the quarters of an hour of the coming week. */
