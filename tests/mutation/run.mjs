@@ -198,7 +198,7 @@ const mutants = await new Stryker({
   ignorePatterns: ['/clients', '/deploy', '/dist', '/coverage', '/.bursar'],
   reporters: ['progress-append-only', 'survivors'],
   // On a busy machine a mutant that only takes long is not one that never ends: that is told by how often it is hit.
-  timeoutMS: 20_000,
+  timeoutMS: 60_000,
   dryRunTimeoutMinutes: 30,
   disableTypeChecks: false,
   cleanTempDir: 'always',

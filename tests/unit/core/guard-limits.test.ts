@@ -444,3 +444,29 @@ describe('a document of limits', () => {
     expect([amountNanos('1.5'), amountNanos('x'), amountNanos('0.0000000001')]).toEqual([1_500_000_000n, null, null]);
   });
 });
+
+describe('a state between two others', () => {
+  const start: Partial<Action> = { effect: { kind: 'start', target: 'instance/i' } };
+  const waits = (seen: Partial<FleetTarget>, action: Partial<Action> = {}) =>
+    codes([{ seen: instance('i', seen) }, action]).includes('between-states');
+
+  it('delays what its cloud would refuse for good, of a machine alone', () => {
+    expect(waits({ state: 'starting' })).toBe(true);
+    expect(waits({ state: 'starting' }, start)).toBe(false);
+    expect(waits({ state: 'starting', kind: 'group' })).toBe(false);
+    expect(waits({ state: 'running' })).toBe(false);
+    expect(waits({ state: 'stopping' }, start)).toBe(true);
+    expect(waits({ state: 'stopping' })).toBe(false);
+    expect(waits({ state: 'stopping', kind: 'group' }, start)).toBe(false);
+    expect(waits({ state: 'stopped', billing: 'ended' }, start)).toBe(false);
+  });
+
+  it('is none of a machine that its cloud has taken, which only a replacement may follow', () => {
+    const taken = { seen: instance('i', { state: 'gone', ended: { by: 'cloud' } as FleetTarget['ended'] }) };
+    const replace = { effect: { kind: 'replace', target: 'instance/i' } as Action['effect'] };
+    expect(codes([taken, replace])).not.toContain('target-gone');
+    expect(codes([taken])).toContain('target-gone');
+    expect(codes([{ seen: instance('i', { state: 'gone' }) }, replace])).toContain('target-gone');
+    expect(codes([{ seen: null }, replace])).toContain('target-gone');
+  });
+});

@@ -478,6 +478,61 @@ describe('learned rates', () => {
   });
 });
 
+describe('the evidence of a rate', () => {
+  const evidence = (metered: readonly AccruedCell[], bill: readonly BilledCell[]) =>
+    rateEvidence({ accrued: metered, billed: bill, names: namesFor(metered) }, FX);
+  const later = { day: '2026-10-06' };
+
+  it('sums both sides of a key, and says from when to when its bills reach', () => {
+    const bill = [
+      charged('60', { list: amount('90'), periodStart: 5, periodEnd: 70 }),
+      charged('40.5', { list: amount('10'), periodStart: 9, periodEnd: 99, ...later }),
+    ];
+    const metered = [
+      accrued({ listNanos: 110n * NANO }),
+      accrued({ ...later, listNanos: 1n, meteredPartMs: 3n }),
+      accrued({ ...later, team: 'blue', nanos: null, listNanos: 7n, meteredPartMs: 5n, unpricedLines: 2 }),
+    ];
+    expect(evidence(metered, bill)).toEqual([
+      {
+        key: { provider: 'AWS', account: 'a1', sku: 'p5', region: 'us', term: 'on-demand' },
+        billedAccounts: ['a1'],
+        currency: 'USD',
+        periodStart: 5,
+        periodEnd: 99,
+        days: 2,
+        meteredPartMs: GPU_DAY + 3n,
+        billedPartMs: 2n * GPU_DAY,
+        listNanos: 110n * NANO + 1n,
+        charged: amount('100.5'),
+        billedList: amount('100'),
+        hasUnpriced: true,
+        lacksAmortisation: false,
+      },
+    ]);
+  });
+
+  it('is unknown where one line does not say', () => {
+    const [one] = evidence([accrued()], [charged('1', { list: amount('1') }), charged('1', { billedPartMs: null })]);
+    expect(one).toMatchObject({ billedPartMs: null, billedList: null, hasUnpriced: false });
+  });
+
+  it('lacks amortisation where a commitment was billed without it', () => {
+    const lacks = (term: BilledCell['term'], lacksEffective = true) =>
+      evidence([accrued()], [charged('1'), charged('1', { term, lacksEffective })])[0]?.lacksAmortisation;
+    expect([lacks('reserved-1y'), lacks('reserved-1y', false)]).toEqual([true, false]);
+    expect([lacks('on-demand'), lacks('spot'), lacks(null)]).toEqual([false, false, false]);
+  });
+
+  it('needs closed bills, and one key behind them', () => {
+    expect(evidence([accrued()], [charged('1'), charged('1', { isClosed: false })])).toEqual([]);
+    expect(evidence([accrued()], [charged('1', { category: 'Tax' })])).toEqual([]);
+    expect(evidence([accrued({ component: 'storage' })], [charged('1')])).toEqual([]);
+    expect(evidence([], [charged('1')])).toEqual([]);
+    expect(evidence([accrued()], [])).toEqual([]);
+  });
+});
+
 describe('the lines of a bill', () => {
   it('keep their digits, and their day is that in which they begin', () => {
     const [cell] = cellsOf(

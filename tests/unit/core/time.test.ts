@@ -10,10 +10,12 @@ import {
   hourOf,
   isZone,
   localDays,
+  monthAfter,
   monthLabel,
   monthOfLabel,
   parseDay,
   parseInstant,
+  periodName,
   periodOf,
   startOfLocalDay,
   weekdayOfDays,
@@ -153,6 +155,31 @@ describe('the calendar of a zone', () => {
     expect(isZone('Mars/Olympus')).toBe(false);
     expect(isZone('Europe/Paris')).toBe(true);
     expect(() => periodOf('month', 0, 'Mars/Olympus')).toThrow('unknown time zone');
+  });
+});
+
+describe('a period is named as people name it', () => {
+  it.each<[string, string, string]>([
+    ['2026-11', '2026-11-01', '2026-12-01'],
+    ['2026-12', '2026-12-01', '2027-01-01'],
+    ['2024-02', '2024-02-01', '2024-03-01'],
+    ['2026-Q1', '2026-01-01', '2026-04-01'],
+    ['2026-Q4', '2026-10-01', '2027-01-01'],
+    ['2026', '2026-01-01', '2027-01-01'],
+    ['2026-02-01/89', '2026-02-01', '2026-05-01'],
+    ['2026-04-01/365', '2026-04-01', '2027-04-01'],
+    ['2026-11-02/30', '2026-11-02', '2026-12-02'],
+    ['2026-11-02/14', '2026-11-02', '2026-11-16'],
+    ['2026-01-01/59', '2026-01-01', '2026-03-01'],
+  ])('%s', (name, start, end) => {
+    expect(periodName({ start: at(start), end: at(end) }, 'UTC')).toBe(name);
+    const berlin = { start: startOfLocalDay('Europe/Berlin', parseDay(start)!), end: 0 };
+    const after = startOfLocalDay('Europe/Berlin', parseDay(end)!);
+    expect(periodName({ ...berlin, end: after }, 'Europe/Berlin')).toBe(name);
+  });
+
+  it('and a month has one after it', () => {
+    expect(['2026-01', '2026-02', '2026-12', 'x'].map(monthAfter)).toEqual(['2026-02', '2026-03', '2027-01', 'x']);
   });
 });
 
