@@ -10,7 +10,8 @@
  *   npm run test:mutation -- --all                         everything: hours
  *
  * What is drawn are whole declarations (a function, a class, a constant), so that each line is as likely as any other;
- * the seed is printed. Further: --floor 85, --concurrency N, --tests FILES (only these tests, while you write them).
+ * the seed is printed. Further: --floor 85, --concurrency N, --tests PATH (tests whose files begin so, while you write
+ * them).
  *
  * Left out: what runs once while a module loads (a table, a schema), since each of those mutants would load everything
  * anew; and sentences for people (plugins.mjs). Both are counted. A mutant that never ends counts as killed.

@@ -33,9 +33,12 @@ function testFiles() {
     .sort((a, b) => rank(a) - rank(b));
 }
 
+/** Stryker's own (INSTRUMENTER_CONSTANTS.NAMESPACE of its API). */
+const NAMESPACE = '__stryker__';
+
 export class InProcessRunner {
   /** Where mutated code looks for what is active, and counts what was reached. */
-  #namespace = (globalThis.__stryker__ ??= {});
+  #namespace = (globalThis[NAMESPACE] ??= {});
   #loads = 0;
   /** By id, in the order in which they run. */
   #tests = new Map();

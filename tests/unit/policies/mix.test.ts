@@ -33,7 +33,7 @@ const proposed = (one: WorkloadView, given: object = {}, over: Partial<PolicyVie
 const done = (one: WorkloadView, given: object = {}, over: Partial<PolicyView> = {}) =>
   proposed(one, given, over)?.change?.['instances'] ??
   policy.explain!(view(one, over), policy.params.parse({ ...WINDOW, ...given }))[0]!.leftAlone!.code;
-const with_ = (...more: GpuOffer[]) => ({ offers: [...OFFERS, ...more] });
+const alsoOffered = (...more: GpuOffer[]) => ({ offers: [...OFFERS, ...more] });
 
 describe('what must be done', () => {
   it.each<[string, WorkloadView, object]>([
@@ -81,20 +81,20 @@ describe('what may do it', () => {
   });
 
   it('is on offer at its place and under its term, unless others are allowed', () => {
-    expect(done(training(), {}, with_(cheap({})))).toBe('4 x cheap (1 x T4)');
-    expect(done(training(), {}, with_(cheap({ term: 'spot' })))).toBe('4 x example.t4 (1 x T4)');
-    expect(done(training(), {}, with_(cheap({ region: null })))).toBe('4 x cheap (1 x T4)');
+    expect(done(training(), {}, alsoOffered(cheap({})))).toBe('4 x cheap (1 x T4)');
+    expect(done(training(), {}, alsoOffered(cheap({ term: 'spot' })))).toBe('4 x example.t4 (1 x T4)');
+    expect(done(training(), {}, alsoOffered(cheap({ region: null })))).toBe('4 x cheap (1 x T4)');
     const [far, other] = [cheap({ region: 'eu-west-1' }), cheap({ provider: 'GCP', region: 'eu-west-1' })];
-    expect(done(training(), {}, with_(far))).toBe('4 x example.t4 (1 x T4)');
-    expect(done(training(), { anyRegion: true }, with_(far))).toBe('4 x cheap (1 x T4)');
-    expect(done(training(), { anyRegion: true }, with_(other))).toBe('4 x example.t4 (1 x T4)');
-    expect(done(training(), { anyProvider: true }, with_(other))).toBe('4 x cheap (1 x T4)');
+    expect(done(training(), {}, alsoOffered(far))).toBe('4 x example.t4 (1 x T4)');
+    expect(done(training(), { anyRegion: true }, alsoOffered(far))).toBe('4 x cheap (1 x T4)');
+    expect(done(training(), { anyRegion: true }, alsoOffered(other))).toBe('4 x example.t4 (1 x T4)');
+    expect(done(training(), { anyProvider: true }, alsoOffered(other))).toBe('4 x cheap (1 x T4)');
   });
 
   it('is an instance with all its GPUs', () => {
     const four = offer('T4', 'on-demand', 100, { sku: 'four', gpus: 4 });
-    expect(done(training(), {}, with_(four))).toBe('1 x four (4 x T4)');
-    expect(proposed(training(), {}, with_(four))?.computation).toMatchObject({
+    expect(done(training(), {}, alsoOffered(four))).toBe('1 x four (4 x T4)');
+    expect(proposed(training(), {}, alsoOffered(four))?.computation).toMatchObject({
       perHourThen: '0.400000',
       kindsConsidered: 3,
       unitsPerMinuteThen: 200,
@@ -153,13 +153,13 @@ describe('who carries it out', () => {
     expect(made(own)).toEqual([{ sku: 'example.a100-80gb', replicas: 1 }, 'It is', 'Medium']);
     expect(made(training({ gpusPerReplica: 2 }))).toEqual([{}, 'A person has to carry it out: its replicas', 'Medium']);
     expect(made(training(), { mostInstances: 3 })).toEqual([{}, 'A person has to carry it out: two kinds', 'High']);
-    const far = with_(offer('T4', 'on-demand', 100, { region: 'eu-west-1' }));
+    const far = alsoOffered(offer('T4', 'on-demand', 100, { region: 'eu-west-1' }));
     expect(made(training(), { anyRegion: true }, far)).toEqual([
       {},
       'A person has to carry it out: another place',
       'Medium',
     ]);
-    const anywhere = with_(offer('T4', 'on-demand', 100, { sku: 'any', region: null }));
+    const anywhere = alsoOffered(offer('T4', 'on-demand', 100, { sku: 'any', region: null }));
     expect(made(training(), {}, anywhere)[0]).toEqual({ sku: 'any', replicas: 4 });
   });
 });
