@@ -1,8 +1,10 @@
 /** Does a write once per Idempotency-Key, in one transaction with its audit entry and its answer. */
 import { createHash } from 'node:crypto';
+import { canonical } from '../core/changes.js';
 import { invalid } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
 import type { Answered, OnceRequest } from '../store/idempotency.js';
+import { waitForLock } from '../store/locks.js';
 import type { Stores } from '../store/stores.js';
 import { actorOf, principalOf, type Caller } from './caller.js';
 
@@ -10,6 +12,7 @@ import { actorOf, principalOf, type Caller } from './caller.js';
 export interface Written<T> {
   readonly body: T;
   readonly target: string;
+  /** If its `before` and `after` mean the same, nothing changed. */
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Kept for a repeat instead of the body, where the body holds a secret. */
   readonly kept?: T;
@@ -36,14 +39,21 @@ export async function write<T>(
 ): Promise<T> {
   const { organisation } = caller.principal;
   const all = async (tx: Transaction): Promise<Written<T>> => {
+    // One after another: what `before` says is what this write replaces.
+    if (caller.request.method === 'PUT') await waitForLock(tx, 'put', organisation);
     const written = await work(tx);
-    if (written.changedNothing !== true)
+    if (!changedNothing(written))
       await stores.audit.audit(tx, organisation, actorOf(caller), verb, written.target, written.detail);
     return written;
   };
   const once = onceRequest(caller);
   if (once === null) return (await around(() => stores.db.transaction(all))).body;
   return answer(caller, await stores.idempotency.inTransaction(once, all, around));
+}
+
+function changedNothing({ changedNothing: said, detail = {} }: Written<unknown>): boolean {
+  const isCompared = 'before' in detail && 'after' in detail;
+  return said ?? (isCompared && canonical(detail['before']) === canonical(detail['after']));
 }
 
 /** Does work that has its own transactions and changes nothing when repeated (an import). */

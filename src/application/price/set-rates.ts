@@ -3,6 +3,7 @@
  * prices. The line then prices the affected usage again. Every entry point (API, command line, Slack) uses these
  * functions, so all do the same. The amounts of a bill stay unchanged.
  */
+import { canonical } from '../../core/changes.js';
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
 import type { Transaction } from '../../store/database.js';
@@ -54,6 +55,7 @@ export async function setPeak(
 ): Promise<readonly PeakRule[]> {
   compilePeak(rules);
   const before = await stores.organisations.peakRules(tx, organisation);
+  if (canonical(before) === canonical(rules)) return before;
   await stores.organisations.saveSetting(tx, organisation, 'peak', rules);
   await enqueuePricing(stores, tx, organisation);
   return before;

@@ -4,6 +4,7 @@
  *
  * A rule set is never edited: a new version is added, so that history shows under which rules it was allocated.
  */
+import { canonical } from '../../core/changes.js';
 import {
   compileRules,
   UNALLOCATED,
@@ -192,10 +193,15 @@ export class OrganisationStore {
     await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
   }
 
-  /** Adds a version of the rules, enqueues the re-allocation of everything delivered so far and of what runs. */
+  /**
+   * Adds a version of the rules, enqueues the re-allocation of everything delivered so far and of what runs. The same
+   * rules once more are no new version.
+   */
   async saveRules(tx: Queryable, organisation: string, rules: readonly AllocationRule[], by: string): Promise<RuleSet> {
     compileRules(rules);
     await this.lockRules(tx, organisation);
+    const now = await this.rules(tx, organisation);
+    if (canonical(now.rules) === canonical(rules)) return now;
     const [row] = await tx.query<{ version: number }>(
       `insert into rule_set (organisation, version, rules, created_by)
        select $1, coalesce(max(version), 0) + 1, $2, $3 from rule_set where organisation = $1 returning version`,

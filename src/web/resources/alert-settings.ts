@@ -149,7 +149,8 @@ export class AlertSettingsController {
       return {
         body: { ...body, isDefault: body.routes.length === 0 },
         target: 'alert-routes',
-        detail: { before, after: body },
+        // No document and one without routes are both the default.
+        detail: { before: before ?? { routes: [] }, after: body },
       };
     });
   }

@@ -162,7 +162,8 @@ export class ConfigurationController {
       );
       const after = await readConfiguration(stores, tx, organisation, this.policies);
       const detail = { replaces: request.replaces, prune: request.prune, changes: changes.length };
-      return { body: { revision: revisionOf(after), changes }, target: 'configuration', detail };
+      const applied = { revision: revisionOf(after), changes };
+      return { body: applied, target: 'configuration', detail, changedNothing: changes.length === 0 };
     });
   }
 

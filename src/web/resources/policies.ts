@@ -172,7 +172,8 @@ export class PoliciesController {
         actorOf(caller),
         clock.now(),
       );
-      return { body: policy, target: name, detail };
+      const changedNothing = policy.version === before?.version && detail['override'] === undefined;
+      return { body: policy, target: name, detail, changedNothing };
     });
   }
 

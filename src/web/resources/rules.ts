@@ -145,7 +145,7 @@ export class RulesController {
 
   @Endpoint('PUT /v1/rules', {
     summary: 'Replace the allocation rules',
-    description: 'All history is allocated again.',
+    description: 'All history is allocated again. The rules that are there already make no new version.',
     access: 'configure',
     allTeams: true,
     writes: true,
@@ -166,6 +166,7 @@ export class RulesController {
         body: { version, rules },
         target: `rules/${version}`,
         detail: { before: before.version, rules: rules.length },
+        changedNothing: version === before.version,
       };
     });
   }

@@ -8,6 +8,7 @@ import { invalid } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
 import { DAY_MS, parseInstant } from '../../core/time.js';
+import type { Queryable } from '../../store/database.js';
 import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/fleet/samples.js';
 import { takeSamples } from '../../application/fleet/take-samples.js';
 import { enqueue } from '../../store/work.js';
@@ -169,12 +170,7 @@ export class SamplesController {
     answer: retentionSchema,
   })
   async retention(@Calling() caller: Caller): Promise<Retention> {
-    const { stores } = this.parts;
-    return {
-      days:
-        (await stores.organisations.setting<number>(stores.db, caller.principal.organisation, RETENTION_SETTING)) ??
-        DEFAULT_RETENTION_DAYS,
-    };
+    return this.retentionIn(this.parts.stores.db, caller);
   }
 
   @Endpoint('PUT /v1/samples/retention', {
@@ -188,8 +184,15 @@ export class SamplesController {
   async setRetention(@Calling() caller: Caller, @JsonBody(retentionSchema) body: Retention): Promise<Retention> {
     const { stores } = this.parts;
     return write(stores, caller, 'samples.retention', async (tx) => {
+      const before = await this.retentionIn(tx, caller);
       await stores.organisations.saveSetting(tx, caller.principal.organisation, RETENTION_SETTING, body.days);
-      return { body, target: 'samples', detail: { days: body.days } };
+      return { body, target: 'samples', detail: { before, after: body } };
     });
+  }
+
+  private async retentionIn(db: Queryable, { principal }: Caller): Promise<Retention> {
+    const { organisations } = this.parts.stores;
+    const days = await organisations.setting<number>(db, principal.organisation, RETENTION_SETTING);
+    return { days: days ?? DEFAULT_RETENTION_DAYS };
   }
 }

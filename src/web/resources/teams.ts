@@ -88,16 +88,14 @@ export class TeamsController {
     const { principal } = caller;
     checkTeam(caller, id);
     return write(stores, caller, 'team.save', async (tx) => {
-      const parent =
-        body.parent === undefined
-          ? (await stores.organisations.team(tx, principal.organisation, id))?.parent
-          : body.parent;
+      const before = await stores.organisations.team(tx, principal.organisation, id);
+      const parent = body.parent === undefined ? before?.parent : body.parent;
       // Under another team, another budget would pay; the key's own team may stay where it is.
       const moves = body.parent !== undefined || parent === undefined;
       if (principal.teams !== null && moves && (parent === undefined || parent === null || !sees(principal, parent)))
         throw denied('this key may put a team only under a team that it may change');
       const team = await changeTeam(stores, tx, principal.organisation, { id, ...body });
-      return { body: team, target: id, detail: body };
+      return { body: team, target: id, detail: { before, after: team } };
     });
   }
 
