@@ -200,6 +200,44 @@ const SAVINGS = {
   nextCursor: null,
 };
 
+const placeAt = (cost: string, lost: readonly object[]): object => ({
+  parts: [
+    { provider: 'Fake Cloud', sku: 'fake.l40sx4', units: 2, region: 'fake-east', term: 'on-demand', upfront: null },
+  ],
+  gpus: 8,
+  cost,
+  lost,
+});
+const QUOTE = {
+  provider: 'AWS',
+  sku: 'p4d.24xlarge',
+  region: 'us-east-1',
+  term: 'on-demand',
+  gpus: 8,
+  hours: '24',
+  billedHours: '24.00',
+  cost: '526.983408',
+  currency: 'USD',
+  unitPrice: '2.74470525',
+  source: 'a list',
+  effectiveFrom: '2025-06-23T13:18:30Z',
+  parts: { gpu: '526.983408', storage: null, network: null },
+  storageSku: null,
+  interval: { low: '526.983408', high: '526.983408', because: ['no width'], leavesOut: [] },
+  learned: null,
+  assumptions: [],
+  alternatives: [],
+  budgets: null,
+  placements: {
+    currency: 'USD',
+    best: placeAt('276.48', []),
+    runnersUp: [placeAt('304.128', [{ message: 'costs 27.648 USD more, 1.10 times as much' }])],
+    more: 0,
+    refused: [],
+    assumptions: [],
+  },
+};
+
 /** A server that knows one key. */
 let server: Server;
 let url = '';
@@ -229,11 +267,13 @@ beforeAll(async () => {
                 ? [200, { items: fleets }]
                 : asked === '/v1/savings'
                   ? [200, SAVINGS]
-                  : asked === '/v1/samples/sources'
-                    ? [200, { items: sources }]
-                    : asked.endsWith('/nobody')
-                      ? [404, { detail: 'there is no nobody' }]
-                      : [200, { items: teams, nextCursor: null }];
+                  : asked === '/v1/quotes'
+                    ? [200, QUOTE]
+                    : asked === '/v1/samples/sources'
+                      ? [200, { items: sources }]
+                      : asked.endsWith('/nobody')
+                        ? [404, { detail: 'there is no nobody' }]
+                        : [200, { items: teams, nextCursor: null }];
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -333,6 +373,31 @@ describe('help', () => {
     expect(out).toMatch(/--team <team> .*\(required\)/);
     expect(out).toMatch(/--month <month> .*\(required\)/);
     expect(out).not.toMatch(/--out <file> .*\(required\)/);
+  });
+
+  it('of places is a table in 80 columns too, with what each lost by below it', async () => {
+    const lines: string[] = [];
+    const ask = [
+      'quote',
+      '--provider',
+      'aws',
+      '--sku',
+      'p4d.24xlarge',
+      '--gpus',
+      '8',
+      '--hours',
+      '24',
+      '--memory',
+      '40',
+    ];
+    const stdout = { write: (text: string) => lines.push(...text.split('\n')), isTTY: true, columns: 80 };
+    expect(await bursar(ask, { stdout, environment: { NO_COLOR: '1' } })).toMatchObject({ code: 0, err: '' });
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    const places = lines.slice(lines.indexOf('Cheapest places:'));
+    expect(places[1]).toMatch(/^provider +SKU +GPUs +region/);
+    expect(places.join('\n')).toMatch(
+      /^ {4}(term: on-demand; )?lost by: costs 27\.648 USD more, 1\.10 times as much$/m,
+    );
   });
 
   it('of a quote without a provider says how places are named', async () => {
@@ -581,6 +646,11 @@ describe('completion', () => {
       ['bash', 'zsh', 'fish'],
     ],
     [['import', ''], []],
+    [
+      ['import', '--format', 'focus'],
+      ['focus', 'focus-contracts'],
+    ],
+    [['prices', '--format=b'], ['--format=bursar-prices']],
   ])('of %j', async (words, found) => expect(await completionsOf(program, words)).toEqual(found));
 
   it.each([
@@ -592,6 +662,7 @@ describe('completion', () => {
     ['approve '],
     ['actions show '],
     ['keys rotate '],
+    ['slack-users connect T1 U1 --key '],
   ])('asks the server for the ids of %j', async (line) => {
     const lists: string[] = [];
     const ids = async (list: string): Promise<string[]> => (lists.push(list), ['red', 'blue']);

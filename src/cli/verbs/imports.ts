@@ -1,12 +1,14 @@
 /**
  * bursar import, prices, imports, rejects: imported files, and the results of their rows.
  */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { PRICE_FORMATS, USAGE_FORMATS } from '../../core/format-names.js';
 import type { BillOfPeriod, ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { PriceVersion } from '../../store/price/price-version.js';
 import type { OpenDelivery } from '../../store/usage/deliveries.js';
 import type { UndoneImport } from '../../store/usage/undo.js';
 import type { FilesToImport, ImportClient, PriceFilter } from '../client/imports.js';
+import { completedBy } from '../completing.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, printable, table } from '../table.js';
@@ -26,7 +28,7 @@ const FIRST_REJECTS = 5;
 const MOST_LISTED = 100;
 
 export function addImports(program: Command, session: Session): void {
-  filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
+  filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...', USAGE_FORMATS)
     .option('--replace', 'replace the same bill of another source')
     .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')
     .description('Import bills and metered usage, price and allocate them, and evaluate the budgets.')
@@ -58,7 +60,7 @@ Example:
       session.print({ files }, () => usageText(files) + firsts + afterword(flags));
     });
 
-  const prices = filesVerb(program, 'prices', 'auto, or the name of a price format')
+  const prices = filesVerb(program, 'prices', 'auto, or the name of a price format', PRICE_FORMATS)
     .description('Import price lists, and price again the usage that they affect.')
     .addHelpText(
       'after',
@@ -129,11 +131,11 @@ const pricesTable = (prices: readonly PriceVersion[], none = ''): string =>
     none,
   );
 
-function filesVerb(program: Command, name: string, formats: string): Command {
+function filesVerb(program: Command, name: string, formats: string, all: readonly string[]): Command {
   return program
     .command(name)
     .argument('<file...>', 'files, plain or gzip')
-    .option('--format <name>', formats, 'auto')
+    .addOption(completedBy(new Option('--format <name>', formats).default('auto'), { words: ['auto', ...all] }))
     .option('--source <name>', 'the meter or the origin of the bills: ids are unique within it', 'default')
     .option('--strict', 'refuse everything if a single row cannot be read')
     .option('--dry-run', 'read and count everything, write nothing')

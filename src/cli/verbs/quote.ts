@@ -268,14 +268,15 @@ interface Place {
   readonly because: string | null;
 }
 
+const PER_GPU_HOUR: Title = { title: 'per GPU-hour', rest: true };
 const PLACE_TITLES: readonly Title[] = [
   'provider',
   'SKU',
   'GPUs',
   'region',
-  'term',
+  { title: 'term', below: true },
   { title: 'upfront', rest: true },
-  { title: 'per GPU-hour', rest: true },
+  PER_GPU_HOUR,
   'cost',
   'currency',
   'chosen',
@@ -284,6 +285,8 @@ const PLACE_TITLES: readonly Title[] = [
 /** What was looked at, cheapest first, as a table of places; what is chosen has a mark. */
 function placesTable(places: readonly Place[]): string {
   const isExplained = places.some(({ because }) => because !== null);
+  const hasUnitPrice = places.some(({ unitPrice }) => unitPrice !== null);
+  const titles = hasUnitPrice ? PLACE_TITLES : PLACE_TITLES.filter((title) => title !== PER_GPU_HOUR);
   const rows = places
     .toSorted((one, other) => Number(one.cost) - Number(other.cost))
     .map((place) => [
@@ -293,13 +296,13 @@ function placesTable(places: readonly Place[]): string {
       place.region,
       place.term,
       place.upfront,
-      place.unitPrice,
+      ...(hasUnitPrice ? [place.unitPrice] : []),
       place.cost,
       place.currency,
       { text: place.isChosen ? '✔' : '', csv: place.isChosen ? 'yes' : 'no' },
       ...(isExplained ? [place.because] : []),
     ]);
-  return table([...PLACE_TITLES, ...(isExplained ? ['lost by'] : [])], rows);
+  return table([...titles, ...(isExplained ? [{ title: 'lost by', below: true }] : [])], rows);
 }
 
 function budgetsText({ budgets }: QuoteAnswer): string {

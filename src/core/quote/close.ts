@@ -10,7 +10,7 @@ import type { StorageNetworkUnpriced } from './storage-network.js';
 export interface NoQuote {
   readonly unpriced: UnpricedReason;
   readonly message: string;
-  /** SKUs (or providers) that are known and come close. */
+  /** SKUs and GPU models (or providers) that are known and come close. */
   readonly close: readonly string[];
 }
 
@@ -73,10 +73,16 @@ export function noQuote(
     message,
     close: closest(
       asked,
-      [...skus.keys()].filter((name) => name !== sku),
+      [...new Set([...skus.keys(), ...modelsOf(provider, asked, prices)])].filter((name) => name !== sku),
     ),
   };
 }
+
+/** The provider's GPU models of which `asked` is a part: A100-40GB and A100-80GB are A100. */
+const modelsOf = (provider: string, asked: string, prices: readonly Price[]): string[] =>
+  prices.flatMap((price) =>
+    price.provider === provider && price.gpuModel?.toLowerCase().includes(asked.toLowerCase()) ? price.gpuModel : [],
+  );
 
 /** Why there is no quote for a run that needs more than GPUs. */
 export function noComponentPrice(

@@ -157,6 +157,11 @@ describe('no quote', () => {
     expect(refused({ region: 'mars' }, given)).toMatchObject({ unpriced: 'no-region', close: ['us-east-1'] });
     expect(refused({ term: 'spot' }, given)).toMatchObject({ unpriced: 'no-term' });
     expect(refused({ sku: 'g5.xlarge' }, given)).toMatchObject({ unpriced: 'gpu-count-unknown' });
+    const a100 = [
+      price('1', { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' }),
+      price('2', { sku: 'p4de.24xlarge', gpuModel: 'A100-80GB' }),
+    ];
+    expect(refused({ sku: 'a100' }, context(a100)).close.slice(0, 2)).toEqual(['A100-40GB', 'A100-80GB']);
     expect(refused({}, context([]))).toEqual({
       unpriced: 'no-price-list',
       message: 'AWS p5.48xlarge: no price list of this provider has been read, and no bundled reference price knows it',

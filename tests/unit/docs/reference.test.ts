@@ -1,8 +1,7 @@
 /** The generated pages of docs/reference are what the code says of itself. BURSAR_WRITE_DOCS=1 writes them anew. */
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import { SETTINGS } from '../../../src/config.js';
+import { PRICE_FORMATS, USAGE_FORMATS } from '../../../src/core/format-names.js';
 import type { PriceFormat, UsageFormat } from '../../../src/core/ports.js';
 import { recordSchema } from '../../../src/formats/bursar.js';
 import { inspectParts, lacksFunctions, loadParts, loadProviders } from '../../../src/parts.js';
@@ -10,7 +9,6 @@ import { TRACING_SETTINGS } from '../../../src/tracing.js';
 import { commandReference } from '../../support/command-reference.js';
 import { formatsReference, providersReference, settingsReference } from '../../support/parts-reference.js';
 import { expectPage } from '../../support/reference-page.js';
-import { ROOT } from '../../support/source.js';
 
 /** A row whose last but one or last cell explains nothing. */
 const UNEXPLAINED = /^\| `[^|]*` \| *\|/m;
@@ -47,12 +45,11 @@ it('the formats', async () => {
   expect(text).not.toMatch(UNEXPLAINED);
 });
 
-it('the formats that the page of imports offers', async () => {
-  const page = await readFile(path.join(ROOT, 'src/web/dashboard/pages/imports.tsx'), 'utf8');
-  const [, listed = ''] = /const FORMATS = \[([^\]]*)\]/.exec(page) ?? [];
-  const offered = [...listed.matchAll(/'([\w-]+)'/g)].map(([, name]) => name);
-  const usage = formats.filter(({ kind }) => kind === 'usage').map(({ name }) => name);
-  expect(offered, 'FORMATS in src/web/dashboard/pages/imports.tsx').toEqual(['auto', ...usage.sort()]);
+it('the formats that the page of imports and the completion of --format offer', () => {
+  const names = (of: 'usage' | 'price'): string[] => formats.filter(({ kind }) => kind === of).map(({ name }) => name);
+  const where = 'src/core/format-names.ts';
+  expect([...USAGE_FORMATS], where).toEqual(names('usage').sort());
+  expect([...PRICE_FORMATS], where).toEqual(names('price').sort());
 });
 
 it('the clouds', async () => {

@@ -3,6 +3,7 @@
  */
 import type { JSX, RefObject } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { USAGE_FORMATS } from '../../../core/format-names.js';
 import type { Imported, Reject, StoredImport } from '../answers.js';
 import { list, refusal } from '../api.js';
 import { count, percent } from '../format.js';
@@ -91,22 +92,7 @@ const kinds = (): readonly (readonly [string, string])[] => [
   ['/v1/imports', say('imports.bill')],
   ['/v1/prices', say('imports.prices')],
 ];
-/** Every usage format: tests/unit/docs/reference.test.ts compares them with src/formats. */
-const FORMATS = [
-  'auto',
-  'alibaba-bill',
-  'aws-cur',
-  'azure-amortised',
-  'azure-ea',
-  'bursar',
-  'cloudevents',
-  'focus',
-  'focus-contracts',
-  'gcp-billing',
-  'oci',
-  'openb-pods',
-  'tencent-bill',
-] as const;
+const FORMATS = ['auto', ...USAGE_FORMATS] as const;
 
 interface Sent {
   readonly files: readonly (Imported & {
