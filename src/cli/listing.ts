@@ -49,6 +49,7 @@ export const LISTS: readonly string[] = [
   'keys list',
   'sessions list',
   'roles list',
+  'slack-users list',
   'audit list',
 ];
 

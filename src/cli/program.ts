@@ -36,6 +36,7 @@ import { addReport } from './verbs/report.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addSavings } from './verbs/savings.js';
+import { addSlackUsers } from './verbs/slack-users.js';
 import { addSessions } from './verbs/sessions.js';
 import { addServe } from './verbs/serve.js';
 import { addMcp } from './verbs/mcp.js';
@@ -123,6 +124,7 @@ export function programOf(session: Session): Command {
     addKeys,
     addRoles,
     addSessions,
+    addSlackUsers,
     addAudit,
     addPolicies,
     addConfiguration,
@@ -159,7 +161,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Alerts:': ['alerts', 'mutes'],
   'Bills, usage and prices:': ['import', 'imports', 'rejects', 'deliveries', 'prices', 'fx', 'peak'],
   'Budgets as code:': ['diff', 'apply', 'export'],
-  'Teams and access:': ['teams', 'rules', 'keys', 'roles', 'sessions', 'audit'],
+  'Teams and access:': ['teams', 'rules', 'keys', 'roles', 'sessions', 'slack-users', 'audit'],
   'Running Bursar:': [
     'serve',
     'migrate',

@@ -257,6 +257,10 @@ describe('the documents of the command line', async () => {
     const { key } = await ask<{ key: { id: string } }>('keys create', 'keys', 'create', 'x', '--role', 'viewer');
     await ask('keys rotate', 'keys', 'rotate', key.id);
     await ask('keys', 'keys');
+    const slackUser = ['T0123ABCD', `U0${side.toUpperCase()}`];
+    await ask('slack-users connect', 'slack-users', 'connect', ...slackUser, '--key', key.id);
+    await ask('slack-users', 'slack-users');
+    await ask('slack-users disconnect', 'slack-users', 'disconnect', ...slackUser);
     await ask('keys revoke', 'keys', 'revoke', key.id);
     await ask('roles set', 'roles', 'set', `custom:${side}`, '--scope', 'read');
     await ask('roles', 'roles');

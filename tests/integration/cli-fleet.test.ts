@@ -196,6 +196,25 @@ describe('bursar alerts and mutes', () => {
     ]);
   });
 
+  it('gives a person of Slack the rights of a key, and takes them away', async () => {
+    const { key } = await json<{ key: { id: string } }>(here, 'keys', 'create', 'ada', '--role', 'operator');
+    expect((await there('slack-users')).out).toBe('Nobody of Slack is connected.\n');
+    const connected = await there('slack-users', 'connect', 'T0WORK', 'U0ADA', '--key', key.id);
+    expect(connected.out).toMatch(new RegExp(`T0WORK +U0ADA +${key.id} +ada +operator +all +holds`));
+    expect((await here('slack-users')).out).toBe((await there('slack-users')).out);
+    expect(await there('slack-users', 'connect', 'T0WORK', 'U0ADA', '--key', '000000000000')).toMatchObject({
+      code: 1,
+      err: 'bursar: key 000000000000 does not exist, or is revoked\n',
+    });
+    expect(await here('slack-users', 'connect', 'work', 'ada', '--key', key.id)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('is not an id of Slack') as string,
+    });
+    await here('keys', 'revoke', key.id);
+    expect((await here('slack-users')).out).toContain('revoked: no rights');
+    expect((await here('slack-users', 'disconnect', 'T0WORK', 'U0ADA')).out).toBe('T0WORK/U0ADA is disconnected.\n');
+  });
+
   it('takes an alert on, once', async () => {
     const [{ id }] = (await json<{ alerts: [{ id: string }] }>(here, 'alerts')).alerts;
     const { alert } = await json<{ alert: unknown }>(here, 'alerts', 'acknowledge', id);

@@ -61,6 +61,7 @@ const VERBS = [
   'policies',
   'stop-all',
   'limits',
+  'slack-users',
   'audit',
 ];
 

@@ -6,6 +6,7 @@ import type { AlertKind, AlertState } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { missing } from '../../core/errors.js';
 import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
+import type { SlackPerson, SlackUser } from '../../store/alert/slack-desk.js';
 import { at, type Api } from './api.js';
 
 export interface AlertListFilter {
@@ -16,6 +17,9 @@ export interface AlertListFilter {
 
 /** Null: whatever it is. `until` is an ISO 8601 instant. */
 export type MuteWish = Omit<Mute, 'id' | 'by'>;
+
+const addressOf = ({ workspace, user }: SlackPerson): string =>
+  `${at('slack-users', workspace)}/${encodeURIComponent(user)}`;
 
 /** Among the newest so many the test that was just made is searched. */
 const NEWEST = 500;
@@ -65,5 +69,18 @@ export class AlertClient {
 
   unmute(id: string): Promise<Mute> {
     return this.api.call('DELETE', at('alert-mutes', id));
+  }
+
+  slackUsers(): Promise<readonly SlackUser[]> {
+    return this.api.list('/v1/slack-users');
+  }
+
+  /** @param key the id of the key whose rights the person gets */
+  connectSlackUser(who: SlackPerson, key: string): Promise<SlackUser> {
+    return this.api.call('PUT', addressOf(who), { json: { key } });
+  }
+
+  disconnectSlackUser(who: SlackPerson): Promise<SlackUser> {
+    return this.api.call('DELETE', addressOf(who));
   }
 }

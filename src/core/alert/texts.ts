@@ -493,7 +493,7 @@ export const ENGLISH: AlertTexts = {
     news.kind === 'digest' ? `Spend of ${news.teamName} in ${news.month}, day by day` : contentOf(news).title,
   notConnected: 'You are not known to Bursar here.',
   howToConnect: (workspace, user) =>
-    `Ask an administrator of Bursar to connect you with a key of your own. They need your ids in Slack: workspace ${workspace}, user ${user}. The page "Connect Slack" of the documentation says how.`,
+    `Ask an administrator of Bursar to connect you with a key of your own: bursar slack-users connect ${workspace} ${user} --key ID. The page "Connect Slack" of the documentation says how.`,
   mayNot: (team) => `You may not decide this: it needs the right to approve for ${team ?? 'all teams'}.`,
   mayNotMute: (team) => `You may not mute this: it needs the right to configure for ${team ?? 'all teams'}.`,
   gone: 'This no longer exists.',
