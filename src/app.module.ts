@@ -24,6 +24,7 @@ import { readRecord as readEvent, recordSchema as eventSchema } from './formats/
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile, openStream } from './formats/reading/input.js';
 import { lacksFunctions, loadParts, loadProviders, undeclared } from './parts.js';
+import { PeriodSchedule } from './pipeline/begin-period.js';
 import type { NotificationOptions } from './pipeline/alert.js';
 import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
@@ -334,6 +335,7 @@ function tickOf(
           new ReportSchedule(stores),
           new AlertSchedule(stores, organisation),
           new ExpirySchedule(stores),
+          new PeriodSchedule(stores),
           new TidySchedule(stores, { organisation, years: config.auditYears, collector: auditCollector }),
         ],
         parts,

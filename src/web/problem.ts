@@ -158,7 +158,15 @@ export class ProblemFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
-    const known = knownFailure(error);
+    const address = request.url.split('?', 1)[0] ?? '/';
+    const known =
+      request.is404 && error instanceof HttpException
+        ? {
+            status: 404,
+            detail: `there is nothing at ${request.method} ${address}: /docs lists what there is`,
+            problems: [],
+          }
+        : knownFailure(error);
     if (!this.showsAll && (known === null || known.status >= 500)) this.log(request, error);
     if (!this.showsAll) request.server.refusals.noteError(request, error);
     const { status, detail, problems } = known ?? {
@@ -173,7 +181,7 @@ export class ProblemFilter implements ExceptionFilter {
       // The cause of an outage names hosts; it is in the log.
       detail:
         status === 503 && !this.showsAll ? 'a part that this request needs cannot be reached: try again later' : detail,
-      instance: request.url.split('?', 1)[0] ?? '/',
+      instance: address,
       requestId: request.id,
       problems: problems.map(({ path, message }) => ({ path, message })),
       ...(error instanceof Unquoted ? { quote: error.quote } : {}),

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
 import type { UsageRecord } from '../../src/core/usage.js';
+import { PeriodSchedule } from '../../src/pipeline/begin-period.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { periodLabel, type BudgetStateJson } from '../../src/store/budget/budgets.js';
@@ -433,6 +434,29 @@ describe('a zone', async () => {
       periodEnd,
     ]);
     expect(starts).toEqual([['2026-10-31T16:00:00.000Z', '2026-11-30T16:00:00.000Z']]);
+  });
+});
+
+describe('a period that begins', async () => {
+  it('is evaluated at its begin in the zone of the budget, though nothing is used in it, and once', async () => {
+    const bursar = await withTeams(Date.UTC(2026, 9, 31, 15, 59));
+    const { stores, clock } = bursar;
+    await set(bursar, budget('cn', '100', { zone: 'Asia/Shanghai' }), budget('utc', '100'));
+    await use(bursar, hour('a', OCTOBER_20));
+    const begin = async (): Promise<string[]> => {
+      const begun = await stores.budgets.withoutState(stores.db, 'default', clock.now());
+      await new PeriodSchedule(stores).enqueueDue(clock.now());
+      await bursar.runner.drain();
+      return begun.map(({ id }) => id);
+    };
+    expect(await begin()).toEqual([]);
+    expect(await spent(bursar, 'cn')).toBe(10);
+    clock.at += HOUR / 60;
+    expect(await begin()).toEqual(['cn']);
+    expect(await begin()).toEqual([]);
+    const [cn] = await stores.budgets.states('default', clock.now(), 'cn');
+    expect(cn).toMatchObject({ periodStart: '2026-10-31T16:00:00.000Z', periodEnd: '2026-11-30T16:00:00.000Z' });
+    expect([await spent(bursar, 'cn'), await spent(bursar, 'utc')]).toEqual([0, 10]);
   });
 });
 

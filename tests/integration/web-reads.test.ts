@@ -177,6 +177,7 @@ describe('the API', async () => {
   it('what is not there is 404, with the request id that was sent', async () => {
     const gone = await api.call('GET', '/v1/nothing', { headers: { 'x-request-id': 'abc-1' } });
     expect(gone).toMatchObject({ status: 404, body: { requestId: 'abc-1', instance: '/v1/nothing' } });
+    expect(gone.body).toMatchObject({ detail: 'there is nothing at GET /v1/nothing: /docs lists what there is' });
     expect(gone.headers.get('x-request-id')).toBe('abc-1');
     expect((await api.call('PATCH', '/v1/teams/a', { body: {} })).status).toBe(404);
     expect(

@@ -268,6 +268,7 @@ interface Place {
   readonly because: string | null;
 }
 
+const LOST_BY: Title = { title: 'lost by', below: true };
 const PER_GPU_HOUR: Title = { title: 'per GPU-hour', rest: true };
 const PLACE_TITLES: readonly Title[] = [
   'provider',
@@ -302,7 +303,7 @@ function placesTable(places: readonly Place[]): string {
       { text: place.isChosen ? '✔' : '', csv: place.isChosen ? 'yes' : 'no' },
       ...(isExplained ? [place.because] : []),
     ]);
-  return table([...titles, ...(isExplained ? [{ title: 'lost by', below: true }] : [])], rows);
+  return table([...titles, ...(isExplained ? [LOST_BY] : [])], rows);
 }
 
 function budgetsText({ budgets }: QuoteAnswer): string {

@@ -444,6 +444,17 @@ export class BudgetStore {
     );
   }
 
+  /** Budgets whose period at an instant (epoch milliseconds) was never evaluated. */
+  async withoutState(db: Queryable, organisation: string, at: number): Promise<Budget[]> {
+    const rows = await db.query<{ spec: Budget }>(
+      `select b.spec from budget b where b.organisation = $1 and not exists (
+         select 1 from budget_state s where s.organisation = $1 and s.budget = b.id and s.period_start <= $2 and s.period_end > $2)
+       order by b.id`,
+      [organisation, formatInstant(at)],
+    );
+    return rows.map(({ spec }) => spec);
+  }
+
   /** Budgets of the given teams and of every team above them. */
   async budgetsOver(db: Queryable, organisation: string, teams: ReadonlySet<string>): Promise<Budget[]> {
     const rows = await db.query<{ spec: Budget }>(
