@@ -12,7 +12,7 @@ import {
   learnZones,
   type Evidence,
   type Readings,
-  type Shares,
+  type ZoneModel,
 } from '../../planning/spot-regions/availability.js';
 import { bursarRegions } from '../../planning/spot-regions/bursar.js';
 import { onDemandCost, type RegionsProblem, type RegionsWindow } from '../../planning/spot-regions/problem.js';
@@ -127,7 +127,7 @@ function runsOf(
     return runs;
   };
   if (name === 'bursar') {
-    const others = lessons.map(evidenceOf);
+    const others = lessons.map((lesson) => evidenceOf(lesson));
     return cases.map((one, i) => {
       const run = simulateRegions(problem, one.window, bursarOf(problem, one, others), (step) => decided(i, step));
       windowDone();
@@ -158,15 +158,15 @@ function bursarOf(problem: RegionsProblem, one: RegionsCase, others: readonly Ev
 /** Bursar told how often spells of which class come in each zone of this very window, but not when. */
 function informedOf(problem: RegionsProblem, one: RegionsCase): RegionsPolicy {
   const tickSeconds = problem.tickUnits * problem.unitSeconds;
-  const shares = one.window.available.flatMap((states) =>
+  const models = one.window.available.flatMap((states) =>
     learnZones([{ region: 0, past: { tickSeconds, states } }], []),
   );
-  return believing(problem, one, shares);
+  return believing(problem, one, models);
 }
 
-function believing(problem: RegionsProblem, { pasts }: RegionsCase, shares: readonly Shares[]): RegionsPolicy {
+function believing(problem: RegionsProblem, { pasts }: RegionsCase, models: readonly ZoneModel[]): RegionsPolicy {
   const beliefs = pasts.flatMap((past, zone) => {
-    const own = shares[zone];
+    const own = models[zone];
     return own === undefined ? [] : [beliefAfter(own, past)];
   });
   return bursarRegions(problem, { beliefs, random: () => mulberry32(SEED) });

@@ -11,6 +11,8 @@
  * It is handed readings and never sees a window. The invariant: every share is above zero, so no future is ruled out.
  */
 
+import { NO_SEASON, partOf, seasonsOf, type Season } from './season.js';
+
 /**
  * Mean length of a spell by class, in hours. The longest of availability is short beside what was measured, because a
  * zone's character changes: what lasted for days until now ends sooner than its own past says.
@@ -33,24 +35,45 @@ export interface Readings {
   readonly states: Uint8Array;
 }
 
-/** The chance that a spell ends with a tick, by class. */
-export const endChances = (tickSeconds: number): Float64Array =>
-  Float64Array.from({ length: STATES }, (_, k) => 1 - Math.exp(-tickSeconds / 3600 / hoursOf(k)));
+/** The chance that a spell ends with a tick, by part of the day and class. */
+export type EndChances = readonly Float64Array[];
+
+export const endChances = (tickSeconds: number, { returns, losses }: Season = NO_SEASON): EndChances =>
+  Array.from(returns, (often, part) =>
+    Float64Array.from({ length: STATES }, (_, k) => {
+      const sooner = (k < CLASSES ? often : losses[part]) ?? 1;
+      return 1 - Math.exp((-sooner * tickSeconds) / 3600 / hoursOf(k));
+    }),
+  );
+
+/** How a zone is: how often its spells are of which class, and when they end sooner. */
+export interface ZoneModel {
+  readonly shares: Shares;
+  readonly season: Season;
+}
 
 /** The belief about one zone: the probability of each class of the present spell. */
 export class ZoneBelief {
   readonly weights: Float64Array;
+  /** How fast spells end, per tick, by part of the day and class. */
+  readonly endRates: readonly Float64Array[];
 
+  /** `tick`: the present one, counted from the first of the job. */
   constructor(
     readonly shares: Shares,
-    private readonly ends: Float64Array,
+    private readonly ends: EndChances,
+    private readonly tickSeconds: number,
+    private tick = 0,
   ) {
     this.weights = longRun(shares);
+    this.endRates = ends.map((row) => row.map((end) => -Math.log(1 - end)));
   }
 
   /** Lets a tick pass. */
   advance(): void {
-    const { weights, shares, ends } = this;
+    const { weights, shares } = this;
+    const ends = this.ends[partOf(this.tick, this.tickSeconds)] ?? [];
+    this.tick += 1;
     const gone: [number, number] = [0, 0];
     for (let k = 0; k < STATES; k += 1) {
       const leaves = (weights[k] ?? 0) * (ends[k] ?? 0);
@@ -77,7 +100,7 @@ export class ZoneBelief {
 
   /** The same belief, on its own. */
   copy(): ZoneBelief {
-    const other = new ZoneBelief(this.shares, this.ends);
+    const other = new ZoneBelief(this.shares, this.ends, this.tickSeconds, this.tick);
     other.weights.set(this.weights);
     return other;
   }
@@ -98,9 +121,14 @@ function normalised(counts: Float64Array): Shares {
 }
 
 /** Expected spells by class in the readings of a zone of the given shares (forward-backward), by `before` as room. */
-function spellsOf({ states, tickSeconds }: Readings, shares: Shares, before: Float64Array): Float64Array {
-  const ends = endChances(tickSeconds);
-  const belief = new ZoneBelief(shares, ends);
+function spellsOf(
+  { states, tickSeconds }: Readings,
+  shares: Shares,
+  season: Season,
+  before: Float64Array,
+): Float64Array {
+  const ends = endChances(tickSeconds, season);
+  const belief = new ZoneBelief(shares, ends, tickSeconds, -states.length);
   states.forEach((state, t) => {
     if (t > 0) belief.advance();
     if (state !== UNREAD) belief.observe(state);
@@ -112,7 +140,8 @@ function spellsOf({ states, tickSeconds }: Readings, shares: Shares, before: Flo
     const state = states[t] ?? UNREAD;
     for (let k = 0; k < STATES; k += 1)
       seen[k] = state === UNREAD || (k < CLASSES ? 0 : 1) === state ? (after[k] ?? 0) : 0;
-    stepBack(before.subarray((t - 1) * STATES, t * STATES), seen, shares, ends, spells, after);
+    const part = ends[partOf(t - 1 - states.length, tickSeconds)] ?? seen;
+    stepBack(before.subarray((t - 1) * STATES, t * STATES), seen, shares, part, spells, after);
   }
   let total = 0;
   for (let k = 0; k < STATES; k += 1) total += (before[k] ?? 0) * (after[k] ?? 0);
@@ -151,12 +180,12 @@ function stepBack(
 const ROUNDS = 12;
 
 /** Counts of spells by class: the prior's and those of the readings (expectation maximisation). */
-function learn(readings: Readings, prior: Float64Array): Float64Array {
+function learn(readings: Readings, season: Season, prior: Float64Array): Float64Array {
   if (readings.states.length < 2) return prior;
   const room = new Float64Array(readings.states.length * STATES);
   let counts = prior;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const spells = spellsOf(readings, normalised(counts), room);
+    const spells = spellsOf(readings, normalised(counts), season, room);
     counts = prior.map((count, k) => count + (spells[k] ?? 0));
   }
   return counts;
@@ -179,9 +208,9 @@ export interface ZoneLesson {
 /** Counts of spells by class that some readings tell another zone. */
 export type Evidence = Float64Array;
 
-export function evidenceOf(readings: Readings): Evidence {
+export function evidenceOf(readings: Readings, season = seasonsOf([{ region: 0, past: readings }])[0]): Evidence {
   const base = Float64Array.from(BUILT_IN, (share) => share * PRIOR_SPELLS);
-  const spells = learn(readings, base).map((count, k) => count - (base[k] ?? 0));
+  const spells = learn(readings, season ?? NO_SEASON, base).map((count, k) => count - (base[k] ?? 0));
   const total = spells.reduce((sum, count) => sum + count, 0);
   return spells.map((count) => count * Math.min(1, total > 0 ? (2 * MOST_EVIDENCE) / total : 1));
 }
@@ -190,14 +219,16 @@ export function evidenceOf(readings: Readings): Evidence {
  * The shares of each zone, from its own past, its region's, that of all zones and of other recordings, in falling
  * weight. Deterministic.
  */
-export function learnZones(zones: readonly ZoneLesson[], others: readonly Evidence[]): Shares[] {
-  const own = zones.map(({ past }) => evidenceOf(past));
+export function learnZones(zones: readonly ZoneLesson[], others: readonly Evidence[]): ZoneModel[] {
+  const seasons = seasonsOf(zones);
+  const own = zones.map(({ past }, zone) => evidenceOf(past, seasons[zone]));
   const all = addUp([Float64Array.from(BUILT_IN, (share) => share * MOST_EVIDENCE), ...own, ...others]);
   const common = normalised(all).map((share) => share * MOST_EVIDENCE);
   return zones.map(({ region, past }, zone) => {
     const siblings = own.filter((_, other) => other !== zone && zones[other]?.region === region);
     const prior = normalised(addUp([common, ...siblings])).map((share) => share * PRIOR_SPELLS);
-    return normalised(learn(past, prior));
+    const season = seasons[zone] ?? NO_SEASON;
+    return { shares: normalised(learn(past, season, prior)), season };
   });
 }
 
@@ -208,8 +239,8 @@ function addUp(counts: readonly Float64Array[]): Float64Array {
 }
 
 /** The belief about a zone after its past, at the first tick that follows. */
-export function beliefAfter(shares: Shares, { states, tickSeconds }: Readings): ZoneBelief {
-  const belief = new ZoneBelief(shares, endChances(tickSeconds));
+export function beliefAfter({ shares, season }: ZoneModel, { states, tickSeconds }: Readings): ZoneBelief {
+  const belief = new ZoneBelief(shares, endChances(tickSeconds, season), tickSeconds, -states.length);
   for (const state of states) {
     if (state !== UNREAD) belief.observe(state);
     belief.advance();

@@ -170,7 +170,7 @@ class Evaluation {
     const { mode, zone, restartLeft, workLeft, timeLeft, region } = view;
     this.now = { mode, zone, restartLeft, workLeft, timeLeft, region };
     this.rules = rulesOf(problem, beliefs, view);
-    this.futures = futures.draw(beliefs, problem.ticks - view.tick);
+    this.futures = futures.draw(beliefs, view.tick);
   }
 
   /**

@@ -63,8 +63,8 @@ export class Rollout {
 
   constructor(private readonly terms: RolloutTerms) {}
 
-  /** The cost to continue from `now` with `first` in this tick and `rule` after it, in one future. */
-  cost(now: Standing, first: FirstStep, rule: Rule, available: readonly Uint8Array[]): number {
+  /** The cost to continue from `now` with `first` in this tick and `rule` after it, in one future (futures.ts). */
+  cost(now: Standing, first: FirstStep, rule: Rule, spells: readonly Int32Array[]): number {
     const { restartUnits, tickUnits } = this.terms.problem;
     this.mode = now.mode;
     this.zone = now.zone;
@@ -76,19 +76,61 @@ export class Rollout {
     this.nextMode = first.mode;
     this.nextZone = first.zone;
     let cost = this.spend();
-    for (let tick = 1; this.workLeft > 0; tick += 1) {
+    for (let tick = 1; this.workLeft > 0; ) {
       // A choice of this tick that is not safe is refused before it is evaluated; later ones are safe by the rule.
       if (this.timeLeft < tickUnits) return Infinity;
-      this.choose(tick, rule, available);
+      const same = this.repeats(tick, rule, spells);
+      if (same > 0) {
+        cost += this.repeat(same);
+        tick += same;
+        continue;
+      }
+      this.choose(tick, rule, spells);
       cost += this.spend();
+      tick += 1;
     }
     return cost;
   }
 
-  private choose(tick: number, rule: Rule, available: readonly Uint8Array[]): void {
+  /** Whole ticks from `tick` on in which what is held surely goes on, so that they are spent at one stroke. */
+  private repeats(tick: number, rule: Rule, spells: readonly Int32Array[]): number {
+    const { tickUnits, restartUnits } = this.terms.problem;
+    const { mode, timeLeft, workLeft, line } = this;
+    const slack = timeLeft - workLeft - restartUnits;
+    const whole = Math.ceil(workLeft / tickUnits) - 1;
+    if (mode === IDLE) {
+      const behind = Math.min(
+        slack / tickUnits - 1,
+        (slack - line * timeLeft) / (tickUnits * Math.max(1e-9, 1 - line)),
+      );
+      return Math.min(Math.ceil(behind), ticksWithout(rule.order, spells, tick));
+    }
+    if (this.restartLeft > 0 || whole <= 0) return 0;
+    const launchable = slack - tickUnits + Math.max(0, tickUnits - restartUnits) >= 0;
+    if (mode === SPOT) {
+      const ends = (spells[this.zone]?.[tick] ?? -1) - tick;
+      if (slack < 0 || ends <= 0) return 0;
+      const held = Math.min(whole, ends);
+      return launchable ? Math.min(held, ticksWithout(rule.better[this.zone], spells, tick)) : held;
+    }
+    if (rule.pace === Infinity) return launchable ? Math.min(whole, ticksWithout(rule.late, spells, tick)) : whole;
+    if (slack < tickUnits) return whole;
+    return Math.min(whole, Math.floor((timeLeft - (slack - 2 * restartUnits) / line) / tickUnits));
+  }
+
+  private repeat(ticks: number): number {
+    const { problem, spotPrice, onDemandPrice } = this.terms;
+    const units = ticks * problem.tickUnits;
+    this.timeLeft -= units;
+    if (this.mode === IDLE) return 0;
+    this.workLeft -= units;
+    return units * ((this.mode === SPOT ? spotPrice[this.zone] : onDemandPrice[this.zone]) ?? 0);
+  }
+
+  private choose(tick: number, rule: Rule, spells: readonly Int32Array[]): void {
     const { tickUnits, restartUnits } = this.terms.problem;
     const { timeLeft, workLeft } = this;
-    if (this.mode === SPOT && available[this.zone]?.[tick] !== 1) this.mode = IDLE;
+    if (this.mode === SPOT && !((spells[this.zone]?.[tick] ?? -1) > 0)) this.mode = IDLE;
     this.nextMode = this.mode;
     this.nextZone = this.zone;
     const slack = timeLeft - workLeft - restartUnits;
@@ -98,7 +140,7 @@ export class Rollout {
     const caughtUp = room >= 0 && slack - 2 * restartUnits > this.line * timeLeft;
     if (this.mode === ON_DEMAND && !caughtUp && rule.pace !== Infinity) return;
     const zones = this.mode === SPOT ? rule.better[this.zone] : behind ? rule.late : rule.order;
-    const target = launchable ? firstAvailable(zones, available, tick) : NOWHERE;
+    const target = launchable ? firstAvailable(zones, spells, tick) : NOWHERE;
     if (target !== NOWHERE) {
       this.nextMode = SPOT;
       this.nextZone = target;
@@ -144,8 +186,20 @@ export class Rollout {
   }
 }
 
-function firstAvailable(zones: readonly number[] | undefined, available: readonly Uint8Array[], tick: number): number {
+function firstAvailable(zones: readonly number[] | undefined, spells: readonly Int32Array[], tick: number): number {
   if (zones === undefined) return NOWHERE;
-  for (const zone of zones) if (available[zone]?.[tick] === 1) return zone;
+  for (const zone of zones) if ((spells[zone]?.[tick] ?? -1) > 0) return zone;
   return NOWHERE;
+}
+
+/** Ticks from `tick` on until the first of the zones has spot. */
+function ticksWithout(zones: readonly number[] | undefined, spells: readonly Int32Array[], tick: number): number {
+  let least = Infinity;
+  if (zones === undefined) return least;
+  for (const zone of zones) {
+    const ends = spells[zone]?.[tick] ?? 0;
+    if (ends > 0) return 0;
+    least = Math.min(least, -ends - tick);
+  }
+  return least;
 }

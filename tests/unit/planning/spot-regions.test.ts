@@ -12,6 +12,7 @@ import {
   UNREAD,
   type Readings,
 } from '../../../src/planning/spot-regions/availability.js';
+import { Futures, type Future } from '../../../src/planning/spot-regions/futures.js';
 import {
   IDLE,
   ON_DEMAND,
@@ -22,6 +23,8 @@ import {
   type RegionsTerms,
   type RegionsWindow,
 } from '../../../src/planning/spot-regions/problem.js';
+import { Rollout, type Rule, type Standing } from '../../../src/planning/spot-regions/rules.js';
+import { nextPart, partOf, PARTS, seasonsOf } from '../../../src/planning/spot-regions/season.js';
 import {
   keepsDeadline,
   simulateRegions,
@@ -210,11 +213,11 @@ describe('the model of availability', () => {
 
   it('knows what it observed, forgets it with time, and expects old spells to last', () => {
     const [shares] = learnZones([{ region: 0, past: readings('') }], []);
-    const ends = endChances(600);
+    const [ends] = endChances(600);
     const lasting = (past: string): number => {
       const belief = beliefAfter(shares!, readings(past));
       belief.observe(1);
-      return belief.weights.reduce((sum, weight, k) => sum + (k < CLASSES ? 0 : weight * (1 - ends[k]!)), 0);
+      return belief.weights.reduce((sum, weight, k) => sum + (k < CLASSES ? 0 : weight * (1 - ends![k]!)), 0);
     };
     expect(lasting('1'.repeat(60))).toBeGreaterThan(lasting('01') + 0.05);
     const belief = beliefAfter(shares!, readings('1'));
@@ -248,5 +251,88 @@ describe('the model of availability', () => {
     );
     const chances = shares.map((one) => beliefAfter(one, readings('')).chance());
     expect(chances[1]).toBeLessThan(chances[2]!);
+  });
+});
+
+describe('the hours of the day', () => {
+  const DAY = 144;
+  const daily = (days: number): Readings => ({
+    tickSeconds: 600,
+    states: Uint8Array.from({ length: days * DAY }, (_, t) => (t % DAY < DAY / 2 ? 1 : 0)),
+  });
+  const unread: Readings = { tickSeconds: 600, states: new Uint8Array() };
+  /** Share of the futures in which the zone has spot, by half of the second day. */
+  const halves = (past: Readings): readonly number[] => {
+    const [model] = learnZones([{ region: 0, past }], []);
+    const futures = new Futures([0], 2 * DAY, 400, 600, mulberry32(7)).draw([beliefAfter(model!, past)], 0);
+    return [DAY, DAY + DAY / 2].map((from) => {
+      const there = futures.map(({ believed: [spells] }) => spells!.subarray(from, from + DAY / 2));
+      return there.reduce((sum, part) => sum + part.filter((end) => end > 0).length, 0) / (400 * (DAY / 2));
+    });
+  };
+
+  it('are in the futures where the past has them', () => {
+    const [good, bad] = halves(daily(10));
+    expect(good).toBeGreaterThan(bad! + 0.1);
+    const [first, second] = halves(unread);
+    expect(Math.abs(first! - second!)).toBeLessThan(0.05);
+  });
+
+  it('lean a zone that was never read to its region, and to no other', () => {
+    const zones = [daily(6), unread, unread].map((past, zone) => ({ region: zone < 2 ? 0 : 1, past }));
+    const [own, mate, far] = seasonsOf(zones);
+    expect(own!.losses[3]).toBeGreaterThan(mate!.losses[3]!);
+    expect(mate!.losses[3]).toBeGreaterThan(1.3);
+    expect(own!.returns[PARTS - 1]).toBeGreaterThan(mate!.returns[PARTS - 1]!);
+    expect(mate!.returns[PARTS - 1]).toBeGreaterThan(1.3);
+    expect(mate!.losses[0]).toBeLessThan(1);
+    expect([...far!.losses, ...far!.returns].every((ratio) => ratio === 1)).toBe(true);
+  });
+
+  it('are counted from the first tick, before it and after it, for any length of tick', () => {
+    for (const seconds of [195, 300, 600]) {
+      for (let tick = -500; tick < 500; tick += 1) {
+        expect(partOf(tick, seconds)).toBe((Math.floor((tick * seconds) / 10_800) + 80) % PARTS);
+        expect(partOf(nextPart(tick, seconds), seconds)).toBe((partOf(tick, seconds) + 1) % PARTS);
+        expect(partOf(nextPart(tick, seconds) - 1, seconds)).toBe(partOf(tick, seconds));
+      }
+    }
+  });
+});
+
+describe('a rule that is played out', () => {
+  it('costs the same at one stroke as tick by tick', () => {
+    const problem = regionsProblem(terms({ jobHours: 20, deadlineHours: 24 }));
+    const rollout = new Rollout({
+      problem,
+      spotPrice: Float64Array.of(0.004, 0.003),
+      onDemandPrice: Float64Array.of(0.02, 0.015),
+    });
+    const random = mulberry32(3);
+    const [model] = learnZones([{ region: 0, past: { tickSeconds: 600, states: new Uint8Array() } }], []);
+    const belief = beliefAfter(model!, { tickSeconds: 600, states: new Uint8Array() });
+    const futures = new Futures([0, 1], problem.ticks, 60, 600, random).draw([belief, belief], 0);
+    const now: Standing = {
+      mode: IDLE,
+      zone: -1,
+      restartLeft: 0,
+      workLeft: problem.jobUnits,
+      timeLeft: problem.ticks * problem.tickUnits,
+      region: -1,
+    };
+    /** The same states, of which no spell is known to last beyond its tick. */
+    const blind = ({ believed }: Future): Int32Array[] =>
+      believed.map((spells) => spells.map((end, t) => Math.sign(end) * (t + 1)));
+    for (const future of futures)
+      for (const pace of [0, 0.5, 1, 2, Infinity])
+        for (const better of [
+          [[], []],
+          [[1], []],
+        ]) {
+          const rule: Rule = { pace, order: [1], late: [1, 0], better, onDemandFrom: [0, 1, 1] };
+          const stroke = rollout.cost(now, STAY_IDLE, rule, future.believed);
+          expect(stroke).toBeCloseTo(rollout.cost(now, STAY_IDLE, rule, blind(future)), 6);
+          expect(stroke).toBeLessThan(Infinity);
+        }
   });
 });
