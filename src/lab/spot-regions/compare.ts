@@ -155,7 +155,7 @@ function bursarOf(problem: RegionsProblem, one: RegionsCase, others: readonly Ev
   return believing(problem, one, learnZones(zones, others));
 }
 
-/** Bursar told how often spells of which class come in each zone of this very window, but not when. */
+/** Bursar told how often spells of which class come in each zone of this very window, and at which hours they end. */
 function informedOf(problem: RegionsProblem, one: RegionsCase): RegionsPolicy {
   const tickSeconds = problem.tickUnits * problem.unitSeconds;
   const models = one.window.available.flatMap((states) =>
